@@ -1,0 +1,63 @@
+# Everything runs from .venv; `make setup` makes it and does nothing while pyproject.toml and the lock stay the same.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.kerf-setup
+LOCK := requirements/requirements.txt
+UV := VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv
+# How the tests are spread; one test by itself: make test PYTEST_ARGS='tests/unit/test_x.py::test_y'
+PYTEST_ARGS ?= -n auto --dist worksteal
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup test lint types contracts check format demo lock clean
+
+help: ## List the targets
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Make .venv with everything that kerf, its demo and its tests need
+
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "kerf needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "setup 1/3: making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "setup 2/3: installing pip and uv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip uv
+
+$(STAMP): pyproject.toml $(LOCK) | $(BIN)/uv
+	@echo "setup 3/3: installing kerf and the locked packages"
+	@$(UV) pip install --require-hashes -r $(LOCK)
+	@$(UV) pip install --no-deps --no-build-isolation -e .
+	@$(UV) pip check --quiet || { echo 'pyproject.toml and $(LOCK) disagree: run make lock' >&2; exit 1; }
+	@touch $@
+
+test: setup ## Run all tests
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: setup ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup ## Check the types
+	$(BIN)/mypy
+
+contracts: setup ## Check which house imports which
+	$(BIN)/lint-imports --no-logo
+
+check: test lint types contracts ## All of the four above
+
+format: setup ## Repair style and formatting
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+demo: setup ## Run the demonstration: kerf on a simulated cluster and a mock of AWS
+	$(BIN)/kerf demo $(DEMO_ARGS)
+
+lock: $(BIN)/uv ## Resolve the dependencies again and write the lock
+	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --all-extras --group dev $(LOCK_FLAGS) -o $(LOCK) pyproject.toml
+
+clean: ## Remove .venv, caches and what was built
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find engine adapters projections replay kerf tests -name __pycache__ -type d -prune -exec rm -rf {} +

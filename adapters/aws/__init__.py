@@ -1,0 +1,1 @@
+"""EC2, SSM, pricing, IAM and SQS through boto3."""

@@ -1,0 +1,1 @@
+"""The command line, a composition root: it puts engine, adapters, projections and replay together."""

@@ -1,0 +1,1 @@
+"""Which nodes may go: candidates, budgets, methods, simulation and validation."""

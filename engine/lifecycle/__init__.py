@@ -1,0 +1,1 @@
+"""Registration, initialization, liveness, expiration, repair and the order of draining."""

@@ -1,0 +1,1 @@
+"""The NodeClaim aggregate: its events and its state table."""

@@ -1,0 +1,1 @@
+"""One synchronous turn from observations to entries and intents, and the ports that adapters implement."""

@@ -1,0 +1,1 @@
+"""Requirements, topology and packing: from pending pods to a plan of nodes."""

@@ -1,0 +1,1 @@
+"""Read models folded from the record: timeline, cost, churn, history and metrics."""
