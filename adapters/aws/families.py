@@ -1,0 +1,141 @@
+"""AMI families: what each means for capacity, block devices and images (A-48, A-101…A-111, A-172…A-175)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+GI = 1 << 30
+VARIANTS: dict[str, dict[str, tuple[str, ...] | None]] = {
+    # None: the key must exist; (): it must not (A-110).
+    "standard": {
+        "karpenter.k8s.aws/instance-accelerator-count": (),
+        "karpenter.k8s.aws/instance-gpu-count": (),
+    },
+    "nvidia": {"karpenter.k8s.aws/instance-gpu-count": None},
+    "neuron": {"karpenter.k8s.aws/instance-accelerator-count": None},
+}
+
+
+class Family(Struct, frozen=True):
+    """`devices` are the default mappings (device, bytes); `data_device` is the one that pods' storage lies
+    on.
+
+    `pods` is the default number of pods, 0 for the ENI formula; `reserve_by_eni` says that kube-reserved
+    memory is counted on the ENI formula without reserved ENIs rather than on the pods that were resolved.
+    """
+
+    name: str
+    data_device: str = ""
+    devices: tuple[tuple[str, int], ...] = ()
+    pods: int = 0
+    reserve_by_eni: bool = False
+    pods_per_core: bool = True
+    windows_build: str = ""
+
+
+_XVDA = (("/dev/xvda", 20 * GI),)
+_SDA1 = (("/dev/sda1", 50 * GI),)
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        Family("AL2", "/dev/xvda", _XVDA, reserve_by_eni=True),
+        Family("AL2023", "/dev/xvda", _XVDA, reserve_by_eni=True),
+        Family(
+            "Bottlerocket",
+            "/dev/xvdb",
+            (("/dev/xvda", 4 * GI), ("/dev/xvdb", 20 * GI)),
+            pods_per_core=False,
+        ),
+        Family("Windows2019", "/dev/sda1", _SDA1, pods=110, windows_build="10.0.17763"),
+        Family("Windows2022", "/dev/sda1", _SDA1, pods=110, windows_build="10.0.20348"),
+        Family("Windows2025", "/dev/sda1", _SDA1, pods=110, windows_build="10.0.26100"),
+        Family("Custom", reserve_by_eni=True),
+    )
+}
+_BY_ALIAS = {name.lower(): name for name in FAMILIES if name != "Custom"}
+
+
+class ImageQuery(Struct, frozen=True, order=True):
+    """One SSM parameter that holds an image id, and the variants of instance types that the image
+    serves."""
+
+    parameter: str
+    variants: tuple[str, ...]
+
+
+def effective_family(ami_family: str, aliases: tuple[str, ...]) -> str:
+    """A-48: the named family, else the alias's, else Custom."""
+    if ami_family:
+        return ami_family
+    return next((_BY_ALIAS.get(alias.partition("@")[0].lower(), "Custom") for alias in aliases), "Custom")
+
+
+def unsupported(alias: str, version: str) -> str:
+    """Why an alias cannot serve a Kubernetes version; "" if it can (A-109)."""
+    family = alias.partition("@")[0].lower()
+    minor = int(version.partition(".")[2])
+    if family == "al2" and minor >= 33:
+        return f"AL2 has no images for Kubernetes {version}"
+    if family == "windows2025" and minor < 35:
+        return f"Windows 2025 has no images for Kubernetes {version}"
+    return ""
+
+
+def image_queries(alias: str, version: str) -> tuple[ImageQuery, ...]:
+    """The SSM parameters of an alias for a Kubernetes version such as "1.32" (A-102…A-108)."""
+    family, _, wanted = alias.partition("@")
+    family, latest = family.lower(), wanted == "latest"
+    if family == "al2":
+        return _al2(version, wanted, latest)
+    if family == "al2023":
+        return _al2023(version, wanted, latest)
+    if family == "bottlerocket":
+        return _bottlerocket(version, "latest" if latest else wanted.removeprefix("v"))
+    year = family.removeprefix("windows")
+    path = (
+        f"/aws/service/ami-windows-latest/Windows_Server-{year}-English-Core-EKS_Optimized-{version}/image_id"
+        ) return (ImageQuery(path, ()),)
+
+
+def _al2(version: str, wanted: str, latest: bool) -> tuple[ImageQuery, ...]:
+    base = f"/aws/service/eks/optimized-ami/{version}"
+
+    def query(folder: str, node: str, variants: tuple[str, ...]) -> ImageQuery:
+        leaf = "recommended" if latest else f"amazon-eks-{node}-{version}-{wanted}"
+        return ImageQuery(f"{base}/{folder}/{leaf}/image_id", variants)
+
+    return (
+        query("amazon-linux-2", "node", ("standard",)),
+        query("amazon-linux-2-arm64", "arm64-node", ("standard",)),
+        query("amazon-linux-2-gpu", "gpu-node", ("neuron", "nvidia")),
+    )
+
+
+def _al2023(version: str, wanted: str, latest: bool) -> tuple[ImageQuery, ...]:
+    base = f"/aws/service/eks/optimized-ami/{version}/amazon-linux-2023"
+    kinds = [
+        ("x86_64", "standard"),
+        ("x86_64", "nvidia"),
+        ("x86_64", "neuron"),
+        ("arm64", "standard"),
+        ("arm64", "nvidia"),
+    ]
+    return tuple(
+        ImageQuery(
+            f"{base}/{arch}/{variant}/"
+            + ("recommended" if latest else f"amazon-eks-node-al2023-{arch}-{variant}-{version}-{wanted}")
+            + "/image_id",
+            (variant,),
+        )
+        for arch, variant in kinds
+    )
+
+
+def _bottlerocket(version: str, wanted: str) -> tuple[ImageQuery, ...]:
+    base = f"/aws/service/bottlerocket/aws-k8s-{version}"
+    return (
+        ImageQuery(f"{base}/x86_64/{wanted}/image_id", ("standard", "neuron")),
+        ImageQuery(f"{base}/arm64/{wanted}/image_id", ("standard",)),
+        ImageQuery(f"{base}-nvidia/x86_64/{wanted}/image_id", ("nvidia",)),
+        ImageQuery(f"{base}-nvidia/arm64/{wanted}/image_id", ("nvidia",)),
+    )
