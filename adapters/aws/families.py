@@ -113,13 +113,7 @@ def _al2(version: str, wanted: str, latest: bool) -> tuple[ImageQuery, ...]:
 
 def _al2023(version: str, wanted: str, latest: bool) -> tuple[ImageQuery, ...]:
     base = f"/aws/service/eks/optimized-ami/{version}/amazon-linux-2023"
-    kinds = [
-        ("x86_64", "standard"),
-        ("x86_64", "nvidia"),
-        ("x86_64", "neuron"),
-        ("arm64", "standard"),
-        ("arm64", "nvidia"),
-    ]
+    kinds = (("x86_64", "standard"), ("x86_64", "nvidia"), ("x86_64", "neuron"), ("arm64", "standard"))
     return tuple(
         ImageQuery(
             f"{base}/{arch}/{variant}/"
@@ -127,7 +121,7 @@ def _al2023(version: str, wanted: str, latest: bool) -> tuple[ImageQuery, ...]:
             + "/image_id",
             (variant,),
         )
-        for arch, variant in kinds
+        for arch, variant in (*kinds, ("arm64", "nvidia"))
     )
 
 

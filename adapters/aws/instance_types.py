@@ -44,12 +44,12 @@ class Interface(Struct, frozen=True):
 class NodeSettings(Struct, frozen=True):
     """What of a NodeClass and of the process's options decides capacity; amounts as in `Resources`.
 
-    `max_pods` and `pods_per_core` are 0 when unset. `eviction_hard` holds percentages as "N%" and
+    `pods_per_core` is 0 when unset. `eviction_hard` holds percentages as "N%" and
     quantities as integers, by signal. `overhead` is the share of memory that the hypervisor keeps (A-7).
     """
 
     family: str = "AL2023"
-    max_pods: int = 0
+    max_pods: int | None = None
     pods_per_core: int = 0
     kube_reserved: Resources = {}
     system_reserved: Resources = {}
@@ -154,7 +154,8 @@ def _default_storage(family: Family) -> int:
 def pods(facts: InstanceTypeFacts, settings: NodeSettings) -> int:
     """A-176."""
     family = FAMILIES[settings.family]
-    count = settings.max_pods or family.pods or eni_pods(facts, settings, settings.reserved_enis)
+    default = family.pods or eni_pods(facts, settings, settings.reserved_enis)
+    count = default if settings.max_pods is None else settings.max_pods
     if settings.pods_per_core and family.pods_per_core:
         count = min(count, settings.pods_per_core * facts.vcpus)
     return count
