@@ -92,9 +92,8 @@ def image_queries(alias: str, version: str) -> tuple[ImageQuery, ...]:
     if family == "bottlerocket":
         return _bottlerocket(version, "latest" if latest else wanted.removeprefix("v"))
     year = family.removeprefix("windows")
-    path = (
-        f"/aws/service/ami-windows-latest/Windows_Server-{year}-English-Core-EKS_Optimized-{version}/image_id"
-        ) return (ImageQuery(path, ()),)
+    path = f"/aws/service/ami-windows-latest/Windows_Server-{year}-English-Core-EKS_Optimized-{version}"
+    return (ImageQuery(path + "/image_id", ()),)
 
 
 def _al2(version: str, wanted: str, latest: bool) -> tuple[ImageQuery, ...]:
