@@ -1,0 +1,121 @@
+"""Durations and times as they stand in Kubernetes objects, to and from integer milliseconds.
+
+Two grammars of durations: Go's own (`1h30m`, `1.5s`, `250ms`; in annotations), and the stricter one of
+Karpenter's API fields (whole hours, minutes and seconds: "DUR" and "DURN" of the specification).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+
+from kerf.engine.errors import InputError
+
+NEVER = "Never"
+
+_NANOSECONDS = {
+    "ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000,
+    "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000,
+}  # fmt: skip
+_LONGEST = 100  # characters
+_LARGEST = (1 << 63) - 1  # nanoseconds, the range of a Go duration
+_PART = r"(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(ns|us|µs|μs|ms|s|m|h)"
+_PARTS = re.compile(_PART)
+_GO = re.compile(rf"[+-]?(?:0|(?:{_PART})+)")
+_API = re.compile(r"(?:[0-9]+[smh])+")
+_TIME = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?"
+    r"(?:[Zz]|([+-])([0-9]{2}):([0-5][0-9]))"
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+@lru_cache(maxsize=4_096)
+def parse_go_duration(text: str) -> int:
+    """Milliseconds of a Go duration, rounded away from zero, so that a positive one stays positive (D-12).
+
+    Raises `InputError` KERF307.
+    """
+    if len(text) > _LONGEST or not _GO.fullmatch(text):
+        raise _bad_duration(text, 'Write a Go duration such as "30m", "1h30m" or "1.5s"')
+    nanoseconds = 0
+    for whole, part, bare, unit in _PARTS.findall(text):
+        digits = part or bare
+        nanoseconds += int((whole or "0") + digits) * _NANOSECONDS[unit] // 10 ** len(digits)
+    if nanoseconds > _LARGEST:
+        raise _bad_duration(text, "The longest duration is about 292 years")
+    milliseconds = -(-nanoseconds // 1_000_000)
+    return -milliseconds if text.startswith("-") else milliseconds
+
+
+def parse_duration(text: str) -> int:
+    """Milliseconds of an API duration (whole hours, minutes and seconds). Raises `InputError` KERF307."""
+    if len(text) > _LONGEST or not _API.fullmatch(text):
+        raise _bad_duration(text, 'Write whole hours, minutes and seconds, such as "30m" or "168h"')
+    return parse_go_duration(text)
+
+
+def parse_nillable_duration(text: str) -> int | None:
+    """As `parse_duration`, and None for `Never` (L-47). Raises `InputError` KERF307."""
+    if text == NEVER:
+        return None
+    try:
+        return parse_duration(text)
+    except InputError as error:
+        raise _bad_duration(text, f'{error.hint}, or "Never"') from None
+
+
+def format_duration(milliseconds: int | None) -> str:
+    """The duration as Go writes it: `720h0m0s`, `1m30s`, `250ms`, `0s`; `Never` for None (L-47)."""
+    if milliseconds is None:
+        return NEVER
+    sign, left = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
+    if 0 < left < 1_000:
+        return f"{sign}{left}ms"
+    minutes, rest = divmod(left, 60_000)
+    seconds, thousandths = divmod(rest, 1_000)
+    fraction = f".{thousandths:03}".rstrip("0") if thousandths else ""
+    text = f"{seconds}{fraction}s"
+    if minutes:
+        hours, minutes = divmod(minutes, 60)
+        text = (f"{hours}h" if hours else "") + f"{minutes}m{text}"
+    return sign + text
+
+
+@lru_cache(maxsize=16_384)
+def parse_time(text: str) -> int:
+    """Milliseconds since the epoch of an RFC 3339 time; finer parts are cut. Raises `InputError` KERF308."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise _bad_time(text)
+    year, month, day, hour, minute, second, fraction, sign, offset_hours, offset_minutes = match.groups()
+    try:
+        zone = UTC
+        if sign:
+            offset = timedelta(hours=int(offset_hours), minutes=int(offset_minutes))
+            zone = timezone(-offset if sign == "-" else offset)
+        moment = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=zone)
+    except ValueError:
+        raise _bad_time(text) from None
+    return (moment - _EPOCH) // _MILLISECOND + int((fraction or "")[:3].ljust(3, "0"))
+
+
+def format_time(milliseconds: int) -> str:
+    """The time as RFC 3339 in UTC: to the second as Kubernetes writes it, to the millisecond if need be."""
+    moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    precision = "milliseconds" if milliseconds % 1_000 else "seconds"
+    return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+
+
+def _bad_duration(text: str, hint: str) -> InputError:
+    return InputError(f"{text[:_LONGEST]!r} is not a duration", code="KERF307", hint=hint)
+
+
+def _bad_time(text: str) -> InputError:
+    return InputError(
+        f"{text[:_LONGEST]!r} is not a time",
+        code="KERF308",
+        hint='Write an RFC 3339 time such as "2026-01-15T11:00:00Z"',
+    )
