@@ -1,0 +1,140 @@
+"""`disrupt(state, now, claims)`: which claims have to go, and why the others stay.
+
+First form: what leaves no choice (interruption, deletion by a user, expiration, the registration limit) and emptiness.
+Consolidation, drift, budgets, validation and repair are the disruption issue's: each is a further method in `METHODS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from kerf.engine.disruption import reasons as why
+from kerf.engine.disruption.emptiness import empty
+from kerf.engine.disruption.verdict import Finding, keep, remove
+from kerf.engine.lifecycle.advance import node_of
+from kerf.engine.lifecycle.step import may_ask, soonest
+from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import GOING, INITIALIZED, LAUNCHED, STEADY
+from kerf.engine.record.decisions import DisruptResult, Intent, TaintNode, Verdict
+from kerf.engine.state.state import State
+
+VERSION = 1
+
+
+class Outcome(Struct, frozen=True):
+    """`due`: claim → when its verdict may change although nothing happens (ms since the epoch)."""
+
+    result: DisruptResult
+    intents: tuple[Intent, ...]
+    events: tuple[Struct, ...]
+    due: dict[str, int]
+
+
+def disrupt(state: State, now: int, claims: Iterable[str]) -> Outcome:
+    """Judges the named claims. Only verdicts that differ from the claim's latest one are in the result."""
+    verdicts: list[Verdict] = []
+    intents: list[Intent] = []
+    events: list[Struct] = []
+    due: dict[str, int] = {}
+    for name in sorted(claims):
+        claim = state.facts.claims[name]
+        finding = judge(claim, state, now)
+        if finding.due:
+            due[name] = finding.due
+        # Why a claim stays is of interest from when it could go: in service.
+        if finding.reason.code != claim.verdict and (finding.remove or claim.state == INITIALIZED):
+            action = "remove" if finding.remove else "keep"
+            verdicts.append(Verdict(name, finding.method, action, finding.reason))
+        if finding.remove:
+            events.append(_event(claim, finding, now))
+            intents.extend(_taint(claim, state, now))
+    return Outcome(DisruptResult(tuple(verdicts)), tuple(intents), tuple(events), due)
+
+
+def judge(claim: NodeClaim, state: State, now: int) -> Finding:
+    """The strongest finding of all methods; for a claim that is on its way out, only a stronger reason counts."""
+    if claim.state in GOING:
+        return _raised(claim, state, now)
+    if claim.state not in STEADY:
+        return keep("lifecycle", "not-launched")
+    findings: list[Finding] = []
+    for method in METHODS:
+        findings.append(method(claim, state, now))
+        if findings[-1].remove:
+            return findings[-1]
+    last = findings[-1]
+    return Finding(last.method, last.reason, due=soonest(*(f.due for f in findings)))
+
+
+def _raised(claim: NodeClaim, state: State, now: int) -> Finding:
+    for method in FORCEFUL:
+        finding = method(claim, state, now)
+        if finding.remove and why.STRENGTH[finding.method] > why.STRENGTH.get(claim.why, -1):
+            return finding
+    return keep("lifecycle", claim.verdict or "going")
+
+
+def _event(claim: NodeClaim, finding: Finding, now: int) -> ev.Tainted | ev.ReasonRaised:
+    grace = claim.termination_grace_period
+    detail = str(finding.reason.params.get("detail", ""))
+    if claim.state in GOING:
+        return ev.ReasonRaised(claim.name, finding.method, claim.why, claim.deadline, detail)
+    deadline = None if grace is None else now + grace  # L-189
+    return ev.Tainted(claim.name, finding.method, deadline, detail, age=now - claim.created)
+
+
+def _taint(claim: NodeClaim, state: State, now: int) -> list[Intent]:
+    node = node_of(claim, state)
+    if node is None or not claim.registered or not may_ask(claim.effect(effects.TAINT), now):
+        return []
+    return [TaintNode(claim.name, node.name)]
+
+
+# ── the methods without a choice ───────────────────────────────────────────────────────────────────────────────────
+
+
+def interrupted(claim: NodeClaim, state: State, now: int) -> Finding:
+    """A-355…A-360."""
+    if claim.interruption:
+        return remove(why.INTERRUPTED, "interrupted", detail=claim.interruption)
+    return keep(why.INTERRUPTED, "not-interrupted")
+
+
+def deleted(claim: NodeClaim, state: State, now: int) -> Finding:
+    """A user deleted the NodeClaim (L-189…L-192) or its Node (L-193)."""
+    if claim.deletion:
+        return remove(why.DELETED, "deleted", detail=claim.deletion)
+    node = node_of(claim, state)
+    if node is not None and node.deleting:
+        return remove(why.DELETED, "node-deleted", detail=node.name)
+    return keep(why.DELETED, "not-deleted")
+
+
+def expired(claim: NodeClaim, state: State, now: int) -> Finding:
+    """D-131: at creation + expireAfter, whatever the budgets say."""
+    if claim.expire_after is None:
+        return keep(why.EXPIRED, "never-expires")
+    at = claim.created + claim.expire_after
+    if now >= at:
+        return remove(why.EXPIRED, "expired", age=now - claim.created)
+    return keep(why.EXPIRED, "not-expired", due=at)
+
+
+def registration_timeout(claim: NodeClaim, state: State, now: int) -> Finding:
+    """L-179: a node that has not registered by then never will."""
+    if claim.state != LAUNCHED:
+        return keep(why.REGISTRATION_TIMEOUT, "registered")
+    at = claim.created + state.facts.settings.registration_timeout
+    if now >= at:
+        return remove(why.REGISTRATION_TIMEOUT, "registration-timeout", waited=now - claim.created)
+    return keep(why.REGISTRATION_TIMEOUT, "registering", due=at)
+
+
+Method = Callable[[NodeClaim, State, int], Finding]
+FORCEFUL: tuple[Method, ...] = (interrupted, deleted, registration_timeout, expired)
+METHODS: tuple[Method, ...] = (*FORCEFUL, empty)
+"""In the order of strength: the first that says remove wins; else the last one's reason is why the claim stays."""

@@ -1,0 +1,149 @@
+"""`advance(claim, state, now)`: from the request to a node in service (lifecycle.md 3.3 to 3.7)."""
+
+from __future__ import annotations
+
+from kerf.engine.lifecycle.readiness import not_initialized_because
+from kerf.engine.lifecycle.step import Step, ask, wait
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import INITIALIZED, LAUNCHED, REGISTERED, REQUESTED
+from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode
+from kerf.engine.record.observations import LaunchAnswered
+from kerf.engine.state.state import State
+
+VERSION = 1
+
+
+def advance(claim: NodeClaim, state: State, now: int) -> Step:
+    """The next step of a claim that is not on its way out."""
+    if claim.state == REQUESTED:
+        return _launch(claim, state, now)
+    if claim.instance_status in ("gone", "terminated"):
+        return _vanished(claim, node_of(claim, state))
+    if claim.state == LAUNCHED:
+        return _register(claim, state, now)
+    if claim.state == REGISTERED:
+        return _initialize(claim, state, now)
+    assert claim.state == INITIALIZED
+    return wait("in-service")
+
+
+def node_of(claim: NodeClaim, state: State) -> Node | None:
+    """The Node with the claim's provider id (L-160)."""
+    name = state.ix.node_by_provider.get(claim.provider_id) if claim.provider_id else None
+    return state.facts.nodes.get(name) if name is not None else None
+
+
+def _vanished(claim: NodeClaim, node: Node | None) -> Step:
+    """The instance is gone and nobody here ended it: the Node object goes too (L-237)."""
+    gone = ev.InstanceVanished(claim.name, claim.instance, claim.instance_status)
+    intents = (DeleteNode(claim.name, node.name),) if node is not None else ()
+    return Step(events=(gone,), intents=intents, reason=Reason("instance-vanished", {"instance": claim.instance}))
+
+
+# ── launch ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _launch(claim: NodeClaim, state: State, now: int) -> Step:
+    answer = claim.answer
+    if answer is not None and answer.instance:
+        return Step(events=(launched(claim, answer, state, now),), reason=Reason("launched"))
+    if claim.deletion:
+        return Step(events=(ev.Cancelled(claim.name, claim.deletion),), reason=Reason("cancelled"))
+    deadline = claim.created + state.facts.settings.launch_timeout
+    if now >= deadline:  # L-178
+        said = answer.message if answer is not None else ""
+        timed_out = ev.LaunchTimedOut(claim.name, now - claim.created, said)
+        return Step(events=(timed_out,), reason=Reason("launch-timeout"))
+    if answer is None:
+        return wait("waiting-for-cloud", due=deadline)
+    if answer.kind in ("insufficient-capacity", "nodeclass-not-ready"):  # L-152, L-153
+        failed = ev.LaunchFailed(claim.name, answer.kind, answer.code, answer.message, len(answer.errors))
+        return Step(events=(failed,), reason=Reason(answer.kind))
+    return _launch_again(claim, state, now, deadline)
+
+
+def _launch_again(claim: NodeClaim, state: State, now: int, deadline: int) -> Step:
+    """L-154, L-155: any other error is tried again, with the first attempt's order and token, so that an answer that
+    was lost on the way cannot become a second instance."""
+    order = state.facts.launches[claim.name]
+    return ask(claim, effects.LAUNCH, order, now, code="launch-again", due=deadline)
+
+
+def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -> ev.Launched:
+    """L-151: what was started, with the capacity that the catalogue knows for its type."""
+    facts = state.facts
+    reference = claim.node_class
+    digest = facts.catalogues.get(f"{reference.group}/{reference.kind}/{reference.name}", "")
+    found = state.ix.blobs.instance_type(digest, answer.instance_type) if digest else None
+    return ev.Launched(
+        claim=claim.name,
+        instance=answer.instance,
+        provider_id=answer.provider_id,
+        instance_type=answer.instance_type,
+        zone=answer.zone,
+        capacity_type=answer.capacity_type,
+        price=_price(found, answer),
+        capacity={k: v for k, v in found.capacity.items() if v} if found is not None else {},
+        allocatable={k: v for k, v in found.allocatable().items() if v} if found is not None else {},
+        labels=_labels(found, answer),
+        image=answer.image,
+        took=now - claim.created,
+    )
+
+
+def _price(found: InstanceType | None, answer: LaunchAnswered) -> float:
+    """The price of the offering that was taken; 0.0 when the catalogue no longer has it."""
+    offerings = found.offerings if found is not None else ()
+    taken = (o.price for o in offerings if (o.zone, o.capacity_type) == (answer.zone, answer.capacity_type))
+    return min(taken, default=0.0)
+
+
+def _labels(found: InstanceType | None, answer: LaunchAnswered) -> dict[str, str]:
+    """A-316: every label of the type with exactly one value, then what the launch decided."""
+    requirements = found.requirements if found is not None else {}
+    single = {key: values[0] for key, values in sorted(requirements.items()) if len(values) == 1}
+    single |= {
+        lbl.INSTANCE_TYPE: answer.instance_type,
+        lbl.ZONE: answer.zone,
+        lbl.CAPACITY_TYPE: answer.capacity_type,
+    }
+    if answer.zone_id:
+        single[lbl.ZONE_ID] = answer.zone_id
+    else:
+        single.pop(lbl.ZONE_ID, None)
+    return single
+
+
+# ── registration and initialization ────────────────────────────────────────────────────────────────────────────────
+
+
+def _register(claim: NodeClaim, state: State, now: int) -> Step:
+    node = node_of(claim, state)
+    if node is None:
+        return wait("node-not-found")  # L-161; the limit is the disruption decider's (L-179)
+    if node.labels.get(lbl.REGISTERED) == "true":
+        registered = ev.Registered(claim.name, node.name, now - claim.created)
+        return Step(events=(registered,), reason=Reason("registered"))
+    annotations = {k: v for k, v in claim.annotations.items() if k != lbl.TERMINATION_TIMESTAMP}
+    taints = () if node.labels.get(lbl.DO_NOT_SYNC_TAINTS) == "true" else (*claim.taints, *claim.startup_taints)
+    order = RegisterNode(claim.name, node.name, claim.labels, annotations, taints)  # L-163
+    return ask(claim, effects.REGISTER, order, now, code="register")
+
+
+def _initialize(claim: NodeClaim, state: State, now: int) -> Step:
+    node = node_of(claim, state)
+    if node is None:
+        return wait("node-not-found")  # L-170
+    if node.labels.get(lbl.INITIALIZED) == "true":
+        initialized = ev.Initialized(claim.name, node.name, now - claim.created)
+        return Step(events=(initialized,), reason=Reason("initialized"))
+    missing = not_initialized_because(claim, node)
+    if missing is not None:
+        return Step(reason=missing)
+    return ask(claim, effects.INITIALIZE, InitializeNode(claim.name, node.name), now, code="initialize")

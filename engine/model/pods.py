@@ -1,0 +1,177 @@
+"""Pods as the engine sees them: one `Pod` per object, one content-addressed `PodShape` per scheduling-relevant spec."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+Resources = dict[str, int]
+"""Resource name → exact integer: `cpu` in milli-CPU, everything else in base units (bytes, devices, pods)."""
+
+
+class Taint(Struct, frozen=True, omit_defaults=True, order=True):
+    key: str
+    effect: str
+    value: str = ""
+
+    def same(self, other: Taint) -> bool:
+        """L-102: taints are equal by key and effect; values are ignored."""
+        return self.key == other.key and self.effect == other.effect
+
+
+class Toleration(Struct, frozen=True, omit_defaults=True):
+    key: str = ""
+    operator: str = "Equal"  # Equal, Exists, Lt, Gt (S-38)
+    value: str = ""
+    effect: str = ""
+    seconds: int | None = None
+
+
+class Expression(Struct, frozen=True, omit_defaults=True):
+    """One matchExpression of a node selector or a label selector."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class NodeTerm(Struct, frozen=True, omit_defaults=True):
+    expressions: tuple[Expression, ...] = ()
+    fields: tuple[Expression, ...] = ()
+
+
+class PreferredNodeTerm(Struct, frozen=True):
+    weight: int
+    term: NodeTerm
+
+
+class Selector(Struct, frozen=True, omit_defaults=True):
+    """A label selector. None in a field that holds one means nil: it matches nothing (S-123)."""
+
+    labels: dict[str, str] = {}
+    expressions: tuple[Expression, ...] = ()
+
+
+class SpreadConstraint(Struct, frozen=True, omit_defaults=True):
+    topology_key: str
+    max_skew: int = 1
+    when_unsatisfiable: str = "DoNotSchedule"
+    selector: Selector | None = None
+    min_domains: int | None = None
+    match_label_keys: tuple[str, ...] = ()
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+
+
+class AffinityTerm(Struct, frozen=True, omit_defaults=True):
+    """A pod affinity or anti-affinity term; `weight` is 0 for a required one."""
+
+    topology_key: str
+    selector: Selector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: Selector | None = None
+    weight: int = 0
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class HostPort(Struct, frozen=True, omit_defaults=True, order=True):
+    port: int
+    protocol: str = "TCP"
+    ip: str = "0.0.0.0"
+
+
+class VolumeRef(Struct, frozen=True, omit_defaults=True):
+    """A volume that matters to scheduling (S-152): `claim` names a PVC; for an ephemeral volume it is empty."""
+
+    name: str
+    claim: str = ""
+    storage_class: str = ""
+
+
+class PodShape(Struct, frozen=True, omit_defaults=True):
+    """All of a pod that scheduling looks at. Equal shapes share one digest; the record stores each once.
+
+    `requests` are the effective ones (S-30) without the resource `pods`; units as in `Resources`.
+    """
+
+    requests: Resources = {}
+    labels: dict[str, str] = {}
+    node_selector: dict[str, str] = {}
+    required_terms: tuple[NodeTerm, ...] = ()
+    preferred_terms: tuple[PreferredNodeTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    spread: tuple[SpreadConstraint, ...] = ()
+    affinity: tuple[AffinityTerm, ...] = ()
+    anti_affinity: tuple[AffinityTerm, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    volumes: tuple[VolumeRef, ...] = ()
+    resource_claims: tuple[str, ...] = ()
+    priority: int = 0
+    priority_class: str = ""
+    grace: int | None = None  # terminationGracePeriodSeconds
+
+
+class Owner(Struct, frozen=True, omit_defaults=True):
+    kind: str  # with its group and version: "apps/v1/DaemonSet", "v1/Node"
+    name: str
+    uid: str = ""
+
+
+class Pod(Struct, frozen=True, omit_defaults=True):
+    """One pod. Times are milliseconds since the epoch, 0 when absent."""
+
+    uid: str
+    namespace: str
+    name: str
+    shape: str  # digest of its PodShape
+    created: int = 0
+    phase: str = "Pending"
+    node: str = ""  # spec.nodeName
+    unschedulable: bool = False  # condition PodScheduled has reason Unschedulable (S-40)
+    nominated: str = ""  # status.nominatedNodeName
+    ready: bool = False
+    started: int = 0
+    deleting: int = 0  # deletionTimestamp
+    owner: Owner | None = None
+    do_not_disrupt: str = ""  # the annotation's value
+    deletion_cost: int = 0
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+DAEMONSET = "apps/v1/DaemonSet"
+STATEFULSET = "apps/v1/StatefulSet"
+NODE_OWNER = "v1/Node"
+
+
+def is_terminal(pod: Pod) -> bool:
+    """D-10."""
+    return pod.phase in ("Failed", "Succeeded")
+
+
+def is_active(pod: Pod) -> bool:
+    """D-10: neither terminal nor terminating."""
+    return not pod.deleting and pod.phase not in ("Failed", "Succeeded")
+
+
+def owned_by(pod: Pod, kind: str) -> bool:
+    return pod.owner is not None and pod.owner.kind == kind
+
+
+def is_provisionable(pod: Pod) -> bool:
+    """S-40: a pod that waits for a node which kerf may give it."""
+    return (
+        pod.unschedulable
+        and not pod.node
+        and not pod.nominated
+        and not owned_by(pod, DAEMONSET)
+        and not owned_by(pod, NODE_OWNER)
+    )
+
+
+def is_reschedulable(pod: Pod) -> bool:
+    """S-47: a bound pod that will need another place when its node goes."""
+    alive = is_active(pod) or (bool(pod.deleting) and not is_terminal(pod) and owned_by(pod, STATEFULSET))
+    return alive and not owned_by(pod, DAEMONSET) and not owned_by(pod, NODE_OWNER)

@@ -1,0 +1,58 @@
+"""The NodeClaim aggregate on `eventsourcing`: it refuses what the table forbids and numbers what happened.
+
+It only builds events (string ids, explicit timestamps). The runtime appends them, one transaction a turn; nothing here
+is ever saved by an `eventsourcing` Application.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from eventsourcing.domain import BaseAggregate, CanMutateAggregate
+from msgspec import Struct
+
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.machine import ClaimMachine
+
+
+@dataclass(frozen=True)
+class ClaimEvent(CanMutateAggregate[str]):
+    """An event of one claim, numbered in its stream: `payload` is a struct of `kerf.engine.nodeclaim.events`."""
+
+    originator_id: str
+    originator_version: int
+    timestamp: datetime
+    payload: Struct
+
+    def apply(self, aggregate: NodeClaimAggregate) -> None:
+        aggregate.machine.fire(self.payload)
+
+
+class NodeClaimAggregate(BaseAggregate[str]):
+    """`id` is the stream `nodeclaim/<name>`; `version` the stream's version; `machine` the state of the table."""
+
+    machine: ClaimMachine
+
+    @classmethod
+    def of(cls, claim: NodeClaim) -> NodeClaimAggregate:
+        """The aggregate as the fold knows it (a claim that does not exist yet is in state absent, version 0)."""
+        aggregate = cls.__new__(cls)
+        aggregate.__base_init__(
+            originator_id=f"nodeclaim/{claim.name}",
+            originator_version=claim.version,
+            timestamp=_moment(claim.since),
+        )
+        aggregate.machine = ClaimMachine(claim.name, claim.state, claim.before)
+        return aggregate
+
+    def happened(self, payload: Struct, *, at: int) -> ClaimEvent:
+        """Adds one event at `at` (ms since the epoch). Raises TransitionRefused (KERF701)."""
+        self.trigger_event(ClaimEvent, payload=payload, timestamp=_moment(at))
+        event = self.pending_events[-1]
+        assert isinstance(event, ClaimEvent)
+        return event
+
+
+def _moment(at: int) -> datetime:
+    return datetime.fromtimestamp(at / 1000, UTC)

@@ -1,0 +1,199 @@
+"""The NodeClaim as the fold knows it, and how each of its events changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.engine.model.pods import Resources, Taint
+from kerf.engine.model.pools import NodeClassRef, RequirementSpec
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.nodeclaim.effects import deletion, eviction
+from kerf.engine.nodeclaim.table import ABSENT, TAINTED, next_state
+from kerf.engine.record.observations import LaunchAnswered
+
+
+class Effect(Struct, omit_defaults=True):
+    """The latest attempt of one effect on a claim. `ok` is None until it is answered; `retry_at` after a refusal."""
+
+    ref: str
+    asked: int
+    attempts: int = 1
+    ok: bool | None = None
+    answered: int = 0
+    code: str = ""
+    retry_at: int = 0
+    told: bool = False  # its success stands in the record as an event
+
+
+class NodeClaim(Struct, omit_defaults=True):
+    """One aggregate's folded state. Times are ms since the epoch, 0 when it did not happen (yet)."""
+
+    name: str
+    version: int = 0  # of its stream
+    state: str = ABSENT
+    before: str = ""  # the state before it was tainted
+    since: int = 0  # when it entered `state`
+    node_pool: str = ""
+    node_class: NodeClassRef = NodeClassRef("", "", "")
+    requirements: tuple[RequirementSpec, ...] = ()
+    instance_types: tuple[str, ...] = ()
+    requests: Resources = {}
+    pods: tuple[str, ...] = ()  # uids that it was requested for
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    expire_after: int | None = None
+    termination_grace_period: int | None = None
+    created: int = 0
+    requested: int = 0  # position of `Requested`
+    instance: str = ""
+    provider_id: str = ""
+    instance_type: str = ""
+    zone: str = ""
+    capacity_type: str = ""
+    price: float = 0.0
+    image: str = ""
+    capacity: Resources = {}
+    allocatable: Resources = {}
+    node: str = ""
+    launched: int = 0
+    registered: int = 0
+    initialized: int = 0
+    tainted: int = 0
+    why: str = ""
+    detail: str = ""
+    deadline: int | None = None
+    drain_started: int = 0
+    drained: int = 0
+    evicted: int = 0  # pods
+    forced: int = 0
+    # what observations and decisions about the claim have left behind
+    answer: LaunchAnswered | None = None
+    answered: int = 0
+    instance_status: str = ""
+    effects: dict[str, Effect] = {}
+    nominated_until: int = 0
+    last_pod_event: int = 0
+    deletion: str = ""  # who asked for it to be deleted
+    interruption: str = ""  # the kind of message that said it will be interrupted
+    verdict: str = ""  # the code of the latest disruption verdict
+
+    def effect(self, key: str) -> Effect | None:
+        return self.effects.get(key)
+
+
+def apply(claim: NodeClaim, event: Struct, *, at: int, position: int) -> None:
+    """Folds one claim event. Raises TransitionRefused (KERF701) and leaves the claim as it was."""
+    state = next_state(claim.state, event, before=claim.before, position=position)
+    if state != claim.state:
+        if state == TAINTED:
+            claim.before = claim.state
+        claim.state, claim.since = state, at
+    _FOLD[type(event)](claim, event, at)
+    if isinstance(event, ev.Requested):
+        claim.requested = position
+
+
+_SHARED = (
+    "node_pool", "node_class", "requirements", "requests", "labels", "taints", "startup_taints", "expire_after",
+    "termination_grace_period",
+)  # fmt: skip
+
+
+def _copy(claim: NodeClaim, event: Struct, fields: tuple[str, ...]) -> None:
+    for field in fields:
+        setattr(claim, field, getattr(event, field))
+
+
+def _requested(claim: NodeClaim, event: ev.Requested, at: int) -> None:
+    _copy(claim, event, (*_SHARED, "instance_types", "pods", "price", "annotations"))
+    claim.created = at
+
+
+def _adopted(claim: NodeClaim, event: ev.Adopted, at: int) -> None:
+    _copy(claim, event, (*_SHARED, "instance", "provider_id", "instance_type", "zone", "capacity_type", "price",
+                         "node", "capacity", "allocatable"))  # fmt: skip
+    claim.created = event.created or at
+    claim.launched = claim.created
+    if event.state in ("registered", "initialized", "tainted", "draining"):
+        claim.registered = at
+    if event.state == "initialized":
+        claim.initialized = at
+    if event.state in ("tainted", "draining"):
+        claim.before, claim.tainted, claim.why = "registered", at, "adopted"
+
+
+def _launched(claim: NodeClaim, event: ev.Launched, at: int) -> None:
+    _copy(claim, event, ("instance", "provider_id", "instance_type", "zone", "capacity_type", "price", "capacity",
+                         "allocatable", "image"))  # fmt: skip
+    claim.labels = {**event.labels, **claim.labels}  # L-151: the claim's own win
+    claim.launched = at
+
+
+def _registered(claim: NodeClaim, event: ev.Registered, at: int) -> None:
+    claim.node, claim.registered = event.node, at
+
+
+def _initialized(claim: NodeClaim, event: ev.Initialized, at: int) -> None:
+    claim.initialized = at
+
+
+def _tainted(claim: NodeClaim, event: ev.Tainted, at: int) -> None:
+    claim.tainted = at
+    _copy(claim, event, ("why", "detail", "deadline"))
+
+
+def _reason_raised(claim: NodeClaim, event: ev.ReasonRaised, at: int) -> None:
+    _copy(claim, event, ("why", "detail", "deadline"))
+
+
+def _untainted(claim: NodeClaim, event: ev.Untainted, at: int) -> None:
+    claim.tainted, claim.why, claim.detail, claim.deadline, claim.before = 0, "", "", None, ""
+
+
+def _drain_started(claim: NodeClaim, event: ev.DrainStarted, at: int) -> None:
+    claim.drain_started = at
+
+
+def _drained(claim: NodeClaim, event: ev.Drained, at: int) -> None:
+    claim.drained = at
+
+
+def _pod_evicted(claim: NodeClaim, event: ev.PodEvicted, at: int) -> None:
+    claim.evicted += 1
+    claim.effects[eviction(event.uid)].told = True
+
+
+def _pod_forced(claim: NodeClaim, event: ev.PodForced, at: int) -> None:
+    claim.forced += 1
+    claim.effects[deletion(event.uid)].told = True
+
+
+def _nothing(claim: NodeClaim, event: Struct, at: int) -> None:
+    """The change of state says it all."""
+
+
+_FOLD: dict[type[Struct], Callable[[NodeClaim, Any, int], None]] = {
+    ev.Requested: _requested,
+    ev.Adopted: _adopted,
+    ev.Launched: _launched,
+    ev.LaunchFailed: _nothing,
+    ev.LaunchTimedOut: _nothing,
+    ev.Cancelled: _nothing,
+    ev.Registered: _registered,
+    ev.Initialized: _initialized,
+    ev.Tainted: _tainted,
+    ev.ReasonRaised: _reason_raised,
+    ev.Untainted: _untainted,
+    ev.DrainStarted: _drain_started,
+    ev.PodEvicted: _pod_evicted,
+    ev.PodForced: _pod_forced,
+    ev.Drained: _drained,
+    ev.VolumesDetached: _nothing,
+    ev.InstanceVanished: _nothing,
+    ev.Terminated: _nothing,
+}

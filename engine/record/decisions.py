@@ -1,0 +1,190 @@
+"""Decisions and the intents that follow from them. An intent lives in its decision and is known as "position.index"."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.pods import Resources, Taint
+from kerf.engine.model.pools import NodeClassRef, RequirementSpec
+from kerf.engine.model.reasons import Reason
+
+# ── intents ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Offer(Struct, frozen=True, array_like=True):
+    """One (type, zone) pool that a launch may draw from, with the price per hour known at the time of decision."""
+
+    instance_type: str
+    zone: str
+    price: float
+
+
+class LaunchInstance(Struct, frozen=True, tag="launch-instance", omit_defaults=True):
+    """One CreateFleet of type instant for one claim (A-273…A-282), with token and tags. Offers are cheapest first."""
+
+    claim: str
+    node_pool: str
+    node_class: NodeClassRef
+    capacity_type: str
+    offers: tuple[Offer, ...]
+    requests: Resources
+    labels: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()  # claim taints, then startup taints (A-259 adds the unregistered one)
+    tenancy: str = "default"
+    reservation: str = ""
+    again: str = (
+        ""  # the first attempt's "position.index": a repetition uses its token, so that it cannot double
+    )
+
+
+class RegisterNode(Struct, frozen=True, tag="register-node", omit_defaults=True):
+    """L-163, L-164: sync labels, annotations and taints onto the Node, remove the unregistered taint, add the label
+    `karpenter.sh/registered`, the finalizer and the owner."""
+
+    claim: str
+    node: str
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+
+
+class InitializeNode(Struct, frozen=True, tag="initialize-node"):
+    """L-176: add the label `karpenter.sh/initialized`."""
+
+    claim: str
+    node: str
+
+
+class TaintNode(Struct, frozen=True, tag="taint-node"):
+    """Put `karpenter.sh/disrupted:NoSchedule` on the Node, and the label that takes it out of load balancers (L-196)."""
+
+    claim: str
+    node: str
+
+
+class UntaintNode(Struct, frozen=True, tag="untaint-node"):
+    claim: str
+    node: str
+
+
+class EvictPod(Struct, frozen=True, tag="evict-pod"):
+    """The eviction API with a UID precondition (L-205). `attempt` counts from 1; a 429 is tried again later."""
+
+    claim: str
+    node: str
+    uid: str
+    namespace: str
+    name: str
+    attempt: int = 1
+
+
+class DeletePod(Struct, frozen=True, tag="delete-pod"):
+    """Forced deletion by deadline: DELETE with `grace` seconds and a UID precondition (D-152)."""
+
+    claim: str
+    node: str
+    uid: str
+    namespace: str
+    name: str
+    grace: int
+
+
+class TerminateInstance(Struct, frozen=True, tag="terminate-instance"):
+    claim: str
+    instance: str
+
+
+class DeleteNode(Struct, frozen=True, tag="delete-node"):
+    """Delete the Node object and take its finalizer off: the instance is gone (L-201)."""
+
+    claim: str
+    node: str
+
+
+Intent = (
+    LaunchInstance
+    | RegisterNode
+    | InitializeNode
+    | TaintNode
+    | UntaintNode
+    | EvictPod
+    | DeletePod
+    | TerminateInstance
+    | DeleteNode
+)
+
+# ── results ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class PlannedClaim(Struct, frozen=True, omit_defaults=True):
+    """A node that the plan opens. `pods` are uids; `instance_types` are all it may still become, cheapest first;
+    `requests` include DaemonSet overhead and the resource `pods`; `price` is the cheapest offering's, USD per hour."""
+
+    name: str
+    node_pool: str
+    pods: tuple[str, ...]
+    instance_types: tuple[str, ...]
+    requirements: tuple[RequirementSpec, ...]
+    requests: Resources
+    price: float
+    capacity_types: tuple[str, ...]
+    labels: dict[str, str] = {}
+    min_values_relaxed: bool = False
+
+
+class Placement(Struct, frozen=True):
+    """Pods (uids) that the plan puts on a node that exists or is on its way; `claim` is empty for unmanaged nodes."""
+
+    node: str
+    claim: str
+    pods: tuple[str, ...]
+
+
+class Unplaced(Struct, frozen=True, omit_defaults=True):
+    """Pods of one class that no node can take, with the reasons per NodePool tried."""
+
+    pods: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+
+
+class ProvisionResult(Struct, frozen=True, tag="provision", omit_defaults=True):
+    claims: tuple[PlannedClaim, ...] = ()
+    placements: tuple[Placement, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
+    ignored: tuple[Unplaced, ...] = ()  # refused before scheduling (S-42)
+    repeats: int = (
+        0  # the position of the decision whose result this pass came to again; all else is empty then
+    )
+    truncated: tuple[str, ...] = ()  # pods not looked at because the pass ended at its step limit
+
+
+class Verdict(Struct, frozen=True, omit_defaults=True):
+    """What a disruption method concluded of one claim: `action` is "keep" or "remove"."""
+
+    claim: str
+    method: str  # empty, expired, interrupted, deleted, launch-timeout, registration-timeout, …
+    action: str
+    reason: Reason
+
+
+class DisruptResult(Struct, frozen=True, tag="disrupt", omit_defaults=True):
+    verdicts: tuple[Verdict, ...] = ()
+
+
+class LifecycleResult(Struct, frozen=True, tag="lifecycle"):
+    """What `advance` or `drain` concluded about one claim: the step it took or what it waits for."""
+
+    claim: str
+    reason: Reason
+
+
+class Decision(Struct, frozen=True, omit_defaults=True):
+    """`looked_at` is the position of the last entry the decider had seen, `version` its decision version."""
+
+    decider: str  # provision, disrupt, advance, drain
+    looked_at: int
+    now: int
+    version: int
+    settings: str  # digest of the Settings
+    result: ProvisionResult | DisruptResult | LifecycleResult
+    intents: tuple[Intent, ...] = ()

@@ -1,0 +1,48 @@
+"""The envelope of the record and the list of everything that may stand in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Raw, Struct
+
+
+class Entry(Struct, frozen=True):
+    """One line of the record.
+
+    `position` is global, from 1 without holes. `turn` is the position of the first entry of the turn (one transaction)
+    that it belongs to. `at` is the turn's time in milliseconds since the epoch. `cause` is the position of the entry
+    that brought it about, 0 for none. `payload` is a struct of a known type or an `UnknownEntry`.
+    """
+
+    position: int
+    turn: int
+    stream: str
+    version: int
+    type: str
+    schema: int
+    at: int
+    cause: int
+    epoch: int
+    payload: Any
+
+
+class UnknownEntry(Struct, frozen=True):
+    """An entry of a type or schema that this version does not know: kept, reported, skipped by the fold."""
+
+    type: str
+    schema: int
+    raw: Raw
+
+
+class EntryType(Struct, frozen=True):
+    """A known type: its explicit name, current schema version, payload struct, and its upcasters.
+
+    `upcasters[n]` turns the plain payload (msgspec builtins) of schema n into that of schema n+1, one step each.
+    """
+
+    name: str
+    schema: int
+    payload: type[Struct]
+    upcasters: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}

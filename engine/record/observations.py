@@ -1,0 +1,152 @@
+"""What the outside showed. Adapters hand these (and nothing else) to the runtime.
+
+A payload is a frozen struct; model objects (`Pod`, `Node`, `NodePool`, …) are payloads themselves, so that folding a
+watch event builds nothing. `Observation` adds the blobs that a payload's digests refer to.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.settings import Settings
+
+
+class Observation(Struct, frozen=True):
+    """One thing to be recorded: the payload, and the content-addressed objects it names by digest (digest → object)."""
+
+    payload: Struct
+    blobs: dict[str, Struct] = {}
+
+
+class RecordStarted(Struct, frozen=True):
+    """The first entry of every record. `record` is random: keys of effects are derived from it (design, idea 4)."""
+
+    record: str
+    engine: str
+
+
+class OfficeTaken(Struct, frozen=True):
+    """A writer became the one writer. `epoch` fences every older one."""
+
+    epoch: int
+    holder: str
+
+
+class SettingsSeen(Struct, frozen=True):
+    settings: Settings
+
+
+class ObjectGone(Struct, frozen=True):
+    """A watched object was deleted. `kind` is the lower-case singular ("pod", "node", "nodepool", …); `key` is the uid
+    for pods, DaemonSets and PodDisruptionBudgets, the name for cluster-scoped kinds."""
+
+    kind: str
+    key: str
+
+
+class NodeClassSeen(Struct, frozen=True, omit_defaults=True):
+    """A NodeClass as far as core needs it; `digest` names the provider's own object (its spec and resolved status)."""
+
+    group: str
+    kind: str
+    name: str
+    uid: str = ""
+    generation: int = 0
+    ready: bool = False
+    reason: str = ""
+    digest: str = ""
+
+
+class CatalogueSeen(Struct, frozen=True):
+    """The instance types of one NodeClass changed. `node_class` is `group/kind/name`; `digest` names a `Catalogue`."""
+
+    node_class: str
+    digest: str
+
+
+class NodeClaimDeletionSeen(Struct, frozen=True, omit_defaults=True):
+    """Somebody other than kerf asked for the deletion of a NodeClaim object (or of its Node)."""
+
+    claim: str
+    actor: str = ""
+
+
+class LaunchError(Struct, frozen=True, omit_defaults=True):
+    """One error of a fleet answer, per offering tried; `code` is EC2's (A-290)."""
+
+    code: str
+    message: str = ""
+    instance_type: str = ""
+    zone: str = ""
+    capacity_type: str = ""
+
+
+class LaunchAnswered(Struct, frozen=True, omit_defaults=True):
+    """The cloud answered a launch. With `instance` empty nothing was started.
+
+    `kind` says how an empty answer is to be taken: "insufficient-capacity" (L-152), "nodeclass-not-ready" (L-153),
+    "error" (L-154, L-155: tried again until the launch limit). `adopted` means that the instance was found by its tag
+    after a crash or a lost answer. `intent` is "position.index".
+    """
+
+    intent: str
+    claim: str
+    instance: str = ""
+    provider_id: str = ""
+    instance_type: str = ""
+    zone: str = ""
+    zone_id: str = ""
+    capacity_type: str = ""
+    image: str = ""
+    launched: int = 0
+    adopted: bool = False
+    kind: str = ""
+    code: str = ""
+    message: str = ""
+    errors: tuple[LaunchError, ...] = ()
+
+
+class InstanceSeen(Struct, frozen=True, omit_defaults=True):
+    """The cloud described an instance: `status` is EC2's state name, "gone" when EC2 no longer knows it."""
+
+    instance: str
+    status: str
+    claim: str = ""
+
+
+class EffectAnswered(Struct, frozen=True, omit_defaults=True):
+    """The answer to any other effect. `code` is the API's (200, 404, 409, 429, 500, or EC2's error code)."""
+
+    intent: str
+    ok: bool
+    code: str = ""
+    message: str = ""
+
+
+class InterruptionSeen(Struct, frozen=True, omit_defaults=True):
+    """A message from the interruption queue, by the kinds of A-346…A-350. `sent` is the event's own time."""
+
+    message: str
+    kind: str
+    instance: str
+    sent: int = 0
+
+
+class InputRefused(Struct, frozen=True, omit_defaults=True):
+    """Bad input that was refused at the edge: recorded and shown, and nothing else stopped for it."""
+
+    code: str
+    source: str  # "manifest", "queue", "watch", "prices", …
+    object: str
+    field: str = ""
+    message: str = ""
+
+
+class WatchGap(Struct, frozen=True, omit_defaults=True):
+    """A watch was interrupted and relisted; changes in between were synthesised from the difference."""
+
+    kind: str
+    since: str = ""
+    until: str = ""
+    changed: int = 0
+    gone: int = 0

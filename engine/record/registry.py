@@ -1,0 +1,73 @@
+"""Which types may stand in the record. Names and schema numbers are a contract with every record ever written."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.pods import Pod
+from kerf.engine.model.pools import NodePool
+from kerf.engine.nodeclaim.events import CLAIM_EVENTS
+from kerf.engine.record import observations as seen
+from kerf.engine.record.decisions import Decision
+from kerf.engine.record.entries import EntryType
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
+OBSERVATIONS: tuple[EntryType, ...] = (
+    EntryType("record.started", 1, seen.RecordStarted),
+    EntryType("record.office-taken", 1, seen.OfficeTaken),
+    EntryType("settings.seen", 1, seen.SettingsSeen),
+    EntryType("pod.seen", 1, Pod),
+    EntryType("node.seen", 1, Node),
+    EntryType("nodepool.seen", 1, NodePool),
+    EntryType("nodeclass.seen", 1, seen.NodeClassSeen),
+    EntryType("daemonset.seen", 1, DaemonSet),
+    EntryType("pdb.seen", 1, PodDisruptionBudget),
+    EntryType("namespace.seen", 1, Namespace),
+    EntryType("object.gone", 1, seen.ObjectGone),
+    EntryType("catalogue.seen", 1, seen.CatalogueSeen),
+    EntryType("nodeclaim.deletion-seen", 1, seen.NodeClaimDeletionSeen),
+    EntryType("launch.answered", 1, seen.LaunchAnswered),
+    EntryType("instance.seen", 1, seen.InstanceSeen),
+    EntryType("effect.answered", 1, seen.EffectAnswered),
+    EntryType("interruption.seen", 1, seen.InterruptionSeen),
+    EntryType("input.refused", 1, seen.InputRefused),
+    EntryType("watch.gap", 1, seen.WatchGap),
+)
+CLAIM: tuple[EntryType, ...] = tuple(EntryType(f"claim.{_kebab(t.__name__)}", 1, t) for t in CLAIM_EVENTS)
+DECISION = EntryType("decision.made", 1, Decision)
+
+TYPES: dict[str, EntryType] = {t.name: t for t in (*OBSERVATIONS, *CLAIM, DECISION)}
+NAME_OF: dict[type[Struct], str] = {t.payload: t.name for t in TYPES.values()}
+
+STREAM_OF: dict[type[Struct], str] = {t.payload: "seen/" + t.name.partition(".")[0] for t in OBSERVATIONS}
+"""Observations go to one stream a kind; claim events to `nodeclaim/<name>`; decisions to `decision/<decider>`."""
+
+
+def stream_of(payload: Struct) -> str:
+    """The stream an entry with this payload belongs to."""
+    if isinstance(payload, Decision):
+        return "decision/" + payload.decider
+    stream = STREAM_OF.get(type(payload))
+    return stream if stream is not None else f"nodeclaim/{payload.claim}"  # type: ignore[attr-defined]
+
+
+BLOB_FIELD: dict[type[Struct], str] = {
+    Pod: "shape",
+    DaemonSet: "shape",
+    seen.CatalogueSeen: "digest",
+    seen.NodeClassSeen: "digest",
+}
+"""Which field of a payload names a blob by its digest (empty: none)."""
+
+
+def blob_of(payload: Struct) -> str:
+    """The digest of the blob that this payload names, empty when it names none."""
+    field = BLOB_FIELD.get(type(payload))
+    return getattr(payload, field) if field is not None else ""

@@ -1,0 +1,145 @@
+"""What follows from what was seen: claim events and decisions, until nothing more follows at this instant.
+
+Live and in replay the same function runs over the same state, so replay can tell whether the engine of today would
+have done what stands in the record.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.disruption import disrupt as disruption
+from kerf.engine.errors import KerfError
+from kerf.engine.lifecycle import advance as advancing
+from kerf.engine.lifecycle import drain as draining
+from kerf.engine.lifecycle.step import Step, soonest
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.aggregate import NodeClaimAggregate
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.record.decisions import (
+    Decision,
+    DisruptResult,
+    Intent,
+    LifecycleResult,
+    ProvisionResult,
+    TerminateInstance,
+)
+from kerf.engine.runtime.draft import Draft
+from kerf.engine.scheduling import provision as provisioning
+from kerf.engine.state.state import State
+
+ROUNDS = 100
+"""No chain of consequences at one instant is anywhere near this long; more means two deciders that undo each other."""
+
+
+class Restless(KerfError):
+    code = "KERF702"
+
+
+def react(draft: Draft) -> None:
+    """Adds all that follows at `draft.now`. Raises Restless (KERF702) when it does not come to an end."""
+    for _ in range(ROUNDS):
+        before = len(draft.entries)
+        _claims(draft)
+        _orphans(draft)
+        due = provisioning.due_at(draft.state)
+        if due and draft.now >= due:
+            _provision(draft)
+        if len(draft.entries) == before:
+            return
+    raise Restless(
+        "consequences do not come to an end", where=f"position {draft.state.facts.position}",
+        hint="This is a defect of kerf: please report it with a bundle of the record",
+    )  # fmt: skip
+
+
+def next_due(state: State) -> int:
+    """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
+    orphans = (o.retry_at or 1 for o in state.facts.orphans.values())
+    return soonest(provisioning.due_at(state), *state.ix.due.values(), *orphans)
+
+
+def _decision(draft: Draft, decider: str, version: int, result: object, intents: tuple[Intent, ...]) -> Decision:
+    facts = draft.state.facts
+    assert isinstance(result, ProvisionResult | DisruptResult | LifecycleResult)
+    return Decision(decider, facts.position, draft.now, version, facts.settings_digest, result, intents)
+
+
+# ── claims ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _claims(draft: Draft) -> None:
+    """Every claim about which something changed, or whose time has come, in the order of their names."""
+    ix = draft.state.ix
+    for name in sorted(n for n, due in ix.due.items() if draft.now >= due):
+        ix.touched.setdefault(name, 0)
+    for _ in range(ROUNDS):
+        touched = dict(ix.touched)
+        ix.touched.clear()
+        names = sorted(n for n in touched if n in draft.state.facts.claims)
+        if not names:
+            return
+        for name in names:
+            ix.due.pop(name, None)
+        _disrupt(draft, names)
+        for name in names:
+            claim = draft.state.facts.claims.get(name)
+            if claim is not None:
+                _step(draft, claim, touched[name])
+
+
+def _disrupt(draft: Draft, names: list[str]) -> None:
+    state = draft.state
+    outcome = disruption.disrupt(state, draft.now, names)
+    state.ix.due.update(outcome.due)
+    if not outcome.result.verdicts and not outcome.events:
+        return
+    decision = _decision(draft, "disrupt", disruption.VERSION, outcome.result, outcome.intents)
+    made = draft.add(decision)
+    for event in outcome.events:
+        _happened(draft, event, made.position)
+
+
+def _step(draft: Draft, claim: NodeClaim, cause: int) -> None:
+    state, now = draft.state, draft.now
+    decider, version = ("drain", draining.VERSION) if claim.state in GOING else ("advance", advancing.VERSION)
+    step: Step = (draining.drain if claim.state in GOING else advancing.advance)(claim, state, now)
+    if step.due:
+        state.ix.due[claim.name] = soonest(step.due, state.ix.due.get(claim.name, 0))
+    if step.intents:
+        result = LifecycleResult(claim.name, step.reason)
+        cause = draft.add(_decision(draft, decider, version, result, step.intents), cause=cause).position
+    for event in step.events:
+        _happened(draft, event, cause)
+
+
+def _happened(draft: Draft, event: Struct, cause: int) -> None:
+    """A claim event passes through the aggregate, which refuses what the state table forbids and numbers it."""
+    name: str = event.claim  # type: ignore[attr-defined]
+    claim = draft.state.facts.claims.get(name) or NodeClaim(name=name)
+    number = NodeClaimAggregate.of(claim).happened(event, at=draft.now).originator_version
+    entry = draft.add(event, cause=cause)
+    assert entry.version == number, f"stream nodeclaim/{name} is at {entry.version}, its aggregate at {number}"
+
+
+def _orphans(draft: Draft) -> None:
+    """Instances of claims that were over before the cloud answered are ended."""
+    ready = sorted(i for i, orphan in draft.state.facts.orphans.items() if draft.now >= orphan.retry_at)
+    for instance in ready:
+        claim = draft.state.facts.orphans[instance].claim
+        result = LifecycleResult(claim, Reason("terminate-orphan", {"instance": instance}))
+        order = TerminateInstance(claim, instance)
+        draft.add(_decision(draft, "drain", draining.VERSION, result, (order,)))
+
+
+# ── provisioning ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _provision(draft: Draft) -> None:
+    state = draft.state
+    outcome = provisioning.provision(state, draft.now)
+    made = draft.add(_decision(draft, "provision", provisioning.VERSION, outcome.result, outcome.intents))
+    for planned in outcome.result.claims:
+        pool = state.facts.pools[planned.node_pool]
+        _happened(draft, provisioning.requested(planned, pool, made.position), made.position)

@@ -1,0 +1,165 @@
+"""The runtime: one synchronous turn takes observations in, records what follows, and gives the new intents out.
+
+It is the only one that appends to the record. No append, no act: when the store fails, the turn is kept, nothing is
+handed out, and the same entries are tried again with the next turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kerf.engine.errors import KerfError
+from kerf.engine.model.settings import Settings
+from kerf.engine.nodeclaim.table import DRAINING, TAINTED
+from kerf.engine.record.decisions import Decision, Intent
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import EpochRefused, StoreError
+from kerf.engine.record.observations import Observation, OfficeTaken, RecordStarted, SettingsSeen
+from kerf.engine.runtime import effects
+from kerf.engine.runtime.draft import Draft
+from kerf.engine.runtime.ports import Append, Store
+from kerf.engine.runtime.react import next_due, react
+from kerf.engine.state import snapshot
+from kerf.engine.state.load import load
+
+SNAPSHOT_EVERY = 20_000  # entries
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+class Runtime:
+    """`state` is the fold of everything appended, and of the turn that waits to be (if any)."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        holder: str,
+        settings: Settings,
+        record: str,
+        engine: str,
+        now: int,
+        epoch: int = 0,
+    ) -> None:
+        """Takes office: starts the record if it is empty (`record` is its random id), and fences older writers.
+
+        `epoch` is the Lease's transitions, where there is a Lease. Raises StoreError.
+        """
+        self.store = store
+        self.state = load(store)
+        self.error: KerfError | None = None
+        self.new_entries: tuple[Entry, ...] = ()
+        self._waiting: Append | None = None
+        self._backlog: list[Observation] = []
+        self._held: list[tuple[str, Intent]] = []
+        self._snapshot_at = self.state.facts.position
+        self._office = max(store.epoch(), epoch) + 1
+        self._open(holder, settings, record, engine, now)
+
+    def _open(self, holder: str, settings: Settings, record: str, engine: str, now: int) -> None:
+        facts = self.state.facts
+        self.unanswered_at_start = [(ref, asked.intent) for ref, asked in sorted(facts.intents.items())]
+        started = not facts.position
+        facts.epoch = self._office  # the entries of this turn are the first that carry it
+        draft = Draft(self.state, max(now, facts.at))
+        if started:
+            draft.add(RecordStarted(record, engine))
+        draft.add(OfficeTaken(self._office, holder))
+        if started or facts.settings != settings:
+            draft.add(SettingsSeen(settings))
+        react(draft)
+        self.store.append(self._append(draft))
+        self.new_entries = tuple(draft.entries)
+        self._held = _intents(draft.entries)
+
+    @property
+    def ready(self) -> bool:
+        """Whether kerf may act: the latest turn is stored."""
+        return self._waiting is None
+
+    @property
+    def record(self) -> str:
+        return self.state.facts.record
+
+    def turn(self, observations: Sequence[Observation], now: int) -> list[tuple[str, Intent]]:
+        """Records the observations and all that follows from them at `now`, durably, in one transaction.
+
+        Returns the intents that may be carried out now, as ("position.index", intent), in order. While the store fails
+        that is nothing: the turn and all further observations are kept and tried again with the next call. Raises
+        EpochRefused (KERF1xx) when another writer has taken office: this one must end.
+        """
+        self._backlog.extend(observations)
+        self.new_entries = ()
+        if self._waiting is not None and not self._stored():
+            return []
+        draft = Draft(self.state, max(now, self.state.facts.at))
+        for observation in self._backlog:
+            draft.add(observation.payload, blobs=observation.blobs)
+        self._backlog.clear()
+        react(draft)
+        self._held += _intents(draft.entries)
+        if draft.entries:
+            self._waiting = self._append(draft)
+            if not self._stored():
+                return []
+        released, self._held = self._held, []
+        return released
+
+    def _stored(self) -> bool:
+        """Tries to append the turn that waits."""
+        assert self._waiting is not None
+        try:
+            self.store.append(self._waiting)
+        except EpochRefused as error:
+            self.error = error
+            raise
+        except StoreError as error:
+            self.error = error
+            return False
+        self.new_entries += self._waiting.entries
+        self._waiting, self.error = None, None
+        self._keep_snapshot()
+        return True
+
+    def next_due(self) -> int | None:
+        """When a turn is needed although nothing is seen (ms since the epoch)."""
+        return next_due(self.state) or None
+
+    def unanswered(self) -> list[tuple[str, Intent]]:
+        """The intents that an earlier process left without an outcome: to be reconciled before anything else."""
+        return self.unanswered_at_start
+
+    def watched_instances(self) -> list[str]:
+        """Instances that are being ended and not gone yet."""
+        going = (c for c in self.state.facts.claims.values() if c.state in (TAINTED, DRAINING))
+        return sorted(c.instance for c in going if (e := c.effect("terminate")) is not None and e.ok)
+
+    def token(self, ref: str) -> str:
+        """The idempotency key of an intent that has no outcome yet."""
+        intent = self.state.facts.intents[ref].intent
+        return effects.token(self.record, effects.token_ref(ref, intent))
+
+    def _append(self, draft: Draft) -> Append:
+        return Append(tuple(draft.entries), {digest: _encode(value) for digest, value in draft.blobs.items()})
+
+    def _keep_snapshot(self) -> None:
+        """A snapshot that cannot be kept is no harm: the state is the fold."""
+        position = self.state.facts.position
+        if position - self._snapshot_at < SNAPSHOT_EVERY:
+            return
+        self._snapshot_at = position
+        data, digest = snapshot.encode(self.state)
+        try:
+            self.store.put_snapshot(position, snapshot.SCHEMA, data, digest)
+        except StoreError as error:
+            self.error = error
+
+
+def _intents(entries: Sequence[Entry]) -> list[tuple[str, Intent]]:
+    return [
+        (f"{entry.position}.{index}", intent)
+        for entry in entries
+        if isinstance(entry.payload, Decision)
+        for index, intent in enumerate(entry.payload.intents)
+    ]

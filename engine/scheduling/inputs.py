@@ -1,0 +1,196 @@
+"""From the state to the planner's `Problem` (S-40…S-51, S-61…S-78)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from kerf.engine.lifecycle.readiness import counting_taints
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import DAEMONSET, HostPort, Pod, Resources, Taint, owned_by
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import GOING, REQUESTED
+from kerf.engine.scheduling.problem import NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.state.state import State
+from kerf.engine.state.window import going_pods
+
+
+def problem_of(state: State, now: int) -> Problem:
+    """The provisioning question as the state stands at `now`."""
+    facts = state.facts
+    pods = waiting_pods(state)
+    nodes = _nodes(state)
+    daemons = [d.shape for d in sorted(facts.daemonsets.values(), key=lambda d: (d.namespace, d.name, d.uid))]
+    shapes = {
+        digest: state.ix.blobs.shape(digest) for digest in sorted({p.shape for p in pods} | set(daemons))
+    }
+    pools = tuple(_pool(state, name) for name in sorted(facts.pools))
+    digests = sorted({p.catalogue for p in pools if p.catalogue})
+    return Problem(
+        pods=tuple(PendingPod(p.uid, p.namespace, p.name, p.shape, p.created) for p in pods),
+        shapes=shapes,
+        pools=pools,
+        catalogues={digest: state.ix.blobs.catalogue(digest) for digest in digests},
+        nodes=nodes,
+        daemons=tuple(daemons),
+        namespaces=tuple(facts.namespaces[name] for name in sorted(facts.namespaces)),
+        unavailable=unavailable(state, now),
+        settings=facts.settings,
+    )
+
+
+def waiting_pods(state: State) -> list[Pod]:
+    """S-41, S-46: pods without a node, then the pods of nodes that are going; each by namespace and name.
+
+    A pod that must not be disrupted keeps its place until its node has no choice (S-48)."""
+    facts = state.facts
+    pending = sorted(
+        (facts.pods[uid] for uid in state.ix.pending), key=lambda p: (p.namespace, p.name, p.uid)
+    )
+    going = [
+        pod
+        for name in sorted(facts.claims)
+        if facts.claims[name].state in GOING and facts.claims[name].node
+        for pod in going_pods(state, facts.claims[name])
+        if pod.do_not_disrupt != "true" or facts.claims[name].interruption
+    ]
+    return pending + going
+
+
+def unavailable(state: State, now: int) -> frozenset[tuple[str, str, str]]:
+    """A-212: (capacity type, instance type, zone) without capacity at `now`."""
+    found = []
+    for key, until in state.facts.unavailable.items():
+        if until > now:
+            kind, name, zone = key.split("|")
+            found.append((kind, name, zone))
+    return frozenset(found)
+
+
+# ── NodePools ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _pool(state: State, name: str) -> PoolInput:
+    facts = state.facts
+    pool = facts.pools[name]
+    ref = pool.node_class
+    key = f"{ref.group}/{ref.kind}/{ref.name}"
+    node_class = facts.node_classes.get(key)
+    if node_class is None or not node_class.ready:  # L-253: it is the NodeClass that makes a NodePool ready
+        pool = msgspec.structs.replace(pool, ready=False)
+    return PoolInput(pool=pool, catalogue=facts.catalogues.get(key, ""), usage=_usage(state, name))
+
+
+def _usage(state: State, pool: str) -> Resources:
+    """S-68: what the pool's nodes that are not on their way out have, with `nodes` counted."""
+    total: Counter[str] = Counter()
+    for claim in state.facts.claims.values():
+        if claim.node_pool == pool and claim.state not in GOING:
+            total.update(_claim_capacity(claim, state))
+            total["nodes"] += 1
+    return dict(sorted(total.items()))
+
+
+def _claim_capacity(claim: NodeClaim, state: State) -> Resources:
+    """The capacity that counts against limits: for a claim in flight the largest it may still become (S-70)."""
+    if claim.state != REQUESTED:
+        return claim.capacity
+    return _over_types(claim, state, largest=True)
+
+
+def _over_types(claim: NodeClaim, state: State, *, largest: bool) -> Resources:
+    """Per resource, the largest capacity or the smallest allocatable over the types a claim may still become."""
+    ref = claim.node_class
+    digest = state.facts.catalogues.get(f"{ref.group}/{ref.kind}/{ref.name}", "")
+    merged: Resources = {}
+    for index, name in enumerate(claim.instance_types):
+        found = state.ix.blobs.instance_type(digest, name) if digest else None
+        if found is None:
+            continue
+        amounts = found.capacity if largest else found.allocatable()
+        for resource in {**merged, **amounts}:
+            have = amounts.get(resource, 0)
+            pick = max if largest else min
+            merged[resource] = pick(merged.get(resource, 0), have) if index else have
+    return merged
+
+
+# ── nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _nodes(state: State) -> tuple[NodeInput, ...]:
+    """S-71: everything that exists or is on its way and is not marked for deletion."""
+    facts, ix = state.facts, state.ix
+    found = []
+    for name in sorted(facts.claims):
+        claim = facts.claims[name]
+        if claim.state not in GOING:
+            node = ix.node_by_provider.get(claim.provider_id) if claim.provider_id else None
+            found.append(_managed(claim, facts.nodes[node] if node is not None else None, state))
+    for name in sorted(facts.nodes):
+        node = facts.nodes[name]
+        if name not in ix.claim_by_node and not node.deleting and not node.labels.get(lbl.NODEPOOL):
+            found.append(_input(node.name, "", node.labels, node, state, node.allocatable, node.taints))
+    return tuple(found)
+
+
+def _managed(claim: NodeClaim, node: Node | None, state: State) -> NodeInput:
+    if claim.state == REQUESTED:
+        room = _over_types(claim, state, largest=False)
+        return NodeInput(claim.name, claim.name, claim.labels, claim.taints, room, initialized=False,
+                         requirements=claim.requirements)  # fmt: skip
+    if node is None:
+        return NodeInput(
+            claim.name, claim.name, claim.labels, claim.taints, claim.allocatable, initialized=False
+        )
+    if claim.initialized:
+        return _input(node.name, claim.name, node.labels, node, state, node.allocatable, node.taints)
+    allocatable = {**claim.allocatable, **{k: v for k, v in node.allocatable.items() if v}}  # S-73
+    if claim.registered:
+        taints = counting_taints(node.taints, claim.startup_taints)
+        return _input(node.name, claim.name, node.labels, node, state, allocatable, taints, initialized=False)
+    taints = counting_taints(claim.taints, claim.startup_taints)
+    return _input(claim.name, claim.name, claim.labels, node, state, allocatable, taints, initialized=False)
+
+
+def _input(
+    name: str,
+    claim: str,
+    labels: dict[str, str],
+    node: Node,
+    state: State,
+    allocatable: Resources,
+    taints: tuple[Taint, ...],
+    *,
+    initialized: bool = True,
+) -> NodeInput:
+    pods = [state.facts.pods[uid] for uid in state.ix.pods_by_node.get(node.name, {})]
+    used = _requests(pods, state)
+    available = {resource: amount - used.get(resource, 0) for resource, amount in allocatable.items()}
+    return NodeInput(
+        name=name,
+        claim=claim,
+        labels=labels,
+        taints=taints,
+        available=available,
+        initialized=initialized,
+        bound_daemons=_requests([p for p in pods if owned_by(p, DAEMONSET)], state),
+        host_ports=_host_ports(pods, state),
+    )
+
+
+def _requests(pods: list[Pod], state: State) -> Resources:
+    """S-74: the sum over pods, with the resource `pods` counted."""
+    total: Counter[str] = Counter()
+    for shape, count in Counter(p.shape for p in pods).items():
+        for resource, amount in state.ix.blobs.shape(shape).requests.items():
+            total[resource] += amount * count
+    if pods:
+        total["pods"] = len(pods)
+    return dict(total)
+
+
+def _host_ports(pods: list[Pod], state: State) -> tuple[HostPort, ...]:
+    return tuple(sorted({port for p in pods for port in state.ix.blobs.shape(p.shape).host_ports}))

@@ -1,0 +1,67 @@
+"""What the planner is asked, and what it answers. The live decider, `kerf plan`, tests and benchmarks all ask this way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.nodes import Namespace
+from kerf.engine.model.pods import HostPort, PodShape, Resources, Taint
+from kerf.engine.model.pools import NodePool, RequirementSpec
+from kerf.engine.model.settings import Settings
+
+
+class PendingPod(Struct, frozen=True):
+    """A pod that wants a place: `uid` is what results name; `shape` is a digest into `Problem.shapes`."""
+
+    uid: str
+    namespace: str
+    name: str
+    shape: str
+    created: int = 0
+
+
+class PoolInput(Struct, frozen=True):
+    """A NodePool, the digest of its catalogue (into `Problem.catalogues`; "" for none) and what its active nodes use
+    (S-68: the sum of their capacity, with `nodes` counted)."""
+
+    pool: NodePool
+    catalogue: str
+    usage: Resources = {}
+
+
+class NodeInput(Struct, frozen=True):
+    """A node that exists or is on its way and is not marked for deletion (S-71).
+
+    `name` as of S-71; `claim` is its NodeClaim's name ("" if unmanaged). `taints` are those that count (S-72);
+    `available` is allocatable less the requests of all bound pods (S-74); `bound_daemons` the part of those requests
+    that belongs to DaemonSet pods. `requirements` narrows a claim that is not launched yet, whose labels are not all
+    known; it is empty once there is an instance.
+    """
+
+    name: str
+    claim: str
+    labels: dict[str, str]
+    taints: tuple[Taint, ...]
+    available: Resources
+    initialized: bool = True
+    bound_daemons: Resources = {}
+    host_ports: tuple[HostPort, ...] = ()
+    requirements: tuple[RequirementSpec, ...] = ()
+
+
+class Problem(Struct, frozen=True):
+    """One provisioning question. `daemons` are the digests of DaemonSet shapes; `unavailable` holds the offerings
+    known to lack capacity as (capacity type, instance type, zone); "" matches any type or zone."""
+
+    pods: tuple[PendingPod, ...]
+    shapes: Mapping[str, PodShape]
+    pools: tuple[PoolInput, ...]
+    catalogues: Mapping[str, Catalogue]
+    nodes: tuple[NodeInput, ...] = ()
+    daemons: tuple[str, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    unavailable: frozenset[tuple[str, str, str]] = frozenset()
+    settings: Settings = Settings()

@@ -1,0 +1,132 @@
+"""`provision(state, now)`: the pods that wait, and the nodes that they need."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from kerf.engine.lifecycle.launch import choose
+from kerf.engine.model.pools import NodePool
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, ProvisionResult
+from kerf.engine.record.digest import content
+from kerf.engine.scheduling.inputs import problem_of
+from kerf.engine.scheduling.planner import OpenedClaim, Plan, plan
+from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.trace import Tracer
+from kerf.engine.state.state import State
+from kerf.engine.state.window import closes_at
+
+VERSION = 1
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
+
+
+class Outcome(Struct, frozen=True):
+    result: ProvisionResult
+    intents: tuple[LaunchInstance, ...] = ()
+
+
+def due_at(state: State) -> int:
+    """When the next pass is due (ms since the epoch), 0 for never: the window closes (S-55), or an offering that lacked
+    capacity may be tried again while pods have no place."""
+    facts = state.facts
+    times = [closes_at(facts)] if facts.batch_opened else []
+    if facts.retry_at:
+        times.append(facts.retry_at)
+    return min(times, default=0)
+
+
+def provision(state: State, now: int, tracer: Tracer | None = None) -> Outcome:
+    """One pass. A result equal to the latest recorded one only names that one (`repeats`)."""
+    problem = problem_of(state, now)
+    planned = plan(problem, tracer)
+    claims = tuple(_named(opened, state, index) for index, opened in enumerate(planned.claims))
+    result = ProvisionResult(
+        claims, planned.placements, planned.unplaced, planned.ignored, truncated=planned.truncated
+    )
+    if not claims and content(result)[0] == state.facts.plan_digest:
+        return Outcome(ProvisionResult(repeats=state.facts.plan))
+    return Outcome(result, _launches(claims, planned, problem))
+
+
+def _named(opened: OpenedClaim, state: State, index: int) -> PlannedClaim:
+    return PlannedClaim(
+        name=_name(opened.node_pool, state, index),
+        node_pool=opened.node_pool,
+        pods=opened.pods,
+        instance_types=opened.instance_types,
+        requirements=opened.requirements,
+        requests=opened.requests,
+        price=opened.price,
+        capacity_types=opened.capacity_types,
+        labels=opened.labels,
+        min_values_relaxed=opened.min_values_relaxed,
+    )
+
+
+def _name(pool: str, state: State, index: int) -> str:
+    """L-139's `<nodepool>-<five letters>`, from the record's id and the position: unique, and the same in replay."""
+    attempt = 0
+    while True:
+        seed = f"{state.facts.record}/{state.facts.position}/{index}/{attempt}".encode()
+        number = int.from_bytes(blake2b(seed, digest_size=8).digest())
+        letters = ""
+        for _ in range(5):
+            number, digit = divmod(number, len(_ALPHABET))
+            letters += _ALPHABET[digit]
+        name = f"{pool}-{letters}"
+        if name not in state.facts.claims:
+            return name
+        attempt += 1
+
+
+def _launches(
+    claims: tuple[PlannedClaim, ...], planned: Plan, problem: Problem
+) -> tuple[LaunchInstance, ...]:
+    inputs = {p.pool.name: p for p in problem.pools}
+    launches = []
+    for claim in claims:
+        pool = inputs[claim.node_pool].pool
+        choice = choose(
+            problem.catalogues[inputs[claim.node_pool].catalogue],
+            claim.instance_types,
+            Requirements.of_specs(claim.requirements),
+            problem.unavailable,
+            max_types=problem.settings.max_launch_types,
+        )
+        launches.append(
+            LaunchInstance(
+                claim=claim.name,
+                node_pool=claim.node_pool,
+                node_class=pool.node_class,
+                capacity_type=choice.capacity_type,
+                offers=choice.offers,
+                requests=claim.requests,
+                labels=claim.labels,
+                taints=(*pool.taints, *pool.startup_taints),
+            )
+        )
+    return tuple(launches)
+
+
+def requested(claim: PlannedClaim, pool: NodePool, decision: int) -> ev.Requested:
+    """L-139…L-143: what a planned claim asks for; `decision` is the position of its plan."""
+    return ev.Requested(
+        claim=claim.name,
+        node_pool=pool.name,
+        node_class=pool.node_class,
+        requirements=claim.requirements,
+        instance_types=claim.instance_types,
+        requests=claim.requests,
+        pods=claim.pods,
+        price=claim.price,
+        decision=decision,
+        labels=claim.labels,
+        annotations=pool.annotations,
+        taints=pool.taints,
+        startup_taints=pool.startup_taints,
+        expire_after=pool.expire_after,
+        termination_grace_period=pool.termination_grace_period,
+    )

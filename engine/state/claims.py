@@ -1,0 +1,190 @@
+"""How the fold takes what concerns one NodeClaim: its own events, the answers to effects on it, interruptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kerf.engine.model.labels import SPOT
+from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
+from kerf.engine.nodeclaim.effects import effect_key
+from kerf.engine.nodeclaim.events import Initialized, Launched, Requested, Tainted
+from kerf.engine.nodeclaim.table import TERMINATED
+from kerf.engine.record import observations as seen
+from kerf.engine.record.decisions import EvictPod, Intent, LaunchInstance, TerminateInstance
+from kerf.engine.record.entries import Entry
+from kerf.engine.state.state import Asked, Orphan, State
+from kerf.engine.state.window import going_pods, room_changed, trigger
+
+FIRST_RETRY = 1_000
+LAST_RETRY = 60_000
+EVICTION_LAST_RETRY = 10_000  # D-148
+NEVER = 1 << 62
+MESSAGE_MEMORY = 600_000  # longer than SQS keeps a message of the reference queue (A-364)
+
+CAPACITY_CODES = frozenset(
+    [
+        "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity",
+        "Unsupported", "InsufficientFreeAddressesInSubnet", "MaxFleetCountExceeded", "ReservationCapacityExceeded",
+    ]
+)  # fmt: skip
+"""A-290: an offering refused with one of these is taken as unavailable for a while."""
+
+
+def claim_event(state: State, event: Any, entry: Entry) -> None:
+    """Any event of the aggregate: the claim moves, and leaves the state when it is over."""
+    facts = state.facts
+    name: str = event.claim
+    claim = facts.claims.get(name)
+    if claim is None:
+        claim = NodeClaim(name=name)
+    apply(claim, event, at=entry.at, position=entry.position)
+    facts.claims[name] = claim
+    claim.version = entry.version
+    index(state, claim)
+    if isinstance(event, Launched):
+        facts.launches.pop(name, None)
+    elif isinstance(event, Requested):  # its launch was asked for by the decision that stands before it
+        for ref, asked in facts.intents.items():
+            if asked.intent.claim == name:
+                _attempt(claim, ref, asked.intent, asked.at)
+    state.ix.touched[name] = entry.position
+    if claim.state == TERMINATED:
+        _over(state, claim, entry)
+    elif isinstance(event, Tainted) and going_pods(state, claim):
+        trigger(facts, entry.at)  # S-57: its pods need another place
+    elif isinstance(event, Initialized):
+        room_changed(state, entry.at)  # whoever still waits for it is looked at again
+
+
+def index(state: State, claim: NodeClaim) -> None:
+    """Makes the claim findable by what is known of it now."""
+    ix = state.ix
+    if claim.provider_id and claim.provider_id not in ix.claim_by_provider:
+        ix.claim_by_provider[claim.provider_id] = claim.name
+        ix.claim_by_instance[claim.instance] = claim.name
+        node = ix.node_by_provider.get(claim.provider_id)
+        if node is not None:
+            ix.claim_by_node[node] = claim.name
+
+
+def _over(state: State, claim: NodeClaim, entry: Entry) -> None:
+    """The claim has ended: nothing of it stays but what the record says, and an instance that may still turn up."""
+    facts, ix = state.facts, state.ix
+    del facts.claims[claim.name]
+    facts.launches.pop(claim.name, None)
+    ix.claim_by_provider.pop(claim.provider_id, None)
+    ix.claim_by_instance.pop(claim.instance, None)
+    node = ix.node_by_provider.get(claim.provider_id)
+    if node is not None:
+        ix.claim_by_node.pop(node, None)
+    for uid in ix.waiting_for.pop(claim.name, {}):
+        facts.targets.pop(uid, None)
+    ix.touched.pop(claim.name, None)
+    ix.due.pop(claim.name, None)
+    room_changed(state, entry.at)
+
+
+# ── answers ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def launch_answered(state: State, answer: seen.LaunchAnswered, entry: Entry) -> None:
+    """The cloud's answer: offerings refused for capacity are remembered (A-212, A-294), also beside a success."""
+    facts = state.facts
+    for error in answer.errors:
+        if error.code in CAPACITY_CODES and error.instance_type:
+            key = f"{error.capacity_type}|{error.instance_type}|{error.zone}"
+            facts.unavailable[key] = entry.at + facts.settings.unavailable_for
+        elif error.code == "AuthFailure.ServiceLinkedRoleCreationNotPermitted":
+            facts.unavailable[f"{SPOT}||"] = entry.at + facts.settings.unavailable_for  # A-296
+    _settle(state, answer.intent, ok=bool(answer.instance), code=answer.code, entry=entry)
+    claim = facts.claims.get(answer.claim)
+    if claim is not None and claim.instance == "":
+        claim.answer, claim.answered = answer, entry.at
+        state.ix.touched[claim.name] = entry.position
+    elif answer.instance and (claim is None or claim.instance != answer.instance):
+        facts.orphans[answer.instance] = Orphan(answer.claim)
+
+
+def answered(state: State, answer: seen.EffectAnswered, entry: Entry) -> None:
+    _settle(state, answer.intent, ok=answer.ok, code=answer.code, entry=entry)
+
+
+def _settle(state: State, ref: str, *, ok: bool, code: str, entry: Entry) -> None:
+    """An intent has its outcome. A refused one may be tried again after a back-off that doubles."""
+    asked = state.facts.intents.pop(ref, None)
+    if asked is None:
+        return
+    claim = state.facts.claims.get(asked.intent.claim)
+    if claim is None:
+        _settle_orphan(state, asked.intent, ok=ok, entry=entry)
+        return
+    effect = claim.effects.get(effect_key(asked.intent))
+    if effect is None or effect.ref != ref:
+        return
+    effect.ok, effect.answered, effect.code = ok, entry.at, code
+    if not ok:
+        last = EVICTION_LAST_RETRY if isinstance(asked.intent, EvictPod) else LAST_RETRY
+        effect.retry_at = entry.at + backoff(effect.attempts, last)
+    state.ix.touched[claim.name] = entry.position
+
+
+def _settle_orphan(state: State, intent: Intent, *, ok: bool, entry: Entry) -> None:
+    if not isinstance(intent, TerminateInstance):
+        return
+    orphan = state.facts.orphans.get(intent.instance)
+    if orphan is None:
+        return
+    if ok:
+        del state.facts.orphans[intent.instance]
+    else:
+        retry_at = entry.at + backoff(orphan.attempts, LAST_RETRY)
+        state.facts.orphans[intent.instance] = Orphan(orphan.claim, orphan.attempts, retry_at)
+
+
+def backoff(attempts: int, last: int) -> int:
+    """1 s after the first attempt, then doubling up to `last` (ms)."""
+    return min(last, FIRST_RETRY << min(attempts - 1, 10))
+
+
+def asked_for(state: State, ref: str, intent: Intent, at: int) -> None:
+    """A decision asked for an effect: it has no outcome yet."""
+    facts = state.facts
+    facts.intents[ref] = Asked(intent, at)
+    if isinstance(intent, LaunchInstance) and not intent.again:
+        facts.launches[intent.claim] = msgspec.structs.replace(intent, again=ref)
+    claim = facts.claims.get(intent.claim)
+    if claim is not None:
+        _attempt(claim, ref, intent, at)
+    elif isinstance(intent, TerminateInstance):
+        orphan = facts.orphans.get(intent.instance)
+        if orphan is not None:  # not again until this attempt is answered
+            facts.orphans[intent.instance] = Orphan(orphan.claim, orphan.attempts + 1, NEVER)
+
+
+def _attempt(claim: NodeClaim, ref: str, intent: Intent, at: int) -> None:
+    key = effect_key(intent)
+    before = claim.effects.get(key)
+    attempts = before.attempts + 1 if before is not None else 1
+    claim.effects = {**claim.effects, key: Effect(ref=ref, asked=at, attempts=attempts)}
+
+
+def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> None:
+    """A-344, A-354: duplicates and messages about foreign instances change nothing."""
+    facts = state.facts
+    if message.message in facts.messages:
+        return
+    if len(facts.messages) > 1_000:
+        facts.messages = {k: t for k, t in facts.messages.items() if entry.at - t < MESSAGE_MEMORY}
+    facts.messages[message.message] = entry.at
+    name = state.ix.claim_by_instance.get(message.instance)
+    if name is None or message.kind == "rebalance_recommendation":
+        return
+    claim = facts.claims[name]
+    if message.kind == "spot_interrupted" and claim.zone:  # A-355
+        key = f"{SPOT}|{claim.instance_type}|{claim.zone}"
+        facts.unavailable[key] = entry.at + facts.settings.unavailable_for
+    if not claim.interruption:
+        claim.interruption = message.kind
+        state.ix.touched[name] = entry.position

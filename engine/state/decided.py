@@ -1,0 +1,56 @@
+"""How the fold takes a decision: its intents are open until they are answered, its conclusions are remembered."""
+
+from __future__ import annotations
+
+from kerf.engine.record.decisions import Decision, DisruptResult, ProvisionResult
+from kerf.engine.record.digest import content
+from kerf.engine.record.entries import Entry
+from kerf.engine.state.claims import asked_for
+from kerf.engine.state.state import State
+
+
+def decided(state: State, decision: Decision, entry: Entry) -> None:
+    for index, intent in enumerate(decision.intents):
+        asked_for(state, f"{entry.position}.{index}", intent, entry.at)
+    result = decision.result
+    if isinstance(result, ProvisionResult):
+        _planned(state, result, entry)
+    elif isinstance(result, DisruptResult):
+        for verdict in result.verdicts:
+            claim = state.facts.claims.get(verdict.claim)
+            if claim is not None:
+                claim.verdict = verdict.reason.code
+
+
+def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
+    """The window is closed; pods wait for the claims that the plan put them on (D-8: which nominates these)."""
+    facts = state.facts
+    facts.batch_opened = facts.batch_last = 0
+    facts.unavailable = {key: until for key, until in facts.unavailable.items() if until > entry.at}
+    if not result.repeats:
+        _aim(state, result, entry)
+        facts.plan, facts.plan_digest = entry.position, content(result)[0]
+        facts.unplaced = bool(result.unplaced)
+    facts.retry_at = min(facts.unavailable.values(), default=0) if facts.unplaced else 0
+
+
+def _aim(state: State, result: ProvisionResult, entry: Entry) -> None:
+    facts, ix = state.facts, state.ix
+    facts.targets = {}
+    ix.waiting_for = {}
+    until = entry.at + max(2 * facts.settings.batch_max, 10_000)
+    for placement in result.placements:
+        _wait(state, placement.claim, placement.pods)
+        claim = facts.claims.get(placement.claim)
+        if claim is not None:
+            claim.nominated_until = until
+            ix.touched[claim.name] = entry.position
+    for planned in result.claims:
+        _wait(state, planned.name, planned.pods)
+
+
+def _wait(state: State, claim: str, pods: tuple[str, ...]) -> None:
+    for uid in pods:
+        if claim and uid in state.ix.pending:
+            state.facts.targets[uid] = claim
+            state.ix.waiting_for.setdefault(claim, {})[uid] = None

@@ -1,0 +1,243 @@
+"""`evolve(state, entry)`: the one function that changes the state, live, in replay and in tests.
+
+Handlers are found by the payload's type. They must stay cheap: a record of a million entries is folded through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.pods import DAEMONSET, Pod, is_provisionable, is_terminal, owned_by
+from kerf.engine.model.pools import NodePool
+from kerf.engine.nodeclaim.events import CLAIM_EVENTS
+from kerf.engine.record import observations as seen
+from kerf.engine.record.decisions import Decision
+from kerf.engine.record.digest import content
+from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered
+from kerf.engine.state.decided import decided
+from kerf.engine.state.state import State
+from kerf.engine.state.window import room_changed, trigger
+
+POD_EVENT_GRAIN = 10_000  # D-57: a pod event within 10 s of the stored one changes nothing
+
+
+def evolve(state: State, entry: Entry) -> None:
+    """Folds one entry. Raises TransitionRefused (KERF701) for a claim event that the state table does not allow."""
+    facts = state.facts
+    payload = entry.payload
+    handler = _HANDLERS.get(type(payload))
+    if handler is not None:
+        handler(state, payload, entry)
+    facts.position = entry.position
+    facts.at = entry.at
+    facts.streams[entry.stream] = entry.version
+
+
+# ── pods ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _pod_seen(state: State, pod: Pod, entry: Entry) -> None:
+    facts, ix = state.facts, state.ix
+    uid = pod.uid
+    old = facts.pods.get(uid)
+    facts.pods[uid] = pod
+    if pod.node or (old is not None and old.node):
+        _bound(state, old, pod, entry)
+    if pod.unschedulable and is_provisionable(pod):
+        if uid not in ix.pending:
+            ix.pending[uid] = None
+            trigger(facts, entry.at)
+    elif uid in ix.pending:
+        _settled(state, uid, entry)
+
+
+def _bound(state: State, old: Pod | None, pod: Pod, entry: Entry) -> None:
+    ix = state.ix
+    was = old.node if old is not None and not is_terminal(old) else ""
+    now = pod.node if not is_terminal(pod) else ""
+    if was != now:
+        if was:
+            ix.pods_by_node.get(was, {}).pop(pod.uid, None)
+        if now:
+            ix.pods_by_node.setdefault(now, {})[pod.uid] = None
+    name = ix.claim_by_node.get(pod.node)
+    if name is not None:
+        ix.touched[name] = entry.position
+        changed = was != now or (old is not None and old.deleting != pod.deleting)
+        claim = state.facts.claims[name]
+        # D-57: a bind, an end or a deletion of a pod on a claim's node restarts its quiet time.
+        if changed and not owned_by(pod, DAEMONSET) and entry.at - claim.last_pod_event >= POD_EVENT_GRAIN:
+            claim.last_pod_event = entry.at
+
+
+def _settled(state: State, uid: str, entry: Entry) -> None:
+    """A pod no longer waits: bound, gone, gated or taken by somebody else."""
+    del state.ix.pending[uid]
+    target = state.facts.targets.pop(uid, "")
+    if target:
+        state.ix.waiting_for.get(target, {}).pop(uid, None)
+        state.ix.touched[target] = entry.position
+
+
+def _pod_gone(state: State, uid: str, entry: Entry) -> None:
+    facts, ix = state.facts, state.ix
+    pod = facts.pods.pop(uid, None)
+    if pod is None:
+        return
+    if pod.node:
+        ix.pods_by_node.get(pod.node, {}).pop(uid, None)
+        name = ix.claim_by_node.get(pod.node)
+        if name is not None:
+            ix.touched[name] = entry.position
+    if uid in ix.pending:
+        _settled(state, uid, entry)
+
+
+# ── nodes and the rest of the cluster ──────────────────────────────────────────────────────────────────────────────
+
+
+def _node_seen(state: State, node: Node, entry: Entry) -> None:
+    ix = state.ix
+    state.facts.nodes[node.name] = node
+    if node.provider_id:
+        ix.node_by_provider[node.provider_id] = node.name
+        claim = ix.claim_by_provider.get(node.provider_id)
+        if claim is not None:
+            ix.claim_by_node[node.name] = claim
+            ix.touched[claim] = entry.position
+            return
+    if lbl.NODEPOOL not in node.labels:
+        room_changed(state, entry.at)
+
+
+def _node_gone(state: State, name: str, entry: Entry) -> None:
+    node = state.facts.nodes.pop(name, None)
+    if node is None:
+        return
+    if state.ix.node_by_provider.get(node.provider_id) == name:
+        del state.ix.node_by_provider[node.provider_id]
+    claim = state.ix.claim_by_node.pop(name, None)
+    if claim is not None:
+        state.ix.touched[claim] = entry.position
+
+
+def _pool_seen(state: State, pool: NodePool, entry: Entry) -> None:
+    state.facts.pools[pool.name] = pool
+    _touch_pool(state, pool.name, entry)
+    room_changed(state, entry.at)
+
+
+def _touch_pool(state: State, name: str, entry: Entry) -> None:
+    for claim in state.facts.claims.values():
+        if claim.node_pool == name:
+            state.ix.touched[claim.name] = entry.position
+
+
+def _node_class_seen(state: State, seen_class: seen.NodeClassSeen, entry: Entry) -> None:
+    state.facts.node_classes[f"{seen_class.group}/{seen_class.kind}/{seen_class.name}"] = seen_class
+    room_changed(state, entry.at)
+
+
+def _catalogue_seen(state: State, catalogue: seen.CatalogueSeen, entry: Entry) -> None:
+    state.facts.catalogues[catalogue.node_class] = catalogue.digest
+    room_changed(state, entry.at)
+
+
+def _daemonset_seen(state: State, daemonset: DaemonSet, entry: Entry) -> None:
+    state.facts.daemonsets[daemonset.uid] = daemonset
+
+
+def _pdb_seen(state: State, pdb: PodDisruptionBudget, entry: Entry) -> None:
+    state.facts.pdbs[pdb.uid] = pdb
+
+
+def _namespace_seen(state: State, namespace: Namespace, entry: Entry) -> None:
+    state.facts.namespaces[namespace.name] = namespace
+
+
+def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
+    facts = state.facts
+    if gone.kind == "pod":
+        _pod_gone(state, gone.key, entry)
+    elif gone.kind == "node":
+        _node_gone(state, gone.key, entry)
+    elif gone.kind == "nodepool":
+        if facts.pools.pop(gone.key, None) is not None:
+            _touch_pool(state, gone.key, entry)
+    elif gone.kind == "nodeclass":
+        facts.node_classes.pop(gone.key, None)
+        facts.catalogues.pop(gone.key, None)
+    elif gone.kind == "daemonset":
+        facts.daemonsets.pop(gone.key, None)
+    elif gone.kind == "pdb":
+        facts.pdbs.pop(gone.key, None)
+    elif gone.kind == "namespace":
+        facts.namespaces.pop(gone.key, None)
+
+
+# ── the record itself ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _started(state: State, started: seen.RecordStarted, entry: Entry) -> None:
+    state.facts.record = started.record
+
+
+def _office(state: State, office: seen.OfficeTaken, entry: Entry) -> None:
+    """A new writer looks at every claim once: what the old one had in mind is not known."""
+    state.facts.epoch = office.epoch
+    state.ix.touched.update(dict.fromkeys(state.facts.claims, entry.position))
+
+
+def _settings(state: State, settings: seen.SettingsSeen, entry: Entry) -> None:
+    state.facts.settings = settings.settings
+    state.facts.settings_digest = content(settings.settings)[0]
+
+
+def _deletion_seen(state: State, deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> None:
+    claim = state.facts.claims.get(deletion.claim)
+    if claim is not None and not claim.deletion:
+        claim.deletion = deletion.actor or "unknown"
+        state.ix.touched[claim.name] = entry.position
+
+
+def _instance_seen(state: State, instance: seen.InstanceSeen, entry: Entry) -> None:
+    if instance.status == "gone":
+        state.facts.orphans.pop(instance.instance, None)
+    name = state.ix.claim_by_instance.get(instance.instance)
+    if name is not None:
+        state.facts.claims[name].instance_status = instance.status
+        state.ix.touched[name] = entry.position
+
+
+def _unknown(state: State, unknown: UnknownEntry, entry: Entry) -> None:
+    state.facts.unknown += 1
+
+
+_HANDLERS: dict[type[Struct], Callable[[State, Any, Entry], None]] = {
+    Pod: _pod_seen,
+    Node: _node_seen,
+    NodePool: _pool_seen,
+    DaemonSet: _daemonset_seen,
+    PodDisruptionBudget: _pdb_seen,
+    Namespace: _namespace_seen,
+    seen.ObjectGone: _object_gone,
+    seen.NodeClassSeen: _node_class_seen,
+    seen.CatalogueSeen: _catalogue_seen,
+    seen.RecordStarted: _started,
+    seen.OfficeTaken: _office,
+    seen.SettingsSeen: _settings,
+    seen.NodeClaimDeletionSeen: _deletion_seen,
+    seen.InstanceSeen: _instance_seen,
+    seen.LaunchAnswered: launch_answered,
+    seen.EffectAnswered: answered,
+    seen.InterruptionSeen: interrupted,
+    Decision: decided,
+    UnknownEntry: _unknown,
+    **dict.fromkeys(CLAIM_EVENTS, claim_event),
+}

@@ -1,0 +1,71 @@
+"""Indexes over the state: derived, never stored, rebuilt when a snapshot is loaded.
+
+Anything that a decider takes from here it sorts first: insertion order differs between a fold from zero and one from a
+snapshot, and no decision may show that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Struct
+
+from kerf.engine.model.instances import Catalogue, InstanceType
+from kerf.engine.model.pods import PodShape
+
+BlobSource = Callable[[str], bytes]
+"""Content by digest: the store's, or a dict's in tests."""
+
+
+class Blobs:
+    """Decoded content by digest. A pure cache: what a digest stands for never changes."""
+
+    def __init__(self, source: BlobSource) -> None:
+        self.source = source
+        self._shapes: dict[str, PodShape] = {}
+        self._catalogues: dict[str, Catalogue] = {}
+        self._types: dict[str, dict[str, InstanceType]] = {}
+
+    def offer(self, digest: str, value: Struct) -> None:
+        """Content that arrived with an observation and may not be stored yet."""
+        if isinstance(value, PodShape):
+            self._shapes[digest] = value
+        elif isinstance(value, Catalogue):
+            self._catalogues[digest] = value
+
+    def shape(self, digest: str) -> PodShape:
+        found = self._shapes.get(digest)
+        if found is None:
+            found = self._shapes[digest] = msgspec.msgpack.decode(self.source(digest), type=PodShape)
+        return found
+
+    def catalogue(self, digest: str) -> Catalogue:
+        found = self._catalogues.get(digest)
+        if found is None:
+            found = self._catalogues[digest] = msgspec.msgpack.decode(self.source(digest), type=Catalogue)
+        return found
+
+    def instance_type(self, digest: str, name: str) -> InstanceType | None:
+        """One type of a catalogue, by name."""
+        types = self._types.get(digest)
+        if types is None:
+            types = self._types[digest] = {t.name: t for t in self.catalogue(digest).types}
+        return types.get(name)
+
+
+class Indexes:
+    """`pods_by_node`: node name → uids. `pending`: uids of provisionable pods (S-40). `touched`: claims about which
+    something changed since they were last looked at → the position of the latest change."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self.blobs = blobs
+        self.pods_by_node: dict[str, dict[str, None]] = {}
+        self.pending: dict[str, None] = {}
+        self.node_by_provider: dict[str, str] = {}
+        self.claim_by_provider: dict[str, str] = {}
+        self.claim_by_node: dict[str, str] = {}
+        self.claim_by_instance: dict[str, str] = {}
+        self.waiting_for: dict[str, dict[str, None]] = {}  # claim → pending pods planned onto it
+        self.touched: dict[str, int] = {}
+        self.due: dict[str, int] = {}  # claim → when it must be looked at although nothing changed

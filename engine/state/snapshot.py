@@ -1,0 +1,55 @@
+"""Snapshots of the fold, and the state's digest. Only a cache: a snapshot of another schema is not used."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import msgspec
+
+from kerf.engine.model.pods import is_provisionable, is_terminal
+from kerf.engine.state.claims import index
+from kerf.engine.state.indexes import Blobs
+from kerf.engine.state.state import Facts, State
+
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
+_decoder = msgspec.msgpack.Decoder(Facts)
+
+SCHEMA = blake2b(
+    msgspec.json.encode(msgspec.json.schema(Facts), order="deterministic") + b"/1", digest_size=8
+).hexdigest()
+"""Changes whenever a stored field does. Raise the number when the fold gives the same fields another meaning."""
+
+
+def encode(state: State) -> tuple[bytes, str]:
+    """The snapshot's bytes and the state digest (32 hex digits): equal states have equal bytes."""
+    data = _encoder.encode(state.facts)
+    return data, blake2b(data, digest_size=16).hexdigest()
+
+
+def digest(state: State) -> str:
+    return encode(state)[1]
+
+
+def decode(data: bytes, blobs: Blobs) -> State:
+    """The state of a snapshot, with its indexes built again. Raises msgspec.DecodeError on foreign bytes."""
+    state = State(_decoder.decode(data), blobs)
+    rebuild(state)
+    return state
+
+
+def rebuild(state: State) -> None:
+    """Builds every index from the facts."""
+    facts, ix = state.facts, state.ix
+    for node in facts.nodes.values():
+        if node.provider_id:
+            ix.node_by_provider[node.provider_id] = node.name
+    for claim in facts.claims.values():
+        index(state, claim)
+        ix.touched[claim.name] = facts.position
+    for pod in facts.pods.values():
+        if pod.node and not is_terminal(pod):
+            ix.pods_by_node.setdefault(pod.node, {})[pod.uid] = None
+        if pod.unschedulable and is_provisionable(pod):
+            ix.pending[pod.uid] = None
+    for uid, target in facts.targets.items():
+        ix.waiting_for.setdefault(target, {})[uid] = None

@@ -1,0 +1,74 @@
+"""The state: what the fold of the record knows. Only `kerf.engine.state.evolve` changes it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.pods import Pod
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.settings import Settings
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.decisions import Intent, LaunchInstance
+from kerf.engine.record.observations import NodeClassSeen
+from kerf.engine.state.indexes import Blobs, Indexes
+
+
+class Asked(Struct, frozen=True):
+    """An intent without an outcome yet."""
+
+    intent: Intent
+    at: int
+
+
+class Orphan(Struct, frozen=True):
+    """An instance of a claim that was over before the cloud answered: it is to be ended."""
+
+    claim: str
+    attempts: int = 0
+    retry_at: int = 0
+
+
+class Facts(Struct, omit_defaults=True):
+    """The part of the state that is stored in snapshots and counts for its digest. Keys as in ObjectGone; NodeClasses
+    and catalogues by `group/kind/name`; times in ms since the epoch."""
+
+    position: int = 0
+    at: int = 0  # the time of the last entry
+    record: str = ""
+    epoch: int = 0
+    settings: Settings = Settings()
+    settings_digest: str = ""
+    streams: dict[str, int] = {}  # stream → version
+    pods: dict[str, Pod] = {}
+    nodes: dict[str, Node] = {}
+    claims: dict[str, NodeClaim] = {}
+    pools: dict[str, NodePool] = {}
+    node_classes: dict[str, NodeClassSeen] = {}
+    catalogues: dict[str, str] = {}
+    daemonsets: dict[str, DaemonSet] = {}
+    pdbs: dict[str, PodDisruptionBudget] = {}
+    namespaces: dict[str, Namespace] = {}
+    unavailable: dict[str, int] = {}  # "capacity type|instance type|zone" → until
+    launches: dict[str, LaunchInstance] = {}  # claim → its order, as it is repeated until there is an instance
+    intents: dict[str, Asked] = {}  # "position.index" → not answered yet
+    orphans: dict[str, Orphan] = {}  # by instance
+    messages: dict[str, int] = {}  # interruption messages seen → when, against duplicates
+    targets: dict[str, str] = {}  # pending pod → the claim that the latest plan put it on
+    batch_opened: int = 0  # the provisioning window (S-55); 0 when closed
+    batch_last: int = 0
+    unplaced: bool = False  # the latest plan left pods without a place
+    retry_at: int = 0  # when an offering becomes available again while pods have no place; 0 for never
+    plan: int = 0  # position of the latest provisioning decision that did not repeat an earlier one
+    plan_digest: str = ""  # of its result
+    unknown: int = 0  # entries of unknown type that were skipped
+
+
+class State:
+    """Facts and the indexes over them."""
+
+    __slots__ = ("facts", "ix")
+
+    def __init__(self, facts: Facts, blobs: Blobs) -> None:
+        self.facts = facts
+        self.ix = Indexes(blobs)

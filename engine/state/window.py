@@ -1,0 +1,33 @@
+"""The provisioning window (S-55…S-57) and which pods a provisioning pass is about."""
+
+from __future__ import annotations
+
+from kerf.engine.model.pods import Pod, is_reschedulable
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.state.state import Facts, State
+
+
+def trigger(facts: Facts, at: int) -> None:
+    """Opens the window, or extends it."""
+    if not facts.batch_opened:
+        facts.batch_opened = at
+    facts.batch_last = at
+
+
+def room_changed(state: State, at: int) -> None:
+    """Something changed that may place pods which had no place."""
+    if state.ix.pending:
+        trigger(state.facts, at)
+
+
+def closes_at(facts: Facts) -> int:
+    """When the open window closes (S-55): quiet for `batch_idle`, or `batch_max` after it opened."""
+    settings = facts.settings
+    return min(facts.batch_opened + settings.batch_max, facts.batch_last + settings.batch_idle)
+
+
+def going_pods(state: State, claim: NodeClaim) -> list[Pod]:
+    """S-46, S-47: the pods on a going claim's node that will need another place, by namespace and name."""
+    uids = state.ix.pods_by_node.get(claim.node, {})
+    pods = (state.facts.pods[uid] for uid in uids)
+    return sorted((p for p in pods if is_reschedulable(p)), key=lambda p: (p.namespace, p.name, p.uid))
