@@ -1,0 +1,328 @@
+"""Why a candidate refused a class, worked out after the fact: the search itself keeps no reasons.
+
+A new claim has to pass a list of hurdles, each a set of types (a bitset): limits, one per required label,
+offerings, one per resource, host ports. The funnel applies them in order; a near miss is a hurdle that
+stands alone in the way of some types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from kerf.engine.model.labels import WELL_KNOWN
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.catalogue import CompiledCatalogue, bits
+from kerf.engine.scheduling.claims import Claim
+from kerf.engine.scheduling.classes import PodClass
+from kerf.engine.scheduling.hostports import conflicts
+from kerf.engine.scheduling.reasons import Code, conflict_reason, reason
+from kerf.engine.scheduling.requirements import Requirement, Requirements
+from kerf.engine.scheduling.resources import added
+from kerf.engine.scheduling.taints import text, untolerated
+from kerf.engine.scheduling.templates import NODES, SIMULATION_ONLY, State, Template
+from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss, Tracer, TypeFunnel
+
+LIMITS, REQUIREMENT, OFFERING, UNAVAILABLE = "limits", "requirement", "offering", "unavailable"
+RESOURCE, HOST_PORTS, MIN_VALUES = "resource", "host-ports", "min-values"
+SHOWN = 5
+"""How many near misses a funnel names."""
+
+
+class _Hurdle(Struct, frozen=True):
+    """`passed`: the types that take it."""
+
+    what: str
+    passed: int
+    key: str = ""
+    wanted: str = ""
+
+
+def explain_template(template: Template, wanted: PodClass, tracer: Tracer | None) -> Reason:
+    """Why no claim of this template can be opened for the class; tells the tracer the whole funnel. If one
+    can be, the tracer is told so and the reason returned means nothing."""
+    hurdles = _hurdles(template, wanted)
+    refusal = _refusal(template, wanted, hurdles)
+    if tracer is not None:
+        tracer.pool_considered(wanted, refusal, _funnel(template, wanted, hurdles))
+    return refusal or reason(Code.RESERVATION, node_pool=template.name)
+
+
+def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
+    """Why a NodePool has nothing to launch (S-66)."""
+    catalogue = template.catalogue
+    why = reason(Code.NO_INSTANCE_TYPES, node_pool=template.name, types=len(catalogue.types))
+    if tracer is not None:
+        hurdles = [
+            *_requirement_hurdles(catalogue, template.state.requirements),
+            *_offering_hurdles(template, template.state),
+        ]
+        if template.state.viable:
+            hurdles.append(_Hurdle(MIN_VALUES, 0))
+        tracer.pool_dropped(why, TypeFunnel(template.name, len(catalogue.types), _cuts(catalogue, hurdles)))
+    return why
+
+
+def explain_claim(claim: Claim, wanted: PodClass) -> Reason:
+    """Why an open claim refused the class."""
+    template, name = claim.template, claim.template.name
+    taints = untolerated(template.pool.taints, wanted.tolerations)
+    if taints:
+        return reason(Code.TAINTS, node_pool=name, taints=[text(each) for each in taints])
+    taken = conflicts(wanted.ports, claim.ports)
+    if taken:
+        return reason(Code.HOST_PORTS, node_pool=name, ports=_ports(wanted))
+    following = template.step(claim.state, wanted.requirements)
+    if not isinstance(following, State):
+        return conflict_reason(following, WELL_KNOWN, claim.state.requirements, node_pool=name)
+    claim.settle()
+    requests = added(claim.requests, wanted.requests)
+    names = [
+        each for each in requests if not claim.types & template.survivors(claim.types, {each: requests[each]}, (), ())
+    ]
+    if names:
+        return reason(Code.RESOURCES, node_pool=name, resources=sorted(names))
+    left = template.survivors(claim.types & following.viable, requests, wanted.ports, claim.ports)
+    unmet = template.unmet_min_values(following.min_values, left)
+    if unmet:
+        return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet))
+    if left:
+        return reason(Code.RESERVATION, node_pool=name)
+    return reason(
+        Code.TYPES_COMBINED,
+        node_pool=name,
+        requirements=(claim.types & following.viable).bit_count(),
+        resources=template.survivors(claim.types, requests, (), ()).bit_count(),
+        offerings=following.viable.bit_count(),
+    )
+
+
+# ── one template, one class ──────────────────────────────────────
+
+
+def _hurdles(template: Template, wanted: PodClass) -> list[_Hurdle]:
+    requirements = template.state.requirements.merged(wanted.requirements)
+    state = template.at(requirements)
+    return [
+        *_limit_hurdles(template),
+        *_requirement_hurdles(template.catalogue, requirements),
+        *_offering_hurdles(template, state),
+        *_resource_hurdles(template, wanted),
+    ]
+
+
+def _limit_hurdles(template: Template) -> Iterator[_Hurdle]:
+    for name, amount in template.remaining.items():
+        levels = template.catalogue.capacity.get(name)
+        if name == NODES:
+            yield _Hurdle(LIMITS, template.catalogue.everything if amount >= 1 else 0, name)
+        elif levels is not None:
+            yield _Hurdle(LIMITS, levels.at_most(amount), name, str(amount))
+
+
+def _requirement_hurdles(catalogue: CompiledCatalogue, requirements: Requirements) -> Iterator[_Hurdle]:
+    for each in requirements:
+        if each.key not in SIMULATION_ONLY:
+            yield _Hurdle(REQUIREMENT, catalogue.admitting(each), each.key, str(each))
+
+
+def _offering_hurdles(template: Template, state: State) -> Iterator[_Hurdle]:
+    """Types that nobody sells this way, then those that are sold out."""
+    sold = on_offer = 0
+    for number in state.slots:
+        on_offer |= template.available[number]
+        for each in template.slots[number].prices:
+            sold |= 1 << each
+    yield _Hurdle(OFFERING, sold)
+    yield _Hurdle(UNAVAILABLE, on_offer)
+
+
+def _resource_hurdles(template: Template, wanted: PodClass) -> Iterator[_Hurdle]:
+    names = sorted({*wanted.requests, *(name for group in template.groups for name in group.requests)})
+    for name in names:
+        levels = template.catalogue.allocatable.get(name)
+        passed = 0
+        for group in template.groups:
+            amount = wanted.requests.get(name, 0) + group.requests.get(name, 0)
+            enough = levels.at_least(amount) if levels else template.catalogue.everything if amount <= 0 else 0
+            passed |= group.types & enough
+        yield _Hurdle(RESOURCE, passed, name, str(wanted.requests.get(name, 0)))
+    if wanted.ports:
+        free = sum(group.types for group in template.groups if not conflicts(wanted.ports, group.ports))
+        yield _Hurdle(HOST_PORTS, free, "", " ".join(_ports(wanted)))
+
+
+def _ports(wanted: PodClass) -> list[str]:
+    return [f"{each.port}/{each.protocol}" for each in sorted(wanted.ports)]
+
+
+def _refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Reason | None:
+    """The coded reason, None if a claim can be opened. Its order is that of S-69, S-99 and S-111."""
+    name = template.name
+    if template.node_limit_reached:
+        return reason(Code.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES, 0))
+    candidates = template.within_limits(template.types)
+    if not candidates:
+        return reason(
+            Code.LIMITS,
+            node_pool=name,
+            resources=sorted(
+                h.key for h in hurdles if h.what == LIMITS and h.passed & template.types != template.types
+            ),
+        )
+    taints = untolerated(template.pool.taints, wanted.tolerations)
+    if taints:
+        return reason(Code.TAINTS, node_pool=name, taints=[text(each) for each in taints])
+    following = template.step(template.state, wanted.requirements)
+    if not isinstance(following, State):
+        return conflict_reason(following, WELL_KNOWN, template.state.requirements, node_pool=name)
+    left = template.survivors(candidates & following.viable, wanted.requests, wanted.ports, ())
+    if left:
+        unmet = template.unmet_min_values(following.min_values, left)
+        return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet)) if unmet else None
+    return _type_refusal(template, wanted, hurdles, candidates)
+
+
+def _type_refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle], candidates: int) -> Reason:
+    name = template.name
+    met = _passing(candidates, hurdles, REQUIREMENT)
+    if not met:
+        keys = [h.key for h in hurdles if h.what == REQUIREMENT and candidates & ~h.passed]
+        return reason(Code.TYPES_REQUIREMENTS, node_pool=name, keys=keys, types=candidates.bit_count())
+    large = template.survivors(candidates, wanted.requests, wanted.ports, ())
+    offered = _passing(candidates, hurdles, OFFERING, UNAVAILABLE)
+    if not met & large:
+        short = [h.key for h in hurdles if h.what == RESOURCE and not met & h.passed]
+        if wanted.ports and not template.survivors(candidates, {}, wanted.ports, ()):
+            return reason(Code.HOST_PORTS, node_pool=name, ports=_ports(wanted))
+        if short:
+            return reason(Code.TYPES_RESOURCES, node_pool=name, resources=short, types=met.bit_count())
+    elif not met & large & offered:
+        return reason(Code.TYPES_OFFERINGS, node_pool=name, types=(met & large).bit_count())
+    return reason(
+        Code.TYPES_COMBINED,
+        node_pool=name,
+        requirements=met.bit_count(),
+        resources=large.bit_count(),
+        offerings=offered.bit_count(),
+    )
+
+
+def _passing(types: int, hurdles: list[_Hurdle], *what: str) -> int:
+    for hurdle in hurdles:
+        if hurdle.what in what:
+            types &= hurdle.passed
+    return types
+
+
+# ── the funnel ──────────────────────────────────────
+
+
+def _funnel(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> TypeFunnel:
+    left = template.catalogue.everything
+    for hurdle in hurdles:
+        left &= hurdle.passed
+    return TypeFunnel(
+        template.name,
+        len(template.catalogue.types),
+        _cuts(template.catalogue, hurdles),
+        candidates(template, template.at(template.state.requirements.merged(wanted.requirements)), left),
+        tuple(sorted(_near(template, wanted, hurdles), key=lambda miss: (-miss.types, miss.what, miss.key))[:SHOWN]),
+    )
+
+
+def _cuts(catalogue: CompiledCatalogue, hurdles: list[_Hurdle]) -> tuple[Cut, ...]:
+    left, cuts = catalogue.everything, []
+    for hurdle in hurdles:
+        gone = (left & ~hurdle.passed).bit_count()
+        left &= hurdle.passed
+        if gone:
+            cuts.append(Cut(hurdle.what, gone, hurdle.key, hurdle.wanted))
+    return tuple(cuts)
+
+
+def candidates(template: Template, state: State, types: int) -> tuple[Candidate, ...]:
+    """These types, cheapest first."""
+    names = template.catalogue.names
+    return tuple(Candidate(names[i], price) for price, i in template.by_price(state) if types >> i & 1)
+
+
+def _near(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Iterator[NearMiss]:
+    """What single hurdle keeps out types that pass all others. A label also decides which offerings are
+    usable, so without a requirement the offerings are looked at anew."""
+    for hurdle in hurdles:
+        others = [each for each in hurdles if each is not hurdle]
+        if hurdle.what == REQUIREMENT:
+            yield from _near_requirement(template, wanted, hurdle, others)
+            continue
+        passing = template.catalogue.everything
+        for each in others:
+            passing &= each.passed
+        extra = passing & ~hurdle.passed
+        if extra:
+            yield NearMiss(
+                hurdle.what,
+                extra.bit_count(),
+                _cheapest(template, extra),
+                hurdle.key,
+                (),
+                _short(template, hurdle, wanted, extra),
+            )
+
+
+def _near_requirement(
+    template: Template, wanted: PodClass, hurdle: _Hurdle, others: list[_Hurdle]
+) -> Iterator[NearMiss]:
+    own, asked = template.state.requirements.find(hurdle.key), wanted.requirements.find(hurdle.key)
+    for kept, freed in ((own, asked), (asked, own)):
+        if freed is None:
+            continue  # this side says nothing about the label
+        rest = template.state.requirements.merged(wanted.requirements).without([hurdle.key])
+        state = template.at(rest.merged([kept]) if kept is not None else rest)
+        extra = state.viable
+        for each in others:
+            if each.what in (LIMITS, RESOURCE, HOST_PORTS, REQUIREMENT):
+                extra &= each.passed
+        extra &= ~template.at(template.state.requirements.merged(wanted.requirements)).viable
+        if extra:
+            values = _values_needed(template, state, hurdle.key, extra, freed)
+            yield NearMiss(REQUIREMENT, extra.bit_count(), _cheapest(template, extra), hurdle.key, values)
+
+
+def _values_needed(template: Template, state: State, key: str, types: int, freed: Requirement) -> tuple[str, ...]:
+    """The label values of these types that the freed side does not allow."""
+    index = template.catalogue.labels.get(key)
+    offered = {
+        value
+        for number in state.slots
+        if template.available[number] & types
+        for each in template.slots[number].requirements()
+        if each.key == key
+        for value in each.values
+    }
+    known = {value for value, mask in index.values.items() if mask & types} if index else set()
+    return tuple(sorted(value for value in (offered or known) if not freed.has(value)))
+
+
+def _cheapest(template: Template, types: int) -> str:
+    """The cheapest of some types by any available offering, else the first by name."""
+    everywhere = template.at(Requirements())
+    return candidates(template, everywhere, types)[0].instance_type
+
+
+def _short(template: Template, hurdle: _Hurdle, wanted: PodClass, types: int) -> int:
+    """By how much the nearest of these types misses the hurdle, in the resource's unit; 0 if it is no
+    amount."""
+    catalogue = template.catalogue
+    if hurdle.what == RESOURCE and hurdle.key in catalogue.allocatable:
+        need = min(
+            wanted.requests.get(hurdle.key, 0) + group.requests.get(hurdle.key, 0)
+            for group in template.groups
+            if group.types & types
+        )
+        return max(0, need - catalogue.allocatable[hurdle.key].highest(types))
+    if hurdle.what == LIMITS and hurdle.key in catalogue.capacity:
+        least = min(catalogue.types[i].capacity.get(hurdle.key, 0) for i in bits(types))
+        return least - template.remaining[hurdle.key]
+    return 0

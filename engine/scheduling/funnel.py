@@ -1,0 +1,119 @@
+"""A tracer that keeps the whole funnel of one plan as structs, for `explain`, `kerf plan` and tests."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.pods import Resources
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.classes import PodClass
+from kerf.engine.scheduling.problem import PendingPod
+from kerf.engine.scheduling.trace import Candidate, TypeFunnel
+
+
+class Refusal(Struct, frozen=True):
+    """A candidate that a class could not use: an existing node by name, or an open claim by index."""
+
+    place: str | int
+    reason: Reason
+
+
+class PoolLook(Struct, frozen=True, omit_defaults=True):
+    """A new claim of a NodePool considered for a class; `reason` is None if one was opened."""
+
+    funnel: TypeFunnel
+    reason: Reason | None = None
+
+
+class ClassFunnel(Struct, frozen=True, omit_defaults=True):
+    """One pod class as it was tried. A class that gave something up is another class with its own funnel.
+    `placed` are (place, pods) in the order of first use; `unplaced` the pods that remained."""
+
+    number: int
+    requests: Resources
+    requirements: tuple[str, ...]
+    refused: tuple[Refusal, ...] = ()
+    pools: tuple[PoolLook, ...] = ()
+    placed: tuple[tuple[str | int, tuple[str, ...]], ...] = ()
+    unplaced: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+
+class ClaimFunnel(Struct, frozen=True):
+    """A claim as planned: the types left, cheapest first, so `left[0]` is the one chosen."""
+
+    claim: int
+    node_pool: str
+    left: tuple[Candidate, ...]
+
+
+class Funnel(Struct, frozen=True):
+    """Everything. `dropped`: NodePools without any instance type."""
+
+    dropped: tuple[PoolLook, ...]
+    classes: tuple[ClassFunnel, ...]
+    claims: tuple[ClaimFunnel, ...]
+
+
+class _Class:
+    """What is collected about one class while the plan is made."""
+
+    def __init__(self, wanted: PodClass) -> None:
+        self.wanted = wanted
+        self.refused: list[Refusal] = []
+        self.pools: list[PoolLook] = []
+        self.placed: dict[str | int, list[str]] = {}
+        self.unplaced: list[str] = []
+        self.reasons: tuple[Reason, ...] = ()
+
+    def done(self) -> ClassFunnel:
+        return ClassFunnel(
+            self.wanted.number,
+            self.wanted.requests,
+            tuple(str(each) for each in self.wanted.requirements),
+            tuple(self.refused),
+            tuple(self.pools),
+            tuple((place, tuple(pods)) for place, pods in self.placed.items()),
+            tuple(self.unplaced),
+            self.reasons,
+        )
+
+
+class FunnelTracer:
+    """Give it to `plan`, then read `funnel`."""
+
+    def __init__(self) -> None:
+        self._dropped: list[PoolLook] = []
+        self._classes: dict[int, _Class] = {}
+        self._claims: list[ClaimFunnel] = []
+
+    @property
+    def funnel(self) -> Funnel:
+        classes = tuple(each.done() for _, each in sorted(self._classes.items()))
+        return Funnel(tuple(self._dropped), classes, tuple(self._claims))
+
+    def _of(self, wanted: PodClass) -> _Class:
+        return self._classes.setdefault(wanted.number, _Class(wanted))
+
+    def pool_dropped(self, reason: Reason, funnel: TypeFunnel) -> None:
+        self._dropped.append(PoolLook(funnel, reason))
+
+    def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None:
+        self._of(wanted).refused.append(Refusal(node, reason))
+
+    def claim_refused(self, wanted: PodClass, claim: int, reason: Reason) -> None:
+        self._of(wanted).refused.append(Refusal(claim, reason))
+
+    def pool_considered(self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel) -> None:
+        self._of(wanted).pools.append(PoolLook(funnel, reason))
+
+    def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
+        self._of(wanted).placed.setdefault(place, []).append(pod.uid)
+
+    def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None:
+        found = self._of(wanted)
+        found.unplaced.append(pod.uid)
+        found.reasons = reasons
+
+    def claim_finished(self, claim: int, node_pool: str, left: tuple[Candidate, ...]) -> None:
+        self._claims.append(ClaimFunnel(claim, node_pool, left))

@@ -1,0 +1,22 @@
+"""Host ports: which pods cannot share a node because both want the same one (S-97)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.engine.model.pods import HostPort
+
+UNSPECIFIED = frozenset(["", "0.0.0.0", "::"])
+
+
+def clash(a: HostPort, b: HostPort) -> bool:
+    """Equal port and protocol, and equal addresses or one of them unspecified."""
+    if a.port != b.port or a.protocol != b.protocol:
+        return False
+    return a.ip == b.ip or a.ip in UNSPECIFIED or b.ip in UNSPECIFIED
+
+
+def conflicts(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> tuple[HostPort, ...]:
+    """The wanted ports that are taken."""
+    taken = tuple(used)
+    return tuple(port for port in wanted if any(clash(port, other) for other in taken))

@@ -1,0 +1,83 @@
+"""Nodes that exist or are on their way, as places for pods (S-71…S-78, S-94)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.model.pods import Resources
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.classes import PodClass
+from kerf.engine.scheduling.daemons import Daemon, reserved_for
+from kerf.engine.scheduling.hostports import conflicts
+from kerf.engine.scheduling.problem import NodeInput, PendingPod
+from kerf.engine.scheduling.reasons import Code, conflict_reason, reason
+from kerf.engine.scheduling.requirements import NEGATIVE, Conflict, Requirements
+from kerf.engine.scheduling.resources import added, fits, lacking
+from kerf.engine.scheduling.taints import text, untolerated
+
+
+class ExistingNode:
+    """One node in one pass. Its labels are what they are: unlike the reference (S-96), a pod that asks for
+    a label *not* to have a value does not define that label for the pods after it."""
+
+    def __init__(self, given: NodeInput, daemons: Iterable[Daemon]) -> None:
+        self.name = given.name
+        self.claim = given.claim
+        self.initialized = given.initialized
+        self.taints = given.taints
+        self.labels = Requirements.of_labels({**given.labels, HOSTNAME: given.labels.get(HOSTNAME) or given.name})
+        self.open = Requirements.of_specs(given.requirements).without(each.key for each in self.labels)
+        waiting = reserved_for(daemons, given.taints, self.labels, given.bound_daemons)
+        self.remaining: Resources = {name: amount - waiting.get(name, 0) for name, amount in given.available.items()}
+        self.ports = given.host_ports
+        self.pods: list[PendingPod] = []
+
+    @property
+    def order(self) -> tuple[bool, str]:
+        """S-76: initialized ones first, then by name."""
+        return (not self.initialized, self.name)
+
+    def accepts(self, wanted: PodClass) -> bool:
+        """S-94. A refusal is final within a pass: a node only fills up."""
+        return (
+            fits(wanted.requests, self.remaining)
+            and not self._conflicts(wanted)
+            and not untolerated(self.taints, wanted.tolerations)
+            and not conflicts(wanted.ports, self.ports)
+        )
+
+    def take(self, pod: PendingPod, wanted: PodClass) -> None:
+        self.pods.append(pod)
+        self.remaining = added(self.remaining, wanted.requests, -1)
+        self.ports += wanted.ports
+
+    def refusal(self, wanted: PodClass) -> Reason:
+        """Why it does not accept the class; only asked when it does not."""
+        taints = untolerated(self.taints, wanted.tolerations)
+        if taints:
+            return reason(Code.TAINTS, taints=[text(each) for each in taints])
+        ports = conflicts(wanted.ports, self.ports)
+        if ports:
+            return reason(Code.HOST_PORTS, ports=[f"{each.port}/{each.protocol}" for each in sorted(ports)])
+        if not fits(wanted.requests, self.remaining):
+            return reason(Code.RESOURCES, resources=list(lacking(wanted.requests, self.remaining)))
+        return conflict_reason(self._conflicts(wanted), frozenset(), self.labels)
+
+    def _conflicts(self, wanted: PodClass) -> tuple[Conflict, ...]:
+        """Where the pod's requirements do not hold on this node; no label may be undefined. Of a label
+        that is only narrowed so far (a claim not launched yet), every value that is left must do."""
+        found = []
+        for each in wanted.requirements:
+            present = self.labels.find(each.key)
+            if present is not None:
+                if present.conflicts(each):
+                    found.append(Conflict(each, present))
+                continue
+            narrowed = self.open.find(each.key)
+            if narrowed is None:
+                if each.operator not in NEGATIVE:
+                    found.append(Conflict(each))
+            elif not each.allows_all_of(narrowed):
+                found.append(Conflict(each, narrowed))
+        return tuple(found)

@@ -1,0 +1,45 @@
+"""What the planner answers. The caller names the claims; everything else of a NodeClaim is here."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.pods import Resources
+from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.record.decisions import Placement, Unplaced
+from kerf.engine.scheduling.requirements import Requirement
+
+
+class OpenedClaim(Struct, frozen=True, omit_defaults=True):
+    """A node that the plan opens; fields as in `record.decisions.PlannedClaim`, less the name.
+
+    `pods` are uids in the order of namespace and name; `instance_types` cheapest first, at most
+    `Settings.max_instance_types`; `requirements` as they go into the NodeClaim's spec (S-164, S-166),
+    sorted by key; `labels` as its metadata gets them (S-165); `price` is that of the cheapest available
+    offering, USD per hour. `constraints` are the claim's requirements when packing ended (S-160), before
+    types and capacity types were added.
+    """
+
+    node_pool: str
+    pods: tuple[str, ...]
+    instance_types: tuple[str, ...]
+    requirements: tuple[RequirementSpec, ...]
+    requests: Resources
+    price: float
+    capacity_types: tuple[str, ...]
+    labels: dict[str, str] = {}
+    min_values_relaxed: bool = False
+    reservations: tuple[str, ...] = ()
+    constraints: tuple[Requirement, ...] = ()
+
+
+class Plan(Struct, frozen=True, omit_defaults=True):
+    """`claims` in the order of opening; `placements` by node name; `unplaced` and `ignored` (refused
+    before scheduling, S-42) by their first pod. `truncated`: pods not looked at because a step limit was
+    reached. Every pod of the problem is in exactly one of them."""
+
+    claims: tuple[OpenedClaim, ...] = ()
+    placements: tuple[Placement, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
+    ignored: tuple[Unplaced, ...] = ()
+    truncated: tuple[str, ...] = ()

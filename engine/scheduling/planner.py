@@ -1,0 +1,146 @@
+"""The planner: one provisioning question, one plan. Pure: equal problems give equal plans, bit by bit,
+whatever the order in which pods, nodes or NodePools are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import Placement, Unplaced
+from kerf.engine.scheduling.catalogue import compiled
+from kerf.engine.scheduling.classes import PodClass, PodClasses
+from kerf.engine.scheduling.daemons import daemons
+from kerf.engine.scheduling.explain import explain_dropped
+from kerf.engine.scheduling.nodes import ExistingNode
+from kerf.engine.scheduling.packing import Packing
+from kerf.engine.scheduling.plan import OpenedClaim, Plan
+from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.reasons import Code, reason
+from kerf.engine.scheduling.results import final_state, launch_types, mask_of, opened
+from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE
+from kerf.engine.scheduling.templates import Template
+from kerf.engine.scheduling.trace import Tracer
+from kerf.engine.scheduling.validation import refusals
+
+__all__ = ["OpenedClaim", "Plan", "plan", "usable_pools"]
+
+STRICT = "Strict"
+NO_CATALOGUE = Catalogue(types=())
+
+Failure = tuple[PendingPod, PodClass, tuple[Reason, ...]]
+
+
+def plan(problem: Problem, tracer: Tracer | None = None) -> Plan:
+    """Where each pending pod goes: onto an existing node, onto a new claim, or nowhere, and then why.
+
+    Raises KeyError if a pod or DaemonSet names a shape, or a NodePool a catalogue, that the problem does
+    not hold: the caller builds problems, so that is a defect and not bad input.
+    """
+    strict = problem.settings.min_values_policy == STRICT
+    pools = usable_pools(problem.pools)
+    given_daemons = daemons(problem.daemons, problem.shapes)
+    templates = [
+        Template(
+            each.pool,
+            each.usage,
+            compiled(each.catalogue, problem.catalogues[each.catalogue] if each.catalogue else NO_CATALOGUE),
+            problem.unavailable,
+            given_daemons,
+            strict,
+        )
+        for each in pools
+    ]
+    dropped = tuple(explain_dropped(each, tracer) for each in templates if not each.types)
+    usable = [each for each in templates if each.types]
+    soft = any(taint.effect == PREFER_NO_SCHEDULE for each in usable for taint in each.pool.taints)
+    classes = PodClasses(problem.shapes, problem.settings.preference_policy, soft)
+    queue, ignored, failures = _sorted_out(problem.pods, problem, classes, bool(pools))
+    packing = Packing(
+        (ExistingNode(each, given_daemons) for each in problem.nodes), usable, classes, not strict, tracer
+    )
+    failures += [(pod, wanted, (*dropped, *why)) for pod, wanted, why in packing.run(queue)]
+    claims, unmet = _finish(packing, problem.settings.max_instance_types, strict, tracer)
+    by_uid = {pod.uid: (pod, wanted) for pod, wanted in queue}
+    failures += [(*by_uid[uid], (why,)) for uid, why in unmet]
+    if tracer is not None:
+        for pod, wanted, why in failures:
+            tracer.unplaced(pod, wanted, why)
+    return Plan(claims, _placements(packing.nodes), _grouped(failures), _grouped(ignored))
+
+
+def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
+    """The NodePools that take part (S-61), in the order in which they are tried (S-63)."""
+    taking_part = [each for each in pools if each.pool.ready and not each.pool.deleting and each.pool.replicas is None]
+    by_name = sorted(taking_part, key=lambda each: each.pool.name, reverse=True)
+    return sorted(by_name, key=lambda each: -each.pool.weight)
+
+
+def _sorted_out(
+    pods: Iterable[PendingPod], problem: Problem, classes: PodClasses, any_pool: bool
+) -> tuple[list[tuple[PendingPod, PodClass]], list[Failure], list[Failure]]:
+    """The pods to pack in their order (S-85), those that are ignored (S-42), and those that cannot be
+    tried."""
+    queue: list[tuple[PendingPod, PodClass]] = []
+    ignored: list[Failure] = []
+    failures: list[Failure] = []
+    refused: dict[str, tuple[Reason, ...]] = {}
+    for pod in pods:
+        wanted = classes.of(pod.shape)
+        why = refused.get(pod.shape)
+        if why is None:
+            why = refused[pod.shape] = refusals(problem.shapes[pod.shape], wanted.requirements)
+        if why:
+            ignored.append((pod, wanted, why))
+        elif not any_pool:
+            failures.append((pod, wanted, (reason(Code.NO_NODE_POOL),)))
+        elif wanted.unsupported:
+            features = list(wanted.unsupported)
+            failures.append((pod, wanted, (reason(Code.NOT_SUPPORTED_YET, features=features),)))
+        else:
+            queue.append((pod, wanted))
+    queue.sort(key=lambda each: (-each[1].cpu, -each[1].memory, each[0].created, each[0].uid))
+    return queue, ignored, failures
+
+
+def _finish(
+    packing: Packing, most: int, strict: bool, tracer: Tracer | None
+) -> tuple[tuple[OpenedClaim, ...], list[tuple[str, Reason]]]:
+    """The claims as planned, and the pods of those that the cut of the type list leaves below minValues
+    (S-162)."""
+    claims, unmet = [], []
+    for claim in packing.claims:
+        claim.settle()
+        state = final_state(claim)
+        chosen = launch_types(claim, state, most)
+        template = claim.template
+        missing = template.unmet_min_values(state.min_values, mask_of(template, chosen)) if strict else {}
+        if missing:
+            why = reason(Code.MIN_VALUES, node_pool=template.name, keys=sorted(missing))
+            unmet += [(pod.uid, why) for pod in claim.pods]
+            continue
+        claims.append(opened(claim, state, chosen))
+        if tracer is not None:
+            tracer.claim_finished(claim.index, template.name, chosen)
+    return tuple(claims), unmet
+
+
+def _placements(nodes: Iterable[ExistingNode]) -> tuple[Placement, ...]:
+    return tuple(
+        Placement(node.name, node.claim, tuple(pod.uid for pod in sorted(node.pods, key=_by_name)))
+        for node in sorted(nodes, key=lambda each: each.name)
+        if node.pods
+    )
+
+
+def _by_name(pod: PendingPod) -> tuple[str, str, str]:
+    return pod.namespace, pod.name, pod.uid
+
+
+def _grouped(failures: Iterable[Failure]) -> tuple[Unplaced, ...]:
+    """Pods of one class that failed for the same reasons, together; ordered by first pod."""
+    groups: dict[tuple[int, str], tuple[list[PendingPod], tuple[Reason, ...]]] = {}
+    for pod, wanted, why in sorted(failures, key=lambda each: _by_name(each[0])):
+        key = wanted.number, repr(why)
+        groups.setdefault(key, ([], why))[0].append(pod)
+    return tuple(Unplaced(tuple(pod.uid for pod in pods), why) for pods, why in groups.values())

@@ -1,0 +1,120 @@
+"""Why a pod has no place, or a candidate was ruled out: a closed list of codes with their parameters.
+
+`params` of a `Reason` hold facts, never prose; `sentence` renders them. Lists are sorted. Every reason
+that concerns a NodePool carries `node_pool`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.requirements import Conflict, Requirements, suggestion
+
+
+class Code(StrEnum):
+    """Each code with the parameters it carries."""
+
+    # a pod that is refused before scheduling (S-42)
+    OPTED_OUT = "opted-out"
+    """The pod asks for nodes without a NodePool. `requirement`."""
+    RESTRICTED_LABEL = "restricted-label"
+    """`key` may not be selected on (S-25)."""
+    INVALID_REQUIREMENT = "invalid-requirement"
+    """`key`, `operator`, `problem` (one of validation.Problem)."""
+    MATCH_FIELDS = "match-fields"
+    """A required node affinity term has matchFields. `keys`."""
+
+    # nothing can be tried
+    NO_NODE_POOL = "no-node-pool"
+    """No NodePool is ready, dynamic and not being deleted (S-62)."""
+    NO_INSTANCE_TYPES = "no-instance-types"
+    """The NodePool's requirements leave no instance type (S-66). `node_pool`, `types` (in its catalogue)."""
+    NOT_SUPPORTED_YET = "not-supported-yet"
+    """The pod carries what this version cannot place rightly. `features`."""
+
+    # what rules out one candidate
+    TAINTS = "taints-not-tolerated"
+    """`taints`."""
+    LABEL_UNDEFINED = "label-undefined"
+    """The candidate does not define labels that the pod selects on. `keys`, `suggestions`."""
+    REQUIREMENTS = "requirements-conflict"
+    """`keys`, `incoming` (what the pod asks), `existing` (what the candidate has)."""
+    HOST_PORTS = "host-ports-taken"
+    """`ports`."""
+    RESOURCES = "resources"
+    """An existing node or an open claim has no room. `resources`: the names that do not fit."""
+    NODE_LIMIT = "node-limit"
+    """The NodePool's `nodes` limit is used up (S-69). `limit`."""
+    LIMITS = "limits"
+    """No type fits what the NodePool's limits leave (S-69). `resources`."""
+    MIN_VALUES = "min-values"
+    """Fewer distinct values remain than asked for (S-107). `keys`."""
+    TYPES_REQUIREMENTS = "types-requirements"
+    """No type of the NodePool meets the requirements. `keys`, `types`."""
+    TYPES_RESOURCES = "types-resources"
+    """Types meet the requirements, and none is large enough. `resources`, `types`."""
+    TYPES_OFFERINGS = "types-offerings"
+    """Types meet the requirements and are large enough, and none is on offer. `types`."""
+    TYPES_COMBINED = "types-combined"
+    """Each type fails for another reason. `requirements`, `resources`, `offerings`: how many types meet
+    each alone."""
+    RESERVATION = "reservation-deferred"
+    """Reserved capacity would do, and this pass has used it up; the pod waits for the next pass (S-116)."""
+
+
+def reason(code: Code, **params: str | int | float | list[str]) -> Reason:
+    return Reason(code.value, dict(sorted(params.items())))
+
+
+def conflict_reason(found: tuple[Conflict, ...], undefined: frozenset[str], own: Requirements, **params: str) -> Reason:
+    """The coded form of conflicts between a pod's requirements and those of a candidate (`own`), which may
+    leave the labels in `undefined` open."""
+    unknown = sorted(each.key for each in found if each.existing is None)
+    if unknown:
+        meant = {suggestion(key, undefined, (each.key for each in own)) for key in unknown}
+        return reason(Code.LABEL_UNDEFINED, keys=unknown, suggestions=sorted(each for each in meant if each), **params)
+    return reason(
+        Code.REQUIREMENTS,
+        keys=[each.key for each in found],
+        incoming=[str(each.incoming) for each in found],
+        existing=[str(each.existing) for each in found],
+        **params,
+    )
+
+
+_SENTENCES: dict[str, str] = {
+    Code.OPTED_OUT: "the pod asks for nodes that belong to no NodePool ({requirement})",
+    Code.RESTRICTED_LABEL: "label {key} may not be selected on",
+    Code.INVALID_REQUIREMENT: "requirement {key} {operator} is not valid: {problem}",
+    Code.MATCH_FIELDS: "required node affinity uses matchFields ({keys})",
+    Code.NO_NODE_POOL: "no NodePool is ready, dynamic and not being deleted",
+    Code.NO_INSTANCE_TYPES: "the NodePool's requirements leave none of its {types} instance types",
+    Code.NOT_SUPPORTED_YET: "this version of kerf cannot place pods with {features}",
+    Code.TAINTS: "the pod does not tolerate {taints}",
+    Code.LABEL_UNDEFINED: "label {keys} is not defined here",
+    Code.REQUIREMENTS: "the pod asks for {incoming}, here is {existing}",
+    Code.HOST_PORTS: "host ports {ports} are taken",
+    Code.RESOURCES: "not enough {resources} left",
+    Code.NODE_LIMIT: "the NodePool's limit of {limit} nodes is reached",
+    Code.LIMITS: "every suitable type exceeds what the NodePool's limits leave of {resources}",
+    Code.MIN_VALUES: "fewer distinct values of {keys} remain than minValues asks for",
+    Code.TYPES_REQUIREMENTS: "none of {types} types meets the requirements on {keys}",
+    Code.TYPES_RESOURCES: "none of the {types} types that meet the requirements has enough {resources}",
+    Code.TYPES_OFFERINGS: "none of the {types} types that would do is on offer",
+    Code.TYPES_COMBINED: (
+        "no type does it all: {requirements} meet the requirements, {resources} are large enough, "
+        "{offerings} are on offer"
+    ),
+    Code.RESERVATION: "reserved capacity is used up in this pass; the pod waits for the next one",
+}
+
+
+def sentence(given: Reason) -> str:
+    """The reason in words; a code of another list gives the code and its parameters."""
+    shown = {name: ", ".join(v) if isinstance(v, list) else v for name, v in given.params.items()}
+    template = _SENTENCES.get(given.code)
+    if template is None:
+        return f"{given.code} {shown}" if shown else given.code
+    text = template.format_map(shown)
+    return f"NodePool {shown['node_pool']}: {text}" if "node_pool" in shown else text

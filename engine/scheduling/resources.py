@@ -1,0 +1,35 @@
+"""Arithmetic on resource amounts. Units as in `kerf.engine.model.pods.Resources`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.engine.model.pods import Resources
+
+
+def fits(requests: Resources, total: Resources) -> bool:
+    """S-75: nothing in `total` is negative, and every request is at most what is there (missing = 0)."""
+    return all(amount >= 0 for amount in total.values()) and all(
+        amount <= total.get(name, 0) for name, amount in requests.items()
+    )
+
+
+def lacking(requests: Resources, total: Resources) -> tuple[str, ...]:
+    """The resources for which `fits` says no, sorted."""
+    negative = {name for name, amount in total.items() if amount < 0}
+    return tuple(sorted(negative | {name for name, amount in requests.items() if amount > total.get(name, 0)}))
+
+
+def added(a: Resources, b: Resources, times: int = 1) -> Resources:
+    """a + times × b."""
+    total = dict(a)
+    for name, amount in b.items():
+        total[name] = total.get(name, 0) + times * amount
+    return total
+
+
+def total(amounts: Iterable[Resources]) -> Resources:
+    result: Resources = {}
+    for each in amounts:
+        result = added(result, each)
+    return result

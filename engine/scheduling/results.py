@@ -1,0 +1,111 @@
+"""From packed claims to what a NodeClaim will say (S-160…S-166)."""
+
+from __future__ import annotations
+
+import math
+
+from kerf.engine.model.labels import (
+    CAPACITY_TYPE,
+    HOSTNAME,
+    INSTANCE_TYPE,
+    RESERVATION_ID,
+    RESERVED,
+    WELL_KNOWN,
+)
+from kerf.engine.model.pods import Resources
+from kerf.engine.scheduling.claims import Claim
+from kerf.engine.scheduling.explain import candidates
+from kerf.engine.scheduling.plan import OpenedClaim
+from kerf.engine.scheduling.requirements import Requirement, Requirements
+from kerf.engine.scheduling.resources import added
+from kerf.engine.scheduling.templates import SIMULATION_ONLY, State, Template
+from kerf.engine.scheduling.trace import Candidate
+
+
+def final_state(claim: Claim) -> State:
+    """The claim's requirements when packing has ended: with reservations held, narrowed to those (S-160)."""
+    if not claim.held:
+        return claim.state
+    narrowed = claim.state.requirements.without([CAPACITY_TYPE]).merged(
+        [
+            Requirement(CAPACITY_TYPE, False, frozenset([RESERVED])),
+            Requirement(RESERVATION_ID, False, claim.held),
+        ]
+    )
+    return claim.template.at(narrowed)
+
+
+def launch_types(claim: Claim, state: State, most: int) -> tuple[Candidate, ...]:
+    """The types that the claim may become, cheapest first, at most so many (S-162)."""
+    return candidates(claim.template, state, claim.types)[:most]
+
+
+def mask_of(template: Template, chosen: tuple[Candidate, ...]) -> int:
+    return sum(1 << template.catalogue.numbers[each.instance_type] for each in chosen)
+
+
+def opened(claim: Claim, state: State, chosen: tuple[Candidate, ...]) -> OpenedClaim:
+    """The claim as the plan gives it."""
+    template = claim.template
+    constraints = state.requirements.without([HOSTNAME, *SIMULATION_ONLY])
+    capacity_types = _capacity_types(template, state, mask_of(template, chosen))
+    prices = [each.price for each in chosen if math.isfinite(each.price)]
+    return OpenedClaim(
+        node_pool=template.name,
+        pods=tuple(pod.uid for pod in sorted(claim.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
+        instance_types=tuple(each.instance_type for each in chosen),
+        requirements=tuple(
+            spec for each in _launch_requirements(constraints, chosen, capacity_types) for spec in each.specs()
+        ),
+        requests=dict(sorted(added(claim.requests, daemon_overhead(claim)).items())),
+        price=prices[0] if prices else 0.0,
+        capacity_types=capacity_types,
+        labels=_labels(template, constraints),
+        min_values_relaxed=claim.relaxed,
+        reservations=tuple(sorted(claim.held)),
+        constraints=tuple(constraints),
+    )
+
+
+def daemon_overhead(claim: Claim) -> Resources:
+    """What daemons will take of the node at least (S-161): per resource the minimum over the groups of
+    types that are left, resources dropped that one of them lacks. Unlike the reference, a group without
+    daemons counts as one."""
+    groups = [group.requests for group in claim.template.groups if group.types & claim.types]
+    if not groups:
+        return {}
+    shared = set(groups[0]).intersection(*groups[1:])
+    return {name: min(each[name] for each in groups) for name in sorted(shared)}
+
+
+def _capacity_types(template: Template, state: State, types: int) -> tuple[str, ...]:
+    """S-164: those of the available usable offerings of the types."""
+    found = {template.slots[number].capacity_type for number in state.slots if template.available[number] & types}
+    return tuple(sorted(found))
+
+
+def _launch_requirements(
+    constraints: Requirements, chosen: tuple[Candidate, ...], capacity_types: tuple[str, ...]
+) -> Requirements:
+    """S-164: the instance types and capacity types by name, minValues kept."""
+    return constraints.without([INSTANCE_TYPE]).merged(
+        [
+            Requirement(
+                INSTANCE_TYPE,
+                False,
+                frozenset(each.instance_type for each in chosen),
+                min_values=constraints.get(INSTANCE_TYPE).min_values,
+            ),
+            Requirement(CAPACITY_TYPE, False, frozenset(capacity_types)),
+        ]
+    )
+
+
+def _labels(template: Template, constraints: Requirements) -> dict[str, str]:
+    """S-165: the template's labels, and a value for every further label that requirements leave open."""
+    labels = dict(template.labels)
+    for each in constraints:
+        value = each.any_value()
+        if each.key not in WELL_KNOWN and value:
+            labels[each.key] = value
+    return dict(sorted(labels.items()))

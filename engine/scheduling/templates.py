@@ -1,0 +1,199 @@
+"""Templates: what a NodePool can launch, compiled for one pass (S-61…S-70, S-102…S-108).
+
+A `State` is a template narrowed by requirements. States are interned and remember where each further set of
+requirements leads, so the label work for a pod class is done once per state and not once per pod or claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kerf.engine.model.labels import INITIALIZED, NODEPOOL, REGISTERED, RESERVED, WELL_KNOWN
+from kerf.engine.model.pods import HostPort, Resources
+from kerf.engine.model.pools import NodePool
+from kerf.engine.scheduling.catalogue import CompiledCatalogue
+from kerf.engine.scheduling.daemons import Daemon, groups
+from kerf.engine.scheduling.hostports import conflicts
+from kerf.engine.scheduling.requirements import Conflict, Requirements
+from kerf.engine.scheduling.resources import added
+
+SIMULATION_ONLY = (REGISTERED, INITIALIZED)
+"""S-65: keys that a claim has while it is planned and that never reach its spec."""
+
+NODES = "nodes"
+
+
+class State:
+    """A template under some requirements: the types that meet them and are on offer, and the slots that
+    are usable."""
+
+    __slots__ = ("min_values", "requirements", "reservable", "slots", "steps", "viable")
+
+    def __init__(self, requirements: Requirements, slots: tuple[int, ...], viable: int, reservable: bool) -> None:
+        self.requirements = requirements
+        self.slots = slots  # numbers of usable slots, ascending
+        self.viable = viable  # types that are compatible (S-103) and have an available usable offering (S-105)
+        self.reservable = reservable  # some usable slot is reserved capacity
+        self.min_values = requirements.min_values
+        self.steps: dict[Requirements, State | tuple[Conflict, ...]] = {}
+
+
+class Template:
+    """One NodePool in one pass. `types` are those that its requirements leave (S-66), 0 if there are none;
+    `remaining` is what its limits leave (S-68) and shrinks as claims are opened."""
+
+    def __init__(
+        self,
+        pool: NodePool,
+        usage: Resources,
+        catalogue: CompiledCatalogue,
+        unavailable: frozenset[tuple[str, str, str]],
+        daemons: Sequence[Daemon],
+        strict: bool,
+    ) -> None:
+        """`strict`: minValues must be met (policy Strict)."""
+        self.pool = pool
+        self.name = pool.name
+        self.catalogue = catalogue
+        self.labels = {**pool.labels, NODEPOOL: pool.name, pool.node_class.label: pool.node_class.name}
+        self.slots = catalogue.slots
+        self.available = available(catalogue, unavailable)
+        self._slot_requirements = tuple(slot.requirements() for slot in self.slots)
+        self._states: dict[Requirements, State] = {}
+        self._orders: dict[tuple[int, ...], tuple[tuple[float, int], ...]] = {}
+        self.remaining = _remaining(pool.limits, usage)
+        simulated = dict.fromkeys(SIMULATION_ONLY, "true")
+        requirements = Requirements.of_specs(pool.requirements).merged(
+            [*Requirements.of_labels(self.labels), *Requirements.of_labels(simulated)]
+        )
+        self.state = self.at(requirements)
+        self.types = self.state.viable
+        if strict and not self.meets_min_values(self.state.min_values, self.types):
+            self.types = 0
+        self.groups = groups(daemons, pool.taints, requirements, catalogue, self.types)
+
+    # ── requirements ──────────────────────────────────────
+
+    def at(self, requirements: Requirements) -> State:
+        """The state of these requirements."""
+        state = self._states.get(requirements)
+        if state is None:
+            state = self._states[requirements] = self._evaluate(requirements)
+        return state
+
+    def step(self, state: State, wanted: Requirements) -> State | tuple[Conflict, ...]:
+        """Where a pod's requirements lead from a state, or why they cannot hold there (S-99 step 2)."""
+        found = state.steps.get(wanted)
+        if found is None:
+            found = state.requirements.incompatibilities(wanted, WELL_KNOWN) or self.at(
+                state.requirements.merged(wanted)
+            )
+            state.steps[wanted] = found
+        return found
+
+    def usable_slots(self, requirements: Requirements) -> tuple[int, ...]:
+        """The slots whose offerings a claim with these requirements may use (S-105): the claim is the left
+        side."""
+        return tuple(
+            number
+            for number, demanded in enumerate(self._slot_requirements)
+            if requirements.compatible(demanded, WELL_KNOWN)
+        )
+
+    def _evaluate(self, requirements: Requirements) -> State:
+        slots = self.usable_slots(requirements)
+        viable = 0
+        for number in slots:
+            viable |= self.available[number]
+        for wanted in requirements:
+            viable &= self.catalogue.admitting(wanted)
+        reservable = any(self.slots[number].capacity_type == RESERVED for number in slots)
+        return State(requirements, slots, viable, reservable)
+
+    # ── types ──────────────────────────────────────
+
+    def survivors(
+        self, candidates: int, requests: Resources, ports: Iterable[HostPort], taken: Sequence[HostPort]
+    ) -> int:
+        """The candidate types that hold the requests beside their daemons (S-102). `ports` are the pod's,
+        `taken` those of the claim's other pods."""
+        wanted = tuple(ports)
+        left = 0
+        for group in self.groups:
+            members = candidates & group.types
+            if not members or (wanted and conflicts(wanted, (*group.ports, *taken))):
+                continue
+            left |= members & self.catalogue.fitting(added(requests, group.requests) if group.requests else requests)
+        return left
+
+    def meets_min_values(self, min_values: tuple[tuple[str, int], ...], types: int) -> bool:
+        """S-108; no types at all count as met."""
+        return not types or all(self.catalogue.distinct_values(key, types) >= least for key, least in min_values)
+
+    def unmet_min_values(self, min_values: tuple[tuple[str, int], ...], types: int) -> dict[str, int]:
+        """The keys with too few distinct values, and how many there are (S-107)."""
+        counts = {key: (self.catalogue.distinct_values(key, types), least) for key, least in min_values}
+        return {key: count for key, (count, least) in counts.items() if count < least}
+
+    def by_price(self, state: State) -> tuple[tuple[float, int], ...]:
+        """All types as (price, number), cheapest first by available usable offering, then by name (S-204);
+        a type without one is last, at infinity."""
+        order = self._orders.get(state.slots)
+        if order is None:
+            best: dict[int, float] = {}
+            for number in state.slots:
+                mask = self.available[number]
+                for each, price in self.slots[number].prices.items():
+                    if mask >> each & 1 and price < best.get(each, float("inf")):
+                        best[each] = price
+            order = tuple(sorted((best.get(i, float("inf")), i) for i in range(len(self.catalogue.types))))
+            self._orders[state.slots] = order
+        return order
+
+    # ── limits ──────────────────────────────────────
+
+    @property
+    def node_limit_reached(self) -> bool:
+        """S-69: exactly no node is left."""
+        return self.remaining.get(NODES) == 0
+
+    def within_limits(self, candidates: int) -> int:
+        """The candidates whose capacity the limits still allow (S-69); each is 1 of the resource `nodes`."""
+        for name, amount in self.remaining.items():
+            if name == NODES:
+                candidates = candidates if amount >= 1 else 0
+                continue
+            levels = self.catalogue.capacity.get(name)
+            if levels is not None:
+                candidates &= levels.at_most(amount)
+            elif amount < 0:
+                return 0
+        return candidates
+
+    def spend(self, types: int) -> None:
+        """Count a new claim of these types against the limits: by its largest possible type (S-70). The
+        limit on `nodes` is not counted down within a pass."""
+        for name in self.remaining:
+            levels = self.catalogue.capacity.get(name)
+            if name != NODES and levels is not None:
+                self.remaining[name] -= levels.highest(types)
+
+
+def available(catalogue: CompiledCatalogue, unavailable: frozenset[tuple[str, str, str]]) -> tuple[int, ...]:
+    """Per slot the types with an available offering, less those known to lack capacity (capacity type,
+    type, zone)."""
+    masks = [slot.types for slot in catalogue.slots]
+    for capacity_type, name, zone in sorted(unavailable):
+        number = catalogue.numbers.get(name)
+        if name and number is None:
+            continue
+        gone = catalogue.everything if number is None else 1 << number
+        for index, slot in enumerate(catalogue.slots):
+            if capacity_type in ("", slot.capacity_type) and zone in ("", slot.zone):
+                masks[index] &= ~gone
+    return tuple(masks)
+
+
+def _remaining(limits: Resources | None, usage: Resources) -> Resources:
+    """S-68: only what is limited."""
+    return {name: limit - usage.get(name, 0) for name, limit in sorted((limits or {}).items())}
