@@ -1,0 +1,97 @@
+"""Entries as bytes: one MessagePack array of the envelope's nine fields, in the order of `Entry`, and the payload.
+
+The payload is a map, decoded in a second step: by its type's own decoder when type and schema are the current ones;
+through the upcasters when the schema is older; not at all when the type is unknown or the schema newer (`UnknownEntry`
+keeps the bytes, and encodes to the same bytes again). Equal entries have equal bytes: map keys are sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from kerf.engine.record.entries import Entry, EntryType, UnknownEntry
+from kerf.engine.record.errors import EntryRefused, EntryUndecodable
+from kerf.engine.record.registry import TYPES
+from kerf.engine.record.upcast import upcast
+
+Envelope = tuple[int, int, str, int, str, int, int, int, int, Raw]
+"""Position, turn, stream, version, type, schema, at, cause, epoch, payload: an entry before its payload is decoded."""
+
+_UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError)
+_UNENCODABLE = (msgspec.MsgspecError, TypeError, OverflowError, UnicodeEncodeError)
+
+
+class Codec:
+    """Encodes and decodes entries of the given types."""
+
+    def __init__(self, types: Mapping[str, EntryType] = TYPES) -> None:
+        self._types = types
+        self._encode = msgspec.msgpack.Encoder(order="deterministic").encode
+        self._envelope: Callable[[bytes], Envelope] = msgspec.msgpack.Decoder(Envelope).decode
+        self._current: dict[str, tuple[int, Callable[[Raw], Any]]] = {
+            known.name: (known.schema, msgspec.msgpack.Decoder(known.payload).decode) for known in types.values()
+        }
+
+    def encode(self, entry: Entry) -> bytes:
+        """The entry's bytes. Raises `EntryRefused`."""
+        payload = entry.payload
+        known = self._types.get(entry.type)
+        if isinstance(payload, UnknownEntry):
+            if (payload.type, payload.schema) != (entry.type, entry.schema):
+                raise _refused(entry, f"it keeps a payload of {payload.type!r} schema {payload.schema}")
+            payload = payload.raw
+        elif known is None or known.schema != entry.schema or type(payload) is not known.payload:
+            raise _refused(entry, f"its payload is a {type(payload).__name__}")
+        try:
+            return self._encode(
+                (
+                    entry.position, entry.turn, entry.stream, entry.version, entry.type, entry.schema, entry.at,
+                    entry.cause, entry.epoch, payload,
+                )
+            )  # fmt: skip
+        except _UNENCODABLE as error:
+            raise _refused(entry, str(error)) from error
+
+    def decode(self, encoded: bytes) -> Entry:
+        """The entry of these bytes, its payload at the current schema. Raises `EntryUndecodable`, `UpcastFailed`."""
+        try:
+            position, turn, stream, version, name, schema, at, cause, epoch, raw = self._envelope(encoded)
+        except _UNDECODABLE as error:
+            raise EntryUndecodable(f"these bytes are not an entry: {error}") from error
+        current = self._current.get(name)
+        try:
+            if current is not None and current[0] == schema:
+                payload = current[1](raw)
+            else:
+                schema, payload = self._other(name, schema, raw, position)
+        except _UNDECODABLE as error:
+            raise EntryUndecodable(
+                f"the payload does not fit {name!r} schema {schema}: {error}",
+                position=position,
+                hint="The type changed without a new schema number; read it with the version of kerf that wrote it",
+            ) from error
+        return Entry(position, turn, stream, version, name, schema, at, cause, epoch, payload)
+
+    def _other(self, name: str, schema: int, raw: Raw, position: int) -> tuple[int, Any]:
+        """The schema and payload of an entry that is not of a current type."""
+        known = self._types.get(name)
+        if known is None or schema > known.schema:
+            return schema, UnknownEntry(name, schema, raw.copy())
+        plain = upcast(known, schema, msgspec.msgpack.decode(raw, type=dict[str, Any]), position=position)
+        return known.schema, msgspec.convert(plain, known.payload)
+
+
+def _refused(entry: Entry, why: str) -> EntryRefused:
+    return EntryRefused(
+        f"an entry of type {entry.type!r} schema {entry.schema} cannot be encoded: {why}",
+        position=entry.position,
+        where=f"stream {entry.stream}",
+        hint="Types and schema numbers are listed in kerf.engine.record.registry",
+    )
+
+
+CODEC = Codec()
