@@ -1,0 +1,51 @@
+"""SQLite's errors as the record's own."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from eventsourcing.persistence import ConnectionUnavailableError
+
+from kerf.adapters.store.recorder import SALVAGE
+from kerf.engine.record.errors import (
+    NotARecord,
+    RecordCorrupt,
+    StoreError,
+    StoreFull,
+    StoreLocked,
+    StoreReadOnly,
+    StreamConflict,
+)
+
+FAULTS = (sqlite3.Error, ConnectionUnavailableError)
+
+_SECOND_WRITER = "Find the other writer and end one of the two"
+_AGAIN = "Read the stream again, and decide again"
+_PERMISSIONS = "Check the disk, and the permissions of the file and of its folder"
+_ROOM = "Free space on its disk; kerf then goes on by itself"
+_FORMS = "Give a file made by kerf (.kerf, .kerfb), or a golden folder"
+
+# Primary result code (the low byte of the extended one) → error, message, hint.
+_KINDS: dict[int, tuple[type[StoreError], str, str]] = {
+    sqlite3.SQLITE_FULL: (StoreFull, "no room is left for the record", _ROOM),
+    sqlite3.SQLITE_BUSY: (StoreLocked, "the record is locked by another process", _SECOND_WRITER),
+    sqlite3.SQLITE_LOCKED: (StoreLocked, "the record is locked", _SECOND_WRITER),
+    sqlite3.SQLITE_READONLY: (StoreReadOnly, "the record cannot be written", _PERMISSIONS),
+    sqlite3.SQLITE_NOTADB: (NotARecord, "the file is not a record", _FORMS),
+    sqlite3.SQLITE_CORRUPT: (RecordCorrupt, "the record is damaged", SALVAGE),
+    sqlite3.SQLITE_CONSTRAINT: (StreamConflict, "a version of a stream is taken already", _AGAIN),
+}
+_OTHER = (StoreError, "the record's file fails", _PERMISSIONS)
+
+
+def translated(error: Exception, path: Path, position: int = 0) -> StoreError:
+    """The record's error for SQLite's, to be raised from it."""
+    if isinstance(error, ConnectionUnavailableError):
+        return StoreLocked("no connection to the record became free", where=str(path), hint="Close scans that are open")
+    # What Python's sqlite3 raises by itself carries no code: text that is not UTF-8 was stored by nobody.
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    if "malformed" in str(error) or "decode" in str(error):
+        code = sqlite3.SQLITE_CORRUPT
+    kind, message, hint = _KINDS.get(code & 0xFF, _OTHER)
+    return kind(f"{message} ({error})", position=position, where=str(path), hint=hint)

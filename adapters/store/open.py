@@ -1,0 +1,45 @@
+"""Opens a record whatever its form: a SQLite file, a bundle, or a golden folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kerf.adapters.store.bundle import MAGIC, BundleStore
+from kerf.adapters.store.golden import RECORD, GoldenStore
+from kerf.adapters.store.sqlite import Mode, SQLiteStore
+from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreReadOnly
+
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+
+AnyStore = SQLiteStore | BundleStore | GoldenStore
+
+
+def open_record(path: str | Path, mode: Mode = "read") -> AnyStore:
+    """The store at `path`, recognised by its first bytes, not by its name.
+
+    Only a SQLite file can be opened for writing; "create" makes one. Raises what the store's class raises.
+    """
+    place = Path(path)
+    if mode == "create":
+        return SQLiteStore(place, mode)
+    if place.is_dir():
+        return GoldenStore(_for_reading(place, mode))
+    if not place.is_file():
+        raise RecordNotFound("there is no such file or folder", where=str(path), hint="Check the record's path")
+    with place.open("rb") as file:
+        start = file.read(len(_SQLITE_MAGIC))
+    if start == _SQLITE_MAGIC:
+        return SQLiteStore(place, mode)
+    if start.startswith(MAGIC):
+        return BundleStore(_for_reading(place, mode))
+    raise NotARecord(
+        "the file is neither a record nor a bundle",
+        where=str(path),
+        hint=f"Give a .kerf file, a .kerfb bundle, or a folder with a {RECORD}",
+    )
+
+
+def _for_reading(path: Path, mode: Mode) -> Path:
+    if mode != "read":
+        raise StoreReadOnly("only a .kerf file can be written", where=str(path), hint="Open it for reading")
+    return path

@@ -1,0 +1,267 @@
+"""Which fields of the record's types hold names, and of what. A field with text and no rule here stops the export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model import instances, labels, nodes, pods, pools, reasons, settings
+from kerf.engine.nodeclaim import events as claim
+from kerf.engine.record import decisions, observations
+
+
+class Names(Protocol):
+    def name(self, kind: str, text: str) -> str: ...
+    def words(self, text: str) -> str: ...
+
+
+Rule = Callable[[Any, Names], Any]
+StructRule = Callable[[Any, Names], Struct]
+
+# ── values ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def keep(value: Any, names: Names) -> Any:
+    return value
+
+
+def blank(value: str, names: Names) -> str:
+    """Free text of other programs: account numbers, ARNs and names may stand in it."""
+    return ""
+
+
+def words(value: Any, names: Names) -> Any:
+    """Text of kerf's own, in strings, lists and maps."""
+    if isinstance(value, str):
+        return names.words(value)
+    if isinstance(value, list | tuple):
+        return type(value)(words(part, names) for part in value)
+    if isinstance(value, dict):
+        return {key: words(part, names) for key, part in value.items()}
+    return value
+
+
+def kind(name: str) -> Rule:
+    """A name, or a tuple of names, of this kind."""
+
+    def rule(value: Any, names: Names) -> Any:
+        if isinstance(value, tuple):
+            return tuple(names.name(name, part) for part in value)
+        return names.name(name, value)
+
+    return rule
+
+
+def last_part(name: str) -> Rule:
+    """What stands behind the last slash is a name of this kind."""
+
+    def rule(value: str, names: Names) -> str:
+        start, slash, end = value.rpartition("/")
+        return start + slash + names.name(name, end)
+
+    return rule
+
+
+def pod_key(value: str, names: Names) -> str:
+    namespace, slash, name = value.rpartition("/")
+    return names.name("namespace", namespace) + slash + names.name("pod", name)
+
+
+def BLOB(value: str, names: Names) -> str:  # noqa: N802  (a mark, compared by identity: the walker follows the digest)
+    return value
+
+
+# ── keys and the values under them ─────────────────────────────────────────────────────────────────────────────────
+
+_PUBLIC_DOMAINS = ("kubernetes.io", "k8s.io", "karpenter.sh", "karpenter.k8s.aws", "k8s.aws")
+_VALUE_KINDS = {
+    labels.NODEPOOL: "nodepool",
+    labels.HOSTNAME: "node",
+    labels.EC2NODECLASS: "nodeclass",
+    labels.RESERVATION_ID: "reservation",
+    "metadata.name": "node",
+    "kubernetes.io/metadata.name": "namespace",
+    "statefulset.kubernetes.io/pod-name": "pod",
+}
+_PUBLIC_VALUES = ("karpenter.sh/", "karpenter.k8s.aws/", "node.kubernetes.io/", "node-role.kubernetes.io/")
+
+
+def key(value: Any, names: Names) -> Any:
+    """A label, taint or annotation key, or a tuple of them: public domains stay."""
+    if isinstance(value, tuple):
+        return tuple(key(part, names) for part in value)
+    domain = value.rpartition("/")[0]
+    if value in _VALUE_KINDS or any(domain == d or domain.endswith("." + d) for d in _PUBLIC_DOMAINS):
+        return value
+    return names.name("key", value)
+
+
+def value_under(under: str, value: str, names: Names) -> str:
+    value_kind = _VALUE_KINDS.get(under)
+    if value_kind is not None:
+        return names.name(value_kind, value)
+    public = labels.normalise(under) in labels.WELL_KNOWN or under.startswith(_PUBLIC_VALUES)
+    if public or value in ("true", "false") or value.removeprefix("-").isdigit():
+        return value
+    return names.name("value", value)
+
+
+def key_map(value: dict[str, Any], names: Names) -> dict[str, Any]:
+    """Labels, annotations, or requirements of an instance type (key → values)."""
+    return {
+        key(k, names): tuple(value_under(k, part, names) for part in v)
+        if isinstance(v, tuple)
+        else value_under(k, v, names)
+        for k, v in value.items()
+    }
+
+
+def keyed_values(term: pods.Expression | pools.RequirementSpec, names: Names) -> Struct:
+    values = tuple(value_under(term.key, value, names) for value in term.values)
+    return replace(term, key=key(term.key, names), values=values)
+
+
+def keyed_value(taint: pods.Taint | pods.Toleration, names: Names) -> Struct:
+    return replace(taint, key=key(taint.key, names), value=value_under(taint.key, taint.value, names))
+
+
+_GONE_KINDS = {"node": "node", "nodepool": "nodepool", "namespace": "namespace", "nodeclaim": "claim"}
+
+
+def object_gone(gone: observations.ObjectGone, names: Names) -> Struct:
+    """The key is a uid, or by the object's kind a name."""
+    if gone.kind == "nodeclass":
+        return replace(gone, key=_NODECLASS_KEY(gone.key, names))
+    name_kind = _GONE_KINDS.get(gone.kind)
+    return replace(gone, key=names.name(name_kind, gone.key)) if name_kind else gone
+
+
+# ── the types ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_CLAIM, _NODE, _POOL, _NAMESPACE, _POD = (
+    kind("claim"), kind("node"), kind("nodepool"), kind("namespace"), kind("pod"),
+)  # fmt: skip
+_INSTANCE, _PROVIDER, _NODECLASS_KEY = kind("instance"), last_part("instance"), last_part("nodeclass")
+_LAUNCH: dict[str, Rule] = {
+    "claim": _CLAIM, "instance": _INSTANCE, "provider_id": _PROVIDER, "instance_type": keep, "zone": keep,
+    "capacity_type": keep,
+}  # fmt: skip
+_SPEC: dict[str, Rule] = {"labels": key_map, "annotations": key_map}
+_ON_NODE: dict[str, Rule] = {"claim": _CLAIM, "node": _NODE}
+_ON_POD: dict[str, Rule] = {"uid": keep, "namespace": _NAMESPACE, "name": _POD}
+_REQUEST: dict[str, Rule] = {"instance_types": keep, "requests": keep, "pods": keep}
+
+FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
+    # model
+    pods.Pod: _ON_POD | {
+        "shape": BLOB, "phase": keep, "node": _NODE, "nominated": _NODE, "do_not_disrupt": keep,
+    },
+    pods.Owner: {"kind": keep, "name": kind("workload"), "uid": keep},
+    pods.PodShape: {
+        "requests": keep, "labels": key_map, "node_selector": key_map, "resource_claims": kind("resource-claim"),
+        "priority_class": kind("priority-class"),
+    },
+    pods.Expression: keyed_values,
+    pods.Taint: keyed_value,
+    pods.Toleration: keyed_value,
+    pods.Selector: {"labels": key_map},
+    pods.SpreadConstraint: {
+        "topology_key": key, "when_unsatisfiable": keep, "match_label_keys": key, "node_affinity_policy": keep,
+        "node_taints_policy": keep,
+    },
+    pods.AffinityTerm: {
+        "topology_key": key, "namespaces": _NAMESPACE, "match_label_keys": key, "mismatch_label_keys": key,
+    },
+    pods.HostPort: {"protocol": keep, "ip": keep},
+    pods.VolumeRef: {"name": kind("volume"), "claim": kind("volume-claim"), "storage_class": kind("storage-class")},
+    nodes.Node: _SPEC | {
+        "name": _NODE, "uid": keep, "provider_id": _PROVIDER, "capacity": keep, "allocatable": keep,
+    },
+    nodes.DaemonSet: {"uid": keep, "namespace": _NAMESPACE, "name": kind("workload"), "shape": BLOB},
+    nodes.PodDisruptionBudget: {
+        "uid": keep, "namespace": _NAMESPACE, "name": kind("pdb"), "max_unavailable": keep, "min_available": keep,
+    },
+    nodes.Namespace: {"name": _NAMESPACE, "labels": key_map},
+    pools.NodePool: _SPEC | {"name": _POOL, "uid": keep, "consolidation_policy": keep, "limits": keep},
+    pools.Budget: {"nodes": keep, "schedule": keep, "reasons": keep},
+    pools.NodeClassRef: {"group": keep, "kind": keep, "name": kind("nodeclass")},
+    pools.RequirementSpec: keyed_values,
+    instances.Catalogue: {"source": keep},
+    instances.InstanceType: {"name": keep, "capacity": keep, "overhead": keep, "requirements": key_map},
+    instances.Offering: {
+        "zone": keep, "capacity_type": keep, "zone_id": keep, "reservation_id": kind("reservation"),
+        "reservation_type": keep,
+    },
+    reasons.Reason: {"code": keep, "params": words},
+    settings.Settings: {"cluster_name": kind("cluster"), "preference_policy": keep, "min_values_policy": keep},
+    # observations
+    observations.RecordStarted: {"record": keep, "engine": keep},
+    observations.OfficeTaken: {"holder": kind("holder")},
+    observations.ObjectGone: object_gone,
+    observations.NodeClassSeen: {
+        "group": keep, "kind": keep, "name": kind("nodeclass"), "uid": keep, "reason": words, "digest": BLOB,
+    },
+    observations.CatalogueSeen: {"node_class": _NODECLASS_KEY, "digest": BLOB},
+    observations.NodeClaimDeletionSeen: {"claim": _CLAIM, "actor": kind("actor")},
+    observations.LaunchError: {
+        "code": keep, "message": blank, "instance_type": keep, "zone": keep, "capacity_type": keep,
+    },
+    observations.LaunchAnswered: _LAUNCH | {
+        "intent": keep, "zone_id": keep, "image": kind("image"), "kind": keep, "code": keep, "message": blank,
+    },
+    observations.InstanceSeen: {"instance": _INSTANCE, "status": keep, "claim": _CLAIM},
+    observations.EffectAnswered: {"intent": keep, "code": keep, "message": blank},
+    observations.InterruptionSeen: {"message": kind("message"), "kind": keep, "instance": _INSTANCE},
+    observations.InputRefused: {
+        "code": keep, "source": keep, "object": kind("object"), "field": keep, "message": blank,
+    },
+    observations.WatchGap: {"kind": keep, "since": keep, "until": keep},
+    # claim events
+    claim.Requested: _SPEC | _REQUEST | {"claim": _CLAIM, "node_pool": _POOL},
+    claim.Launched: _LAUNCH | {"capacity": keep, "allocatable": keep, "labels": key_map, "image": kind("image")},
+    claim.LaunchFailed: {"claim": _CLAIM, "kind": keep, "code": keep, "message": blank},
+    claim.LaunchTimedOut: {"claim": _CLAIM, "message": blank},
+    claim.Cancelled: {"claim": _CLAIM, "actor": kind("actor")},
+    claim.Adopted: _LAUNCH | {
+        "state": keep, "node_pool": _POOL, "node": _NODE, "requests": keep, "capacity": keep, "allocatable": keep,
+        "labels": key_map,
+    },
+    claim.Registered: _ON_NODE,
+    claim.Initialized: _ON_NODE,
+    claim.Tainted: {"claim": _CLAIM, "why": keep, "detail": words},
+    claim.ReasonRaised: {"claim": _CLAIM, "why": keep, "was": keep, "detail": words},
+    claim.Untainted: {"claim": _CLAIM, "why": keep},
+    claim.DrainStarted: _ON_NODE,
+    claim.PodEvicted: {"claim": _CLAIM, "uid": keep, "pod": pod_key},
+    claim.PodForced: {"claim": _CLAIM, "uid": keep, "pod": pod_key},
+    claim.Drained: {"claim": _CLAIM},
+    claim.VolumesDetached: {"claim": _CLAIM},
+    claim.InstanceVanished: {"claim": _CLAIM, "instance": _INSTANCE, "status": keep},
+    claim.Terminated: {"claim": _CLAIM, "why": keep},
+    # decisions
+    decisions.Decision: {"decider": keep, "settings": BLOB},
+    decisions.Offer: {"instance_type": keep, "zone": keep},
+    decisions.LaunchInstance: {
+        "claim": _CLAIM, "node_pool": _POOL, "capacity_type": keep, "requests": keep, "labels": key_map,
+        "tenancy": keep, "reservation": kind("reservation"),
+    },
+    decisions.RegisterNode: _ON_NODE | _SPEC,
+    decisions.InitializeNode: _ON_NODE,
+    decisions.TaintNode: _ON_NODE,
+    decisions.UntaintNode: _ON_NODE,
+    decisions.EvictPod: _ON_NODE | _ON_POD,
+    decisions.DeletePod: _ON_NODE | _ON_POD,
+    decisions.TerminateInstance: {"claim": _CLAIM, "instance": _INSTANCE},
+    decisions.DeleteNode: _ON_NODE,
+    decisions.PlannedClaim: _REQUEST | {
+        "name": _CLAIM, "node_pool": _POOL, "capacity_types": keep, "labels": key_map,
+    },
+    decisions.Placement: _ON_NODE | {"pods": keep},
+    decisions.Unplaced: {"pods": keep},
+    decisions.ProvisionResult: {"truncated": keep},
+    decisions.Verdict: {"claim": _CLAIM, "method": keep, "action": keep},
+    decisions.LifecycleResult: {"claim": _CLAIM},
+}  # fmt: skip

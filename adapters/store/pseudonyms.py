@@ -1,0 +1,167 @@
+"""A record with its names replaced, so that it can be handed to strangers and still be replayed.
+
+Replaced: names of pods, namespaces, workloads, nodes, NodeClaims, NodePools, NodeClasses, volumes, clusters,
+instances and images; label and taint keys outside of Kubernetes' and Karpenter's domains; label values, but for
+well-known labels, numbers and booleans. Left out: messages of the cloud and of the API server, the NodeClasses' own
+objects, and payloads of unknown types. Kept: uids (random by nature), resources, topology, prices, times, reasons'
+codes, the record's id.
+
+A pseudonym is kind, rank and keyed hash ("pod-0042-9f3a1c"). The rank keeps the order of names of a kind, since
+deciders break ties by name: replaying the bundle takes the same decisions. The hash is the same in every bundle made
+with the same salt. Limit: strings inside of reasons are replaced word by word where a word is a name found in the
+record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from kerf.adapters.store.pseudonym_rules import BLOB, FIELDS, Rule
+from kerf.adapters.store.reading import Source
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.pods import PodShape
+from kerf.engine.record.chain import START, Checkpoint
+from kerf.engine.record.codec import CODEC
+from kerf.engine.record.digest import content
+from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.errors import BlobMissing, StoreError
+from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, SettingsSeen
+
+_WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_EMPTY_MAP = Raw(b"\x80")
+_CLAIM_STREAM = "nodeclaim/"
+
+
+class Pseudonyms:
+    """Gathers names at first; after `settle` gives each its pseudonym."""
+
+    def __init__(self, salt: str) -> None:
+        self._salt = salt.encode()
+        self._seen: set[tuple[str, str]] = set()
+        self._given: dict[tuple[str, str], str] = {}
+        self._words: dict[str, str] = {}
+        self._settled = False
+
+    def name(self, kind: str, text: str) -> str:
+        if not text:
+            return text
+        if self._settled:
+            return self._given[kind, text]
+        self._seen.add((kind, text))
+        return text
+
+    def words(self, text: str) -> str:
+        """The text with each word replaced that is a name of any kind."""
+        return _WORD.sub(lambda word: self._words.get(word[0], word[0]), text)
+
+    def settle(self) -> None:
+        width = len(str(len(self._seen)))
+        for rank, (kind, text) in enumerate(sorted(self._seen)):
+            keyed = blake2b(f"{kind}\x00{text}".encode(), key=self._salt[:64], digest_size=3).hexdigest()
+            pseudonym = f"{kind}-{rank:0{width}d}-{keyed}"
+            self._given[kind, text] = pseudonym
+            self._words.setdefault(text, pseudonym)
+        self._settled = True
+
+
+class Pseudonymised:
+    """A `Source` with the entries and blobs of another under pseudonyms. Reads the range twice."""
+
+    def __init__(self, source: Source, *, salt: str, after: int = 0, until: int | None = None) -> None:
+        self._source = source
+        self._names = Pseudonyms(salt)
+        self._digests: dict[str, str] = {}
+        self._blobs: dict[str, bytes] = {}
+        for _ in self._entries(after, until):
+            pass
+        self._names.settle()
+        self._digests.clear()
+        self._blobs.clear()
+
+    @property
+    def record_id(self) -> str:
+        return self._source.record_id
+
+    def checkpoint(self, position: int) -> Checkpoint:
+        """The chain is another one and begins where the range does."""
+        return Checkpoint(position, START.value)
+
+    def first_position(self) -> int:
+        return self._source.first_position()
+
+    def last_position(self) -> int:
+        return self._source.last_position()
+
+    def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        return map(CODEC.encode, self._entries(after, until))
+
+    def blob(self, digest: str) -> bytes:
+        """A blob that an entry given out so far names."""
+        if digest not in self._blobs:
+            raise BlobMissing(f"the blob {digest!r} is left out of a pseudonymised record")
+        return self._blobs[digest]
+
+    def _entries(self, after: int, until: int | None) -> Iterator[Entry]:
+        for encoded in self._source.encoded(after, until):
+            yield self._entry(CODEC.decode(encoded))
+
+    def _entry(self, entry: Entry) -> Entry:
+        if isinstance(entry.payload, UnknownEntry):
+            payload: Struct = UnknownEntry(entry.type, entry.schema, _EMPTY_MAP)
+        else:
+            payload = self._payload(entry.payload)
+        stream = entry.stream
+        if stream.startswith(_CLAIM_STREAM):
+            stream = _CLAIM_STREAM + self._names.name("claim", stream.removeprefix(_CLAIM_STREAM))
+        return msgspec.structs.replace(entry, stream=stream, payload=payload)
+
+    def _payload(self, payload: Struct) -> Struct:
+        if isinstance(payload, NodeClassSeen):
+            self._digests[payload.digest] = payload.digest  # a hash gives nothing away; the object stays behind
+        changed: Struct = self._struct(payload, Catalogue if isinstance(payload, CatalogueSeen) else PodShape)
+        if isinstance(payload, SettingsSeen) and isinstance(changed, SettingsSeen):
+            self._digests[content(payload.settings)[0]] = content(changed.settings)[0]
+        return changed
+
+    def _struct(self, value: Struct, blob_type: type[Struct]) -> Any:
+        rules = FIELDS.get(type(value), {})
+        if not isinstance(rules, dict):
+            return rules(value, self._names)
+        fields = {}
+        for name in value.__struct_fields__:
+            old = getattr(value, name)
+            rule = rules.get(name)
+            if rule is BLOB:
+                fields[name] = self._digest(old, blob_type)
+            else:
+                fields[name] = self._value(old, rule, f"{type(value).__name__}.{name}", blob_type)
+        return type(value)(**fields)
+
+    def _value(self, value: Any, rule: Rule | None, where: str, blob_type: type[Struct]) -> Any:
+        if rule is not None:
+            return rule(value, self._names)
+        if isinstance(value, Struct):
+            return self._struct(value, blob_type)
+        if isinstance(value, tuple):
+            return tuple(self._value(part, None, where, blob_type) for part in value)
+        if isinstance(value, str | dict):
+            raise StoreError(f"no rule says whether {where} holds names", hint="Add it to pseudonym_rules")
+        return value
+
+    def _digest(self, digest: str, blob_type: type[Struct]) -> str:
+        """The digest of the blob's pseudonymised form. A blob that the source lacks keeps its digest."""
+        if digest and digest not in self._digests:
+            try:
+                packed = self._source.blob(digest)
+            except BlobMissing:
+                self._digests[digest] = digest
+            else:
+                changed = self._struct(msgspec.msgpack.decode(packed, type=blob_type), blob_type)
+                self._digests[digest], self._blobs[self._digests[digest]] = content(changed)
+        return self._digests.get(digest, digest)

@@ -1,0 +1,80 @@
+"""What the stores that can only be read have in common, and which blobs an entry names."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import msgspec
+
+from kerf.engine.record.chain import Checkpoint
+from kerf.engine.record.codec import Codec
+from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.errors import StoreReadOnly
+from kerf.engine.record.registry import blob_of
+from kerf.engine.runtime.ports import Append
+
+_DIGEST_LENGTH = 32
+
+
+class Source(Protocol):
+    """A record to export: every store of this package."""
+
+    @property
+    def record_id(self) -> str: ...
+    def checkpoint(self, position: int) -> Checkpoint: ...
+    def first_position(self) -> int: ...
+    def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]: ...
+    def blob(self, digest: str) -> bytes: ...
+    def last_position(self) -> int: ...
+
+
+class ReadOnlyStore(ABC):
+    """The half of `ports.Store` that writes, refused; and `scan` on top of `encoded`."""
+
+    _codec: Codec
+
+    @abstractmethod
+    def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        """The stored bytes of the entries with after < position <= until, in order."""
+
+    def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        return map(self._codec.decode, self.encoded(after, until))
+
+    def append(self, turn: Append) -> None:
+        raise StoreReadOnly("this form of a record can only be read", hint="Append to a .kerf file")
+
+    def put_snapshot(self, position: int, schema: str, state: bytes, digest: str) -> None:
+        raise StoreReadOnly("this form of a record keeps no snapshots")
+
+    def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
+        return None
+
+    def close(self) -> None:
+        """Nothing is held open between calls."""
+        return
+
+
+def blobs_of(entry: Entry) -> list[str]:
+    """The digests of the blobs that an entry names. Of an entry of an unknown type, all that look like digests."""
+    if isinstance(entry.payload, UnknownEntry):
+        try:
+            plain = msgspec.msgpack.decode(entry.payload.raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return []
+        return [text for text in _strings(plain) if _is_digest(text)]
+    digest = blob_of(entry.payload)
+    return [digest] if digest else []
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == _DIGEST_LENGTH and all(c in "0123456789abcdef" for c in text)
+
+
+def _strings(plain: Any) -> Iterator[str]:
+    if isinstance(plain, str):
+        yield plain
+    elif isinstance(plain, dict | list):
+        for part in plain.values() if isinstance(plain, dict) else plain:
+            yield from _strings(part)

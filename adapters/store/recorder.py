@@ -1,0 +1,189 @@
+"""`eventsourcing`'s SQLite recorder, with what a record needs in the same transaction as the events.
+
+The recorder's table `stored_events` keeps its columns (stream, stream version, type, encoded entry; the rowid is the
+position) and gets the entry's chain value beside them. One row of `record` is the head: format, record id, last
+position with its chain value, epoch, sealed by a hash of its own.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from eventsourcing.persistence import StoredEvent
+from eventsourcing.sqlite import (
+    SQLiteApplicationRecorder,
+    SQLiteConnection,
+    SQLiteConnectionPool,
+    SQLiteCursor,
+    SQLiteDatastore,
+)
+from msgspec import Struct
+
+from kerf.adapters.store.packing import pack
+from kerf.engine.record.chain import START, link
+from kerf.engine.record.errors import EpochRefused, PositionConflict, RecordCorrupt
+
+APPLICATION_ID = 0x4B455246  # "KERF", at offset 68 of the file
+FORMAT = 1
+SALVAGE = "Keep the file; export what is readable as a bundle and start a new record"
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS stored_events (originator_id TEXT, originator_version INTEGER, topic TEXT, "
+    "state BLOB, chain BLOB, PRIMARY KEY (originator_id, originator_version))",
+    "CREATE TABLE IF NOT EXISTS blobs (digest TEXT PRIMARY KEY, packed INTEGER, size INTEGER, content BLOB)",
+    "CREATE TABLE IF NOT EXISTS snapshots (schema TEXT, position INTEGER, digest TEXT, packed INTEGER, size INTEGER, "
+    "state BLOB, hash TEXT, PRIMARY KEY (schema, position))",
+    "CREATE TABLE IF NOT EXISTS record (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER, id TEXT, "
+    "position INTEGER, chain BLOB, epoch INTEGER, seal BLOB)",
+)
+
+
+class Head(Struct, frozen=True, array_like=True):
+    """Where the record ends."""
+
+    format: int
+    id: str
+    position: int
+    chain: bytes
+    epoch: int
+
+    def seal(self) -> bytes:
+        return blake2b(msgspec.msgpack.encode(self), digest_size=16).digest()
+
+
+class _Pool(SQLiteConnectionPool):
+    def __init__(self, *, pragmas: Sequence[str], read_only: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self._pragmas = pragmas
+        # A reader must not try to change the journal mode; every record is in WAL mode from its creation.
+        self.is_journal_mode_wal = read_only
+
+    def _create_connection(self) -> SQLiteConnection:
+        connection = super()._create_connection()
+        try:
+            with closing(connection.cursor().sqlite_cursor) as cursor:
+                for pragma in self._pragmas:
+                    cursor.execute(f"PRAGMA {pragma}")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+
+class Datastore(SQLiteDatastore):
+    """Connections to one file. `uri` is SQLite's file URI, `pragmas` are set on each connection."""
+
+    def __init__(self, uri: str, *, pragmas: Sequence[str], read_only: bool) -> None:
+        super().__init__(uri, originator_id_type="text")
+        self.pool.close()
+        self.pool = _Pool(pragmas=pragmas, read_only=read_only, db_name=uri)
+
+    @contextmanager
+    def transaction(self, *, commit: bool) -> Iterator[SQLiteCursor]:
+        """Like the library's, but takes the write lock at once, and rolls back when the commit itself fails (a full
+        disk shows there): the connection goes back to the pool clean."""
+        # Without `is_writer`: the pool would never free its writer lock if opening a connection failed.
+        connection = self.pool.get_connection()
+        try:
+            with closing(connection.cursor().sqlite_cursor) as cursor:
+                cursor.execute("BEGIN IMMEDIATE" if commit else "BEGIN")
+                yield SQLiteCursor(cursor)
+                if commit:
+                    connection.commit()
+                else:
+                    connection.rollback()
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.rollback()
+            raise
+        finally:
+            self.pool.put_connection(connection)
+
+
+class RecordRecorder(SQLiteApplicationRecorder):
+    """Appends one turn: events, chain, blobs and the head together, or nothing."""
+
+    def construct_create_table_statements(self) -> list[str]:
+        return list(_TABLES)
+
+    def _create_table(self, c: SQLiteCursor) -> None:
+        super()._create_table(c)
+        c.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        write_head(c, Head(FORMAT, "", START.position, START.value, 0))
+
+    def _insert_events(
+        self,
+        c: SQLiteCursor,
+        stored_events: Sequence[StoredEvent],
+        *,
+        first: int = 0,
+        epochs: tuple[int, int] = (0, 0),
+        record_id: str = "",
+        blobs: Sequence[tuple[str, bytes]] = (),
+        **_: Any,
+    ) -> Sequence[int]:
+        """`first` is the position of the first event, `epochs` the lowest and highest epoch among them."""
+        head = read_head(c)
+        if epochs[0] < head.epoch:
+            raise EpochRefused(
+                f"the turn has epoch {epochs[0]}, the record has {head.epoch}",
+                position=first,
+                hint="Another process holds the office: stop writing, and take office again to go on",
+            )
+        if first != head.position + 1:
+            raise PositionConflict(
+                f"the turn begins at {first}, the record ends at {head.position}",
+                position=first,
+                hint="Read the entries up to the record's end, and decide again",
+            )
+        chain, rows = link_all(head.chain, first, stored_events)
+        c.executemany(
+            "INSERT INTO stored_events (rowid, originator_id, originator_version, topic, state, chain) "
+            "VALUES (?,?,?,?,?,?)",
+            rows,
+        )
+        c.executemany(
+            "INSERT OR IGNORE INTO blobs VALUES (?,?,?,?)",
+            [(digest, *_packed(content)) for digest, content in blobs],
+        )
+        last = first + len(rows) - 1
+        write_head(c, Head(head.format, record_id or head.id, last, chain, epochs[1]))
+        return range(first, last + 1)
+
+
+def link_all(
+    chain: bytes, first: int, events: Sequence[StoredEvent]
+) -> tuple[bytes, list[tuple[int, Any, int, str, bytes, bytes]]]:
+    """The chain value after these events, and their rows."""
+    rows = []
+    for position, event in enumerate(events, first):
+        chain = link(chain, event.state)
+        rows.append((position, event.originator_id, event.originator_version, event.topic, event.state, chain))
+    return chain, rows
+
+
+def _packed(content: bytes) -> tuple[int, int, bytes]:
+    how, packed = pack(content)
+    return how, len(content), packed
+
+
+def write_head(c: SQLiteCursor, head: Head) -> None:
+    c.execute("INSERT OR REPLACE INTO record VALUES (1,?,?,?,?,?,?)", (*msgspec.structs.astuple(head), head.seal()))
+
+
+def read_head(c: SQLiteCursor) -> Head:
+    """The head. Raises `RecordCorrupt` when it is not what was sealed, so that no writer goes on from it."""
+    c.execute("SELECT format, id, position, chain, epoch, seal FROM record")
+    row = c.fetchone()
+    try:
+        head = msgspec.convert(tuple(row or ())[:5], Head, strict=True)
+    except msgspec.ValidationError as error:
+        raise RecordCorrupt(f"the record's head is unreadable: {error}", hint=SALVAGE) from error
+    if head.format == FORMAT and head.seal() != row["seal"]:
+        raise RecordCorrupt("the record's head was changed", hint=SALVAGE)
+    return head
