@@ -10,7 +10,7 @@ from __future__ import annotations
 class KerfError(Exception):
     """Root of all errors that kerf raises on purpose.
 
-    `code` is stable (documented in docs/errors.md); `where` names the object, field or position; `hint` says what to do.
+    `code` is stable (docs/errors.md); `where` names the object, field or position; `hint` says what to do.
     """
 
     code = "KERF000"

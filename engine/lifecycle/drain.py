@@ -107,7 +107,7 @@ def _left(claim: NodeClaim, state: State) -> tuple[Struct, ...]:
 
 
 def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int) -> Step:
-    """One pod's way out: by force when its deadline is near (L-203), else by eviction unless it may not be disrupted."""
+    """One pod's way out: by force when its deadline is near (L-203), else by eviction if it may be disrupted."""
     forced_at = _forced_at(claim, pod, state)
     if forced_at and now > forced_at:
         grace = max(1, ((claim.deadline or now) - now) // 1000)  # D-152

@@ -1,4 +1,4 @@
-"""Which offerings one launch may draw from (A-220…A-230): decided here, so that the record says what EC2 was asked for."""
+"""Which offerings one launch may draw from (A-220…A-230): chosen here, so that the record says what was asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Label keys, their aliases, and which of them are well known or restricted (S-5, S-21, S-25, L-30, L-89, A-19, A-68)."""
+"""Label keys, their aliases, and which are well known or restricted (S-5, S-21, S-25, L-30, L-89, A-19, A-68)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A coded reason: what ruled something out, or why something was done. Codes are a closed list per house; prose is rendered late."""
+"""A coded reason: what ruled something out, or why something was done.
+
+Codes are a closed list per house; prose is rendered late.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from kerf.engine.model.pools import NodeClassRef, RequirementSpec
 
 
 class Requested(Struct, frozen=True, omit_defaults=True):
-    """The intent to launch is durable; nothing is launched yet (L-139…L-143). `decision` is the position of its plan."""
+    """The intent to launch is durable, nothing is launched yet (L-139…L-143). `decision`: the position of its plan."""
 
     claim: str
     node_pool: str

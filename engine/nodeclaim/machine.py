@@ -1,4 +1,4 @@
-"""The same table as a `transitions` machine: for validation on the live path, for the diagram, for the property test."""
+"""The same table as a `transitions` machine: for the live path's checks, the diagram and the property test."""
 
 from __future__ import annotations
 

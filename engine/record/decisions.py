@@ -56,7 +56,7 @@ class InitializeNode(Struct, frozen=True, tag="initialize-node"):
 
 
 class TaintNode(Struct, frozen=True, tag="taint-node"):
-    """Put `karpenter.sh/disrupted:NoSchedule` on the Node, and the label that takes it out of load balancers (L-196)."""
+    """Put `karpenter.sh/disrupted:NoSchedule` on the Node, and the label that ends load balancing to it (L-196)."""
 
     claim: str
     node: str

@@ -51,8 +51,8 @@ def waiting_pods(state: State) -> list[Pod]:
     )
     going = [
         pod
-        for name in sorted(facts.claims)
-        if facts.claims[name].state in GOING and facts.claims[name].node
+        for name in sorted(state.ix.going)
+        if facts.claims[name].node
         for pod in going_pods(state, facts.claims[name])
         if pod.do_not_disrupt != "true" or facts.claims[name].interruption
     ]

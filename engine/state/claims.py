@@ -10,7 +10,7 @@ from kerf.engine.model.labels import SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
 from kerf.engine.nodeclaim.effects import effect_key
 from kerf.engine.nodeclaim.events import Initialized, Launched, Requested, Tainted
-from kerf.engine.nodeclaim.table import TERMINATED
+from kerf.engine.nodeclaim.table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import EvictPod, Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
@@ -50,6 +50,10 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
             if asked.intent.claim == name:
                 _attempt(claim, ref, asked.intent, asked.at)
     state.ix.touched[name] = entry.position
+    if claim.state in GOING:
+        state.ix.going[name] = None
+    else:
+        state.ix.going.pop(name, None)
     if claim.state == TERMINATED:
         _over(state, claim, entry)
     elif isinstance(event, Tainted) and going_pods(state, claim):

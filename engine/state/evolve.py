@@ -79,6 +79,8 @@ def _bound(state: State, old: Pod | None, pod: Pod, entry: Entry) -> None:
 def _settled(state: State, uid: str, entry: Entry) -> None:
     """A pod no longer waits: bound, gone, gated or taken by somebody else."""
     del state.ix.pending[uid]
+    if not state.ix.pending and not state.ix.going:
+        state.facts.batch_opened = state.facts.batch_last = 0  # S-51: nobody is left to plan for
     target = state.facts.targets.pop(uid, "")
     if target:
         state.ix.waiting_for.get(target, {}).pop(uid, None)

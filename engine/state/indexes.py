@@ -66,6 +66,7 @@ class Indexes:
         self.claim_by_provider: dict[str, str] = {}
         self.claim_by_node: dict[str, str] = {}
         self.claim_by_instance: dict[str, str] = {}
+        self.going: dict[str, None] = {}  # claims on their way out
         self.waiting_for: dict[str, dict[str, None]] = {}  # claim → pending pods planned onto it
         self.touched: dict[str, int] = {}
         self.due: dict[str, int] = {}  # claim → when it must be looked at although nothing changed

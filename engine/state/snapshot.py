@@ -7,6 +7,7 @@ from hashlib import blake2b
 import msgspec
 
 from kerf.engine.model.pods import is_provisionable, is_terminal
+from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.state.claims import index
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State
@@ -46,6 +47,8 @@ def rebuild(state: State) -> None:
     for claim in facts.claims.values():
         index(state, claim)
         ix.touched[claim.name] = facts.position
+        if claim.state in GOING:
+            ix.going[claim.name] = None
     for pod in facts.pods.values():
         if pod.node and not is_terminal(pod):
             ix.pods_by_node.setdefault(pod.node, {})[pod.uid] = None

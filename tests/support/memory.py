@@ -1,0 +1,61 @@
+"""A Store in memory: for tests of what stands above the store. It keeps the store's promises but durability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import BlobMissing, EpochRefused, PositionConflict, StreamConflict
+from kerf.engine.runtime.ports import Append
+
+
+class MemoryStore:
+    """`fail_with` is raised by the next appends until it is taken back."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.blobs: dict[str, bytes] = {}
+        self.versions: dict[str, int] = {}
+        self.snapshots: dict[int, tuple[str, bytes, str]] = {}
+        self.fail_with: Exception | None = None
+
+    def append(self, turn: Append) -> None:
+        if self.fail_with is not None:
+            raise self.fail_with
+        if turn.entries[0].epoch < self.epoch():
+            raise EpochRefused("older epoch", position=turn.entries[0].position)
+        if turn.entries[0].position != len(self.entries) + 1:
+            raise PositionConflict("not the next position", position=turn.entries[0].position)
+        versions = dict(self.versions)
+        for entry in turn.entries:
+            if versions.get(entry.stream, 0) + 1 != entry.version:
+                raise StreamConflict("version taken", position=entry.position)
+            versions[entry.stream] = entry.version
+        self.entries.extend(turn.entries)
+        self.blobs.update(turn.blobs)
+        self.versions = versions
+
+    def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        yield from self.entries[after:until]
+
+    def blob(self, digest: str) -> bytes:
+        try:
+            return self.blobs[digest]
+        except KeyError:
+            raise BlobMissing("no such blob", where=digest) from None
+
+    def last_position(self) -> int:
+        return len(self.entries)
+
+    def epoch(self) -> int:
+        return self.entries[-1].epoch if self.entries else 0
+
+    def put_snapshot(self, position: int, schema: str, state: bytes, digest: str) -> None:
+        self.snapshots[position] = (schema, state, digest)
+
+    def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
+        usable = [p for p, (s, _, _) in self.snapshots.items() if s == schema and (until is None or p <= until)]
+        return (max(usable), *self.snapshots[max(usable)][1:]) if usable else None
+
+    def close(self) -> None:
+        """Nothing to close."""
