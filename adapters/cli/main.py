@@ -1,0 +1,76 @@
+"""The command line. Commands are imported when they are used, so that a small one stays small and quick.
+
+A command is a function: its docstring is its help, its return value the exit code (None for 0). It raises a
+`KerfError` for whatever goes wrong; that becomes one coded line on stderr, never a traceback.
+
+Exit codes: 0 done, 1 the answer is no (`kerf verify` found a divergence), 2 usage or bad input, 3 the record is
+corrupt, 4 the record needs another version of kerf.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+import kerf
+from kerf.engine.errors import KerfError
+from kerf.engine.record.errors import BlobCorrupt, EntryUndecodable, FormatUnsupported, RecordCorrupt, UpcastFailed
+
+COMMANDS: tuple[tuple[str, str], ...] = ()
+"""Name and "module:function" (or "module:app") of every command. A module that cannot be imported is an error."""
+
+USAGE, CORRUPT, UNSUPPORTED, INTERRUPTED = 2, 3, 4, 130
+
+
+def build(*, overview: bool = False) -> App:
+    """The application with all commands, none of them imported yet, but for the overview, which shows their help."""
+    app = App(
+        name="kerf",
+        help="An event-sourced Kubernetes node autoscaler: every decision can be replayed, explained and tried again.",
+        version=kerf.__version__,
+    )
+    for name, path in COMMANDS:
+        app.command(path, name=name)
+        if overview:
+            app[name]
+    return app
+
+
+def main(tokens: Sequence[str] | None = None) -> int:
+    """Runs one command and gives its exit code."""
+    given = list(sys.argv[1:] if tokens is None else tokens)
+    try:
+        done = build(overview=given[:1] in ([], ["--help"], ["-h"]))(
+            given,
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
+        sys.stdout.flush()
+    except CycloptsError as error:
+        return _failed(f"KERF200: {' '.join(str(error).split())} Try --help", USAGE)
+    except KerfError as error:
+        return _failed(" ".join(str(error).split()), exit_code(error))
+    except BrokenPipeError:  # the reader of our output, `head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return done if isinstance(done, int) else 0
+
+
+def exit_code(error: KerfError) -> int:
+    """The exit code for an error that ended a command."""
+    if isinstance(error, FormatUnsupported | UpcastFailed):
+        return UNSUPPORTED
+    if isinstance(error, RecordCorrupt | BlobCorrupt | EntryUndecodable):
+        return CORRUPT
+    return USAGE
+
+
+def _failed(line: str, code: int) -> int:
+    print(line, file=sys.stderr)
+    return code
