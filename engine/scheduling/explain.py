@@ -18,14 +18,15 @@ from kerf.engine.scheduling.claims import Claim
 from kerf.engine.scheduling.classes import PodClass
 from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.reasons import Code, conflict_reason, reason
-from kerf.engine.scheduling.requirements import Requirement, Requirements
+from kerf.engine.scheduling.requirements import Conflict, Requirement, Requirements
 from kerf.engine.scheduling.resources import added
 from kerf.engine.scheduling.taints import text, untolerated
 from kerf.engine.scheduling.templates import NODES, SIMULATION_ONLY, State, Template
 from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss, Tracer, TypeFunnel
 
 LIMITS, REQUIREMENT, OFFERING, UNAVAILABLE = "limits", "requirement", "offering", "unavailable"
-RESOURCE, HOST_PORTS, MIN_VALUES = "resource", "host-ports", "min-values"
+RESOURCE, HOST_PORTS, MIN_VALUES, TAINT = "resource", "host-ports", "min-values", "taint"
+POD, NODE_POOL = "pod", "node-pool"
 SHOWN = 5
 """How many near misses a funnel names."""
 
@@ -102,14 +103,24 @@ def explain_claim(claim: Claim, wanted: PodClass) -> Reason:
 
 
 def _hurdles(template: Template, wanted: PodClass) -> list[_Hurdle]:
+    """In the order of S-69 and S-99. A taint or a label that the NodePool itself rules out stops every
+    type."""
     requirements = template.state.requirements.merged(wanted.requirements)
-    state = template.at(requirements)
+    untolerable = untolerated(template.pool.taints, wanted.tolerations)
+    conflicting = _conflicts(template, wanted)
     return [
         *_limit_hurdles(template),
-        *_requirement_hurdles(template.catalogue, requirements),
-        *_offering_hurdles(template, state),
+        *(_Hurdle(TAINT, 0, taint.key, text(taint)) for taint in untolerable),
+        *(_Hurdle(REQUIREMENT, 0, each.key, str(each.incoming)) for each in conflicting),
+        *_requirement_hurdles(template.catalogue, requirements.without(each.key for each in conflicting)),
+        *_offering_hurdles(template, template.at(requirements)),
         *_resource_hurdles(template, wanted),
     ]
+
+
+def _conflicts(template: Template, wanted: PodClass) -> tuple[Conflict, ...]:
+    following = template.step(template.state, wanted.requirements)
+    return following if isinstance(following, tuple) else ()
 
 
 def _limit_hurdles(template: Template) -> Iterator[_Hurdle]:
@@ -249,50 +260,49 @@ def candidates(template: Template, state: State, types: int) -> tuple[Candidate,
 
 
 def _near(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Iterator[NearMiss]:
-    """What single hurdle keeps out types that pass all others. A label also decides which offerings are
-    usable, so without a requirement the offerings are looked at anew."""
+    """What single hurdle keeps out types that pass all others."""
     for hurdle in hurdles:
         others = [each for each in hurdles if each is not hurdle]
         if hurdle.what == REQUIREMENT:
             yield from _near_requirement(template, wanted, hurdle, others)
             continue
-        passing = template.catalogue.everything
+        extra = template.catalogue.everything & ~hurdle.passed
         for each in others:
-            passing &= each.passed
-        extra = passing & ~hurdle.passed
+            extra &= each.passed
         if extra:
-            yield NearMiss(
-                hurdle.what,
-                extra.bit_count(),
-                _cheapest(template, extra),
-                hurdle.key,
-                (),
-                _short(template, hurdle, wanted, extra),
-            )
+            nearest, short = _shortfall(template, hurdle, wanted, extra)
+            example = _cheapest(template, nearest)
+            yield NearMiss(hurdle.what, extra.bit_count(), example, hurdle.key, short=short)
 
 
 def _near_requirement(
     template: Template, wanted: PodClass, hurdle: _Hurdle, others: list[_Hurdle]
 ) -> Iterator[NearMiss]:
+    """What would come through if the pod, or the NodePool, did not ask this of the label. A label also
+    decides which offerings are usable, so those are looked at anew."""
+    requirements = template.state.requirements.merged(wanted.requirements)
     own, asked = template.state.requirements.find(hurdle.key), wanted.requirements.find(hurdle.key)
-    for kept, freed in ((own, asked), (asked, own)):
-        if freed is None:
+    through = 0 if hurdle.passed == 0 else template.at(requirements).viable
+    for side, kept, freed in ((POD, own, asked), (NODE_POOL, asked, own)):
+        if freed is None and (side == POD or hurdle.passed):
             continue  # this side says nothing about the label
-        rest = template.state.requirements.merged(wanted.requirements).without([hurdle.key])
+        rest = requirements.without([hurdle.key])
         state = template.at(rest.merged([kept]) if kept is not None else rest)
-        extra = state.viable
+        extra = state.viable & ~through
         for each in others:
-            if each.what in (LIMITS, RESOURCE, HOST_PORTS, REQUIREMENT):
+            if each.what not in (OFFERING, UNAVAILABLE):
                 extra &= each.passed
-        extra &= ~template.at(template.state.requirements.merged(wanted.requirements)).viable
         if extra:
-            values = _values_needed(template, state, hurdle.key, extra, freed)
-            yield NearMiss(REQUIREMENT, extra.bit_count(), _cheapest(template, extra), hurdle.key, values)
+            values = _values_needed(template, state, hurdle.key, extra, freed, kept)
+            example = _cheapest(template, extra)
+            yield NearMiss(REQUIREMENT, extra.bit_count(), example, hurdle.key, values, side=side)
 
 
-def _values_needed(template: Template, state: State, key: str, types: int, freed: Requirement) -> tuple[str, ...]:
-    """The label values of these types that the freed side does not allow."""
-    index = template.catalogue.labels.get(key)
+def _values_needed(
+    template: Template, state: State, key: str, types: int, freed: Requirement | None, kept: Requirement | None
+) -> tuple[str, ...]:
+    """The label values that the freed side would have to allow: those of the types' offerings, else of the
+    types, else (a label that types know nothing of) what the other side asks for."""
     offered = {
         value
         for number in state.slots
@@ -301,8 +311,15 @@ def _values_needed(template: Template, state: State, key: str, types: int, freed
         if each.key == key
         for value in each.values
     }
+    index = template.catalogue.labels.get(key)
     known = {value for value, mask in index.values.items() if mask & types} if index else set()
-    return tuple(sorted(value for value in (offered or known) if not freed.has(value)))
+    other = set(kept.values) if kept is not None and not kept.complement else set()
+    values = offered or known or other
+    return tuple(
+        sorted(
+            value for value in values if (freed is None or not freed.has(value)) and (kept is None or kept.has(value))
+        )
+    )
 
 
 def _cheapest(template: Template, types: int) -> str:
@@ -311,18 +328,22 @@ def _cheapest(template: Template, types: int) -> str:
     return candidates(template, everywhere, types)[0].instance_type
 
 
-def _short(template: Template, hurdle: _Hurdle, wanted: PodClass, types: int) -> int:
-    """By how much the nearest of these types misses the hurdle, in the resource's unit; 0 if it is no
-    amount."""
+def _shortfall(template: Template, hurdle: _Hurdle, wanted: PodClass, types: int) -> tuple[int, int]:
+    """The types that come nearest to passing a hurdle, and by how much they miss it, in the resource's
+    unit; all of them and 0 if it is no amount."""
     catalogue = template.catalogue
-    if hurdle.what == RESOURCE and hurdle.key in catalogue.allocatable:
+    if hurdle.what == RESOURCE:
         need = min(
             wanted.requests.get(hurdle.key, 0) + group.requests.get(hurdle.key, 0)
             for group in template.groups
             if group.types & types
         )
-        return max(0, need - catalogue.allocatable[hurdle.key].highest(types))
+        levels = catalogue.allocatable.get(hurdle.key)
+        if levels is None:
+            return types, need
+        most = levels.highest(types)
+        return types & levels.at_least(most), max(0, need - most)
     if hurdle.what == LIMITS and hurdle.key in catalogue.capacity:
         least = min(catalogue.types[i].capacity.get(hurdle.key, 0) for i in bits(types))
-        return least - template.remaining[hurdle.key]
-    return 0
+        return types & catalogue.capacity[hurdle.key].at_most(least), least - template.remaining[hurdle.key]
+    return types, 0

@@ -13,8 +13,9 @@ from kerf.engine.scheduling.problem import PendingPod
 
 
 class Cut(Struct, frozen=True, omit_defaults=True):
-    """One step of a funnel: `types` were ruled out by `what` (limits, requirement, offering, unavailable,
-    resource, host-ports, min-values); `key` is the label or resource, `wanted` what was asked of it."""
+    """One step of a funnel: `types` were ruled out by `what` (limits, taint, requirement, offering,
+    unavailable, resource, host-ports, min-values); `key` is the label or resource, `wanted` what was asked
+    of it."""
 
     what: str
     types: int
@@ -23,9 +24,13 @@ class Cut(Struct, frozen=True, omit_defaults=True):
 
 
 class NearMiss(Struct, frozen=True, omit_defaults=True):
-    """`types` types would do if this one thing were different, the cheapest being `example`. `values` are
-    label values that would have to be allowed (what = requirement), `short` the amount by which the
-    nearest of the types exceeds or misses what it needs (limits, resource)."""
+    """`types` types would do if this one thing were different; `example` is the cheapest of the nearest
+    ones.
+
+    For what = requirement, `side` says who would have to change ("pod" or "node-pool") and `values` are
+    the label values that it would have to allow. For limits and resource, `short` is by how much the
+    nearest types miss it.
+    """
 
     what: str
     types: int
@@ -33,6 +38,7 @@ class NearMiss(Struct, frozen=True, omit_defaults=True):
     key: str = ""
     values: tuple[str, ...] = ()
     short: int = 0
+    side: str = ""
 
 
 class Candidate(Struct, frozen=True, array_like=True):

@@ -1,0 +1,126 @@
+"""Nodes of a conformance scenario: from Nodes and NodeClaims to the planner's places (S-50, S-68…S-74)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from kerf.engine.lifecycle.readiness import counting_taints
+from kerf.engine.model.claims import NodeClaimObject, condition_is_true
+from kerf.engine.model.labels import INITIALIZED, INSTANCE_TYPE, NODEPOOL, REGISTERED
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import (
+    DAEMONSET,
+    Pod,
+    PodShape,
+    Resources,
+    Taint,
+    is_terminal,
+    owned_by,
+)
+from kerf.engine.scheduling.problem import NodeInput
+from kerf.engine.scheduling.resources import added, total
+
+
+class StateNode(Struct, frozen=True):
+    """One entry of `nodes`, decoded: a Node, a NodeClaim, or both, with the pods bound to it."""
+
+    node: Node | None
+    claim: NodeClaimObject | None
+    pods: tuple[Pod, ...]
+    marked: bool = False
+
+    @property
+    def managed(self) -> bool:
+        return self.claim is not None or bool(self.node and self.node.labels.get(NODEPOOL))
+
+    @property
+    def registered(self) -> bool:
+        if not self.managed:
+            return True
+        return self.node is not None and self.node.labels.get(REGISTERED) == "true"
+
+    @property
+    def initialized(self) -> bool:
+        if not self.managed:
+            return True
+        return self.node is not None and self.node.labels.get(INITIALIZED) == "true"
+
+    @property
+    def tracked(self) -> bool:
+        """S-71: whether the reference's cluster state knows it at all."""
+        if self.node is None:
+            return self.claim is not None and bool(self.claim.provider_id)
+        if not self.node.labels.get(NODEPOOL):
+            return True
+        has_type = INSTANCE_TYPE in self.node.labels or self.node.labels.get(INITIALIZED) == "true"
+        return bool(self.node.provider_id) and has_type
+
+    @property
+    def going(self) -> bool:
+        """S-50: marked for deletion."""
+        if self.marked:
+            return True
+        if self.claim is not None:
+            return bool(self.claim.deleting) or condition_is_true(self.claim, "InstanceTerminating")
+        return bool(self.node and self.node.deleting)
+
+    @property
+    def name(self) -> str:
+        """S-71."""
+        if self.node is not None and (self.registered or self.claim is None):
+            return self.node.name
+        return self.claim.name if self.claim is not None else ""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        if self.node is not None and (self.registered or self.claim is None):
+            return self.node.labels
+        return self.claim.labels if self.claim is not None else {}
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        """Those that count (S-72)."""
+        if self.node is not None and (self.registered or self.claim is None):
+            own = self.node.taints
+        else:
+            own = self.claim.taints if self.claim is not None else ()
+        if self.initialized:
+            return own
+        return counting_taints(own, self.claim.startup_taints if self.claim is not None else ())
+
+    def amounts(self, allocatable: bool) -> Resources:
+        """S-73: until initialized, what the Node does not report yet is filled from the NodeClaim."""
+        node = {} if self.node is None else self.node.allocatable if allocatable else self.node.capacity
+        if self.initialized or self.claim is None:
+            return node
+        promised = self.claim.allocatable if allocatable else self.claim.capacity
+        return {**promised, **{name: amount for name, amount in node.items() if amount}}
+
+    def input(self, shapes: Mapping[str, PodShape]) -> NodeInput:
+        """S-74."""
+        alive = [pod for pod in self.pods if not is_terminal(pod)]
+        daemons = [pod for pod in alive if owned_by(pod, DAEMONSET)]
+        return NodeInput(
+            name=self.name,
+            claim=self.claim.name if self.claim is not None else "",
+            labels=self.labels,
+            taints=self.taints,
+            available=added(self.amounts(allocatable=True), requests_of(alive, shapes), -1)
+            if alive
+            else self.amounts(allocatable=True),
+            initialized=self.initialized,
+            bound_daemons=requests_of(daemons, shapes),
+            host_ports=tuple(port for pod in alive for port in shapes[pod.shape].host_ports),
+        )
+
+
+def requests_of(pods: Iterable[Pod], shapes: Mapping[str, PodShape]) -> Resources:
+    return total({**shapes[pod.shape].requests, "pods": 1} for pod in pods)
+
+
+def usage(nodes: Iterable[StateNode], pool: str) -> Resources:
+    """S-68: the capacity of the NodePool's active nodes."""
+    own = [each for each in nodes if not each.going and each.labels.get(NODEPOOL) == pool]
+    return total({**each.amounts(allocatable=False), "nodes": 1} for each in own)

@@ -1,0 +1,196 @@
+"""Conformance scenarios: read them, plan them, and write the result in the form of the reference's
+(FORMAT.md 1 and 2).
+
+`kerf plan` and the conformance tests stand on this. A scenario that cannot be read gives its line with
+`result.error`, which begins with the error's code; it never stops the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kerf.engine.errors import KerfError
+from kerf.engine.model.claims import NodeClaimObject
+from kerf.engine.model.decode import decode_object
+from kerf.engine.model.durations import parse_time
+from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.pods import Pod, PodShape, is_provisionable
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.settings import Settings
+from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
+from kerf.replay.scenario_catalogues import Catalogues
+from kerf.replay.scenario_errors import ScenarioError
+from kerf.replay.scenario_nodes import StateNode, usage
+from kerf.replay.scenario_pods import reschedulable, with_defaults, with_requests
+from kerf.replay.scenario_results import failed, result_of
+
+NO_SOURCE: dict[str, Any] = {}
+HINT = "See conformance/FORMAT.md, section 1"
+
+
+def read_scenarios(path: Path) -> Iterator[dict[str, Any]]:
+    """The scenarios of a file, one JSON object per line (empty lines are skipped), or of one with a single
+    object.
+
+    A line that is no JSON object comes back as a scenario that holds only its `error`, so that
+    `plan_scenario` gives it a line too. Raises OSError if the file cannot be read.
+    """
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield _line(line, f"{path.name}:{number}")
+
+
+def _line(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        return {"name": where, "error": str(ScenarioError(f"the line is not JSON: {error}", where=where, hint=HINT))}
+    if not isinstance(found, dict):
+        return {"name": where, "error": str(ScenarioError("the line is no JSON object", where=where, hint=HINT))}
+    return found
+
+
+def read_catalogues(path: Path) -> Catalogues:
+    """The catalogues of a catalogues.json. Raises ScenarioError if it has another form."""
+    try:
+        document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        return Catalogues(msgspec.convert(document.get("catalogues"), dict[str, Any]))
+    except msgspec.DecodeError as error:
+        raise ScenarioError(f"not a file of catalogues: {error}", where=path.name, hint=HINT) from error
+
+
+def plan_scenario(
+    scenario: Mapping[str, Any], catalogues: Catalogues | Mapping[str, Any], *, trace: bool = False
+) -> dict[str, Any]:
+    """Plan one scenario: `{name, family, summary, result, kerf}`. `kerf` holds what the reference has no
+    words for: coded reasons per class of unplaced pods with counts, prices, and with `trace` the whole
+    funnel."""
+    known = catalogues if isinstance(catalogues, Catalogues) else Catalogues(catalogues)
+    identity = {"name": str(scenario.get("name", "")), "family": str(scenario.get("family", ""))}
+    if "error" in scenario and "pods" not in scenario:
+        return failed(identity, str(scenario["error"]))
+    try:
+        problem = problem_of(scenario, known)
+    except KerfError as error:
+        return failed(identity, str(error))
+    except (msgspec.ValidationError, AttributeError, TypeError, ValueError) as error:
+        return failed(identity, str(ScenarioError(f"the scenario has another form: {error}", hint=HINT)))
+    tracer = FunnelTracer() if trace else None
+    planned = plan(problem, tracer)
+    return result_of(identity, problem, planned, tracer.funnel if tracer is not None else None)
+
+
+def problem_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Problem:
+    """The planner's question that a scenario asks, with all defaults of FORMAT.md applied."""
+    return _Reading(scenario, catalogues).problem()
+
+
+class _Reading:
+    """One scenario on its way to a Problem."""
+
+    def __init__(self, scenario: Mapping[str, Any], catalogues: Catalogues) -> None:
+        self.scenario = scenario
+        self.catalogues = catalogues
+        self.text_now = str(scenario.get("now", "1970-01-01T00:00:00Z"))
+        self.now = parse_time(self.text_now)
+        self.shapes: dict[str, PodShape] = {}
+
+    def problem(self) -> Problem:
+        pods = [self._pod(each, bound=False) for each in self._list("pods")]
+        nodes = self._nodes(pods)
+        pools, used = self._pools(nodes)
+        daemons = [self._daemon(each) for each in self._list("daemonSets")]
+        budgets = [
+            self._object(each, "policy/v1", "PodDisruptionBudget", PodDisruptionBudget) for each in self._list("pdbs")
+        ]
+        moving = [
+            pod for node in nodes if node.going for pod in reschedulable(node.pods, budgets, self.shapes, self.now)
+        ]
+        waiting = [pod for pod in pods if is_provisionable(pod)]
+        options = self.scenario.get("options") or {}
+        return Problem(
+            pods=tuple(
+                PendingPod(each.uid, each.namespace, each.name, each.shape, each.created)
+                for each in [*waiting, *moving]
+            ),
+            shapes=self.shapes,
+            pools=pools,
+            catalogues=used,
+            nodes=tuple(node.input(self.shapes) for node in nodes if node.tracked and not node.going),
+            daemons=tuple(each.shape for each in daemons),
+            namespaces=tuple(self._object(each, "v1", "Namespace", Namespace) for each in self._list("namespaces")),
+            settings=Settings(
+                preference_policy=options.get("preferencePolicy") or "Respect",
+                min_values_policy=options.get("minValuesPolicy") or "Strict",
+            ),
+        )
+
+    def _list(self, name: str) -> list[dict[str, Any]]:
+        found = self.scenario.get(name) or []
+        if not isinstance(found, list):
+            raise ScenarioError(f"{name} is no list", where=name, hint=HINT)
+        return found
+
+    def _object(self, document: dict[str, Any], version: str, kind: str, expected: type[Any]) -> Any:
+        metadata = dict(document.get("metadata") or {})
+        if kind not in ("Node", "NodePool", "NodeClaim", "Namespace"):
+            metadata.setdefault("namespace", "default")
+        metadata.setdefault("uid", f"{kind}/{metadata.get('namespace', '')}/{metadata.get('name', '')}")
+        whole = {"apiVersion": version, "kind": kind, **document, "metadata": metadata}
+        decoded = decode_object(whole)
+        if not isinstance(decoded.object, expected):
+            raise ScenarioError(
+                f"expected a {kind}, found {whole['kind']}", where=str(metadata.get("name", "")), hint=HINT
+            )
+        for digest, blob in decoded.blobs.items():
+            if isinstance(blob, PodShape):
+                self.shapes[digest] = blob
+        return decoded.object
+
+    def _pod(self, document: dict[str, Any], bound: bool) -> Pod:
+        pod: Pod = self._object(with_defaults(document, self.text_now, bound), "v1", "Pod", Pod)
+        return pod
+
+    def _daemon(self, document: dict[str, Any]) -> DaemonSet:
+        spec = document.get("spec") or {}
+        template = spec.get("template") or {}
+        filled = {**template, "spec": with_requests(template.get("spec") or {})}
+        whole = {**document, "spec": {**spec, "template": filled}}
+        found: DaemonSet = self._object(whole, "apps/v1", "DaemonSet", DaemonSet)
+        return found
+
+    def _nodes(self, pods: list[Pod]) -> list[StateNode]:
+        by_node: dict[str, list[Pod]] = {}
+        for pod in pods:
+            by_node.setdefault(pod.node, []).append(pod)
+        nodes = []
+        for entry in self._list("nodes"):
+            node = entry.get("node") and self._object(entry["node"], "v1", "Node", Node)
+            claim = entry.get("nodeClaim") and self._object(
+                entry["nodeClaim"], "karpenter.sh/v1", "NodeClaim", NodeClaimObject
+            )
+            bound = [self._pod(each, bound=True) for each in entry.get("pods") or []]
+            if node:
+                bound += by_node.get(node.name, [])
+            nodes.append(StateNode(node or None, claim or None, tuple(bound), bool(entry.get("markedForDeletion"))))
+        return nodes
+
+    def _pools(self, nodes: list[StateNode]) -> tuple[tuple[PoolInput, ...], dict[str, Any]]:
+        shared = self.scenario.get("instanceTypes") or NO_SOURCE
+        own = self.scenario.get("instanceTypesByNodePool") or {}
+        used: dict[str, Any] = {}
+        pools = []
+        for each in self._list("nodePools"):
+            pool: NodePool = self._object(each, "karpenter.sh/v1", "NodePool", NodePool)
+            catalogue = self.catalogues.source(own.get(pool.name, shared))
+            digest = self.catalogues.digest(catalogue)
+            used[digest] = catalogue
+            pools.append(PoolInput(pool, digest, usage(nodes, pool.name)))
+        return tuple(pools), used
