@@ -1,0 +1,168 @@
+"""The virtual cluster's scheduler: binds waiting pods to nodes, and marks as unschedulable those that fit
+nowhere.
+
+It follows kube-scheduler's filters (see filters) and takes its choice among the feasible nodes in a fixed
+order: fewest PreferNoSchedule taints against the pod, most preferred affinity, least allocated, name. It does
+not preempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from kerf.adapters.simulation.apiserver import ApiServer, Change
+from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.filters import (
+    ports_free,
+    preferred_weight,
+    resources_fit,
+    statically_possible,
+    untolerated_preferences,
+)
+from kerf.adapters.simulation.topology import TopologyFilter, needs_others
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import HostPort, Pod, PodShape, Resources, is_terminal
+
+
+class Occupancy:
+    """What the pods bound to one node use."""
+
+    def __init__(self) -> None:
+        self.used: Resources = {"pods": 0}
+        self.ports: list[HostPort] = []
+
+    def add(self, shape: PodShape, sign: int = 1) -> None:
+        self.used["pods"] += sign
+        for name, amount in shape.requests.items():
+            self.used[name] = self.used.get(name, 0) + sign * amount
+        for port in shape.host_ports:
+            if sign > 0:
+                self.ports.append(port)
+            else:
+                self.ports.remove(port)
+
+    def free(self, node: Node) -> Resources:
+        return {name: amount - self.used.get(name, 0) for name, amount in node.allocatable.items()}
+
+
+class Binder:
+    """One pass over the waiting pods, oldest first and higher priority before lower, some time after each
+    change that could help one of them."""
+
+    def __init__(self, api: ApiServer, clock: Clock, delay: int, pins: dict[str, str]) -> None:
+        """`pins` (pod uid → node) holds pods that may run on one node only. (A DaemonSet's controller says so
+        by node affinity; kept beside the pod, so that all pods of the DaemonSet share one shape.)"""
+        self._api, self._clock, self._delay, self._pins = api, clock, delay, pins
+        self._waiting: dict[str, None] = {}
+        self._occupied: dict[str, Occupancy] = {}
+        self._static: dict[str, dict[str, tuple[int, int] | None]] = {}
+        self._topology = TopologyFilter(api)
+        self._due = False
+        api.listen(self._changed)
+
+    def occupancy(self, node: str) -> Occupancy:
+        """What is used on a node, for judging and for tests."""
+        return self._occupied.setdefault(node, Occupancy())
+
+    # ── what could help ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _changed(self, change: Change) -> None:
+        if change.kind == "pod":
+            self._pod_changed(change)
+        elif change.kind == "node":
+            self._static.pop(change.key, None)
+            if change.new is not None:
+                self._wake()
+        elif change.kind == "namespace":
+            self._wake()
+
+    def _pod_changed(self, change: Change) -> None:
+        old = change.old if isinstance(change.old, Pod) else None
+        new = change.new if isinstance(change.new, Pod) else None
+        was, now = _place(old), _place(new)
+        if was != now:
+            if old is not None and was:
+                self.occupancy(was).add(self._api.shape(old), -1)
+            if new is not None and now:
+                self.occupancy(now).add(self._api.shape(new))
+            self._wake()
+        if new is None or new.node or new.deleting or is_terminal(new):
+            self._waiting.pop(change.key, None)
+        elif change.key not in self._waiting:
+            self._waiting[change.key] = None
+            self._wake()
+
+    def _wake(self) -> None:
+        if not self._due and self._waiting:
+            self._due = True
+            self._clock.after(self._delay, "scheduler pass", self._pass)
+
+    # ── the pass ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _pass(self) -> None:
+        self._due = False
+        hopeless: dict[tuple[str, str], None] = {}
+        for pod in sorted(map(self._api.pods.__getitem__, self._waiting), key=self._rank):
+            kin = (pod.namespace, pod.shape)
+            node = None if kin in hopeless else self._choose(pod)
+            if node is not None:
+                self._api.put(replace(pod, node=node, unschedulable=False))
+                continue
+            if pod.uid not in self._pins and not needs_others(self._api.shape(pod)):
+                hopeless[kin] = None  # bindings only take room, so its equals fail as well in this pass
+            self._api.put(replace(pod, unschedulable=True))
+
+    def _rank(self, pod: Pod) -> tuple[int, int, str, str, str]:
+        return -self._api.shape(pod).priority, pod.created, pod.namespace, pod.name, pod.uid
+
+    def _choose(self, pod: Pod) -> str | None:
+        shape = self._api.shape(pod)
+        topology = self._topology.for_pod(pod, shape)
+        best: tuple[int, int, int, str] | None = None
+        for name in self._candidates(pod):
+            node = self._api.nodes[name]
+            score = self._static_score(pod.shape, shape, node)
+            if score is None:
+                continue
+            occupied = self.occupancy(name)
+            if not resources_fit(shape.requests, occupied.free(node)) or not ports_free(
+                shape.host_ports, occupied.ports
+            ):
+                continue
+            if topology is not None and not topology(node):
+                continue
+            rank = (*score, _allocation(occupied.used, node, shape.requests), name)
+            if best is None or rank < best:
+                best = rank
+        return None if best is None else best[-1]
+
+    def _candidates(self, pod: Pod) -> Iterable[str]:
+        pinned = self._pins.get(pod.uid)
+        if pinned is None:
+            return self._api.nodes
+        return (pinned,) if pinned in self._api.nodes else ()
+
+    def _static_score(self, digest: str, shape: PodShape, node: Node) -> tuple[int, int] | None:
+        """Lower is better; None rules the node out. Remembered until the Node changes."""
+        known = self._static.setdefault(node.name, {})
+        if digest not in known:
+            possible = statically_possible(shape, node)
+            known[digest] = (untolerated_preferences(shape, node), -preferred_weight(shape, node)) if possible else None
+        return known[digest]
+
+
+def _place(pod: Pod | None) -> str:
+    """The node whose room the pod takes."""
+    return "" if pod is None or is_terminal(pod) else pod.node
+
+
+def _allocation(used: Resources, node: Node, requests: Resources) -> int:
+    """NodeResourcesLeastAllocated: the share of cpu and memory in use with the pod, in millionths, summed."""
+    total = 0
+    for name in ("cpu", "memory"):
+        allocatable = node.allocatable.get(name, 0)
+        if allocatable:
+            total += (used.get(name, 0) + requests.get(name, 0)) * 1_000_000 // allocatable
+    return total

@@ -1,0 +1,52 @@
+"""What goes wrong, by plan: probabilities that the seed turns into facts, and the points at which the driver
+dies."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from msgspec import Struct
+
+
+class KillPoint(Enum):
+    """Where between an intent and its recorded outcome the driver dies (design, idea 4)."""
+
+    BEFORE_EFFECT = "before-effect"  # the intent is durable, nothing has happened
+    AFTER_EFFECT = "after-effect"  # it has happened, the answer was not received
+    BEFORE_RECORD = "before-record"  # the answer was received, and is not recorded
+
+
+class Kill(Struct, frozen=True):
+    """Die at the `intent`-th intent made durable, counted from 1 over the whole run."""
+
+    intent: int
+    point: KillPoint
+
+
+class FaultPlan(Struct, frozen=True, kw_only=True):
+    """Probabilities are of one event each; times are milliseconds. The default is a world without faults."""
+
+    watch_late: float = 0.0  # a watch event, and with it its stream, is held up
+    watch_late_by: int = 5_000  # at most
+    watch_twice: float = 0.0  # a watch event is delivered twice
+    watch_gap: float = 0.0  # a watch breaks at an event and is relisted
+    watch_gap_for: int = 10_000
+
+    no_capacity: float = 0.0  # one (type, zone, capacity type) refuses one launch
+    launch_error: float = 0.0  # a launch fails for another reason (InternalError)
+    throttled: float = 0.0  # a call to the cloud is refused with RequestLimitExceeded
+    answer_lost: float = 0.0  # a launch happens, its answer does not arrive
+
+    never_join: float = 0.0  # an instance never becomes a Node
+    slow_join: float = 0.0
+    slow_factor: int = 10  # how many times slower
+    never_ready: float = 0.0  # a Node never becomes ready
+
+    message_twice: float = 0.0  # a queue message is delivered twice
+
+    kills: tuple[Kill, ...] = ()
+    restart: int = 15_000  # from death to the next turn: the lease has to run out
+
+    def kill_at(self, intent: int) -> KillPoint | None:
+        """The point at which the driver dies over the `intent`-th intent, if it does."""
+        return next((kill.point for kill in self.kills if kill.intent == intent), None)

@@ -1,0 +1,113 @@
+"""What kube-scheduler asks of a node before it binds a pod there: its filter plugins, restated on their own.
+
+Written from Kubernetes' rules and deliberately without the engine's scheduling code, so that it can also
+judge a plan: a pod that the engine promised to a node has to pass here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import Expression, HostPort, NodeTerm, PodShape, Resources, Taint, Toleration
+
+NODE_NAME_FIELD = "metadata.name"
+ANY_ADDRESS = ("0.0.0.0", "::")
+
+
+def resources_fit(requests: Resources, free: Resources) -> bool:
+    """NodeResourcesFit. The resource `pods` counts one for the pod itself; a resource asked for at 0 always
+    fits."""
+    if free.get("pods", 0) < 1:
+        return False
+    return all(amount <= free.get(name, 0) for name, amount in requests.items() if amount > 0)
+
+
+def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Whether one of the tolerations matches the taint."""
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    if toleration.operator in ("Lt", "Gt"):
+        return _compares(taint.value, toleration.operator, toleration.value)
+    return toleration.value == taint.value
+
+
+def taints_tolerated(shape: PodShape, taints: Iterable[Taint], effects: tuple[str, ...]) -> bool:
+    """TaintToleration for the taints with one of these effects."""
+    return all(tolerates(shape.tolerations, taint) for taint in taints if taint.effect in effects)
+
+
+def untolerated_preferences(shape: PodShape, node: Node) -> int:
+    """How many PreferNoSchedule taints of the node the pod does not tolerate (scored, never filtered)."""
+    return sum(t.effect == "PreferNoSchedule" and not tolerates(shape.tolerations, t) for t in node.taints)
+
+
+def node_selected(shape: PodShape, node: Node) -> bool:
+    """NodeAffinity: the node selector, and one of the required terms if there are any."""
+    if any(node.labels.get(key) != value for key, value in shape.node_selector.items()):
+        return False
+    return not shape.required_terms or any(term_matches(term, node) for term in shape.required_terms)
+
+
+def preferred_weight(shape: PodShape, node: Node) -> int:
+    """The summed weights of the preferred terms that the node matches."""
+    return sum(wanted.weight for wanted in shape.preferred_terms if term_matches(wanted.term, node))
+
+
+def term_matches(term: NodeTerm, node: Node) -> bool:
+    """All expressions and fields hold; a term without any matches nothing."""
+    if not term.expressions and not term.fields:
+        return False
+    return all(expression_holds(e, node.labels) for e in term.expressions) and all(
+        expression_holds(e, {NODE_NAME_FIELD: node.name}) for e in term.fields
+    )
+
+
+def expression_holds(expression: Expression, labels: dict[str, str]) -> bool:
+    """One matchExpression on a set of labels. NotIn and DoesNotExist hold where the label is absent."""
+    check = _OPERATORS.get(expression.operator)
+    return check is not None and check(labels.get(expression.key), expression.values)
+
+
+def _compares(text: str | None, operator: str, bound: str) -> bool:
+    """Integers compared; anything that is not an integer matches nothing."""
+    try:
+        left, right = int(text or ""), int(bound)
+    except ValueError:
+        return False
+    return left > right if operator == "Gt" else left < right
+
+
+_OPERATORS: dict[str, Callable[[str | None, tuple[str, ...]], bool]] = {
+    "In": lambda value, values: value is not None and value in values,
+    "NotIn": lambda value, values: value is None or value not in values,
+    "Exists": lambda value, values: value is not None,
+    "DoesNotExist": lambda value, values: value is None,
+    "Gt": lambda value, values: len(values) == 1 and _compares(value, "Gt", values[0]),
+    "Lt": lambda value, values: len(values) == 1 and _compares(value, "Lt", values[0]),
+}
+
+
+def ports_free(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> bool:
+    """NodePorts: no wanted host port clashes with a used one."""
+    taken = tuple(used)
+    return not any(_clash(port, other) for port in wanted for other in taken)
+
+
+def _clash(one: HostPort, other: HostPort) -> bool:
+    if one.port != other.port or one.protocol != other.protocol:
+        return False
+    return one.ip == other.ip or one.ip in ANY_ADDRESS or other.ip in ANY_ADDRESS
+
+
+def statically_possible(shape: PodShape, node: Node) -> bool:
+    """The filters that depend on pod and node alone, not on what else runs there."""
+    return node_selected(shape, node) and taints_tolerated(shape, node.taints, ("NoSchedule", "NoExecute"))

@@ -1,0 +1,50 @@
+"""What a launched instance is to the cluster: the machine that a kubelet starts on."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model import labels as names
+from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.pods import Resources, Taint
+
+
+class Machine(Struct, frozen=True, kw_only=True):
+    """`labels` and `taints` are those of the launch order (the kubelet's --node-labels and
+    registerWithTaints)."""
+
+    instance: str
+    claim: str
+    node_pool: str
+    provider_id: str
+    type: InstanceType
+    zone: str
+    capacity_type: str
+    zone_id: str = ""
+    labels: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+
+    def node_labels(self, hostname: str) -> dict[str, str]:
+        """The labels of the Node as it joins: the order's, and the well-known ones of type, zone and capacity
+        type."""
+        known = {key: values[0] for key, values in self.type.requirements.items() if len(values) == 1}
+        return {
+            **known,
+            **self.labels,
+            names.INSTANCE_TYPE: self.type.name,
+            names.ZONE: self.zone,
+            names.CAPACITY_TYPE: self.capacity_type,
+            **({names.ZONE_ID: self.zone_id} if self.zone_id else {}),
+            names.HOSTNAME: hostname,
+        }
+
+    def allocatable(self, *, devices: bool) -> Resources:
+        """What the kubelet reports; before the device plugins have started, their resources at 0 (L-174)."""
+        return {
+            name: amount if devices or not is_device(name) else 0 for name, amount in self.type.allocatable().items()
+        }
+
+
+def is_device(resource: str) -> bool:
+    """An extended resource: reported by a device plugin, not by the kubelet itself."""
+    return "/" in resource

@@ -1,0 +1,42 @@
+"""Small changes of a Node that several controllers make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as names
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import Taint
+
+UNREGISTERED = Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute")
+DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")
+NOT_READY = Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
+UNSCHEDULABLE = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+UNREACHABLE = (
+    Taint(key="node.kubernetes.io/unreachable", effect="NoSchedule"),
+    Taint(key="node.kubernetes.io/unreachable", effect="NoExecute"),
+)
+
+
+def with_taints(node: Node, taints: Iterable[Taint]) -> Node:
+    """Those that are missing by key and effect are appended; present ones keep their value (L-163)."""
+    result = list(node.taints)
+    for taint in taints:
+        if not any(taint.same(present) for present in result):
+            result.append(taint)
+    return replace(node, taints=tuple(result))
+
+
+def without_taints(node: Node, drop: Callable[[Taint], bool]) -> Node:
+    return replace(node, taints=tuple(taint for taint in node.taints if not drop(taint)))
+
+
+def with_labels(node: Node, labels: dict[str, str]) -> Node:
+    return replace(node, labels={**node.labels, **labels})
+
+
+def set_ready(node: Node, ready: bool, now: int) -> Node:
+    """Condition Ready; its transition time moves only when the status changes (D-2)."""
+    return node if node.ready == ready else replace(node, ready=ready, ready_since=now)
