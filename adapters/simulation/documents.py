@@ -1,0 +1,195 @@
+"""From Kubernetes documents to objects of the simulated world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.adapters.simulation.errors import DocumentError
+from kerf.adapters.simulation.simulation import Simulation
+from kerf.adapters.simulation.workloads import Deployment, PodTemplate, StatefulSet
+from kerf.engine.errors import KerfError
+from kerf.engine.model import labels as names
+from kerf.engine.model.decode import decode_object
+from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.pods import Pod, PodShape
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.workloads import Workload
+from kerf.engine.record.digest import content
+from kerf.engine.record.observations import NodeClassSeen
+
+Document = Mapping[str, Any]
+Refused = list[tuple[Document, KerfError]]
+
+
+def apply_document(simulation: Simulation, document: Document) -> Refused:
+    """`kubectl apply`: of a List, each item by itself. Returns what was refused, with the (coded) errors."""
+    if document.get("kind") == "List":
+        items = document.get("items")
+        return [refused for item in items or () for refused in apply_document(simulation, item)]
+    try:
+        _apply(simulation, document)
+    except KerfError as error:
+        return [(document, error)]
+    return []
+
+
+def identify(document: Document) -> str:
+    """Kind and name of a document, as far as it has them, for messages."""
+    metadata = _mapping(document, "metadata")
+    namespace = metadata.get("namespace")
+    name = metadata.get("name", "?")
+    return f"{document.get('kind', '?')} {namespace}/{name}" if namespace else f"{document.get('kind', '?')} {name}"
+
+
+def _apply(simulation: Simulation, document: Document) -> None:
+    decoded = decode_object(dict(document))
+    for note in decoded.notes:
+        simulation.notes.append((identify(document), note))
+    item = decoded.object
+    if str(document.get("kind", "")).endswith("NodeClass"):
+        _apply_node_class(simulation, document, item)
+        return
+    apply = _APPLY.get(type(item))
+    if apply is None:
+        raise DocumentError(
+            f"the simulated cluster holds no {document.get('kind')}",
+            where=identify(document),
+            hint="Leave it out, or apply what its controller would make of it",
+        )
+    for blob in decoded.blobs.values():
+        if isinstance(blob, PodShape):
+            simulation.cluster.api.keep_shape(blob)
+    apply(simulation, document, item)
+
+
+# ── objects that are kept as they are ───────────────────────────────────────────────────────────────────────
+
+
+def _apply_namespace(simulation: Simulation, document: Document, item: Namespace) -> None:
+    labels = {**item.labels, "kubernetes.io/metadata.name": item.name}
+    simulation.cluster.apply(replace(item, labels=labels))
+
+
+def _apply_pool(simulation: Simulation, document: Document, item: NodePool) -> None:
+    simulation.cluster.apply(replace(item, uid=item.uid or simulation.dice.uid("nodepool", item.name)))
+
+
+def _apply_budget(simulation: Simulation, document: Document, item: PodDisruptionBudget) -> None:
+    uid = _uid(simulation, document, "pdb", item.namespace, item.name)
+    known = simulation.cluster.api.budgets.get(uid)
+    allowed = 0 if known is None else known.disruptions_allowed
+    simulation.cluster.apply(replace(item, uid=uid, disruptions_allowed=allowed))
+
+
+def _apply_node(simulation: Simulation, document: Document, item: Node) -> None:
+    """A Node that kerf does not manage. Without conditions it is ready; without allocatable, all it has is
+    that."""
+    now = simulation.clock.now
+    if "conditions" not in _mapping(document, "status"):
+        item = replace(item, ready=True, ready_since=now)
+    simulation.cluster.apply(
+        replace(
+            item,
+            uid=item.uid or simulation.dice.uid("node", item.name),
+            created=item.created or now,
+            labels={names.HOSTNAME: item.name, **item.labels},
+            allocatable=item.allocatable or item.capacity,
+        )
+    )
+
+
+def _apply_pod(simulation: Simulation, document: Document, item: Pod) -> None:
+    """A bare pod. Applied again, only its annotations change, as the API has it."""
+    api = simulation.cluster.api
+    known = api.pod_named(item.namespace, item.name)
+    if known is not None:
+        api.put(replace(known, do_not_disrupt=item.do_not_disrupt, deletion_cost=item.deletion_cost))
+        return
+    uid = _uid(simulation, document, "pod", item.namespace, item.name)
+    api.put(replace(item, uid=uid, created=item.created or simulation.clock.now))
+
+
+# ── workloads and NodeClasses ───────────────────────────────────────────────────────────────────────────────
+
+
+def _apply_workload(simulation: Simulation, document: Document, item: Workload) -> None:
+    template = _template(simulation, document, item.shape)
+    kind = str(document.get("kind"))
+    uid = _uid(simulation, document, kind, item.namespace, item.name)
+    workloads = simulation.cluster.workloads
+    if kind == "Deployment":
+        workloads.apply(Deployment(uid, item.namespace, item.name, item.replicas, template))
+    elif kind == "StatefulSet":
+        parallel = _mapping(document, "spec").get("podManagementPolicy") == "Parallel"
+        workloads.apply(StatefulSet(uid, item.namespace, item.name, item.replicas, template, parallel))
+    else:
+        raise DocumentError(
+            f"the simulated cluster makes no pods of a {kind}", where=identify(document), hint="Apply its Deployment"
+        )
+
+
+def _apply_daemon_set(simulation: Simulation, document: Document, item: DaemonSet) -> None:
+    uid = _uid(simulation, document, "daemonset", item.namespace, item.name)
+    template = _template(simulation, document, item.shape)
+    simulation.cluster.workloads.apply_daemon_set(replace(item, uid=uid), template)
+
+
+def _template(simulation: Simulation, document: Document, shape: str) -> PodTemplate:
+    template = _mapping(_mapping(document, "spec"), "template")
+    annotations = _mapping(_mapping(template, "metadata"), "annotations")
+    try:
+        cost = int(annotations.get(names.POD_DELETION_COST, 0))
+    except ValueError:
+        cost = 0  # as its controller reads it
+    return PodTemplate(
+        shape=simulation.cluster.api.shapes[shape],
+        do_not_disrupt=str(annotations.get(names.DO_NOT_DISRUPT, "")),
+        deletion_cost=cost,
+    )
+
+
+def _apply_node_class(simulation: Simulation, document: Document, item: Struct) -> None:
+    """The virtual cloud resolves every NodeClass at once: it is ready unless its own status says
+    otherwise."""
+    metadata = _mapping(document, "metadata")
+    name = str(metadata.get("name", ""))
+    conditions = _mapping(document, "status").get("conditions") or ()
+    unready = [c for c in conditions if c.get("type") == "Ready" and c.get("status") != "True"]
+    digest, _ = content(item)
+    seen = NodeClassSeen(
+        group=str(document.get("apiVersion", "")).partition("/")[0],
+        kind=str(document.get("kind")),
+        name=name,
+        uid=str(metadata.get("uid", "")) or simulation.dice.uid("nodeclass", name),
+        generation=int(metadata.get("generation", 1)),
+        ready=not unready,
+        reason=str(unready[0].get("reason", "")) if unready else "",
+        digest=digest,
+    )
+    simulation.cloud.put_node_class(seen, {digest: item})
+
+
+def _uid(simulation: Simulation, document: Document, kind: str, namespace: str, name: str) -> str:
+    given = _mapping(document, "metadata").get("uid")
+    return str(given) if given else simulation.dice.uid(kind, namespace, name)
+
+
+def _mapping(document: Document, key: str) -> Document:
+    """A part of a document that is a mapping if it is there at all."""
+    part = document.get(key)
+    return part if isinstance(part, Mapping) else {}
+
+
+_APPLY: dict[type[Struct], Callable[[Simulation, Document, Any], None]] = {
+    Namespace: _apply_namespace,
+    NodePool: _apply_pool,
+    PodDisruptionBudget: _apply_budget,
+    Node: _apply_node,
+    Pod: _apply_pod,
+    Workload: _apply_workload,
+    DaemonSet: _apply_daemon_set,
+}

@@ -1,0 +1,268 @@
+"""Runs turns in virtual time.
+
+One step: collect what has been observed, make a turn, carry out the intents it returns (each outcome comes
+back as an observation some time later), and move the clock to the next moment at which anything happens.
+Nothing is polled on a period, so a quiet week costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
+from typing import Protocol
+
+from kerf.adapters.simulation.clock import busiest
+from kerf.adapters.simulation.errors import EndlessLoopError
+from kerf.adapters.simulation.faults import KillPoint
+from kerf.adapters.simulation.simulation import Simulation
+from kerf.engine.model.nodes import Node
+from kerf.engine.record.decisions import Intent, LaunchInstance, TerminateInstance
+from kerf.engine.record.observations import InstanceSeen, Observation
+from kerf.engine.runtime import effects
+
+DESCRIBE_EVERY = 5_000  # while instances are being ended (D-157)
+STORE_RETRY = 1_000  # while the runtime cannot append
+STEPS = 1_000_000
+STEPS_AN_INSTANT = 1_000
+
+
+class Runtime(Protocol):
+    """What the driver needs of `kerf.engine.runtime.runtime.Runtime`."""
+
+    @property
+    def ready(self) -> bool: ...
+    def turn(self, observations: Sequence[Observation], now: int) -> list[tuple[str, Intent]]: ...
+    def next_due(self) -> int | None: ...
+    def unanswered(self) -> list[tuple[str, Intent]]: ...
+    def watched_instances(self) -> list[str]: ...
+    def token(self, ref: str) -> str: ...
+
+
+class Listener(Protocol):
+    """Told after each turn, so that a command can show a story while it happens."""
+
+    def __call__(
+        self, now: int, observations: Sequence[Observation], intents: Sequence[tuple[str, Intent]]
+    ) -> None: ...
+
+
+class Driver:
+    """`office` makes a runtime at a time: once at the start, and again after each death in the fault plan."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        office: Callable[[int], Runtime],
+        *,
+        listener: Listener | None = None,
+        steps: int = STEPS,
+    ) -> None:
+        self.simulation = simulation
+        self.turns = 0
+        self.deaths = 0
+        self._office = office
+        self._listener = listener
+        self._clock = simulation.clock
+        self._runtime: Runtime | None = None
+        self._office_at = self._clock.now
+        self._outcomes: list[tuple[int, int, Observation, bool]] = []
+        self._sent = 0
+        self._durable = 0  # intents made durable so far
+        self._described: dict[str, str] = {}  # instance → status last reported
+        self._describe_at: int | None = None
+        self._polled = False  # whether messages are handed out that are not recorded yet
+        self._complete = True  # whether everything handed out is recorded
+        self._budget = steps
+        self._steps = 0
+        self._instant = 0
+        self._kept_going: Counter[str] = Counter()
+
+    @property
+    def runtime(self) -> Runtime | None:
+        """The runtime in office, None while there is none."""
+        return self._runtime
+
+    def run(self, until: int | None = None) -> None:
+        """Run to `until` (then it is `until`), or until nothing is left that could ever happen.
+
+        Raises `EndlessLoopError` (KERF801) when the step budget is used up.
+        """
+        while True:
+            self._clock.advance(self._clock.now)
+            self._step()
+            following = self._next()
+            if following is None or (until is not None and following > until):
+                break
+            self._spend(following)
+            self._clock.advance(following)
+        if until is not None:
+            self._clock.advance(until)
+
+    # ── one step ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _step(self) -> None:
+        now = self._clock.now
+        if self._runtime is None:
+            if now < self._office_at:
+                return
+            batch = self._take_office()
+        else:
+            batch = self._collect()
+        runtime = self._runtime
+        if runtime is None:
+            return
+        due = runtime.next_due()
+        if batch or not runtime.ready or (due is not None and due <= now):
+            self._turn(runtime, batch, now)
+
+    def _take_office(self) -> list[Observation]:
+        """A new process: list everything, and look after what an earlier one left without an outcome."""
+        first = not self.deaths
+        self._runtime = self._office(self._clock.now)
+        self._described.clear()
+        batch = self.simulation.drain_observations()
+        if not self._complete:
+            batch += self.simulation.cloud.observe()
+        batch += self.simulation.watch.relist(everything=first or not self._complete)
+        for ref, intent in self._runtime.unanswered():
+            self._carry_out(ref, intent, effects.reconcile)
+        return batch
+
+    def _collect(self) -> list[Observation]:
+        outcomes = self._arrived()
+        if outcomes is None:
+            return []
+        batch = self.simulation.drain_observations() + outcomes + self.simulation.watch.collect()
+        if not self._polled:
+            messages = self.simulation.queue.poll()
+            self._polled = bool(messages)
+            batch += messages
+        return batch + self._described_now(batch)
+
+    def _arrived(self) -> list[Observation] | None:
+        """The outcomes that are due; None if the driver dies over one of them."""
+        arrived = []
+        while self._outcomes and self._outcomes[0][0] <= self._clock.now:
+            _, _, observation, deadly = heappop(self._outcomes)
+            if deadly:
+                self._die()
+                return None
+            arrived.append(observation)
+        return arrived
+
+    def _turn(self, runtime: Runtime, batch: list[Observation], now: int) -> None:
+        self.turns += 1
+        self._kept_going.update(type(observation.payload).__name__ for observation in batch)
+        intents = runtime.turn(batch, now)
+        self._kept_going.update(type(intent).__name__ for _, intent in intents)
+        self._complete = runtime.ready
+        if runtime.ready and self._polled:
+            self.simulation.queue.acknowledge()
+            self._polled = False
+        if self._listener is not None:
+            self._listener(now, batch, intents)
+        for ref, intent in intents:
+            if not self._act(ref, intent):
+                return
+        watched = runtime.watched_instances()
+        if watched and self._describe_at is None:
+            self._describe_at = now + DESCRIBE_EVERY
+
+    # ── effects ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _act(self, ref: str, intent: Intent) -> bool:
+        """Carries out a new intent; False if the driver dies over it."""
+        self._durable += 1
+        kill = self.simulation.faults.kill_at(self._durable)
+        if kill is not KillPoint.BEFORE_EFFECT:
+            self._carry_out(ref, intent, effects.perform, deadly=kill is KillPoint.BEFORE_RECORD)
+        if kill in (KillPoint.BEFORE_EFFECT, KillPoint.AFTER_EFFECT):
+            self._die()
+            return False
+        return True
+
+    def _carry_out(self, ref: str, intent: Intent, how: Callable[..., Observation], *, deadly: bool = False) -> None:
+        runtime = self._runtime
+        if runtime is None:
+            return
+        outcome = how(
+            ref,
+            intent,
+            token=runtime.token(ref),
+            cluster=self.simulation.cluster,
+            cloud=self.simulation.cloud,
+        )
+        self._sent += 1
+        heappush(self._outcomes, (self._clock.now + self._latency(ref, intent), self._sent, outcome, deadly))
+
+    def _latency(self, ref: str, intent: Intent) -> int:
+        timing = self.simulation.timing
+        if isinstance(intent, LaunchInstance):
+            return timing.launch + self.simulation.dice.between(0, timing.launch // 2, "launch", ref)
+        return timing.terminate if isinstance(intent, TerminateInstance) else timing.write
+
+    def _die(self) -> None:
+        """The process is gone, with all that it had in memory: answers on their way, and the turn to come."""
+        self.deaths += 1
+        self._runtime = None
+        self._outcomes.clear()
+        self._describe_at = None
+        self._polled = False
+        self._office_at = self._clock.now + self.simulation.faults.restart
+
+    # ── instances ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _described_now(self, batch: Iterable[Observation]) -> list[Observation]:
+        """Instances being ended, every five seconds; and that of a node which is ready no longer, when it is
+        seen."""
+        suspects = [_instance(o.payload) for o in batch if isinstance(o.payload, Node) and _lost(o.payload)]
+        runtime = self._runtime
+        if runtime is not None and self._describe_at is not None and self._describe_at <= self._clock.now:
+            watched = runtime.watched_instances()
+            suspects += watched
+            self._describe_at = self._clock.now + DESCRIBE_EVERY if watched else None
+        seen = self.simulation.cloud.describe(sorted(set(suspects))) if suspects else []
+        return [Observation(instance) for instance in seen if self._is_news(instance)]
+
+    def _is_news(self, instance: InstanceSeen) -> bool:
+        if self._described.get(instance.instance) == instance.status:
+            return False
+        self._described[instance.instance] = instance.status
+        return True
+
+    # ── time ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _next(self) -> int | None:
+        """The next moment at which anything happens."""
+        now = self._clock.now
+        times = [self._clock.next_due()]
+        if self._runtime is None:
+            times.append(self._office_at)
+        else:
+            times += [self.simulation.watch.next_due(), self._runtime.next_due(), self._describe_at]
+            times.append(self._outcomes[0][0] if self._outcomes else None)
+            times.append(now if self.simulation.queue.waiting and not self._polled else None)
+            times.append(None if self._runtime.ready else now + STORE_RETRY)
+        return max(now, min(known)) if (known := [time for time in times if time is not None]) else None
+
+    def _spend(self, following: int) -> None:
+        self._steps += 1
+        self._instant = self._instant + 1 if following == self._clock.now else 0
+        if self._instant <= STEPS_AN_INSTANT and self._steps <= self._budget:
+            return
+        where = f"{self._steps} steps" if self._steps > self._budget else f"{self._instant} steps at one instant"
+        raise EndlessLoopError(
+            f"the simulation does not come to rest after {where}; what kept going: {busiest(self._kept_going)}",
+            where=f"time {self._clock.now}",
+            hint="Look at the record's last entries; if this is no loop, allow more steps",
+        )
+
+
+def _lost(node: Node) -> bool:
+    """It was ready once and is not now, or somebody deletes it."""
+    return bool(node.provider_id) and ((not node.ready and node.ready_since > 0) or node.deleting > 0)
+
+
+def _instance(node: Node) -> str:
+    return node.provider_id.rpartition("/")[2]

@@ -1,0 +1,74 @@
+"""One simulated world: clock, cluster, cloud and queue, wired together, and what has been refused of its
+input."""
+
+from __future__ import annotations
+
+from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.cloud import VirtualCloud
+from kerf.adapters.simulation.cluster import VirtualCluster
+from kerf.adapters.simulation.dice import Dice
+from kerf.adapters.simulation.faults import FaultPlan
+from kerf.adapters.simulation.market import Market
+from kerf.adapters.simulation.queue import VirtualQueue
+from kerf.adapters.simulation.timing import Timing
+from kerf.adapters.simulation.watch import Watch
+from kerf.engine.errors import KerfError
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.reasons import Reason
+from kerf.engine.model.violations import ManifestError
+from kerf.engine.record.observations import InputRefused, Observation
+
+
+class Simulation:
+    """The same seed and input give the same world, to the byte."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        *,
+        clock: Clock,
+        seed: int = 0,
+        timing: Timing | None = None,
+        faults: FaultPlan | None = None,
+    ) -> None:
+        self.timing = timing if timing is not None else Timing()
+        self.faults = faults if faults is not None else FaultPlan()
+        self.clock = clock
+        self.start = clock.now
+        self.dice = Dice(seed)
+        self.cluster = VirtualCluster(clock, self.dice, self.timing, self.faults)
+        self.queue = VirtualQueue(clock, self.dice, self.faults)
+        self.cloud = VirtualCloud(
+            Market(catalogue),
+            self.queue,
+            clock,
+            self.dice,
+            self.timing,
+            self.faults,
+            boots=self.cluster.boot,
+            ends=self.cluster.instance_ended,
+        )
+        self.watch = Watch(self.cluster, clock, self.dice, self.timing.watch, self.faults)
+        self.notes: list[tuple[str, Reason]] = []  # (object, what its author should know)
+        self._refused: list[Observation] = []
+
+    def refuse(self, error: KerfError, *, source: str, item: str, field: str = "") -> None:
+        """Bad input: it is recorded with the next turn, and nothing else stops for it. A manifest's
+        violations are recorded one by one."""
+        if isinstance(error, ManifestError):
+            found = [(v.code, v.path, v.message) for v in error.violations]
+        else:
+            found = [(error.code, field or error.where, error.message)]
+        for code, path, message in found:
+            refused = InputRefused(code=code, source=source, object=item, field=path, message=message)
+            self._refused.append(Observation(refused))
+
+    @property
+    def refused(self) -> list[InputRefused]:
+        """What was refused and is not handed out yet."""
+        return [observation.payload for observation in self._refused if isinstance(observation.payload, InputRefused)]
+
+    def drain_observations(self) -> list[Observation]:
+        """All that the driver has not been given yet and that does not come through a watch."""
+        refused, self._refused = self._refused, []
+        return refused + self.cloud.drain_observations()

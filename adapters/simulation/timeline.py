@@ -1,0 +1,231 @@
+"""Timeline documents: what happens to the simulated world, and when. The schema is in docs/simulation.md.
+
+`kind: Timeline`, `apiVersion: kerf.dev/v1alpha1`, `spec.actions`: a list of objects, each with `at` (a Go
+duration since the start) and `action` (its kind). Each action is read by itself: a bad one is refused with
+its field path, the others stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from kerf.adapters.simulation.errors import TimelineError
+from kerf.engine.errors import InputError
+from kerf.engine.model.durations import parse_go_duration
+
+API_VERSION = "kerf.dev/v1alpha1"
+KIND = "Timeline"
+
+
+class _Action(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel", tag_field="action"):
+    at: str
+
+
+class Scale(_Action, frozen=True, kw_only=True, tag="scale"):
+    """Set the replicas of a Deployment or StatefulSet."""
+
+    name: str
+    replicas: int
+    namespace: str = "default"
+    kind: str = "Deployment"
+
+
+class Apply(_Action, frozen=True, kw_only=True, tag="apply"):
+    """`kubectl apply` of a document."""
+
+    object: dict[str, Any]
+
+
+class Delete(_Action, frozen=True, kw_only=True, tag="delete"):
+    """`kubectl delete`; `grace` in seconds is for pods, `actor` is who asks for the end of a Node or
+    NodeClaim."""
+
+    kind: str
+    name: str
+    namespace: str = "default"
+    grace: int | None = None
+    actor: str = "kubectl"
+
+
+class _OnInstances(_Action, frozen=True, kw_only=True):
+    """Meant are the oldest `count` (0 for all) of the living instances that fit everything that is given."""
+
+    node: str = ""
+    claim: str = ""
+    node_pool: str = ""
+    instance_type: str = ""
+    zone: str = ""
+    capacity_type: str = ""
+    count: int = 1
+
+
+class Interrupt(_OnInstances, frozen=True, kw_only=True, tag="interrupt"):
+    """A spot interruption warning; the instance ends two minutes later."""
+
+
+class Rebalance(_OnInstances, frozen=True, kw_only=True, tag="rebalance"):
+    """A rebalance recommendation."""
+
+
+class Maintenance(_OnInstances, frozen=True, kw_only=True, tag="maintenance"):
+    """A scheduled change announced by AWS Health."""
+
+
+class Reclaim(_OnInstances, frozen=True, kw_only=True, tag="reclaim"):
+    """The cloud ends the instance at once, and says so."""
+
+
+class Vanish(_OnInstances, frozen=True, kw_only=True, tag="vanish"):
+    """The instance is gone at once, and nobody says so."""
+
+
+class Cordon(_OnInstances, frozen=True, kw_only=True, tag="cordon"):
+    """`kubectl cordon` of the instance's node."""
+
+
+class Uncordon(_OnInstances, frozen=True, kw_only=True, tag="uncordon"):
+    """`kubectl uncordon` of the instance's node."""
+
+
+class NodeNotReady(_OnInstances, frozen=True, kw_only=True, tag="node-notready"):
+    """The kubelet stops answering, for as long as `for` says, or for good."""
+
+    duration: str = msgspec.field(name="for", default="")
+
+
+class _OnOfferings(_Action, frozen=True, kw_only=True):
+    """Meant are the offerings that fit everything that is given."""
+
+    instance_type: str = ""
+    zone: str = ""
+    capacity_type: str = ""
+
+
+class Capacity(_OnOfferings, frozen=True, kw_only=True, tag="capacity"):
+    """No capacity from now on."""
+
+
+class RestoreCapacity(_OnOfferings, frozen=True, kw_only=True, tag="restore-capacity"):
+    """Ends every lack of capacity within these offerings."""
+
+
+class Price(_OnOfferings, frozen=True, kw_only=True, tag="price"):
+    """A new price in USD per hour, or the old one times a factor."""
+
+    price: float | None = None
+    factor: float | None = None
+
+
+class NodeClassReady(_Action, frozen=True, kw_only=True, tag="nodeclass-ready"):
+    """A NodeClass becomes ready, or ceases to be."""
+
+    name: str
+    ready: bool = True
+    reason: str = ""
+
+
+class Throttle(_Action, frozen=True, kw_only=True, tag="throttle"):
+    """The cloud refuses every call for as long as `for` says."""
+
+    duration: str = msgspec.field(name="for")
+
+
+class BadMessage(_Action, frozen=True, kw_only=True, tag="bad-message"):
+    """A message in the interruption queue that nobody can read."""
+
+    body: str = ""
+
+
+OnInstances = Interrupt | Rebalance | Maintenance | Reclaim | Vanish | Cordon | Uncordon | NodeNotReady
+OnOfferings = Capacity | RestoreCapacity | Price
+Action = Scale | Apply | Delete | OnInstances | OnOfferings | NodeClassReady | Throttle | BadMessage
+
+
+class Scheduled(NamedTuple):
+    """An action, when it happens (milliseconds since the start), and the field path where it stands."""
+
+    after: int
+    path: str
+    action: Action
+
+
+def is_timeline(document: Mapping[str, Any]) -> bool:
+    return document.get("kind") == KIND
+
+
+def decode_timeline(document: Mapping[str, Any]) -> tuple[list[Scheduled], list[TimelineError]]:
+    """The actions of a Timeline in the order of their times (then of the document), and what is wrong with
+    the rest.
+
+    Never raises for bad input: every error has code KERF810, and `where` is the field path.
+    """
+    if document.get("apiVersion") != API_VERSION:
+        found = document.get("apiVersion")
+        return [], [TimelineError(f"unknown apiVersion {found!r}", where="apiVersion", hint=f"Write {API_VERSION}")]
+    spec = document.get("spec")
+    actions = spec.get("actions") if isinstance(spec, dict) else None
+    if not isinstance(actions, list):
+        return [], [TimelineError("a Timeline needs a list of actions", where="spec.actions")]
+    scheduled, errors = [], []
+    for index, raw in enumerate(actions):
+        try:
+            scheduled.append(_decode(raw, f"spec.actions[{index}]"))
+        except TimelineError as error:
+            errors.append(error)
+    return sorted(scheduled, key=lambda s: s.after), errors
+
+
+def _decode(raw: object, path: str) -> Scheduled:
+    try:
+        action = msgspec.convert(raw, Action)
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at `$")
+        hint = "Known actions are listed in docs/simulation.md" if place.startswith(".action") else ""
+        raise TimelineError(message, where=path + place.rstrip("`"), hint=hint) from None
+    after = duration(action.at, f"{path}.at")
+    if after < 0:
+        raise TimelineError("an action cannot be before the start", where=f"{path}.at")
+    for check in _CHECKS.get(type(action), ()):
+        check(action, path)
+    return Scheduled(after, path, action)
+
+
+def duration(text: str, where: str) -> int:
+    """Milliseconds of a Go duration. Raises `TimelineError` (KERF810)."""
+    try:
+        return parse_go_duration(text)
+    except InputError as error:
+        raise TimelineError(error.message, where=where, hint=error.hint) from None
+
+
+def _check_scale(action: Any, path: str) -> None:
+    if action.replicas < 0:
+        raise TimelineError(f"replicas is at least 0, not {action.replicas}", where=f"{path}.replicas")
+    if action.kind not in ("Deployment", "StatefulSet"):
+        raise TimelineError(f"cannot scale a {action.kind}", where=f"{path}.kind", hint="Deployment or StatefulSet")
+
+
+def _check_price(action: Any, path: str) -> None:
+    if (action.price is None) == (action.factor is None):
+        raise TimelineError("give either price or factor", where=path)
+    for name in ("price", "factor"):
+        value = getattr(action, name)
+        if value is not None and not 0 <= value < float("inf"):
+            raise TimelineError(f"{name} is a number from 0, not {value}", where=f"{path}.{name}")
+
+
+def _check_for(action: Any, path: str) -> None:
+    if action.duration and duration(action.duration, f"{path}.for") <= 0:
+        raise TimelineError("a duration is more than nothing", where=f"{path}.for")
+
+
+_CHECKS: dict[type[Struct], tuple[Callable[[Any, str], None], ...]] = {
+    Scale: (_check_scale,),
+    Price: (_check_price,),
+    NodeNotReady: (_check_for,),
+    Throttle: (_check_for,),
+}
