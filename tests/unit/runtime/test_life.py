@@ -2,51 +2,16 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.pods import Taint
 from kerf.engine.record.decisions import (
     DeleteNode,
-    InitializeNode,
     LaunchInstance,
-    RegisterNode,
     TaintNode,
     TerminateInstance,
 )
 from kerf.engine.record.errors import StoreFull
 from kerf.engine.record.observations import ObjectGone, Observation
+from tests.support.lives import DISRUPTED, claim_of, in_service, launched
 from tests.support.world import World
-
-UNREGISTERED = Taint("karpenter.sh/unregistered", "NoExecute")
-DISRUPTED = Taint("karpenter.sh/disrupted", "NoSchedule")
-
-
-def launched() -> World:
-    world = World()
-    world.prepare()
-    assert world.pending("a", "b", "c", "d", "e") == []
-    (intent,) = world.after(1_000)
-    assert isinstance(intent, LaunchInstance)
-    ((ref, order),) = world.launches()
-    world.answer_launch(ref, order)
-    return world
-
-
-def in_service() -> World:
-    world = launched()
-    (register,) = world.node("n1", "aws:///us-west-2a/i-1", taints=(UNREGISTERED,))
-    assert isinstance(register, RegisterNode)
-    world.answer_all()
-    (initialize,) = world.node("n1", "aws:///us-west-2a/i-1", registered="true")
-    assert isinstance(initialize, InitializeNode)
-    world.answer_all()
-    world.node("n1", "aws:///us-west-2a/i-1", registered="true", initialized="true")
-    for name in "abcde":
-        world.bind(name, "n1")
-    return world
-
-
-def claim_of(world: World):  # type: ignore[no-untyped-def]
-    (claim,) = world.runtime.state.facts.claims.values()
-    return claim
 
 
 def test_five_pods_of_one_gibibyte_get_the_workshops_m5_large() -> None:

@@ -1,0 +1,56 @@
+"""Worlds at the points of a node's life where tests begin."""
+
+from __future__ import annotations
+
+from kerf.engine.model.pods import Taint
+from kerf.engine.nodeclaim.claim import NodeClaim
+from tests.support.world import World, pool
+
+UNREGISTERED = Taint("karpenter.sh/unregistered", "NoExecute")
+DISRUPTED = Taint("karpenter.sh/disrupted", "NoSchedule")
+PROVIDER = "aws:///us-west-2a/i-1"
+PODS = "abcde"
+
+
+def asked(**changes: object) -> World:
+    """A launch has been asked for; `world.launches()` has it."""
+    world = World()
+    world.prepare(pool(**changes))  # type: ignore[arg-type]
+    world.pending(*PODS)
+    world.after(1_000)
+    return world
+
+
+def launched(**changes: object) -> World:
+    world = asked(**changes)
+    ((ref, order),) = world.launches()
+    world.answer_launch(ref, order)
+    return world
+
+
+def in_service(**changes: object) -> World:
+    """The node `n1` is initialized and runs pods a to e."""
+    world = launched(**changes)
+    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    world.answer_all()
+    world.node("n1", PROVIDER, registered="true")
+    world.answer_all()
+    world.node("n1", PROVIDER, registered="true", initialized="true")
+    for name in PODS:
+        world.bind(name, "n1")
+    return world
+
+
+def show_taint(world: World) -> None:
+    """The watch shows the disrupted taint on `n1`."""
+    world.node("n1", PROVIDER, registered="true", initialized="true", taints=(DISRUPTED,))
+
+
+def claim_of(world: World) -> NodeClaim:
+    (claim,) = world.runtime.state.facts.claims.values()
+    return claim
+
+
+def types(world: World) -> list[str]:
+    """The entry types of the record, in order."""
+    return [entry.type for entry in world.store.entries]

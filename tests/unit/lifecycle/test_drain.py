@@ -1,0 +1,79 @@
+"""L-196…L-206, D-140…D-157: from the taint to the end."""
+
+from __future__ import annotations
+
+from kerf.engine.model.pods import Pod
+from kerf.engine.record.decisions import DeletePod, EvictPod, TerminateInstance
+from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, Observation
+from tests.support.lives import PODS, claim_of, in_service, show_taint, types
+from tests.support.world import World
+
+
+def draining(**changes: object) -> World:
+    world = in_service(**changes)
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    return world
+
+
+def test_l204_every_pod_is_evicted_once() -> None:
+    world = draining()
+    assert [i.name for i in (intent for _, intent in world.intents) if isinstance(i, EvictPod)] == list(PODS)
+    world.answer_all()
+    assert types(world).count("claim.pod-evicted") == 5
+    assert claim_of(world).evicted == 5
+
+
+def test_l206_a_429_is_tried_again_with_back_off() -> None:
+    world = draining()
+    refused = [ref for ref, intent in world.intents if isinstance(intent, EvictPod)]
+    world.see(*(Observation(EffectAnswered(ref, False, "429", "pdb")) for ref in refused))
+    assert world.after(999) == []
+    again = world.after(1)
+    assert {i.attempt for i in again if isinstance(i, EvictPod)} == {2}
+    world.see(*(Observation(EffectAnswered(ref, False, "429", "pdb")) for ref, _ in world.intents))
+    assert world.after(1_999) == []
+    assert len(world.after(1)) == 5
+
+
+def test_l198_a_drain_settles_for_five_seconds() -> None:
+    world = draining()
+    world.answer_all()
+    for name in PODS:
+        assert world.gone(name) == []
+    assert world.after(4_999) == []
+    (end,) = world.after(1)
+    assert isinstance(end, TerminateInstance)
+
+
+def test_d151_pods_are_deleted_by_force_before_the_deadline() -> None:
+    world = in_service(termination_grace_period=300_000)
+    for name in PODS[1:]:
+        world.gone(name)
+    kept = world.pods["a"]
+    protected = Pod(kept.uid, kept.namespace, kept.name, kept.shape, node="n1", phase="Running", do_not_disrupt="true")
+    world.see(Observation(protected))
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    assert world.intents == []
+    assert world.after(300_000) == []
+    (forced,) = world.after(1)  # the pod's own grace is 0: strictly after the deadline
+    assert isinstance(forced, DeletePod)
+    assert forced.grace == 1
+    world.answer_all()
+    assert types(world)[-1] == "claim.pod-forced"
+
+
+def test_d147_a_protected_pod_holds_the_drain_without_a_deadline() -> None:
+    world = in_service()
+    for name in PODS[1:]:
+        world.gone(name)
+    kept = world.pods["a"]
+    world.see(Observation(Pod(kept.uid, "default", "a", kept.shape, node="n1", phase="Running", do_not_disrupt="true")))
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    assert world.after(10 * 3_600_000) == []
+    assert claim_of(world).state == "draining"

@@ -1,0 +1,105 @@
+"""L-150…L-159, L-177, L-178, A-290…A-294: what follows from the cloud's answers."""
+
+from __future__ import annotations
+
+from kerf.engine.record.decisions import LaunchInstance, TerminateInstance
+from kerf.engine.record.observations import (
+    EffectAnswered,
+    LaunchAnswered,
+    LaunchError,
+    NodeClaimDeletionSeen,
+    Observation,
+)
+from tests.support.lives import asked, claim_of, types
+
+ICE = "InsufficientInstanceCapacity"
+
+
+def refused(ref: str, order: LaunchInstance, *kinds: str) -> Observation:
+    errors = tuple(
+        LaunchError(ICE, "", kind, zone, "on-demand") for kind in kinds for zone in ("us-west-2a", "us-west-2b")
+    )
+    return Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", code=ICE, errors=errors))
+
+
+def test_l152_insufficient_capacity_ends_the_claim_and_the_next_pass_takes_the_next_type() -> None:
+    world = asked()
+    ((ref, order),) = world.launches()
+    world.see(refused(ref, order, "m5.large"))
+    assert types(world)[-1] == "claim.launch-failed"
+    (again,) = world.after(1_000)
+    assert isinstance(again, LaunchInstance)
+    assert {offer.instance_type for offer in again.offers} == {"r5.large", "m5.xlarge"}
+
+
+def test_a212_an_offering_is_remembered_for_three_minutes_and_then_tried_again() -> None:
+    world = asked()
+    ((ref, order),) = world.launches()
+    world.see(refused(ref, order, "m5.large", "r5.large", "m5.xlarge", "c5.large"))
+    assert world.after(1_000) == []
+    assert world.runtime.next_due() == world.now - 1_000 + 180_000
+    (again,) = world.after(179_000)
+    assert isinstance(again, LaunchInstance)
+    assert again.offers[0].instance_type == "m5.large"
+
+
+def test_l155_another_error_is_tried_again_with_the_same_order_and_token() -> None:
+    world = asked()
+    ((ref, order),) = world.launches()
+    token = world.runtime.token(ref)
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="error", code="InternalError")))
+    (again,) = world.after(1_000)
+    assert isinstance(again, LaunchInstance)
+    assert (again.offers, again.again) == (order.offers, ref)
+    ((second, _),) = world.launches()
+    assert second != ref
+    assert world.runtime.token(second) == token
+
+
+def test_l178_no_instance_within_five_minutes_is_a_launch_timeout() -> None:
+    world = asked()
+    world.after(299_999)
+    assert claim_of(world).state == "requested"
+    world.after(1)
+    assert "claim.launch-timed-out" in types(world)
+
+
+def test_an_instance_that_turns_up_after_its_claim_is_over_is_ended() -> None:
+    world = asked()
+    ((ref, order),) = world.launches()
+    world.after(300_000)
+    (end,) = world.answer_launch(ref, order)
+    assert isinstance(end, TerminateInstance)
+    assert end.instance == "i-1"
+    ((ref, _),) = world.intents
+    assert world.see(Observation(EffectAnswered(ref, False, "RequestLimitExceeded"))) == []
+    world.after(1_000)
+    ((ref, _),) = ((r, i) for r, i in world.intents if isinstance(i, TerminateInstance))
+    assert world.see(Observation(EffectAnswered(ref, True, "200"))) == []
+    assert world.runtime.state.facts.orphans == {}
+
+
+def test_a_claim_deleted_by_a_user_before_launch_is_cancelled() -> None:
+    world = asked()
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    assert types(world)[-1] == "claim.cancelled"
+
+
+def test_l153_a_nodeclass_that_is_not_ready_ends_the_claim() -> None:
+    world = asked()
+    ((ref, order),) = world.launches()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="nodeclass-not-ready", message="no subnets")))
+    failed = world.store.entries[-1].payload
+    assert (failed.kind, failed.message) == ("nodeclass-not-ready", "no subnets")
+
+
+def test_l446_an_answer_may_bring_an_instance_and_errors_of_other_offerings() -> None:
+    world = asked()
+    ((ref, order),) = world.launches()
+    answer = LaunchAnswered(
+        ref, order.claim, instance="i-1", provider_id="aws:///us-west-2b/i-1", instance_type="m5.large",
+        zone="us-west-2b", capacity_type="on-demand", errors=(LaunchError(ICE, "", "m5.large", "us-west-2a", "on-demand"),),
+    )  # fmt: skip
+    world.see(Observation(answer))
+    assert claim_of(world).state == "launched"
+    assert "on-demand|m5.large|us-west-2a" in world.runtime.state.facts.unavailable

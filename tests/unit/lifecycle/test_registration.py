@@ -1,0 +1,67 @@
+"""L-160…L-179: from the instance to a node in service."""
+
+from __future__ import annotations
+
+from kerf.engine.model.pods import Taint
+from kerf.engine.record.decisions import RegisterNode, TerminateInstance
+from kerf.engine.record.observations import EffectAnswered, Observation
+from tests.support.lives import PROVIDER, UNREGISTERED, claim_of, launched, types
+
+
+def test_l163_registration_syncs_labels_and_taints() -> None:
+    taint = Taint("team", "NoSchedule", "a")
+    startup = Taint("warming", "NoExecute")
+    world = launched(taints=(), startup_taints=(startup,), labels={"type": "karpenter"})
+    del taint
+    (register,) = world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    assert isinstance(register, RegisterNode)
+    assert register.taints == (startup,)
+    assert register.labels["type"] == "karpenter"
+    assert register.labels["node.kubernetes.io/instance-type"] == "m5.large"
+    assert register.labels["topology.kubernetes.io/zone"] == "us-west-2a"
+
+
+def test_a_conflict_on_registration_is_tried_again_after_a_back_off() -> None:
+    world = launched()
+    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    ((ref, _),) = world.intents
+    assert world.see(Observation(EffectAnswered(ref, False, "409"))) == []
+    (again,) = world.after(1_000)
+    assert isinstance(again, RegisterNode)
+
+
+def test_l172_startup_taints_hold_initialization_back() -> None:
+    startup = Taint("warming", "NoExecute")
+    world = launched(startup_taints=(startup,))
+    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    world.answer_all()
+    assert world.node("n1", PROVIDER, registered="true", taints=(startup,)) == []
+    assert claim_of(world).state == "registered"
+    assert len(world.node("n1", PROVIDER, registered="true")) == 1
+
+
+def test_l171_a_node_that_is_not_ready_is_not_initialized() -> None:
+    world = launched()
+    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    world.answer_all()
+    assert world.node("n1", PROVIDER, ready=False, registered="true") == []
+
+
+def test_l179_a_node_that_never_joins_is_terminated_after_fifteen_minutes() -> None:
+    world = launched()
+    assert world.runtime.next_due() == world.now + 900_000
+    (end,) = world.after(900_000)
+    assert isinstance(end, TerminateInstance)
+    assert claim_of(world).why == "registration-timeout"
+    world.answer_all()
+    world.instance("i-1", "gone")
+    assert types(world)[-1] == "claim.terminated"
+
+
+def test_l237_an_instance_that_vanishes_ends_its_claim_and_its_node() -> None:
+    world = launched()
+    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    world.answer_all()
+    (delete,) = world.instance("i-1", "terminated")
+    assert delete.node == "n1"  # type: ignore[union-attr]
+    assert types(world)[-1] == "claim.instance-vanished"
