@@ -1,0 +1,207 @@
+"""The model's edge: Kubernetes documents in, model structs out; anything wrong is refused with all that is wrong.
+
+Callers give JSON bytes (watches) or parsed documents (YAML is the adapters' business). A document that decodes at once
+takes the fast way; one with values of wrong types is repaired first, so that its other mistakes are found as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from kerf.engine.model import v1beta1
+from kerf.engine.model.decode_ec2 import EC2NodeClassWire, read_ec2_node_class
+from kerf.engine.model.decode_nodes import NodeWire, read_node
+from kerf.engine.model.decode_pods import read_pod
+from kerf.engine.model.decode_pools import read_kwok_node_class, read_node_claim, read_node_pool
+from kerf.engine.model.decode_workloads import (
+    BudgetWire,
+    WorkloadWire,
+    read_daemonset,
+    read_namespace,
+    read_pod_disruption_budget,
+    read_workload,
+)
+from kerf.engine.model.reasons import Reason
+from kerf.engine.model.repair import repair
+from kerf.engine.model.violations import ManifestError, Report, Violation
+from kerf.engine.model.wire import ObjectWire, Read
+from kerf.engine.model.wire_pods import PodWire
+from kerf.engine.model.wire_pools import KWOKNodeClassWire, NodeClaimWire, NodePoolWire
+
+Document = dict[str, Any]
+
+
+class Decoded(Struct, frozen=True):
+    """`object` is a struct of kerf.engine.model; `blobs` the structs that its digests name (digest → PodShape);
+    `notes` what its author should know although it was accepted."""
+
+    object: Struct
+    blobs: dict[str, Struct] = {}
+    notes: tuple[Reason, ...] = ()
+
+
+class Kind(Struct, frozen=True):
+    """How one kind is read: the wire struct of its whole document, the reader of valid bytes, and for an old version
+    the conversion that comes first, with the paths it moves fields from."""
+
+    wire: type[Struct]
+    read: Callable[[bytes, Report], Read]
+    convert: Callable[[Document, Report], Document] | None = None
+    moved: dict[str, str] = {}
+
+
+KINDS: dict[str, Kind] = {
+    "v1/Pod": Kind(PodWire, read_pod),
+    "v1/Node": Kind(NodeWire, read_node),
+    "v1/Namespace": Kind(ObjectWire, read_namespace),
+    "apps/v1/DaemonSet": Kind(WorkloadWire, read_daemonset),
+    "apps/v1/Deployment": Kind(WorkloadWire, read_workload),
+    "apps/v1/ReplicaSet": Kind(WorkloadWire, read_workload),
+    "apps/v1/StatefulSet": Kind(WorkloadWire, read_workload),
+    "policy/v1/PodDisruptionBudget": Kind(BudgetWire, read_pod_disruption_budget),
+    "karpenter.sh/v1/NodePool": Kind(NodePoolWire, read_node_pool),
+    "karpenter.sh/v1beta1/NodePool": Kind(
+        NodePoolWire, read_node_pool, v1beta1.convert_node_pool, v1beta1.NODEPOOL_MOVED
+    ),
+    "karpenter.sh/v1/NodeClaim": Kind(NodeClaimWire, read_node_claim),
+    "karpenter.k8s.aws/v1/EC2NodeClass": Kind(EC2NodeClassWire, read_ec2_node_class),
+    "karpenter.k8s.aws/v1beta1/EC2NodeClass": Kind(
+        EC2NodeClassWire, read_ec2_node_class, v1beta1.convert_ec2_node_class
+    ),
+    "karpenter.kwok.sh/v1alpha1/KWOKNodeClass": Kind(KWOKNodeClassWire, read_kwok_node_class),
+}
+"""What kerf reads, by apiVersion and kind."""
+
+_SUCCESSORS = {"Provisioner": "NodePool", "Machine": "NodeClaim", "AWSNodeTemplate": "EC2NodeClass"}  # L-138
+_CLUSTER_SCOPED = ("Node", "Namespace", "NodePool", "NodeClaim", "EC2NodeClass", "KWOKNodeClass")
+_MALFORMED = (msgspec.DecodeError, ValueError, RecursionError)
+
+
+class _Head(Struct, rename="camel", gc=False):
+    api_version: Any = ""
+    kind: Any = ""
+
+
+class _List(Struct, gc=False):
+    items: list[Raw] = []
+
+
+_read_head = msgspec.json.Decoder(_Head).decode
+_read_list = msgspec.json.Decoder(_List).decode
+
+
+def decode_object(document: bytes | Document, *, source: str = "", assume: str = "") -> Decoded:
+    """One Kubernetes object. `assume` is the kind of a document that names none ("v1/Pod": an item of a typed list).
+
+    Raises `ManifestError` (an `InputError`) with every violation found; `source` says where the document is from.
+    """
+    data = document if isinstance(document, bytes) else _to_json(document, source)
+    name = _kind_of(data, source, assume)
+    kind = KINDS.get(name)
+    if kind is None:
+        raise _unknown(data, name, source)
+    report = Report(moved=kind.moved)
+    if kind.convert is not None:
+        data = msgspec.json.encode(kind.convert(_parse(data, source), report))
+    try:
+        read = _read(kind, data, report)
+    except _MALFORMED as error:
+        raise _malformed(str(error), source) from error
+    if read is None or report.violations:
+        raise ManifestError(_subject(_parse(data, source), name), report.violations, source=source)
+    return Decoded(read.object, read.blobs, tuple(report.notes))
+
+
+def decode_many(document: bytes | Document, *, source: str = "") -> tuple[list[Decoded], list[ManifestError]]:
+    """The items of a list (v1 List, PodList, …) or one object: those that were read, and the refusals of the others.
+
+    Raises `ManifestError` only for a document that is no object or no list of objects.
+    """
+    data = document if isinstance(document, bytes) else _to_json(document, source)
+    name = _kind_of(data, source, "")
+    if not name.endswith("List"):
+        items, assume = [data], ""
+    else:
+        items = _items(data, name, source)
+        assume = "" if name == "v1/List" else name.removesuffix("List")
+    decoded, refused = [], []
+    for index, item in enumerate(items):
+        try:
+            where = f"{source}[{index}]" if name.endswith("List") else source
+            decoded.append(decode_object(item, source=where, assume=assume))
+        except ManifestError as error:
+            refused.append(error)
+    return decoded, refused
+
+
+def _read(kind: Kind, data: bytes, report: Report) -> Read | None:
+    """None when the document could not be repaired. The report then says why."""
+    try:
+        return kind.read(data, report)
+    except msgspec.ValidationError:
+        repaired = repair(msgspec.json.decode(data), kind.wire, report)
+        return kind.read(repaired, report) if repaired is not None else None
+
+
+def _items(data: bytes, name: str, source: str) -> list[bytes]:
+    try:
+        return [bytes(item) for item in _read_list(data).items]
+    except _MALFORMED as error:
+        violation = Violation("KERF303", "items", "Expected a list of objects")
+        raise ManifestError(name.rpartition("/")[2], [violation], source=source) from error
+
+
+def _to_json(document: object, source: str) -> bytes:
+    """Parsed YAML as JSON: keys become texts, dates RFC 3339."""
+    try:
+        return msgspec.json.encode(document)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _malformed(str(error), source) from error
+
+
+def _parse(data: bytes, source: str) -> Document:
+    try:
+        return msgspec.json.decode(data, type=Document)
+    except _MALFORMED as error:
+        raise _malformed(str(error), source) from error
+
+
+def _kind_of(data: bytes, source: str, assume: str) -> str:
+    """ "apiVersion/kind" of a document, `assume` if it names neither."""
+    try:
+        head = _read_head(data)
+    except _MALFORMED as error:
+        raise _malformed(str(error), source) from error
+    if not head.api_version and not head.kind:
+        return assume
+    return f"{head.api_version}/{head.kind}"
+
+
+def _malformed(message: str, source: str) -> ManifestError:
+    return ManifestError("document", [Violation("KERF301", "", message)], source=source)
+
+
+def _unknown(data: bytes, name: str, source: str) -> ManifestError:
+    kind = name.rpartition("/")[2]
+    known = sorted(k for k in KINDS if k.rpartition("/")[2] == _SUCCESSORS.get(kind, kind))
+    hint = f"kerf reads {', '.join(known or sorted(KINDS))}"
+    if not name:
+        violation = Violation("KERF302", "", "The document has no apiVersion and kind", hint)
+    else:
+        violation = Violation("KERF302", "", f"{name} is no kind that kerf reads", hint)
+    return ManifestError(_subject(_parse(data, source), name), [violation], source=source)
+
+
+def _subject(document: Document, name: str) -> str:
+    """ "Kind/name", or "Kind/namespace/name" for a namespaced kind."""
+    kind = name.rpartition("/")[2] or "object"
+    metadata = document.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    parts = [kind, named.get("name") or "?"]
+    if kind not in _CLUSTER_SCOPED and named.get("namespace"):
+        parts.insert(1, named["namespace"])
+    return "/".join(map(str, parts))

@@ -1,0 +1,190 @@
+"""NodePools, NodeClaims and KWOKNodeClasses (karpenter.sh/v1)."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from kerf.engine.model.admission import NODECLAIM_RULES, NODEPOOL_RULES
+from kerf.engine.model.claims import Condition, NodeClaimObject
+from kerf.engine.model.durations import parse_duration, parse_nillable_duration
+from kerf.engine.model.pools import Budget, NodeClassRef, NodePool, RequirementSpec
+from kerf.engine.model.violations import Report
+from kerf.engine.model.wire import (
+    ConditionWire,
+    NodeClassRefWire,
+    Read,
+    RequirementWire,
+    condition,
+    karpenter_annotations,
+    read_resources,
+    read_taints,
+    read_time,
+    require_name,
+)
+from kerf.engine.model.wire_pools import (
+    BudgetWire,
+    ClaimTemplateSpecWire,
+    KWOKNodeClassWire,
+    NodeClaimWire,
+    NodePoolWire,
+)
+
+_read_pool = msgspec.json.Decoder(NodePoolWire).decode
+_read_claim = msgspec.json.Decoder(NodeClaimWire).decode
+_read_kwok = msgspec.json.Decoder(KWOKNodeClassWire).decode
+_THIRTY_DAYS = "720h"
+
+
+class KWOKNodeClass(Struct, frozen=True, omit_defaults=True):
+    """karpenter.kwok.sh/v1alpha1 (L-5, L-63). The delay is in milliseconds."""
+
+    name: str
+    uid: str = ""
+    generation: int = 0
+    registration_delay: int = 0
+    ready: bool = True
+    deleting: int = 0
+
+
+def read_node_pool(data: bytes, report: Report) -> Read:
+    """A karpenter.sh/v1 NodePool (L-9…L-29)."""
+    wire = _read_pool(data)
+    require_name(report, wire.metadata)
+    for rule in NODEPOOL_RULES:
+        rule(wire, report)
+    spec, disruption = wire.spec, wire.spec.disruption
+    path, template = "spec.template.spec", wire.spec.template.spec or ClaimTemplateSpecWire()
+    ready = condition(wire.status.conditions, "Ready")
+    pool = NodePool(
+        name=wire.metadata.name,
+        node_class=_node_class(template.node_class_ref),
+        uid=wire.metadata.uid,
+        requirements=_requirements(template.requirements),
+        labels=spec.template.metadata.labels,
+        annotations=spec.template.metadata.annotations,
+        taints=read_taints(report, f"{path}.taints", template.taints),
+        startup_taints=read_taints(report, f"{path}.startupTaints", template.startup_taints),
+        expire_after=_expire_after(report, path, template),
+        termination_grace_period=_grace_period(report, path, template),
+        consolidation_policy=disruption.consolidation_policy or "WhenEmptyOrUnderutilized",
+        consolidate_after=_nillable(report, "spec.disruption.consolidateAfter", disruption.consolidate_after or "0s"),
+        budgets=_budgets(disruption.budgets),
+        limits=None if spec.limits is None else read_resources(report, "spec.limits", spec.limits),
+        weight=spec.weight or 0,
+        replicas=spec.replicas,
+        ready=ready is None or ready.status == "True",
+        deleting=read_time(report, "metadata.deletionTimestamp", wire.metadata.deletion_timestamp),
+    )
+    return Read(pool, {})
+
+
+def read_node_claim(data: bytes, report: Report) -> Read:
+    """A karpenter.sh/v1 NodeClaim (L-41…L-46)."""
+    wire = _read_claim(data)
+    require_name(report, wire.metadata)
+    for rule in NODECLAIM_RULES:
+        rule(wire, report)
+    spec, status = wire.spec, wire.status
+    claim = NodeClaimObject(
+        name=wire.metadata.name,
+        node_class=_node_class(spec.node_class_ref),
+        uid=wire.metadata.uid,
+        labels=wire.metadata.labels,
+        annotations=karpenter_annotations(wire.metadata.annotations),
+        requirements=_requirements(spec.requirements),
+        taints=read_taints(report, "spec.taints", spec.taints),
+        startup_taints=read_taints(report, "spec.startupTaints", spec.startup_taints),
+        requests=read_resources(report, "spec.resources.requests", spec.resources.requests),
+        expire_after=_expire_after(report, "spec", spec),
+        termination_grace_period=_grace_period(report, "spec", spec),
+        provider_id=status.provider_id,
+        node=status.node_name,
+        image=status.image_id,
+        capacity=read_resources(report, "status.capacity", status.capacity),
+        allocatable=read_resources(report, "status.allocatable", status.allocatable),
+        conditions=read_conditions(report, status.conditions),
+        last_pod_event=read_time(report, "status.lastPodEventTime", status.last_pod_event_time),
+        created=read_time(report, "metadata.creationTimestamp", wire.metadata.creation_timestamp),
+        deleting=read_time(report, "metadata.deletionTimestamp", wire.metadata.deletion_timestamp),
+    )
+    return Read(claim, {})
+
+
+def read_kwok_node_class(data: bytes, report: Report) -> Read:
+    """A karpenter.kwok.sh/v1alpha1 KWOKNodeClass: ready from birth (L-63)."""
+    wire = _read_kwok(data)
+    require_name(report, wire.metadata)
+    delay = wire.spec.node_registration_delay or "0s"
+    ready = condition(wire.status.conditions, "Ready")
+    node_class = KWOKNodeClass(
+        name=wire.metadata.name,
+        uid=wire.metadata.uid,
+        generation=wire.metadata.generation,
+        registration_delay=report.attempt("spec.nodeRegistrationDelay", parse_duration, delay, otherwise=0),
+        ready=ready is None or ready.status == "True",
+        deleting=read_time(report, "metadata.deletionTimestamp", wire.metadata.deletion_timestamp),
+    )
+    return Read(node_class, {})
+
+
+def read_conditions(report: Report, wires: list[ConditionWire]) -> tuple[Condition, ...]:
+    """status.conditions, in the order given."""
+    return tuple(
+        Condition(
+            wire.type,
+            wire.status,
+            wire.reason,
+            wire.message,
+            read_time(report, f"status.conditions[{index}].lastTransitionTime", wire.last_transition_time),
+        )
+        for index, wire in enumerate(wires)
+    )
+
+
+def _node_class(ref: NodeClassRefWire | None) -> NodeClassRef:
+    return NodeClassRef(ref.group, ref.kind, ref.name) if ref else NodeClassRef("", "", "")
+
+
+def _requirements(wires: list[RequirementWire] | None) -> tuple[RequirementSpec, ...]:
+    return tuple(
+        RequirementSpec(wire.key, wire.operator, tuple(wire.values or ()), wire.min_values) for wire in wires or ()
+    )
+
+
+def _expire_after(report: Report, path: str, spec: ClaimTemplateSpecWire) -> int | None:
+    return _nillable(report, f"{path}.expireAfter", spec.expire_after or _THIRTY_DAYS)  # L-15
+
+
+def _grace_period(report: Report, path: str, spec: ClaimTemplateSpecWire) -> int | None:
+    """L-16: unset is None; 0s is legal and means at once."""
+    if spec.termination_grace_period is None:
+        return None
+    where = f"{path}.terminationGracePeriod"
+    return report.attempt(where, parse_duration, spec.termination_grace_period, otherwise=0)
+
+
+def _nillable(report: Report, path: str, text: str) -> int | None:
+    return report.attempt(path, parse_nillable_duration, text, otherwise=None)
+
+
+def _budgets(wires: list[BudgetWire] | None) -> tuple[Budget, ...]:
+    """L-20: absent is one budget of 10%; an explicit empty list is no cap. The rules have checked the
+    texts."""
+    if wires is None:
+        return (Budget(),)
+    return tuple(
+        Budget(
+            nodes="10%" if wire.nodes is None else wire.nodes,
+            schedule=wire.schedule,
+            duration=_window(wire.duration),
+            reasons=tuple(wire.reasons or ()),
+        )
+        for wire in wires
+        if wire.reasons != []
+    )
+
+
+def _window(duration: str | None) -> int | None:
+    """Milliseconds of a budget's window; a text that admission has reported already counts as none."""
+    return Report().attempt("", parse_duration, duration, otherwise=None) if duration is not None else None

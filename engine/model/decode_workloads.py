@@ -1,0 +1,142 @@
+"""DaemonSets, Deployments, ReplicaSets, StatefulSets, PodDisruptionBudgets and Namespaces."""
+
+# ruff: noqa: RUF012  (msgspec copies an empty mutable default for each struct)
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import field
+
+from kerf.engine.model.decode_pods import read_template
+from kerf.engine.model.nodes import DaemonSet, Namespace, PodDisruptionBudget
+from kerf.engine.model.shapes import read_selector
+from kerf.engine.model.violations import Report
+from kerf.engine.model.wire import MetadataWire, ObjectWire, Read, Wire, read_time, require_name
+from kerf.engine.model.wire_pods import LabelSelectorWire, PodSpecWire
+from kerf.engine.model.workloads import Workload
+
+
+class TemplateMetadataWire(Wire):
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class PodTemplateWire(Wire):
+    metadata: TemplateMetadataWire = field(default_factory=TemplateMetadataWire)
+    spec: PodSpecWire | None = None
+
+
+class WorkloadSpecWire(Wire):
+    replicas: int | None = None
+    template: PodTemplateWire = field(default_factory=PodTemplateWire)
+
+
+class WorkloadWire(ObjectWire):
+    spec: WorkloadSpecWire = field(default_factory=WorkloadSpecWire)
+
+
+class BudgetSpecWire(Wire):
+    selector: LabelSelectorWire | None = None
+    max_unavailable: str | int | None = None
+    min_available: str | int | None = None
+    unhealthy_pod_eviction_policy: str | None = None
+
+
+class BudgetStatusWire(Wire):
+    disruptions_allowed: int = 0
+
+
+class BudgetWire(ObjectWire):
+    spec: BudgetSpecWire = field(default_factory=BudgetSpecWire)
+    status: BudgetStatusWire = field(default_factory=BudgetStatusWire)
+
+
+_read_workload = msgspec.json.Decoder(WorkloadWire).decode
+_read_budget = msgspec.json.Decoder(BudgetWire).decode
+_read_object = msgspec.json.Decoder(ObjectWire).decode
+
+
+def read_daemonset(data: bytes, report: Report) -> Read:
+    """An apps/v1 DaemonSet and the blob of its template's shape (S-79)."""
+    wire = _read_workload(data)
+    namespace, uid = _identity(report, wire.metadata)
+    digest, blobs = _template(report, wire.spec.template)
+    return Read(DaemonSet(uid, namespace, wire.metadata.name, digest), blobs)
+
+
+def read_workload(data: bytes, report: Report) -> Read:
+    """An apps/v1 Deployment, ReplicaSet or StatefulSet, and the blob of its template's shape."""
+    wire = _read_workload(data)
+    namespace, uid = _identity(report, wire.metadata)
+    digest, blobs = _template(report, wire.spec.template)
+    replicas = 1 if wire.spec.replicas is None else wire.spec.replicas  # the API's default
+    if replicas < 0:
+        report.add("KERF309", "spec.replicas", f"replicas is at least 0, not {replicas}")
+    workload = Workload(
+        kind=f"{wire.api_version}/{wire.kind}",
+        namespace=namespace,
+        name=wire.metadata.name,
+        shape=digest,
+        uid=uid,
+        replicas=replicas,
+        labels=wire.metadata.labels,
+        template_labels=wire.spec.template.metadata.labels,
+        template_annotations=wire.spec.template.metadata.annotations,
+        created=read_time(report, "metadata.creationTimestamp", wire.metadata.creation_timestamp),
+    )
+    return Read(workload, blobs)
+
+
+def read_pod_disruption_budget(data: bytes, report: Report) -> Read:
+    """A policy/v1 PodDisruptionBudget; integers of int-or-string fields become texts."""
+    wire = _read_budget(data)
+    namespace, uid = _identity(report, wire.metadata)
+    spec = wire.spec
+    policy = spec.unhealthy_pod_eviction_policy or "IfHealthyBudget"
+    report.one_of("spec.unhealthyPodEvictionPolicy", policy, ("IfHealthyBudget", "AlwaysAllow"))
+    for name, value in (("maxUnavailable", spec.max_unavailable), ("minAvailable", spec.min_available)):
+        _check_bound(report, f"spec.{name}", value)
+    if spec.max_unavailable is not None and spec.min_available is not None:
+        report.add("KERF310", "spec.maxUnavailable", "maxUnavailable and minAvailable exclude each other")
+    budget = PodDisruptionBudget(
+        uid=uid,
+        namespace=namespace,
+        name=wire.metadata.name,
+        selector=read_selector(report, "spec.selector", spec.selector),
+        max_unavailable=None if spec.max_unavailable is None else str(spec.max_unavailable),
+        min_available=None if spec.min_available is None else str(spec.min_available),
+        disruptions_allowed=wire.status.disruptions_allowed,
+        always_allow_unhealthy=policy == "AlwaysAllow",
+    )
+    return Read(budget, {})
+
+
+def read_namespace(data: bytes, report: Report) -> Read:
+    """A v1 Namespace."""
+    wire = _read_object(data)
+    require_name(report, wire.metadata)
+    return Read(Namespace(wire.metadata.name, wire.metadata.labels), {})
+
+
+def _identity(report: Report, metadata: MetadataWire) -> tuple[str, str]:
+    """Namespace and uid. A manifest has no uid yet: namespace and name stand in, which are unique per kind
+    too."""
+    require_name(report, metadata)
+    namespace = metadata.namespace or "default"
+    return namespace, metadata.uid or f"{namespace}/{metadata.name}"
+
+
+def _template(report: Report, template: PodTemplateWire) -> tuple[str, dict[str, msgspec.Struct]]:
+    if template.spec is None:
+        report.add("KERF304", "spec.template.spec", "A workload needs a pod template")
+        return "", {}
+    digest, shape = read_template(report, "spec.template.spec", template.spec, template.metadata.labels)
+    return digest, {digest: shape}
+
+
+def _check_bound(report: Report, path: str, value: str | int | None) -> None:
+    if isinstance(value, int):
+        if value < 0:
+            report.add("KERF309", path, f"A number of pods is at least 0, not {value}")
+    elif value is not None and not (value.endswith("%") and value[:-1].isascii() and value[:-1].isdigit()):
+        report.add("KERF309", path, f"{value!r} is neither an integer nor a percentage", 'Write 1 or "50%"')

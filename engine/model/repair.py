@@ -1,0 +1,110 @@
+"""The slow way for a document whose types are wrong: name every such field, and go on as if it held something
+neutral.
+
+msgspec stops at the first value of a wrong type. Here that value is replaced by a neutral one of the right
+type (text for a number, an empty list, …) and the document is tried again, so that the author sees all
+mistakes at once. A `null` is no mistake: Kubernetes takes it for an absent field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from kerf.engine.model.violations import Report
+
+_MOST = 100  # mistakes named per document
+_MISMATCH = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<got>[^`]+)`(?: - at `\$(?P<path>[^`]*)`)?")
+_STEP = re.compile(r"\[(\d+|\.\.\.)\]")
+_NAMES = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+_NEUTRAL: dict[str, Callable[[], Any]] = {
+    "str": str, "int": int, "float": float, "bool": bool, "array": list, "object": dict,
+}  # fmt: skip
+
+
+def repair(document: Any, wire: type[Struct], report: Report) -> bytes | None:
+    """JSON that decodes as `wire`, with every value of a wrong type reported and replaced. `document` is
+    changed.
+
+    None when there is more wrong than can be named.
+    """
+    for _ in range(_MOST):
+        try:
+            return msgspec.json.encode(msgspec.convert(document, wire))
+        except msgspec.ValidationError as error:
+            if not _mend(document, str(error), report):
+                return None
+    return None
+
+
+def _mend(document: Any, message: str, report: Report) -> bool:
+    match = _MISMATCH.fullmatch(message)
+    if match is None or not match["path"]:
+        report.add("KERF303", "", message)
+        return False
+    expected, got = match["expected"].split(" | "), match["got"]
+    holder, key, path = _locate(document, match["path"], got)
+    value = holder[key]
+    if got != "null" or isinstance(holder, list):
+        report.add("KERF303", path, _complaint(expected, got, value), _hint(expected, value))
+    scalar = isinstance(value, (int, float))
+    holder[key] = _text(value) if "str" in expected and scalar else _NEUTRAL[expected[0]]()
+    return True
+
+
+def _locate(document: Any, path: str, got: str) -> tuple[Any, Any, str]:
+    """The container and key of the value at msgspec's `path` (without its `$`), and its Kubernetes field
+    path.
+
+    msgspec writes `[...]` for any key of a map; the first one with a value of the type `got` is meant.
+    """
+    holder, key, value, written = None, None, document, ""
+    while path:
+        holder = value
+        step = _STEP.match(path)
+        if step is None:
+            rest = path[1:]
+            key = max((k for k in holder if rest == k or rest.startswith((k + ".", k + "["))), key=len)
+            written, path = f"{written}.{key}", rest[len(key) :]
+        elif step[1] == "...":
+            key = next(k for k, v in holder.items() if _kind(v) == got)
+            written, path = f"{written}[{key}]", path[step.end() :]
+        else:
+            key = int(step[1])
+            written, path = f"{written}[{key}]", path[step.end() :]
+        value = holder[key]
+    return holder, key, written.removeprefix(".")
+
+
+def _kind(value: Any) -> str:
+    """msgspec's name for the type of a JSON value."""
+    names = {dict: "object", list: "array", type(None): "null"}
+    return names.get(type(value), type(value).__name__)
+
+
+def _complaint(expected: list[str], got: str, value: Any) -> str:
+    wanted = " or ".join(_NAMES[name] for name in expected if name != "null")
+    shown = f" {_text(value)}" if isinstance(value, (int, float)) else ""
+    return f"Expected {wanted}, got {_NAMES[got]}{shown}"
+
+
+def _hint(expected: list[str], value: Any) -> str:
+    if expected[0] == "str" and isinstance(value, (int, float)):
+        return f'Put it in quotes: "{_text(value)}"'
+    return ""
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
