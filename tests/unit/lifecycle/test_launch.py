@@ -98,7 +98,8 @@ def test_l446_an_answer_may_bring_an_instance_and_errors_of_other_offerings() ->
     ((ref, order),) = world.launches()
     answer = LaunchAnswered(
         ref, order.claim, instance="i-1", provider_id="aws:///us-west-2b/i-1", instance_type="m5.large",
-        zone="us-west-2b", capacity_type="on-demand", errors=(LaunchError(ICE, "", "m5.large", "us-west-2a", "on-demand"),),
+        zone="us-west-2b", capacity_type="on-demand",
+        errors=(LaunchError(ICE, "", "m5.large", "us-west-2a", "on-demand"),),
     )  # fmt: skip
     world.see(Observation(answer))
     assert claim_of(world).state == "launched"

@@ -57,7 +57,7 @@ def test_no_append_no_act() -> None:
     world.pending("a")
     world.store.fail_with = StoreFull("disk full")
     assert world.after(1_000) == []
-    assert not world.runtime.ready
+    assert [world.runtime.ready] == [False]
     assert world.runtime.error is not None
     assert world.runtime.error.code == "KERF105"
     assert world.pending("b") == []
