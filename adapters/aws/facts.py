@@ -158,6 +158,4 @@ def tables() -> Tables:
 
 
 def _read(name: str, kind: type[_T]) -> _T:
-    return msgspec.json.decode(
-        files("kerf.adapters.aws").joinpath(f"data/{name}.json").read_bytes(), type=kind
-    )
+    return msgspec.json.decode(files("kerf.adapters.aws").joinpath(f"data/{name}.json").read_bytes(), type=kind)

@@ -1,19 +1,19 @@
-"""AMI families: what each means for capacity, block devices and images (A-48, A-101…A-111, A-172…A-175)."""
+"""AMI families: what each means for capacity, block devices and images (A-101…A-111, A-172…A-175)."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
+from kerf.engine.model.pools import RequirementSpec
+
 GI = 1 << 30
-VARIANTS: dict[str, dict[str, tuple[str, ...] | None]] = {
-    # None: the key must exist; (): it must not (A-110).
-    "standard": {
-        "karpenter.k8s.aws/instance-accelerator-count": (),
-        "karpenter.k8s.aws/instance-gpu-count": (),
-    },
-    "nvidia": {"karpenter.k8s.aws/instance-gpu-count": None},
-    "neuron": {"karpenter.k8s.aws/instance-accelerator-count": None},
+_ACCELERATORS, _GPUS = (f"karpenter.k8s.aws/instance-{kind}-count" for kind in ("accelerator", "gpu"))
+VARIANTS: dict[str, tuple[RequirementSpec, ...]] = {
+    "standard": (RequirementSpec(_ACCELERATORS, "DoesNotExist"), RequirementSpec(_GPUS, "DoesNotExist")),
+    "nvidia": (RequirementSpec(_GPUS, "Exists"),),
+    "neuron": (RequirementSpec(_ACCELERATORS, "Exists"),),
 }
+"""A-110."""
 
 
 class Family(Struct, frozen=True):
@@ -52,7 +52,6 @@ FAMILIES: dict[str, Family] = {
         Family("Custom", reserve_by_eni=True),
     )
 }
-_BY_ALIAS = {name.lower(): name for name in FAMILIES if name != "Custom"}
 
 
 class ImageQuery(Struct, frozen=True, order=True):
@@ -61,13 +60,6 @@ class ImageQuery(Struct, frozen=True, order=True):
 
     parameter: str
     variants: tuple[str, ...]
-
-
-def effective_family(ami_family: str, aliases: tuple[str, ...]) -> str:
-    """A-48: the named family, else the alias's, else Custom."""
-    if ami_family:
-        return ami_family
-    return next((_BY_ALIAS.get(alias.partition("@")[0].lower(), "Custom") for alias in aliases), "Custom")
 
 
 def unsupported(alias: str, version: str) -> str:

@@ -200,10 +200,7 @@ def _reserved_cpu(cores: int) -> int:
     """Milli-CPU: 6% of the first core, 1% of the second, 0.5% of the next two, 0.25% of the rest, tier by
     tier."""
     return (
-        60 * min(cores, 1)
-        + 10 * min(max(cores - 1, 0), 1)
-        + 5 * min(max(cores - 2, 0), 2)
-        + max(cores - 4, 0) * 5 // 2
+        60 * min(cores, 1) + 10 * min(max(cores - 1, 0), 1) + 5 * min(max(cores - 2, 0), 2) + max(cores - 4, 0) * 5 // 2
     )
 
 

@@ -24,9 +24,7 @@ def table(entries: Iterable[Mapping[str, Any]], as_of: str) -> bytes:
     """The table, one type a line, sorted by name."""
     kept = sorted((facts for entry in entries if (facts := facts_of(entry))), key=lambda facts: facts.name)
     lines = b",\n".join(msgspec.json.encode(facts) for facts in kept)
-    return (
-        f'{{"what":{json.dumps(WHAT)},"as_of":{json.dumps(as_of)},"values":[\n'.encode() + lines + b"\n]}\n"
-    )
+    return f'{{"what":{json.dumps(WHAT)},"as_of":{json.dumps(as_of)},"values":[\n'.encode() + lines + b"\n]}\n"
 
 
 if __name__ == "__main__":

@@ -34,9 +34,7 @@ class Prices(Struct, frozen=True):
             return self.spot.get((name, zone))
         return self.on_demand.get(name)
 
-    def merged(
-        self, *, on_demand: Mapping[str, float] | None, spot: Mapping[tuple[str, str], float] | None
-    ) -> Prices:
+    def merged(self, *, on_demand: Mapping[str, float] | None, spot: Mapping[tuple[str, str], float] | None) -> Prices:
         """New answers over the old ones: a type that an answer leaves out keeps its price (A-204,
         A-206)."""
         newer = self

@@ -1,0 +1,261 @@
+"""The port `Cloud` on EC2 (sections 2 to 7 of the AWS rules): what an `AwsCloud` is asked, and in which
+order it asks AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.adapters.aws.catalogue import catalogue
+from kerf.adapters.aws.fleet import Group, answered, fleet_request, groups
+from kerf.adapters.aws.fleet_errors import failure, reason
+from kerf.adapters.aws.instances import Instances
+from kerf.adapters.aws.launch_template import LaunchTemplates, template_data
+from kerf.adapters.aws.market import Markets
+from kerf.adapters.aws.nodeclass import NodeClasses
+from kerf.adapters.aws.resolved import node_settings, readiness, with_condition, zones
+from kerf.adapters.aws.session import AwsError, Clients, call
+from kerf.adapters.aws.settings import AwsSettings
+from kerf.engine.errors import InputError
+from kerf.engine.model.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
+from kerf.engine.model.instances import Catalogue, InstanceType
+from kerf.engine.record.decisions import LaunchInstance
+from kerf.engine.record.digest import content
+from kerf.engine.record.observations import (
+    CatalogueSeen,
+    EffectAnswered,
+    InputRefused,
+    InstanceSeen,
+    LaunchAnswered,
+    NodeClassSeen,
+    Observation,
+)
+
+GROUP, KIND = "karpenter.k8s.aws", "EC2NodeClass"
+REFRESH = 60_000
+"""How often (ms) a NodeClass is resolved anew when its object did not change (A-76)."""
+_STALE_TEMPLATE = "InvalidLaunchTemplateName.NotFoundException"
+_MISMATCH = "IdempotentParameterMismatch"
+
+
+class _Known(Struct):
+    """What was last resolved of one class, and what of it was last observed."""
+
+    resolved: EC2NodeClass
+    types: dict[str, InstanceType]
+    due: int
+    seen: NodeClassSeen | None = None
+    catalogue: str = ""
+    made_from: tuple[object, ...] = ()
+
+
+class AwsCloud:
+    """Launches and ends EC2 instances. `node_classes` gives the EC2NodeClass objects as the watch last
+    showed them; `clock` gives milliseconds since the epoch."""
+
+    def __init__(
+        self,
+        clients: Clients,
+        settings: AwsSettings,
+        node_classes: Callable[[], Iterable[EC2NodeClass]],
+        clock: Callable[[], int],
+    ) -> None:
+        self._clients = clients
+        self._settings = settings
+        self._objects = node_classes
+        self._clock = clock
+        self._markets = Markets(clients, clock, isolated=settings.isolated_vpc)
+        self._classes = NodeClasses(clients, settings, clock)
+        self._templates = LaunchTemplates(clients, settings, clock)
+        self._instances = Instances(clients, settings.cluster, clock)
+        self._known: dict[str, _Known] = {}
+        self._in_flight: dict[str, int] = {}
+
+    # ── observing ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def observe(self) -> list[Observation]:
+        """What changed of NodeClasses and their catalogues since the last call; refusals of AWS as
+        `InputRefused`."""
+        found = [Observation(refused) for refused in self._markets.refresh()]
+        try:
+            self._templates.sweep()
+        except AwsError as error:
+            found.append(Observation(_refused(error, "launch templates")))
+        objects = sorted(self._objects(), key=lambda node_class: node_class.name)
+        self._known = {o.name: self._known[o.name] for o in objects if o.name in self._known}
+        for node_class in objects:
+            found += self._observe(node_class)
+        return found
+
+    def _observe(self, node_class: EC2NodeClass) -> list[Observation]:
+        known = self._refreshed(node_class)
+        digest, _ = content(known.resolved)
+        ready = readiness(known.resolved.status)
+        seen = NodeClassSeen(
+            group=GROUP,
+            kind=KIND,
+            name=node_class.name,
+            uid=node_class.uid,
+            generation=node_class.generation,
+            ready=ready.status == "True" and not node_class.deleting,
+            reason=ready.reason,
+            digest=digest,
+        )
+        found = []
+        if seen != known.seen:
+            found.append(Observation(seen, {digest: known.resolved}))
+            known.seen = seen
+        return found + self._catalogue(known)
+
+    def _catalogue(self, known: _Known) -> list[Observation]:
+        """A new catalogue if what it is made from changed, and it came out another one."""
+        market, resolved = self._markets.market, known.resolved
+        made_from = (market, resolved.spec, resolved.status.subnets)
+        if known.made_from == made_from or not resolved.status.subnets:
+            return []
+        made = self._made(resolved)
+        known.made_from = made_from
+        known.types = {kind.name: kind for kind in made.types}
+        digest, _ = content(made)
+        if digest == known.catalogue:
+            return []
+        known.catalogue = digest
+        return [Observation(CatalogueSeen(f"{GROUP}/{KIND}/{resolved.name}", digest), {digest: made})]
+
+    def _made(self, resolved: EC2NodeClass) -> Catalogue:
+        settings = self._settings
+        try:
+            sized = node_settings(resolved, reserved_enis=settings.reserved_enis, overhead=settings.memory_overhead)
+        except InputError:
+            return Catalogue(types=())  # the class is not ready, and its condition says why
+        return catalogue(self._markets.market, sized, zones(resolved.status))
+
+    def _refreshed(self, node_class: EC2NodeClass) -> _Known:
+        known = self._known.get(node_class.name)
+        now = self._clock()
+        if known is None or known.resolved.spec != node_class.spec or known.due <= now:
+            before = known.resolved.status if known is not None else EC2NodeClassStatus()
+            status = self._classes.resolve(node_class, before)
+            status = with_condition(status, readiness(status), now)
+            resolved = replace(node_class, status=status)
+            self._in_flight.clear()  # the free addresses are EC2's own again (A-233)
+            if known is None:
+                known = _Known(resolved, {}, 0)
+            known.resolved, known.due = resolved, now + REFRESH
+            self._known[node_class.name] = known
+        return known
+
+    # ── launching ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def launch(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
+        """One CreateFleet. Raises `AwsError` (KERF502) when nobody knows whether it started an instance."""
+        known = self._lookup(order.node_class.name)
+        if known is None:
+            message = f"EC2NodeClass/{order.node_class.name} is not there, or is being deleted"
+            return failure(intent, order.claim, "NodeClassNotFound", message, kind="insufficient-capacity")
+        ready = readiness(known.resolved.status)
+        if ready.status == "False":
+            return failure(intent, order.claim, ready.reason, ready.message, kind="nodeclass-not-ready")
+        if ready.status == "Unknown":
+            return failure(intent, order.claim, "NodeClassReadinessUnknown", ready.message)
+        try:
+            return self._launch(order, known, intent, token)
+        except InputError as error:
+            return failure(intent, order.claim, error.code, str(error))
+        except AwsError as error:
+            return self._not_launched(error, order, intent=intent, token=token)
+
+    def _lookup(self, name: str) -> _Known | None:
+        """A class, resolved now if it was not yet; one that is being deleted counts as none (A-219)."""
+        node_class = next((o for o in self._objects() if o.name == name and not o.deleting), None)
+        if node_class is None:
+            return None
+        if not self._markets.known:
+            self._markets.refresh()
+        known = self._refreshed(node_class)
+        if not known.types:
+            known.types = {kind.name: kind for kind in self._made(known.resolved).types}
+        return known
+
+    def _launch(self, order: LaunchInstance, known: _Known, intent: str, token: str) -> LaunchAnswered:
+        chosen = groups(order, known.types, known.resolved.status.amis)
+        subnets = self._subnets(order, known)
+        try:
+            answer = self._fleet(order, known.resolved, chosen, subnets, intent, token)
+        except AwsError as error:
+            if error.aws_code != _STALE_TEMPLATE:
+                raise
+            self._templates.forget()  # A-284: once more, with the templates made anew
+            answer = self._fleet(order, known.resolved, chosen, subnets, intent, token)
+        if answer.instance:
+            self._instances.started(answer)
+        return answer
+
+    def _fleet(
+        self,
+        order: LaunchInstance,
+        resolved: EC2NodeClass,
+        chosen: Sequence[Group],
+        subnets: Mapping[str, str],
+        intent: str,
+        token: str,
+    ) -> LaunchAnswered:
+        templates = []
+        for group in chosen:
+            data = template_data(order, resolved, self._settings, group.kind, group.image)
+            templates.append((self._templates.ensure(data, resolved, order.node_pool), group))
+        request = fleet_request(order, resolved, self._settings, templates, subnets, token)
+        if not request:
+            message = "no offer has an image that boots it and a subnet in its zone"
+            return failure(intent, order.claim, "NoLaunchableOffer", message)
+        answer = call(self._clients.ec2.create_fleet, **request)
+        zone_ids = zones(resolved.status)
+        return answered(answer, request, order, zone_ids, intent=intent, now=self._clock())
+
+    def _subnets(self, order: LaunchInstance, known: _Known) -> dict[str, str]:
+        """A-232, A-233: in each zone the subnet with most free addresses, less those that launches will
+        take."""
+        free = self._classes.free_addresses
+        chosen: dict[str, str] = {}
+        for subnet in known.resolved.status.subnets:
+            best = chosen.get(subnet.zone)
+            left = free.get(subnet.id, 0) - self._in_flight.get(subnet.id, 0)
+            if best is None or left > free.get(best, 0) - self._in_flight.get(best, 0):
+                chosen[subnet.zone] = subnet.id
+        offered = {offer.zone for offer in order.offers}
+        chosen = {zone: subnet for zone, subnet in chosen.items() if zone in offered}
+        pods = [known.types[o.instance_type].capacity["pods"] for o in order.offers if o.instance_type in known.types]
+        for subnet_id in chosen.values():
+            self._in_flight[subnet_id] = self._in_flight.get(subnet_id, 0) + min(pods, default=0)
+        return chosen
+
+    def _not_launched(self, error: AwsError, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
+        """A refused call started nothing, with one exception: a token that was used for another request may
+        have."""
+        if error.unknown:
+            raise error
+        if error.aws_code == _MISMATCH and (earlier := self.find(order, intent=intent, token=token)) is not None:
+            return earlier
+        text = f"{error.aws_code}: {error.detail}"
+        return failure(intent, order.claim, reason(text), f"{error.operation}: {text}")
+
+    # ── instances ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def find(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered | None:
+        """The instance that carries the claim's tag, whatever the token; None if EC2 shows none."""
+        del token  # it names the request; the tag, which outlives it, names the claim
+        known = self._known.get(order.node_class.name)
+        zone_ids = zones(known.resolved.status) if known is not None else {}
+        return self._instances.find(order, zone_ids, intent=intent)
+
+    def terminate(self, instance: str, *, intent: str) -> EffectAnswered:
+        return self._instances.terminate(instance, intent=intent)
+
+    def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
+        return self._instances.describe(instances)
+
+
+def _refused(error: AwsError, what: str) -> InputRefused:
+    return InputRefused(code=error.code, source="aws", object=what, message=str(error))

@@ -1,0 +1,198 @@
+"""A whole AWS in this process, ready to use: for `kerf demo` and for the contract tests of the adapter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from msgspec import Struct
+
+from kerf.adapters.aws.cloud import AwsCloud
+from kerf.adapters.aws.families import image_queries
+from kerf.adapters.aws.faults import Fault, FaultPlan, Shortage
+from kerf.adapters.aws.interruption import AwsInterruptions
+from kerf.adapters.aws.session import Client
+from kerf.adapters.aws.settings import AwsSettings
+from kerf.engine.model.ec2nodeclass import AMITerm, EC2NodeClass, EC2NodeClassSpec, SecurityGroupTerm, SubnetTerm
+
+CLUSTER, VERSION, ROLE = "kerf-demo", "1.34", "KarpenterNodeRole-kerf-demo"
+DISCOVERY = {"karpenter.sh/discovery": CLUSTER}
+
+
+class Operator:
+    """What a person, or AWS itself, does to the account while kerf works."""
+
+    def __init__(self, shim: Any, queue_url: str, clock: Callable[[], int]) -> None:
+        self._shim = shim
+        self._url = queue_url
+        self._clock = clock
+        self._sent = 0
+
+    @property
+    def plan(self) -> FaultPlan:
+        return self._shim.plan  # type: ignore[no-any-return]
+
+    @property
+    def ec2(self) -> Client:
+        return self._shim.ec2
+
+    def fault(self, operation: str, kind: str, count: int = 1) -> None:
+        """The next `count` calls fail (`faults.Fault`)."""
+        self.plan.faults.append(Fault(operation, kind, count))
+
+    def shortage(self, **pool: Any) -> None:
+        """Offerings lose their capacity (`faults.Shortage`)."""
+        self.plan.shortages.append(Shortage(**pool))
+
+    def send(self, body: str) -> None:
+        """Any text on the interruption queue."""
+        self._shim.sqs.send_message(QueueUrl=self._url, MessageBody=body)
+
+    def send_event(self, detail_type: str, detail: dict[str, Any], source: str = "aws.ec2", id: str = "") -> str:
+        """An EventBridge event on the queue; gives its id."""
+        self._sent += 1
+        event = id or f"event-{self._sent}"
+        time = datetime.fromtimestamp(self._clock() / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        head = {"version": "0", "id": event, "detail-type": detail_type, "source": source, "time": time}
+        self.send(json.dumps({**head, "region": self._shim.region, "resources": [], "detail": detail}))
+        return event
+
+    def interrupt_spot(self, instance: str) -> str:
+        """The two minutes' warning (A-346)."""
+        detail = {"instance-id": instance, "instance-action": "terminate"}
+        return self.send_event("EC2 Spot Instance Interruption Warning", detail)
+
+    def reclaim(self, instance: str) -> None:
+        """End an instance behind kerf's back."""
+        self._shim.ec2.terminate_instances(InstanceIds=[instance])
+
+
+class Environment(Struct, frozen=True):
+    """`node_classes` is a list that may be changed: the cloud reads it anew each time."""
+
+    cloud: AwsCloud
+    interruptions: AwsInterruptions
+    operator: Operator
+    settings: AwsSettings
+    node_classes: list[EC2NodeClass]
+    restart: Callable[[], AwsCloud]
+    """A second adapter on the same account, as after a crash: it remembers nothing."""
+
+
+@contextmanager
+def demo_environment(clock: Callable[[], int], region: str = "us-west-2", zones: int = 3) -> Iterator[Environment]:
+    """An account with a VPC, a subnet in each of `zones` zones, a security group, a node role, a queue and
+    images.
+
+    moto keeps one account per process, so one environment can be open at a time. The SDK's pauses between
+    retries take no time. Needs the extra `demo` (moto).
+    """
+    names = [f"{region}{letter}" for letter in "abcdef"[:zones]]
+    with ExitStack() as stack:
+        _import_moto(region)
+        from kerf.adapters.aws.moto_shim import MotoShim
+
+        stack.enter_context(patch("moto.settings.ec2_load_default_amis", return_value=False))
+        stack.enter_context(patch("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None)))
+        stack.callback(_reset)
+        _reset()
+        shim = MotoShim(region, names, clock)
+        _network(shim.ec2, names)
+        _images(shim)
+        shim.iam.create_role(RoleName=ROLE, AssumeRolePolicyDocument="{}")
+        queue = shim.sqs.create_queue(QueueName=CLUSTER)["QueueUrl"]
+        settings = AwsSettings(
+            cluster=CLUSTER,
+            region=region,
+            endpoint="https://kerf-demo.invalid",
+            ca_bundle="a2VyZg==",
+            cidr="10.100.0.0/16",
+            dns="10.100.0.10",
+            kubernetes_version=VERSION,
+            interruption_queue=CLUSTER,
+        )
+        classes = [node_class()]
+
+        def cloud() -> AwsCloud:
+            return AwsCloud(shim, settings, lambda: classes, clock)
+
+        yield Environment(
+            cloud=cloud(),
+            interruptions=AwsInterruptions(shim.sqs, CLUSTER, wait=0),
+            operator=Operator(shim, queue, clock),
+            settings=settings,
+            node_classes=classes,
+            restart=cloud,
+        )
+
+
+def node_class(name: str = "default") -> EC2NodeClass:
+    """The EC2NodeClass of the getting-started guide."""
+    return EC2NodeClass(
+        name=name,
+        uid=f"uid-{name}",
+        generation=1,
+        spec=EC2NodeClassSpec(
+            subnet_selector_terms=(SubnetTerm(tags=DISCOVERY),),
+            security_group_selector_terms=(SecurityGroupTerm(tags=DISCOVERY),),
+            ami_selector_terms=(AMITerm(alias="al2023@latest"),),
+            role=ROLE,
+        ),
+    )
+
+
+def _import_moto(region: str) -> None:
+    """moto reads the type offerings of every region when it is imported: 100 MB and a second that nobody
+    needs."""
+    from moto.utilities import utils
+
+    load = utils.load_resource
+
+    def only_here(path: str) -> Any:
+        elsewhere = "instance_type_offerings" in path and f"/{region}." not in path
+        return [] if elsewhere else load(path)
+
+    with patch.object(utils, "load_resource", only_here):
+        from moto.ec2.models import instance_types
+    offerings = instance_types.INSTANCE_TYPE_OFFERINGS["availability-zone"]
+    if not offerings[region]:  # imported before, for another region
+        offerings[region] = load(f"ec2/resources/instance_type_offerings/availability-zone/{region}.json.gz")
+
+
+def _reset() -> None:
+    """An empty account, in each of the services that the environment uses."""
+    from moto.backends import get_backend
+
+    for service in ("ec2", "iam", "sqs", "ssm"):
+        get_backend(service).reset()
+
+
+def _network(ec2: Client, zones: list[str]) -> None:
+    def tagged(kind: str) -> list[dict[str, Any]]:
+        return [{"ResourceType": kind, "Tags": [{"Key": k, "Value": v} for k, v in DISCOVERY.items()]}]
+
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    for index, zone in enumerate(zones):
+        ec2.create_subnet(
+            VpcId=vpc,
+            CidrBlock=f"10.0.{32 * index}.0/19",
+            AvailabilityZone=zone,
+            TagSpecifications=tagged("subnet"),
+        )
+    ec2.create_security_group(
+        GroupName="nodes", Description="nodes", VpcId=vpc, TagSpecifications=tagged("security-group")
+    )
+
+
+def _images(shim: Any) -> None:
+    """One image for each public parameter of the aliases, under its parameter."""
+    for alias in ("al2023@latest", "bottlerocket@latest"):
+        for query in image_queries(alias, VERSION):
+            arch = "arm64" if "arm64" in query.parameter else "x86_64"
+            name = query.parameter.strip("/").replace("/", "-")
+            shim.publish_image(query.parameter, name, arch)

@@ -1,0 +1,118 @@
+"""Instances that exist: finding one by its claim, describing, terminating (A-315, A-326…A-331)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kerf.adapters.aws import tags
+from kerf.adapters.aws.session import AwsError, Clients, call, filters, pages
+from kerf.engine.model import labels
+from kerf.engine.record.decisions import LaunchInstance
+from kerf.engine.record.observations import EffectAnswered, InstanceSeen, LaunchAnswered
+
+BATCH = 500
+ALIVE = ("pending", "running", "stopping", "stopped")
+VISIBLE = (*ALIVE, "shutting-down")
+"""A-326: a terminated instance is as good as one that EC2 does not know."""
+SETTLING = 60_000
+"""EC2 may not describe an instance for some seconds after it was started; for so long (ms) it counts as
+pending."""
+
+
+class Instances:
+    def __init__(self, clients: Clients, cluster: str, clock: Callable[[], int]) -> None:
+        self._clients = clients
+        self._cluster = cluster
+        self._clock = clock
+        self._started: dict[str, tuple[int, str]] = {}
+
+    def started(self, answer: LaunchAnswered) -> None:
+        """Remember a launch, so that its instance is not taken for gone before EC2 shows it."""
+        now = self._clock()
+        self._started = {i: known for i, known in self._started.items() if known[0] + SETTLING > now}
+        self._started[answer.instance] = (now, answer.claim)
+
+    def find(self, order: LaunchInstance, zone_ids: Mapping[str, str], *, intent: str) -> LaunchAnswered | None:
+        """The instance that carries the claim's tag. Raises `AwsError`."""
+        conditions = [
+            {"Name": f"tag:{tags.NODECLAIM}", "Values": [order.claim]},
+            {"Name": f"tag:{tags.CLUSTER}", "Values": [self._cluster]},
+            *filters(instance_state_name=ALIVE),
+        ]
+        found = sorted(self._described(Filters=conditions), key=lambda entry: str(entry["InstanceId"]))
+        return adopted(found[0], order, zone_ids, intent) if found else None
+
+    def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
+        """One for each id, in the order asked. Raises `AwsError`."""
+        entries: dict[str, Any] = {}
+        for start in range(0, len(instances), BATCH):
+            entries |= self._batch(list(instances[start : start + BATCH]))
+        return [self._seen(instance, entries.get(instance)) for instance in instances]
+
+    def terminate(self, instance: str, *, intent: str) -> EffectAnswered:
+        """A-330: an instance that is gone or going is a success. A refusal is an answer; only silence
+        raises."""
+        try:
+            call(self._clients.ec2.terminate_instances, InstanceIds=[instance])
+        except AwsError as error:
+            if error.unknown:
+                raise
+            return EffectAnswered(intent, error.not_found, error.aws_code, error.detail)
+        self._started.pop(instance, None)
+        return EffectAnswered(intent, ok=True, code="200")
+
+    def _batch(self, instances: list[str]) -> dict[str, Any]:
+        """A-287: one id that EC2 does not know spoils the call; then each is asked for alone."""
+        try:
+            found = self._described(InstanceIds=instances, Filters=filters(instance_state_name=VISIBLE))
+        except AwsError as error:
+            if not error.not_found:
+                raise
+            if len(instances) == 1:
+                return {}
+            return {key: entry for one in instances for key, entry in self._batch([one]).items()}
+        return {entry["InstanceId"]: entry for entry in found}
+
+    def _described(self, **parameters: Any) -> list[dict[str, Any]]:
+        reservations = pages(self._clients.ec2.describe_instances, "Reservations", **parameters)
+        return [entry for reservation in reservations for entry in reservation["Instances"]]
+
+    def _seen(self, instance: str, entry: Mapping[str, Any] | None) -> InstanceSeen:
+        if entry is not None:
+            claim = tags.tag_map(entry.get("Tags")).get(tags.NODECLAIM, "")
+            return InstanceSeen(instance, entry["State"]["Name"], claim)
+        started, claim = self._started.get(instance, (0, ""))
+        settling = bool(started) and self._clock() < started + SETTLING
+        return InstanceSeen(instance, "pending" if settling else "gone", claim)
+
+
+def adopted(
+    entry: Mapping[str, Any], order: LaunchInstance, zone_ids: Mapping[str, str], intent: str
+) -> LaunchAnswered:
+    """An instance found after the fact, as the answer to its launch (A-315, A-331)."""
+    zone = entry["Placement"]["AvailabilityZone"]
+    launched = entry.get("LaunchTime")
+    return LaunchAnswered(
+        intent=intent,
+        claim=order.claim,
+        instance=entry["InstanceId"],
+        provider_id=f"aws:///{zone}/{entry['InstanceId']}",
+        instance_type=entry["InstanceType"],
+        zone=zone,
+        zone_id=zone_ids.get(zone, ""),
+        capacity_type=capacity_type(entry),
+        image=entry.get("ImageId", ""),
+        launched=int(launched.timestamp() * 1000) if launched else 0,
+        adopted=True,
+    )
+
+
+def capacity_type(entry: Mapping[str, Any]) -> str:
+    """A-331."""
+    if entry.get("SpotInstanceRequestId"):
+        return labels.SPOT
+    preference = entry.get("CapacityReservationSpecification", {}).get("CapacityReservationPreference")
+    if entry.get("CapacityReservationId") and preference == "capacity-reservations-only":
+        return labels.RESERVED
+    return labels.ON_DEMAND

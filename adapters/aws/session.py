@@ -1,0 +1,137 @@
+"""boto3 clients, and how their failures become kerf's errors.
+
+Clients are made when first used: each costs tens of megabytes of service model. boto3 clients are safe to
+share between threads. Retries are the SDK's standard mode, three attempts (A-22).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from kerf.adapters.aws.pricing import pricing_region
+from kerf.engine.errors import KerfError
+
+Client = Any  # boto3 makes its clients' classes at run time
+
+CONFIG = Config(
+    retries={"mode": "standard", "total_max_attempts": 3},
+    connect_timeout=10,
+    read_timeout=60,
+    user_agent_extra="kerf",
+)
+NOT_FOUND = frozenset(
+    {
+        "InvalidCapacityReservationId.NotFound",
+        "InvalidInstanceID.NotFound",
+        "InvalidLaunchTemplateName.NotFoundException",
+        "InvalidLaunchTemplateId.NotFound",
+        "QueueDoesNotExist",
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "NoSuchEntity",
+        "ParameterNotFound",
+    }
+)
+"""A-314."""
+
+
+class AwsError(KerfError):
+    """AWS refused a call (KERF501), or its answer never came and nobody knows whether it happened (KERF502).
+
+    `aws_code` is the API's own error code, `detail` its message, `unknown` whether the call may have taken
+    effect.
+    """
+
+    code = "KERF501"
+
+    def __init__(self, operation: str, aws_code: str, detail: str, *, unknown: bool = False) -> None:
+        self.operation = operation
+        self.aws_code = aws_code
+        self.detail = detail
+        self.unknown = unknown
+        super().__init__(
+            f"{operation}: {aws_code}: {detail}",
+            where=operation,
+            hint="Look for its effect before trying again" if unknown else "",
+            code="KERF502" if unknown else "KERF501",
+        )
+
+    @property
+    def not_found(self) -> bool:
+        return self.aws_code in NOT_FOUND
+
+
+class Clients:
+    """The clients of one region, from the SDK's usual chain of credentials, or from the given session's."""
+
+    def __init__(self, region: str, session: boto3.Session | None = None, config: Config = CONFIG) -> None:
+        self.region = region
+        self._session = session or boto3.Session(region_name=region)
+        self._config = config
+
+    @cached_property
+    def ec2(self) -> Client:
+        return self._client("ec2")
+
+    @cached_property
+    def ssm(self) -> Client:
+        return self._client("ssm")
+
+    @cached_property
+    def iam(self) -> Client:
+        return self._client("iam")
+
+    @cached_property
+    def sqs(self) -> Client:
+        return self._client("sqs")
+
+    @cached_property
+    def pricing(self) -> Client:
+        return self._client("pricing", region_name=pricing_region(self.region))
+
+    def _client(self, service: str, **options: str) -> Client:
+        return self._session.client(service, config=self._config, **options)
+
+
+def call(operation: Callable[..., Any], **parameters: Any) -> dict[str, Any]:
+    """The answer of one API call. Raises `AwsError`; a 5xx and a missing answer leave open whether it
+    happened, while a throttled call did not."""
+    name = operation.__name__
+    try:
+        answer: dict[str, Any] = operation(**parameters)
+    except ClientError as failure:
+        error = failure.response.get("Error", {})
+        status = failure.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        code = error.get("Code", "Unknown")
+        unknown = status >= 500 and code != "RequestLimitExceeded"
+        raise AwsError(name, code, error.get("Message", ""), unknown=unknown) from failure
+    except BotoCoreError as failure:
+        raise AwsError(name, type(failure).__name__, str(failure), unknown=True) from failure
+    return answer
+
+
+def pages(operation: Callable[..., Any], key: str, **parameters: Any) -> Iterator[Any]:
+    """The entries under `key` of all pages of an answer."""
+    token: str | None = ""
+    while token is not None:
+        answer = call(operation, **parameters, **({"NextToken": token} if token else {}))
+        yield from answer.get(key, ())
+        token = answer.get("NextToken") or None
+
+
+def filters(**conditions: Any) -> list[dict[str, Any]]:
+    """EC2 filters from names with underscores: `filters(subnet_id=["s-1"])`."""
+    return [{"Name": name.replace("_", "-"), "Values": list(values)} for name, values in conditions.items()]
+
+
+def tag_filters(tags: dict[str, str]) -> list[dict[str, Any]]:
+    """A value of exactly `*` means that the key is present (A-47)."""
+    return [
+        {"Name": "tag-key", "Values": [key]} if value == "*" else {"Name": f"tag:{key}", "Values": [value]}
+        for key, value in sorted(tags.items())
+    ]
