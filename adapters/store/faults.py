@@ -18,7 +18,8 @@ from kerf.engine.record.errors import (
     StreamConflict,
 )
 
-FAULTS = (sqlite3.Error, ConnectionUnavailableError)
+# UnicodeDecodeError: Python's sqlite3 fails so when SQLite quotes damaged text in an error message.
+FAULTS = (sqlite3.Error, ConnectionUnavailableError, UnicodeDecodeError)
 
 _SECOND_WRITER = "Find the other writer and end one of the two"
 _AGAIN = "Read the stream again, and decide again"
@@ -36,6 +37,7 @@ _KINDS: dict[int, tuple[type[StoreError], str, str]] = {
     sqlite3.SQLITE_CORRUPT: (RecordCorrupt, "the record is damaged", SALVAGE),
     sqlite3.SQLITE_CONSTRAINT: (StreamConflict, "a version of a stream is taken already", _AGAIN),
 }
+_SIGNS_OF_DAMAGE = ("malformed", "decode", "unsupported file format", "no such table", "no such column")
 _OTHER = (StoreError, "the record's file fails", _PERMISSIONS)
 
 
@@ -45,7 +47,7 @@ def translated(error: Exception, path: Path, position: int = 0) -> StoreError:
         return StoreLocked("no connection to the record became free", where=str(path), hint="Close scans that are open")
     # What Python's sqlite3 raises by itself carries no code: text that is not UTF-8 was stored by nobody.
     code: int = getattr(error, "sqlite_errorcode", 0)
-    if "malformed" in str(error) or "decode" in str(error):
+    if any(sign in str(error) for sign in _SIGNS_OF_DAMAGE):
         code = sqlite3.SQLITE_CORRUPT
     kind, message, hint = _KINDS.get(code & 0xFF, _OTHER)
     return kind(f"{message} ({error})", position=position, where=str(path), hint=hint)

@@ -33,13 +33,14 @@ FORMAT = 1
 SALVAGE = "Keep the file; export what is readable as a bundle and start a new record"
 
 _TABLES = (
+    # The head first: its page is then the last to go when the file is cut off.
+    "CREATE TABLE IF NOT EXISTS record (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER, id TEXT, "
+    "position INTEGER, chain BLOB, epoch INTEGER, seal BLOB)",
     "CREATE TABLE IF NOT EXISTS stored_events (originator_id TEXT, originator_version INTEGER, topic TEXT, "
     "state BLOB, chain BLOB, PRIMARY KEY (originator_id, originator_version))",
     "CREATE TABLE IF NOT EXISTS blobs (digest TEXT PRIMARY KEY, packed INTEGER, size INTEGER, content BLOB)",
     "CREATE TABLE IF NOT EXISTS snapshots (schema TEXT, position INTEGER, digest TEXT, packed INTEGER, size INTEGER, "
     "state BLOB, hash TEXT, PRIMARY KEY (schema, position))",
-    "CREATE TABLE IF NOT EXISTS record (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER, id TEXT, "
-    "position INTEGER, chain BLOB, epoch INTEGER, seal BLOB)",
 )
 
 
@@ -69,7 +70,7 @@ class _Pool(SQLiteConnectionPool):
             with closing(connection.cursor().sqlite_cursor) as cursor:
                 for pragma in self._pragmas:
                     cursor.execute(f"PRAGMA {pragma}")
-        except sqlite3.Error:
+        except BaseException:
             connection.close()
             raise
         return connection

@@ -8,6 +8,7 @@ chain; a damaged file is readable up to the damage, and says where that is.
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -56,15 +57,14 @@ class SQLiteStore:
         self._codec = codec
         self._lock_timeout = lock_timeout
         self._tidy = False
-        if mode == "create":
-            if self.path.exists() and self.path.stat().st_size:
-                raise RecordExists("there is a file already", where=str(path), hint='Open it with mode "write"')
-        elif not self.path.is_file():
+        if mode != "create" and not self.path.is_file():
             raise RecordNotFound("there is no such file", where=str(path), hint="Check the path of the record")
         self._datastore = self._open_for_reading() if mode == "read" else self._open_for_writing()
         self._recorder = RecordRecorder(self._datastore)
         try:
-            self._check(create=mode == "create")
+            if mode == "create":
+                self._create()
+            self._check()
         except BaseException:
             self.close()
             raise
@@ -74,17 +74,37 @@ class SQLiteStore:
     def _uri(self, query: str) -> str:
         return f"file:{quote(str(self.path.absolute()))}?{query}"
 
+    def _log(self) -> Path:
+        """SQLite's write-ahead log, which is there while a connection is open, and after a crash."""
+        return Path(f"{self.path}-wal")
+
     def _open_for_writing(self) -> Datastore:
+        if self.mode == "write" or (self.path.exists() and self.path.stat().st_size):
+            self._look_first()
         mode = "rwc" if self.mode == "create" else "rw"
         pragmas = ("synchronous = FULL", f"busy_timeout = {self._lock_timeout}")
         return Datastore(self._uri(f"mode={mode}"), pragmas=pragmas, read_only=False)
 
+    def _look_first(self) -> None:
+        """Refuses a file without having touched it: opening for writing puts any database into WAL mode."""
+        tidy = not self._log().exists()
+        self._datastore = self._reader("mode=ro", salvage=False)
+        try:
+            if self.mode == "write":
+                self._check()
+            else:
+                with self._transaction(commit=False) as c:
+                    self._refuse_tables(c)
+        finally:
+            self._datastore.close()
+            if tidy:
+                self._remove_empty_log()
+
     def _open_for_reading(self) -> Datastore:
         """Where the folder cannot be written (SQLite wants files beside a record in WAL mode), nobody else can be
         writing there either, and the file is opened as immutable. A file that was cut off is opened all the same."""
-        wal = Path(f"{self.path}-wal")
-        unmerged = wal.exists() and wal.stat().st_size > 0
-        self._tidy = not wal.exists()
+        self._tidy = not self._log().exists()
+        unmerged = not self._tidy and self._log().stat().st_size > 0
         query, salvage = "mode=ro", False
         while True:
             datastore = self._reader(query, salvage=salvage)
@@ -114,13 +134,18 @@ class SQLiteStore:
         pragmas += ["writable_schema = ON"] if salvage else []
         return Datastore(self._uri(query), pragmas=pragmas, read_only=True)
 
-    def _check(self, *, create: bool) -> None:
-        if create:
-            with self._transaction(commit=True) as c:
-                c.execute("SELECT count(*) FROM sqlite_master")
-                if c.fetchone()[0]:
-                    raise RecordExists("there is a database already", where=str(self.path))
-                self._recorder._create_table(c)
+    def _create(self) -> None:
+        """Makes the tables in one transaction; what a crash in the middle leaves can be created again."""
+        with self._transaction(commit=True) as c:
+            self._refuse_tables(c)
+            self._recorder._create_table(c)
+
+    def _refuse_tables(self, c: SQLiteCursor) -> None:
+        c.execute("SELECT count(*) FROM sqlite_master")
+        if c.fetchone()[0]:
+            raise RecordExists("there is a database already", where=str(self.path), hint='Open it with mode "write"')
+
+    def _check(self) -> None:
         with self._transaction(commit=False) as c:
             c.execute("SELECT 1 FROM sqlite_master WHERE name = 'record'")
             if c.fetchone() is None:
@@ -133,9 +158,9 @@ class SQLiteStore:
                     where=str(self.path),
                     hint="Use a newer version of kerf",
                 )
-            head = read_head(c)
-            if self.mode != "read":
-                self._chain_at(c, head.position, head)
+        if self.mode != "read":
+            head = self.head()
+            self._chain_at(head.position, head)
 
     # ── ports.Store ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -213,12 +238,11 @@ class SQLiteStore:
         return map(self._codec.decode, self.encoded(after, until))
 
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
-        """The bytes of the entries that `scan` yields, checked against the chain."""
-        with self._transaction(commit=False) as c:
-            head = read_head(c)
-            end = head.position if until is None else min(until, head.position)
-            value = self._chain_at(c, after, head) if after < end else b""
-        position = after
+        """The bytes of the entries that `scan` yields, checked against the chain. Where the head is damaged, all
+        entries that there are come before the error."""
+        head, broken_head = self._end()
+        end = head.position if until is None else min(until, head.position)
+        position, value = after, self._chain_at(after, head) if after < end else b""
         while position < end:
             page_end = min(position + _PAGE, end)
             rows, fault = self._rows(position, page_end)
@@ -229,9 +253,16 @@ class SQLiteStore:
                     raise _damage(position, "the entry is missing" if at > position else "the entry was changed")
                 yield encoded
             if position < page_end:
-                raise _damage(position + 1, str(fault or "the entry is missing")) from fault
+                raise _damage(position + 1, str(fault or broken_head or "the entry is missing")) from fault
         if end == head.position and end > after and value != head.chain:
             raise _damage(end, "the end is not the one that the head names")
+
+    def _end(self) -> tuple[Head, RecordCorrupt | None]:
+        """The head; if it is damaged, one that is never reached, and what is wrong with the real one."""
+        try:
+            return self.head(), None
+        except RecordCorrupt as error:
+            return Head(FORMAT, "", sys.maxsize, b"", 0), error
 
     def _rows(self, after: int, until: int) -> tuple[list[tuple[int, bytes, bytes]], Exception | None]:
         """A page of rows, as far as they can be read, and what stopped the reading."""
@@ -254,12 +285,13 @@ class SQLiteStore:
             return rows, error
         return rows, None
 
-    def _chain_at(self, c: SQLiteCursor, position: int, head: Head) -> bytes:
+    def _chain_at(self, position: int, head: Head) -> bytes:
         """The chain value after the entry at `position`. Raises `RecordCorrupt`."""
         if position == START.position:
             return START.value
-        c.execute("SELECT chain FROM stored_events WHERE rowid = ?", (position,))
-        row = c.fetchone()
+        with self._transaction(commit=False) as c:
+            c.execute("SELECT chain FROM stored_events WHERE rowid = ?", (position,))
+            row = c.fetchone()
         if row is None or (position == head.position and row[0] != head.chain):
             raise _damage(position, "the entry is missing" if row is None else "the head names another chain value")
         value: bytes = row[0]
@@ -267,10 +299,9 @@ class SQLiteStore:
 
     def checkpoint(self, position: int | None = None) -> Checkpoint:
         """The chain value after `position` (default: the end)."""
-        with self._transaction(commit=False) as c:
-            head = read_head(c)
-            at = head.position if position is None else position
-            return Checkpoint(at, self._chain_at(c, at, head))
+        head = self.head()
+        at = head.position if position is None else position
+        return Checkpoint(at, self._chain_at(at, head))
 
     def head(self) -> Head:
         """Format, record id, last position, chain value and epoch, as stored now."""
@@ -312,7 +343,7 @@ class SQLiteStore:
             c.execute("DELETE FROM snapshots WHERE schema <> ?", (schema,))
             c.execute(
                 "INSERT OR REPLACE INTO snapshots VALUES (?,?,?,?,?,?,?)",
-                (schema, position, digest, how, len(state), packed, digest_of(state)),
+                (schema, position, digest, how, len(state), packed, _seal(schema, position, digest, state)),
             )
 
     def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
@@ -324,10 +355,10 @@ class SQLiteStore:
                     "WHERE schema = ? AND position <= ? ORDER BY position DESC",
                     (schema, read_head(c).position if until is None else until),
                 )
-                for position, digest, content_hash, *packed in c.sqlite_cursor:
+                for position, digest, seal, *packed in c.sqlite_cursor:
                     with suppress(Unpackable, TypeError):
                         state = unpack(*packed)
-                        if digest_of(state) == content_hash:
+                        if _seal(schema, position, digest, state) == seal:
                             return position, state, digest
         except FAULTS as error:
             fault = translated(error, self.path)
@@ -345,7 +376,7 @@ class SQLiteStore:
     def _remove_empty_log(self) -> None:
         """A reader leaves an empty -wal and -shm behind. SQLite removes them under its own locks when the last
         connection that may write closes; if a writer is there, or the media is read-only, this does nothing."""
-        with suppress(sqlite3.Error), closing(sqlite3.connect(self._uri("mode=rw"), uri=True)) as connection:
+        with suppress(*FAULTS), closing(sqlite3.connect(self._uri("mode=rw"), uri=True)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master")
 
     @contextmanager
@@ -355,6 +386,10 @@ class SQLiteStore:
                 yield c
         except FAULTS as error:
             raise translated(error, self.path) from error
+
+
+def _seal(schema: str, position: int, digest: str, state: bytes) -> str:
+    return digest_of(f"{schema}\x00{position}\x00{digest}\x00".encode() + state)
 
 
 def _damage(position: int, what: str) -> RecordCorrupt:
