@@ -16,6 +16,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.catalogue import CompiledCatalogue, bits
 from kerf.engine.scheduling.claims import Claim
 from kerf.engine.scheduling.classes import PodClass
+from kerf.engine.scheduling.daemons import DaemonGroup
 from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.reasons import Code, conflict_reason, reason
 from kerf.engine.scheduling.requirements import Conflict, Requirement, Requirements
@@ -150,17 +151,19 @@ def _offering_hurdles(template: Template, state: State) -> Iterator[_Hurdle]:
 
 
 def _resource_hurdles(template: Template, wanted: PodClass) -> Iterator[_Hurdle]:
-    names = sorted({*wanted.requests, *(name for group in template.groups for name in group.requests)})
-    for name in names:
+    """Types that the NodePool does not allow are measured without daemons: a near miss may be about them."""
+    outside = template.catalogue.everything & ~sum(group.types for group in template.groups)
+    groups = [*template.groups, DaemonGroup(outside, {}, ())]
+    for name in sorted({*wanted.requests, *(name for group in groups for name in group.requests)}):
         levels = template.catalogue.allocatable.get(name)
         passed = 0
-        for group in template.groups:
+        for group in groups:
             amount = wanted.requests.get(name, 0) + group.requests.get(name, 0)
             enough = levels.at_least(amount) if levels else template.catalogue.everything if amount <= 0 else 0
             passed |= group.types & enough
         yield _Hurdle(RESOURCE, passed, name, str(wanted.requests.get(name, 0)))
     if wanted.ports:
-        free = sum(group.types for group in template.groups if not conflicts(wanted.ports, group.ports))
+        free = sum(group.types for group in groups if not conflicts(wanted.ports, group.ports))
         yield _Hurdle(HOST_PORTS, free, "", " ".join(_ports(wanted)))
 
 
@@ -169,30 +172,32 @@ def _ports(wanted: PodClass) -> list[str]:
 
 
 def _refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Reason | None:
-    """The coded reason, None if a claim can be opened. Its order is that of S-69, S-99 and S-111."""
+    """The coded reason, None if a claim can be opened. Its order is that of S-69, S-99 and S-111, but that limits are
+    named wherever types beyond them would do."""
     name = template.name
     if template.node_limit_reached:
         return reason(Code.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES, 0))
-    candidates = template.within_limits(template.types)
-    if not candidates:
-        return reason(
-            Code.LIMITS,
-            node_pool=name,
-            resources=sorted(
-                h.key for h in hurdles if h.what == LIMITS and h.passed & template.types != template.types
-            ),
-        )
+    allowed = template.within_limits(template.types)
+    if not allowed:
+        return _limits_refusal(template, hurdles)
     taints = untolerated(template.pool.taints, wanted.tolerations)
     if taints:
         return reason(Code.TAINTS, node_pool=name, taints=[text(each) for each in taints])
     following = template.step(template.state, wanted.requirements)
     if not isinstance(following, State):
         return conflict_reason(following, WELL_KNOWN, template.state.requirements, node_pool=name)
-    left = template.survivors(candidates & following.viable, wanted.requests, wanted.ports, ())
-    if left:
-        unmet = template.unmet_min_values(following.min_values, left)
+    left = template.survivors(template.types & following.viable, wanted.requests, wanted.ports, ())
+    if left & allowed:
+        unmet = template.unmet_min_values(following.min_values, left & allowed)
         return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet)) if unmet else None
-    return _type_refusal(template, wanted, hurdles, candidates)
+    if left:
+        return _limits_refusal(template, hurdles)
+    return _type_refusal(template, wanted, hurdles, allowed)
+
+
+def _limits_refusal(template: Template, hurdles: list[_Hurdle]) -> Reason:
+    exceeded = sorted(each.key for each in hurdles if each.what == LIMITS and template.types & ~each.passed)
+    return reason(Code.LIMITS, node_pool=template.name, resources=exceeded)
 
 
 def _type_refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle], candidates: int) -> Reason:
@@ -333,11 +338,8 @@ def _shortfall(template: Template, hurdle: _Hurdle, wanted: PodClass, types: int
     unit; all of them and 0 if it is no amount."""
     catalogue = template.catalogue
     if hurdle.what == RESOURCE:
-        need = min(
-            wanted.requests.get(hurdle.key, 0) + group.requests.get(hurdle.key, 0)
-            for group in template.groups
-            if group.types & types
-        )
+        daemons = (group.requests.get(hurdle.key, 0) for group in template.groups if group.types & types)
+        need = wanted.requests.get(hurdle.key, 0) + min(daemons, default=0)
         levels = catalogue.allocatable.get(hurdle.key)
         if levels is None:
             return types, need

@@ -1,0 +1,98 @@
+"""Pod classes and relaxation: S-27…S-37."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Toleration
+from kerf.engine.scheduling.classes import PodClasses, relaxed, requirements_of, unsupported
+from kerf.engine.scheduling.taints import SOFT
+from tests.unit.scheduling.problems import preferred, term
+
+ZONE_1 = (lbl.ZONE, "In", ("z1",))
+ZONE_2 = (lbl.ZONE, "In", ("z2",))
+
+
+def spread(key: str, hard: bool = False) -> SpreadConstraint:
+    return SpreadConstraint(key, when_unsatisfiable="DoNotSchedule" if hard else "ScheduleAnyway")
+
+
+def steps(shape: PodShape, soft_taints: bool = False) -> list[PodShape]:
+    found = []
+    while (following := relaxed(shape, soft_taints)) is not None:
+        found.append(shape := following)
+    return found
+
+
+def test_s27_selector_first_required_and_heaviest_preferred_term() -> None:
+    shape = PodShape(
+        node_selector={lbl.ARCH: "amd64"},
+        required_terms=(term(("team", "Exists", ())), term(("other", "Exists", ()))),
+        preferred_terms=(preferred(1, ZONE_1), preferred(50, ZONE_2), preferred(50, ZONE_1)),
+    )
+    assert str(requirements_of(shape)) == f"{lbl.ARCH} In [amd64], team Exists, {lbl.ZONE} In [z2]"
+    assert str(requirements_of(shape, preferences=False)) == f"{lbl.ARCH} In [amd64], team Exists"
+
+
+def test_s33_order_of_all_steps() -> None:
+    affinity = AffinityTerm(lbl.ZONE, weight=5)
+    shape = PodShape(
+        required_terms=(term(ZONE_1), term(ZONE_2)),
+        preferred_terms=(preferred(1, ZONE_1),),
+        affinity=(affinity,),
+        anti_affinity=(affinity, AffinityTerm(lbl.HOSTNAME)),
+        spread=(spread(lbl.ZONE, hard=True), spread("a")),
+    )
+    first, second, third, fourth, fifth, sixth = steps(shape, soft_taints=True)
+    assert first.required_terms == (term(ZONE_2),)
+    assert second == replace(first, affinity=())
+    assert third == replace(second, anti_affinity=(AffinityTerm(lbl.HOSTNAME),))
+    assert fourth == replace(third, preferred_terms=())
+    assert fifth == replace(fourth, spread=(spread(lbl.ZONE, hard=True),))
+    assert sixth == replace(fifth, tolerations=(SOFT,))
+
+
+def test_s33_e29_the_last_required_term_stays() -> None:
+    assert steps(PodShape(required_terms=(term(ZONE_1),))) == []
+
+
+def test_s33_the_heaviest_preference_goes_first_and_equals_in_their_order() -> None:
+    light, first, second = preferred(1, ZONE_1), preferred(9, ZONE_1), preferred(9, ZONE_2)
+    found = steps(PodShape(preferred_terms=(light, first, second)))
+    assert [each.preferred_terms for each in found] == [(light, second), (light,), ()]
+
+
+def test_s34_e35_schedule_anyway_goes_in_the_order_a_c_b() -> None:
+    found = steps(PodShape(spread=(spread("a"), spread("b"), spread("c"))))
+    assert [[each.topology_key for each in shape.spread] for shape in found] == [["c", "b"], ["b"], []]
+
+
+def test_s33_step_6_only_with_soft_taints_and_only_once() -> None:
+    assert steps(PodShape()) == []
+    assert steps(PodShape(tolerations=(SOFT,)), soft_taints=True) == []
+    assert steps(PodShape(tolerations=(Toleration("x"),)), soft_taints=True)[0].tolerations[-1] == SOFT
+
+
+def test_unsupported_preferences_count_while_they_are_respected() -> None:
+    """S-36, S-37."""
+    shape = PodShape(spread=(spread("a"),), affinity=(AffinityTerm("a", weight=1),))
+    assert unsupported(shape, respect=True) == ("topology spread constraints", "pod affinity")
+    assert unsupported(shape, respect=False) == ()
+    assert unsupported(PodShape(anti_affinity=(AffinityTerm("a"),)), respect=False) == ("pod anti-affinity",)
+
+
+def test_classes_join_shapes_that_differ_in_what_no_rule_reads() -> None:
+    base = PodShape(requests={"cpu": 100, "memory": 5}, labels={"app": "a"})
+    shapes = {
+        "a": base,
+        "b": replace(base, labels={"app": "b"}, priority=7, grace=3, requests={"memory": 5, "cpu": 100}),
+        "c": replace(base, tolerations=(SOFT,)),
+        "d": replace(base, anti_affinity=(AffinityTerm("z", Selector({"app": "a"})),)),
+    }
+    classes = PodClasses(shapes, "Respect", soft_taints=True)
+    assert classes.of("a") is classes.of("b")
+    assert classes.of("a").requests == {"cpu": 100, "memory": 5, "pods": 1}
+    assert len({classes.of(each).number for each in shapes}) == 3
+    assert classes.relaxed(classes.of("a")) is classes.of("c")
+    assert classes.relaxed(classes.of("c")) is None

@@ -1,0 +1,118 @@
+"""The tracer: what ruled what out, and what would have done (the funnel)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.pods import HostPort, Taint
+from kerf.engine.scheduling.funnel import Funnel, FunnelTracer
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem import NodeInput, Problem
+from kerf.engine.scheduling.reasons import Code, sentence
+from kerf.engine.scheduling.trace import Cut, NearMiss
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
+
+
+def funnel_of(given: Problem) -> Funnel:
+    tracer = FunnelTracer()
+    assert plan(given, tracer) == plan(given)  # being watched changes nothing
+    return tracer.funnel
+
+
+def test_a_placed_class_shows_cuts_what_is_left_and_where_it_went() -> None:
+    work = Workloads().add("a", 2, shape(3000))
+    funnel = funnel_of(problem(work, ladder(2, 4, 8), pool("p", limits={"cpu": 7000})))
+    (only,) = funnel.classes
+    look, second = only.pools
+    assert look.reason is None
+    assert second.reason is not None
+    assert second.reason.code == Code.LIMITS
+    assert look.funnel.types == 3
+    assert look.funnel.cuts == (Cut("limits", 1, "cpu", "7000"), Cut("resource", 1, "cpu", "3000"))
+    assert [each.instance_type for each in look.funnel.left] == ["t04"]
+    assert only.placed == ((0, ("a-0",)),)
+    assert only.unplaced == ("a-1",)
+    assert funnel.claims[0].left == look.funnel.left
+
+
+def test_near_miss_of_a_zone() -> None:
+    """'2 types fit if zone z4 were allowed', and for the pod's side 'if it did not ask for z4'."""
+    types = (instance_type("a", 2, zones=("z1", "z4")), instance_type("b", 4, zones=("z4",)), instance_type("c", 8))
+    work = Workloads().add("x", 1, shape(node_selector={lbl.ZONE: "z4"}))
+    funnel = funnel_of(problem(work, Catalogue(types), pool("p", spec(lbl.ZONE, "In", "z1", "z2"))))
+    (look,) = funnel.classes[0].pools
+    assert look.reason is not None
+    assert look.reason.code == Code.REQUIREMENTS
+    assert NearMiss("requirement", 2, "a", lbl.ZONE, ("z4",), side="node-pool") in look.funnel.near
+    assert NearMiss("requirement", 2, "a", lbl.ZONE, ("z1", "z2"), side="pod") in look.funnel.near
+
+
+def test_near_miss_of_a_resource_and_of_a_limit() -> None:
+    funnel = funnel_of(problem(Workloads().add("x", 1, shape(5000)), ladder(2, 4)))
+    (look,) = funnel.classes[0].pools
+    assert look.funnel.near == (NearMiss("resource", 2, "t04", "cpu", short=1000),)
+    funnel = funnel_of(problem(Workloads().add("x", 1, shape(3000)), ladder(2, 4, 8), pool("p", limits={"cpu": 3500})))
+    (look,) = funnel.classes[0].pools
+    assert look.funnel.near[0] == NearMiss("limits", 2, "t04", "cpu", short=500)
+
+
+def test_near_miss_of_an_unknown_label() -> None:
+    funnel = funnel_of(problem(Workloads().add("x", 1, shape(node_selector={"team": "red"})), ladder(2)))
+    (look,) = funnel.classes[0].pools
+    assert set(look.funnel.near) == {
+        NearMiss("requirement", 1, "t02", "team", ("red",), side="node-pool"),
+        NearMiss("requirement", 1, "t02", "team", side="pod"),
+    }
+
+
+def test_near_miss_of_a_sold_out_offering_and_of_a_taint() -> None:
+    work = Workloads().add("x", 1, shape())
+    funnel = funnel_of(problem(work, ladder(2, 4), unavailable=frozenset([("spot", "", ""), ("on-demand", "", "")])))
+    (dropped,) = funnel.dropped
+    assert dropped.funnel.cuts == (Cut("unavailable", 2),)
+    funnel = funnel_of(problem(work, ladder(2), pool("p", taints=(Taint("a", "NoSchedule", "b"),))))
+    (look,) = funnel.classes[0].pools
+    assert look.funnel.cuts == (Cut("taint", 1, "a", "a=b:NoSchedule"),)
+    assert look.funnel.near == (NearMiss("taint", 1, "t02", "a"),)
+
+
+def test_refusals_of_nodes_and_claims_are_named() -> None:
+    node = NodeInput("n", "", {}, (Taint("a", "NoSchedule"),), {"cpu": 9000, "memory": GI, "pods": 9})
+    full = NodeInput("o", "", {}, (), {"cpu": 90, "memory": GI, "pods": 9})
+    work = Workloads().add("x", 1, shape(1900)).add("y", 1, shape(1000, host_ports=(HostPort(1),)))
+    work.add("z", 1, shape(400, host_ports=(HostPort(1),))).add("q", 1, shape(300, node_selector={"team": "red"}))
+    funnel = funnel_of(problem(work, ladder(2), nodes=[node, full]))
+    refused = {(each.number, refusal.place): refusal.reason.code for each in funnel.classes for refusal in each.refused}
+    assert refused[0, "n"] == Code.TAINTS
+    assert refused[0, "o"] == Code.RESOURCES
+    assert refused[1, 0] == Code.RESOURCES
+    assert refused[2, 1] == Code.HOST_PORTS
+    assert refused[3, 0] == Code.LABEL_UNDEFINED
+    texts = [sentence(refusal.reason) for each in funnel.classes for refusal in each.refused]
+    assert "NodePool default: host ports 1/TCP are taken" in texts
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"node_selector": {"n": "3"}}, Code.TYPES_REQUIREMENTS),
+        ({"cpu": 9000}, Code.TYPES_RESOURCES),
+        ({"cpu": 3000, "node_selector": {"n": "2"}}, Code.TYPES_RESOURCES),
+        ({"required_terms": (term(("n", "In", ("2",)), (lbl.ZONE, "In", ("z2",))),)}, Code.TYPES_OFFERINGS),
+    ],
+)
+def test_s111_which_kind_of_reason(fields: dict[str, Any], code: Code) -> None:
+    """Types carry every zone as a label; type 2 is on offer in z1 only."""
+    types = (
+        instance_type("t2", 2, labels={"n": ("2",), lbl.ZONE: ("z1", "z2", "z3")}, zones=("z1",)),
+        instance_type("t4", 4, labels={"n": ("4",), lbl.ZONE: ("z1", "z2", "z3")}),
+    )
+    given = problem(
+        Workloads().add("a", 1, shape(**fields)), Catalogue(types), pool("p", spec("n", "In", "2", "3", "4"))
+    )
+    (group,) = plan(given).unplaced
+    assert group.reasons[0].code == code

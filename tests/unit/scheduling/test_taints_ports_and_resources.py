@@ -1,0 +1,74 @@
+"""Taints (S-38), host ports (S-97, E-60) and amounts (S-75)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.engine.model.pods import HostPort, Taint, Toleration
+from kerf.engine.scheduling.hostports import conflicts
+from kerf.engine.scheduling.resources import added, fits, lacking, total
+from kerf.engine.scheduling.taints import SOFT, text, tolerates, tolerates_all, untolerated
+
+GPU = Taint("dedicated", "NoSchedule", "gpu")
+
+
+@pytest.mark.parametrize(
+    ("toleration", "expected"),
+    [
+        (Toleration("dedicated", "Equal", "gpu", "NoSchedule"), True),
+        (Toleration("dedicated", "", "gpu"), True),
+        (Toleration("dedicated", "Equal", "cpu"), False),
+        (Toleration("dedicated", "Exists"), True),
+        (Toleration("", "Exists"), True),
+        (Toleration("other", "Exists"), False),
+        (Toleration("dedicated", "Exists", "", "NoExecute"), False),
+        (Toleration("dedicated", "Unheard", "gpu"), False),
+    ],
+)
+def test_s38_equal_and_exists(toleration: Toleration, expected: bool) -> None:
+    assert tolerates(GPU, toleration) is expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "expected"),
+    [("Lt", "600", True), ("Lt", "500", False), ("Gt", "400", True), ("Gt", "500", False), ("Gt", "x", False)],
+)
+def test_s38_numeric_tolerations(operator: str, value: str, expected: bool) -> None:
+    assert tolerates(Taint("sla", "NoSchedule", "500"), Toleration("sla", operator, value)) is expected
+
+
+def test_s38_every_effect_counts_and_the_untolerated_are_named() -> None:
+    soft = Taint("slow", "PreferNoSchedule")
+    assert untolerated((GPU, soft), (Toleration("dedicated", "Exists"),)) == (soft,)
+    assert tolerates_all((soft,), (SOFT,))
+    assert not tolerates_all((GPU,), (SOFT,))
+    assert [text(each) for each in (GPU, soft)] == ["dedicated=gpu:NoSchedule", "slow:PreferNoSchedule"]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (HostPort(80), HostPort(80), True),
+        (HostPort(80), HostPort(80, "UDP"), False),
+        (HostPort(80), HostPort(81), False),
+        (HostPort(80, ip="10.0.0.1"), HostPort(80, ip="10.0.0.2"), False),
+        (HostPort(80, ip="10.0.0.1"), HostPort(80), True),
+        (HostPort(80, ip="::"), HostPort(80, ip="10.0.0.2"), True),
+    ],
+)
+def test_s97_host_ports(a: HostPort, b: HostPort, expected: bool) -> None:
+    assert bool(conflicts([a], [b])) is expected
+    assert bool(conflicts([b], [a])) is expected
+
+
+def test_s75_fits() -> None:
+    assert fits({"cpu": 5, "unknown": 0}, {"cpu": 5})
+    assert not fits({"cpu": 5}, {"cpu": 4})
+    assert not fits({"pods": 1}, {"cpu": 4})
+    assert not fits({"cpu": 1}, {"cpu": 4, "memory": -1})
+    assert lacking({"cpu": 5, "gpu": 1}, {"cpu": 4, "memory": -1}) == ("cpu", "gpu", "memory")
+
+
+def test_sums() -> None:
+    assert added({"cpu": 1}, {"cpu": 2, "pods": 1}, 3) == {"cpu": 7, "pods": 3}
+    assert total([{"cpu": 1}, {}, {"cpu": 2}]) == {"cpu": 3}

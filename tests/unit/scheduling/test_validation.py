@@ -1,0 +1,78 @@
+"""What is refused before scheduling: S-25, S-26, S-42 (E-18, E-19, E-20)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.pods import Expression, NodeTerm, PodShape
+from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.scheduling.classes import requirements_of
+from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.validation import Problem, refusals, requirement_problems
+from tests.unit.scheduling.problems import spec, term
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (spec("k", "Has", "a"), Problem.OPERATOR),
+        (spec("a/b/c", "Exists"), Problem.KEY),
+        (spec("Bad_Domain/k", "Exists"), Problem.KEY),
+        (spec("k", "In", "not valid"), Problem.VALUE),
+        (spec("k", "In"), Problem.NO_VALUES),
+        (spec("k", "In", "a", least=2), Problem.TOO_FEW_VALUES),
+        (spec("k", "Gt", "1", "2"), Problem.OPERAND),
+        (spec("k", "Lte", "-1"), Problem.OPERAND),  # and no label value either
+        (spec("k", "Gte", "x"), Problem.OPERAND),
+        (spec("k", "Lt", "0"), Problem.EMPTY_RANGE),
+        (spec(lbl.CAPACITY_TYPE, "In", "cheap"), Problem.CAPACITY_TYPE),
+        (spec(lbl.CAPACITY_TYPE, "In", "spot", "cheap", least=2), Problem.TOO_FEW_CAPACITY_TYPES),
+    ],
+)
+def test_s26_problems(given: RequirementSpec, problem: Problem) -> None:
+    found = requirement_problems(given)
+    assert {each.code for each in found} == {Code.INVALID_REQUIREMENT}
+    assert problem.value in {each.params["problem"] for each in found}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        spec("example.com/team", "In", "a", "b"),
+        spec("k", "In", ""),
+        spec("sub.kubernetes.io/x", "In", "y"),  # E-19
+        spec(lbl.ZONE, "Exists", least=2),
+        spec(lbl.CAPACITY_TYPE, "In", "spot", "cheap"),
+        spec("karpenter.k8s.aws/instance-cpu", "Gt", "4"),
+    ],
+)
+def test_s26_valid(given: RequirementSpec) -> None:
+    assert requirement_problems(given) == ()
+
+
+@pytest.mark.parametrize("key", [lbl.HOSTNAME, "karpenter.sh/custom", "karpenter.k8s.aws/foo", "x.karpenter.sh/y"])
+def test_s25_e18_restricted_labels(key: str) -> None:
+    given = PodShape(node_selector={key: "x"})
+    (found,) = refusals(given, requirements_of(given))
+    assert found.code == Code.RESTRICTED_LABEL
+    assert found.params == {"key": key}
+
+
+@pytest.mark.parametrize(
+    "expressions",
+    [
+        [(lbl.NODEPOOL, "DoesNotExist", ())],
+        [(lbl.NODEPOOL, "In", ("a",)), (lbl.NODEPOOL, "In", ("b",))],
+    ],
+)
+def test_s42_e20_opting_out(expressions: list[tuple[str, str, tuple[str, ...]]]) -> None:
+    given = PodShape(required_terms=(term(*expressions),))
+    assert [each.code for each in refusals(given, requirements_of(given))] == [Code.OPTED_OUT]
+
+
+def test_s42_match_fields_and_every_term_are_looked_at() -> None:
+    fields = NodeTerm(fields=(Expression("metadata.name", "In", ("n",)),))
+    given = PodShape(required_terms=(term(("k", "Exists", ())), fields, term(("k", "Gt", ("x",)))))
+    codes = [each.code for each in refusals(given, requirements_of(given))]
+    assert codes == [Code.MATCH_FIELDS, Code.INVALID_REQUIREMENT]
