@@ -159,7 +159,7 @@ def _to_json(document: object, source: str) -> bytes:
     """Parsed YAML as JSON: keys become texts, dates RFC 3339."""
     try:
         return msgspec.json.encode(document)
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise _malformed(str(error), source) from error
 
 

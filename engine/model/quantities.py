@@ -18,7 +18,7 @@ _QUANTITY = re.compile(
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _BINARY_RESOURCES = ("memory", "ephemeral-storage")
-_LARGEST = (1 << 63) - 1
+LARGEST_AMOUNT = (1 << 63) - 1
 _LONGEST = 100  # characters; a longer text is no amount that anybody meant, and costs time to read
 _EXPONENT_BOUND = 2 * _LONGEST  # beyond it every mantissa of _LONGEST digits is capped, or less than one unit
 
@@ -49,7 +49,7 @@ def _parse(text: str, milli: bool) -> int:
     scale = 1000 if milli else 1
     numerator = (mantissa << _BINARY.get(suffix, 0)) * scale * int(10 ** max(0, exponent))
     denominator = int(10 ** max(0, -exponent))
-    amount = min(-(-numerator // denominator), _LARGEST * scale)
+    amount = min(-(-numerator // denominator), LARGEST_AMOUNT * scale)
     return -amount if match["sign"] == "-" else amount
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kerf.engine.model.pods import Resources
+from kerf.engine.model.quantities import LARGEST_AMOUNT
 from kerf.engine.model.violations import Report
 from kerf.engine.model.wire import read_resources
 from kerf.engine.model.wire_pods import (
@@ -26,7 +27,7 @@ def effective_requests(report: Report, path: str, spec: PodSpecWire, status: Pod
     if spec.resources is not None:
         total |= _pod_level(report, f"{path}.resources", spec.resources, total)
     _add(total, read_resources(report, f"{path}.overhead", spec.overhead))
-    return total
+    return {name: min(amount, LARGEST_AMOUNT) for name, amount in total.items()}
 
 
 def _containers(report: Report, path: str, spec: PodSpecWire, status: PodStatusWire) -> Resources:

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from kerf.engine.model.durations import parse_time
 from kerf.engine.model.labels import RESTRICTED_DOMAINS
 from kerf.engine.model.pods import Resources, Taint
-from kerf.engine.model.quantities import parse_quantity
+from kerf.engine.model.quantities import LARGEST_AMOUNT, parse_quantity
 from kerf.engine.model.violations import Report
 
 Quantities = dict[str, str | int | float]
@@ -92,14 +92,15 @@ def read_time(report: Report, path: str, text: str | None) -> int:
 
 
 def read_resources(report: Report, path: str, quantities: Quantities) -> Resources:
-    """A resource list; amounts below zero are refused, as the API server does."""
+    """A resource list; amounts below zero are refused, as the API server does. An amount that the record could not
+    hold (milli-CPU beyond 64 bits) counts as the largest that it can."""
     resources: Resources = {}
     for resource, text in quantities.items():
         where = f"{path}[{resource}]"
         amount = report.attempt(where, parse_quantity, text, resource, otherwise=0)
         if amount < 0:
             report.add("KERF306", where, f"{text!r} is less than zero")
-        resources[resource] = amount
+        resources[resource] = min(amount, LARGEST_AMOUNT)
     return resources
 
 
