@@ -246,7 +246,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     decisions.Offer: {"instance_type": keep, "zone": keep},
     decisions.LaunchInstance: {
         "claim": _CLAIM, "node_pool": _POOL, "capacity_type": keep, "requests": keep, "labels": key_map,
-        "tenancy": keep, "reservation": kind("reservation"),
+        "tenancy": keep, "reservation": kind("reservation"), "again": keep,
     },
     decisions.RegisterNode: _ON_NODE | _SPEC,
     decisions.InitializeNode: _ON_NODE,

@@ -1,0 +1,52 @@
+"""A record is recognised by what it is, not by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kerf.adapters.store.bundle import BundleStore, export_bundle
+from kerf.adapters.store.golden import GoldenStore, write_golden
+from kerf.adapters.store.open import open_record
+from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreReadOnly
+from kerf.engine.runtime.ports import Store
+from tests.contract.store_contract import SHAPE, SHAPE_BYTES, pods
+
+
+def test_each_form_is_recognised_and_reads_the_same(tmp_path: Path) -> None:
+    written = open_record(tmp_path / "one", "create")
+    written.append(pods(1, 5, blobs={SHAPE: SHAPE_BYTES}))
+    export_bundle(written, tmp_path / "two")
+    write_golden(written, tmp_path / "three")
+    written.close()
+    for name, kind in (("one", SQLiteStore), ("two", BundleStore), ("three", GoldenStore)):
+        store: Store = open_record(tmp_path / name)
+        assert type(store) is kind
+        assert tuple(store.scan()) == pods(1, 5).entries
+        assert store.blob(SHAPE) == SHAPE_BYTES
+        assert store.last_position() == 5
+        with pytest.raises(StoreReadOnly):
+            store.append(pods(6, 1))
+        store.close()
+
+
+def test_only_a_sqlite_file_is_opened_for_writing(tmp_path: Path) -> None:
+    written = open_record(tmp_path / "one", "create")
+    export_bundle(written, tmp_path / "two")
+    write_golden(written, tmp_path / "three")
+    written.close()
+    open_record(tmp_path / "one", "write").close()
+    for name in ("two", "three"):
+        with pytest.raises(StoreReadOnly):
+            open_record(tmp_path / name, "write")
+
+
+def test_anything_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecordNotFound):
+        open_record(tmp_path / "none")
+    (tmp_path / "file").write_text("x")
+    for place in (tmp_path, tmp_path / "file"):
+        with pytest.raises(NotARecord):
+            open_record(place)

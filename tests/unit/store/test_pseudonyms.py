@@ -1,0 +1,312 @@
+"""Pseudonymised bundles: no name gets out, and what deciders look at stays."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Raw, Struct
+
+from kerf.adapters.store.bundle import BundleStore, export_bundle, inspect_bundle
+from kerf.adapters.store.pseudonym_rules import BLOB, FIELDS
+from kerf.adapters.store.pseudonyms import Pseudonymised
+from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.nodes import DaemonSet, Namespace, Node
+from kerf.engine.model.pods import (
+    AffinityTerm,
+    Expression,
+    NodeTerm,
+    Owner,
+    Pod,
+    PodShape,
+    Selector,
+    SpreadConstraint,
+    Taint,
+    Toleration,
+    VolumeRef,
+)
+from kerf.engine.model.pools import NodeClassRef, NodePool, RequirementSpec
+from kerf.engine.model.reasons import Reason
+from kerf.engine.model.settings import Settings
+from kerf.engine.nodeclaim.events import Launched, PodEvicted, Requested, Tainted
+from kerf.engine.record.codec import CODEC
+from kerf.engine.record.decisions import (
+    Decision,
+    EvictPod,
+    LaunchInstance,
+    Offer,
+    PlannedClaim,
+    ProvisionResult,
+    Unplaced,
+)
+from kerf.engine.record.digest import content
+from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.errors import BlobMissing
+from kerf.engine.record.observations import (
+    CatalogueSeen,
+    LaunchAnswered,
+    LaunchError,
+    NodeClassSeen,
+    ObjectGone,
+    OfficeTaken,
+    RecordStarted,
+    SettingsSeen,
+)
+from kerf.engine.record.registry import TYPES
+from tests.contract.store_contract import turn
+from tests.property.payloads import entries
+
+SHAPE = PodShape(
+    requests={"cpu": 500, "acme.example/gpu": 1},
+    labels={"app": "acme-shop", "version": "7"},
+    node_selector={"kubernetes.io/arch": "arm64", "acme.example/tier": "acme-gold"},
+    required_terms=(
+        NodeTerm(
+            (Expression("topology.kubernetes.io/zone", "In", ("eu-west-1a",)), Expression("cores", "Gt", ("4",))),
+            (Expression("metadata.name", "In", ("acme-node-1",)),),
+        ),
+    ),
+    tolerations=(Toleration("acme.example/team", "Equal", "acme-a", "NoSchedule"),),
+    spread=(SpreadConstraint("topology.kubernetes.io/zone", selector=Selector({"app": "acme-shop"})),),
+    affinity=(AffinityTerm("kubernetes.io/hostname", namespaces=("acme-prod",)),),
+    volumes=(VolumeRef("acme-data", "acme-claim", "acme-ssd"),),
+    resource_claims=("acme-device",),
+    priority_class="acme-high",
+)
+SHAPE_DIGEST, SHAPE_BYTES = content(SHAPE)
+CATALOGUE = Catalogue(
+    (
+        InstanceType(
+            "m7g.large",
+            {"cpu": 2000, "memory": 8 << 30},
+            requirements={"karpenter.k8s.aws/instance-cpu": ("2",)},
+            offerings=(Offering("eu-west-1a", "on-demand", 0.08),),
+        ),
+    )
+)
+CATALOGUE_DIGEST, CATALOGUE_BYTES = content(CATALOGUE)
+SETTINGS = Settings(cluster_name="acme-cluster")
+REF = NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "acme-class")
+GOLD = Taint("acme.example/team", "NoSchedule", "acme-a")
+NODE_LABELS = {
+    "karpenter.sh/nodepool": "acme-pool",
+    "kubernetes.io/hostname": "acme-node-1",
+    "node.kubernetes.io/instance-type": "m7g.large",
+    "acme.example/tier": "acme-gold",
+}
+PAYLOADS: list[Struct] = [
+    RecordStarted("r-1", "0.1.0"),
+    OfficeTaken(1, "acme-controller-0"),
+    SettingsSeen(SETTINGS),
+    Namespace("acme-prod", {"kubernetes.io/metadata.name": "acme-prod"}),
+    Pod("u-2", "acme-prod", "acme-web-b", SHAPE_DIGEST, owner=Owner("apps/v1/ReplicaSet", "acme-web", "u-9")),
+    Pod("u-1", "acme-prod", "acme-web-a", SHAPE_DIGEST, node="acme-node-1"),
+    DaemonSet("u-3", "acme-prod", "acme-agent", SHAPE_DIGEST),
+    NodeClassSeen("karpenter.k8s.aws", "EC2NodeClass", "acme-class", ready=True, digest="f" * 32),
+    CatalogueSeen("karpenter.k8s.aws/EC2NodeClass/acme-class", CATALOGUE_DIGEST),
+    NodePool("acme-pool", REF, requirements=(RequirementSpec("acme.example/tier", "In", ("acme-gold",)),)),
+    Node("acme-node-1", provider_id="aws:///eu-west-1a/i-acme0001", labels=NODE_LABELS, taints=(GOLD,)),
+    Requested("acme-pool-x1", "acme-pool", REF, (), ("m7g.large",), {"cpu": 500}, ("u-1", "u-2"), 0.08, 4),
+    Launched(
+        "acme-pool-x1",
+        "i-acme0001",
+        "aws:///eu-west-1a/i-acme0001",
+        "m7g.large",
+        "eu-west-1a",
+        "spot",
+        0.03,
+        {},
+        {},
+        image="ami-acme",
+    ),
+    LaunchAnswered("11.0", "acme-pool-x1", errors=(LaunchError("UnauthorizedOperation", "acme's account 123456"),)),
+    Tainted("acme-pool-x1", "drifted", detail="acme-pool: acme-class changed"),
+    PodEvicted("acme-pool-x1", "u-1", "acme-prod/acme-web-a"),
+    ObjectGone("node", "acme-node-1"),
+    Decision(
+        "provision",
+        10,
+        5,
+        1,
+        content(SETTINGS)[0],
+        ProvisionResult(
+            (
+                PlannedClaim(
+                    "acme-pool-x1", "acme-pool", ("u-1",), ("m7g.large",), (), {}, 0.08, ("spot",), NODE_LABELS
+                ),
+            ),
+            unplaced=(Unplaced(("u-2",), (Reason("NO_POOL", {"pool": "acme-pool", "of": ["cpu", "acme-pool"]}),)),),
+        ),
+        (
+            LaunchInstance("acme-pool-x1", "acme-pool", REF, "spot", (Offer("m7g.large", "eu-west-1a", 0.03),), {}),
+            EvictPod("acme-pool-x1", "acme-node-1", "u-1", "acme-prod", "acme-web-a"),
+        ),
+    ),
+    UnknownEntry("moon.seen", 1, Raw(msgspec.msgpack.encode({"who": "acme"}))),
+]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SQLiteStore:
+    store = SQLiteStore(tmp_path / "r.kerf", "create")
+    blobs = {SHAPE_DIGEST: SHAPE_BYTES, CATALOGUE_DIGEST: CATALOGUE_BYTES}
+    store.append(turn(PAYLOADS, first=1, blobs=blobs))
+    return store
+
+
+def export(store: SQLiteStore, path: Path, salt: str = "s") -> BundleStore:
+    export_bundle(store, path, pseudonymise=True, salt=salt, created=1)
+    return BundleStore(path)
+
+
+def payloads(store: BundleStore) -> dict[type, Any]:
+    """The last payload of each type."""
+    return {type(entry.payload): entry.payload for entry in store.scan()}
+
+
+def test_no_name_gets_out(store: SQLiteStore, tmp_path: Path) -> None:
+    """But for resource names, which are what is being scheduled."""
+    bundle = export(store, tmp_path / "b.kerfb")
+    shape = bundle.blob(payloads(bundle)[Pod].shape)
+    out = b"".join([*bundle.encoded(), shape.replace(b"acme.example/gpu", b"")])
+    assert b"acme" not in out
+    assert b"123456" not in out
+    assert inspect_bundle(tmp_path / "b.kerfb").sanitised
+
+
+def test_what_scheduling_looks_at_stays(store: SQLiteStore, tmp_path: Path) -> None:
+    bundle = export(store, tmp_path / "b.kerfb")
+    seen = payloads(bundle)
+    shape = msgspec.msgpack.decode(bundle.blob(seen[Pod].shape), type=PodShape)
+    assert shape.requests == SHAPE.requests
+    assert shape.required_terms[0].expressions[0] == SHAPE.required_terms[0].expressions[0]
+    assert shape.required_terms[0].expressions[1].values == ("4",)
+    assert shape.node_selector["kubernetes.io/arch"] == "arm64"
+    assert bundle.blob(CATALOGUE_DIGEST) == CATALOGUE_BYTES
+    assert (seen[Launched].instance_type, seen[Launched].zone, seen[Launched].price) == (
+        "m7g.large",
+        "eu-west-1a",
+        0.03,
+    )
+    assert (seen[Pod].uid, seen[RecordStarted].record) == ("u-1", "r-1")
+
+
+def test_equal_names_stay_equal_wherever_they_stand(store: SQLiteStore, tmp_path: Path) -> None:
+    bundle = export(store, tmp_path / "b.kerfb")
+    seen = payloads(bundle)
+    shape = msgspec.msgpack.decode(bundle.blob(seen[Pod].shape), type=PodShape)
+    node, pod, decision = seen[Node], seen[Pod], seen[Decision]
+    assert pod.node == node.name == node.labels["kubernetes.io/hostname"] == seen[ObjectGone].key
+    assert node.name == shape.required_terms[0].fields[0].values[0]
+    assert node.provider_id == seen[Launched].provider_id == f"aws:///eu-west-1a/{seen[Launched].instance}"
+    assert node.labels["karpenter.sh/nodepool"] == seen[NodePool].name == decision.intents[0].node_pool
+    assert seen[PodEvicted].pod == f"{pod.namespace}/{pod.name}"
+    assert pod.namespace == seen[Namespace].labels["kubernetes.io/metadata.name"] == shape.affinity[0].namespaces[0]
+    (requirement,) = seen[NodePool].requirements
+    assert shape.node_selector[requirement.key] == requirement.values[0]
+    assert (shape.tolerations[0].key, shape.tolerations[0].value) == (node.taints[0].key, node.taints[0].value)
+    assert decision.result.unplaced[0].reasons[0].params == {
+        "pool": seen[NodePool].name,
+        "of": ["cpu", seen[NodePool].name],
+    }
+    assert seen[Tainted].detail == f"{seen[NodePool].name}: {seen[NodePool].node_class.name} changed"
+    assert seen[CatalogueSeen].node_class.rpartition("/")[2] == seen[NodePool].node_class.name
+    assert decision.settings == content(seen[SettingsSeen].settings)[0]
+    stream = next(entry.stream for entry in bundle.scan() if isinstance(entry.payload, Launched))
+    assert stream == f"nodeclaim/{seen[Launched].claim}"
+
+
+def test_the_order_of_names_stays(store: SQLiteStore, tmp_path: Path) -> None:
+    """Deciders break ties by name: another order would be another decision."""
+    pods = [e.payload for e in export(store, tmp_path / "b.kerfb").scan() if isinstance(e.payload, Pod)]
+    assert [pod.uid for pod in sorted(pods, key=lambda pod: pod.name)] == ["u-1", "u-2"]
+
+
+def test_the_salt_is_the_key(store: SQLiteStore, tmp_path: Path) -> None:
+    one, same, other = (
+        list(export(store, tmp_path / f"{number}.kerfb", salt).encoded()) for number, salt in enumerate("aab")
+    )
+    assert one == same
+    assert one != other
+
+
+def test_left_out_blobs_are_counted(store: SQLiteStore, tmp_path: Path) -> None:
+    export(store, tmp_path / "b.kerfb")
+    assert inspect_bundle(tmp_path / "b.kerfb").missing == 1  # the NodeClass's own object
+
+
+class OneEntry:
+    """A source of a single entry without blobs."""
+
+    record_id = "r"
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+
+    def encoded(self, after: int = 0, until: int | None = None) -> Any:
+        return iter([CODEC.encode(self._entry)])
+
+    def blob(self, digest: str) -> bytes:
+        raise BlobMissing(digest)
+
+
+@pytest.mark.parametrize("name", sorted(TYPES))
+@settings(max_examples=10)
+@given(data=st.data())
+def test_every_type_passes(name: str, data: st.DataObject) -> None:
+    """What comes out is of the same type and shape."""
+    entry = data.draw(entries(TYPES[name]))
+    (encoded,) = Pseudonymised(OneEntry(entry), salt="s").encoded()  # type: ignore[arg-type]
+    changed = CODEC.decode(encoded)
+    assert type(changed.payload) is type(entry.payload)
+    assert (changed.position, changed.at, changed.epoch) == (entry.position, entry.at, entry.epoch)
+
+
+def parts(hint: Any) -> Iterator[Any]:
+    """The plain types and structs that a type hint is made of."""
+    arguments = [argument for argument in typing.get_args(hint) if argument is not ...]
+    if not arguments:
+        yield hint
+    for argument in arguments:
+        yield from parts(argument)
+
+
+def reachable() -> set[type[Struct]]:
+    """Every struct that can stand in a record or in a blob of a known type."""
+    todo: list[type[Struct]] = [known.payload for known in TYPES.values()] + [PodShape, Catalogue]
+    found: set[type[Struct]] = set()
+    while todo:
+        kind = todo.pop()
+        if kind not in found:
+            found.add(kind)
+            hints = typing.get_type_hints(kind).values()
+            todo += [part for hint in hints for part in parts(hint) if issubclass(part, Struct)]
+    return found
+
+
+def test_every_field_with_text_has_a_rule() -> None:
+    """So a new field cannot let names out: it stops the export, and before that this test."""
+    assert FIELDS.keys() <= reachable()
+    missing = [
+        f"{kind.__name__}.{field}"
+        for kind in reachable()
+        if isinstance(rules := FIELDS.get(kind, {}), dict)
+        for field, hint in typing.get_type_hints(kind).items()
+        if str in parts(hint) and field not in rules
+    ]
+    assert sorted(missing) == []
+
+
+def test_rules_name_fields_that_exist() -> None:
+    for kind, rules in FIELDS.items():
+        if isinstance(rules, dict):
+            assert set(rules) <= set(kind.__struct_fields__), kind
+            hints = typing.get_type_hints(kind)
+            assert all(hints[field] is str for field, rule in rules.items() if rule is BLOB)
