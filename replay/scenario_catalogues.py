@@ -142,8 +142,9 @@ class Catalogues:
         types = self._types.get(name)
         if types is None:
             if name not in self._documents:
-                known = ", ".join(sorted(self._documents)) or "none"
-                raise CatalogueError(f"there is no catalogue {name}", hint=f"Known ones: {known}")
+                known = ", ".join(sorted(self._documents))
+                hint = f"Known ones: {known}" if known else "Give a file of catalogues (kerf plan --catalogues FILE)"
+                raise CatalogueError(f"there is no catalogue {name}", hint=hint)
             wires = msgspec.convert(self._documents[name], list[InstanceTypeWire])
             types = self._types[name] = {wire.name: _instance_type(wire) for wire in wires}
         return types

@@ -22,7 +22,12 @@ def failed(identity: Mapping[str, str], error: str) -> dict[str, Any]:
     """The line of a scenario that could not be planned."""
     summary = {"nodes": 0, "totalCheapestPrice": 0, "podsOnExistingNodes": 0, "unschedulableCount": 0}
     result = {"newNodeClaims": [], "existingNodes": [], "errors": {}, "error": error}
-    return {**identity, "summary": summary, "result": result}
+    return {
+        **identity,
+        "summary": summary,
+        "result": result,
+        "kerf": {"unplaced": [], "ignored": [], "reasonCounts": {}},
+    }
 
 
 def result_of(identity: Mapping[str, str], problem: Problem, planned: Plan, funnel: Funnel | None) -> dict[str, Any]:

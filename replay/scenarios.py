@@ -35,12 +35,35 @@ HINT = "See conformance/FORMAT.md, section 1"
 
 
 def read_scenarios(path: Path) -> Iterator[dict[str, Any]]:
-    """The scenarios of a file, one JSON object per line (empty lines are skipped), or of one with a single
-    object.
+    """The scenarios of a file: one JSON object per line (empty lines are skipped), or one JSON document, which may
+    span lines: an object, or a list of them.
 
-    A line that is no JSON object comes back as a scenario that holds only its `error`, so that
-    `plan_scenario` gives it a line too. Raises OSError if the file cannot be read.
+    What is no JSON object comes back as a scenario that holds only its `error`, so that `plan_scenario` gives
+    it a line too. Raises OSError if the file cannot be read.
     """
+    with path.open("rb") as lines:
+        first = next((line for line in lines if line.strip()), b"")
+    if _is_json(first):
+        return _lines(path)
+    data = path.read_bytes()
+    return _document(data, path.name) if _is_json(data) else _lines(path)
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _document(data: bytes, name: str) -> Iterator[dict[str, Any]]:
+    document = msgspec.json.decode(data)
+    for number, item in enumerate(document if isinstance(document, list) else [document]):
+        yield item if isinstance(item, dict) else _refused("no JSON object", f"{name}[{number}]")
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
@@ -50,11 +73,13 @@ def read_scenarios(path: Path) -> Iterator[dict[str, Any]]:
 def _line(line: bytes, where: str) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(line)
-    except msgspec.DecodeError as error:
-        return {"name": where, "error": str(ScenarioError(f"the line is not JSON: {error}", where=where, hint=HINT))}
-    if not isinstance(found, dict):
-        return {"name": where, "error": str(ScenarioError("the line is no JSON object", where=where, hint=HINT))}
-    return found
+    except (msgspec.DecodeError, RecursionError) as error:
+        return _refused(f"the line is not JSON: {error}", where)
+    return found if isinstance(found, dict) else _refused("the line is no JSON object", where)
+
+
+def _refused(message: str, where: str) -> dict[str, Any]:
+    return {"name": where, "error": str(ScenarioError(message, where=where, hint=HINT))}
 
 
 def read_catalogues(path: Path) -> Catalogues:
@@ -80,7 +105,7 @@ def plan_scenario(
         problem = problem_of(scenario, known)
     except KerfError as error:
         return failed(identity, str(error))
-    except (msgspec.ValidationError, AttributeError, TypeError, ValueError) as error:
+    except (msgspec.ValidationError, AttributeError, TypeError, ValueError, OverflowError) as error:
         return failed(identity, str(ScenarioError(f"the scenario has another form: {error}", hint=HINT)))
     tracer = FunnelTracer() if trace else None
     planned = plan(problem, tracer)

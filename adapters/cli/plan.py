@@ -1,0 +1,101 @@
+"""`kerf plan`: one provisioning decision per scenario, without a cluster and without a cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+
+from kerf.adapters.cli.text import columns, counted, dollars, some
+from kerf.replay.scenario_catalogues import Catalogues
+from kerf.replay.scenario_errors import ScenarioError
+from kerf.replay.scenarios import plan_scenario, read_catalogues, read_scenarios
+
+REFUSED = 1
+"""The exit code when a scenario could not be read."""
+
+
+def plan(
+    scenarios: Path,
+    *,
+    catalogues: Annotated[Path | None, Parameter(help="A file of named instance-type catalogues.")] = None,
+    json: Annotated[bool, Parameter(help="One result per line, in the format of the scenarios.", negative="")] = False,
+    trace: Annotated[bool, Parameter(help="With --json: what ruled out each instance type.", negative="")] = False,
+) -> int:
+    """Decide once for each scenario: which pods go where, and which nodes are launched for the rest.
+
+    A scenario names pods, NodePools, nodes and instance types; docs/plan.md describes the format. A scenario that
+    cannot be read gets a line with its error, and the others go on. Exit codes: 0 all were planned, 1 a scenario was
+    refused, 2 usage or an unreadable file.
+
+    Examples: `kerf plan docs/examples/plan/web.json`, `kerf plan scenarios.jsonl --catalogues catalogues.json --json`
+
+    Parameters
+    ----------
+    scenarios: Path
+        A JSON file of one scenario, or of many: one per line.
+    """
+    known = _readable(catalogues, read_catalogues) if catalogues is not None else Catalogues({})
+    refused = False
+    for scenario in _readable(scenarios, _all):
+        result = plan_scenario(scenario, known, trace=trace)
+        refused = refused or "error" in result["result"]
+        print(msgspec.json.encode(result).decode() if json else "\n".join(describe(result)))
+    return REFUSED if refused else 0
+
+
+def _all(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb"):  # a file that cannot be read is refused now, not at its first scenario
+        return read_scenarios(path)
+
+
+def _readable(path: Path, read: Any) -> Any:
+    try:
+        return read(path)
+    except OSError as error:
+        hint = "Check the path"
+        raise ScenarioError(f"cannot read the file: {error.strerror}", where=str(path), hint=hint) from error
+
+
+# ── for people ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def describe(line: dict[str, Any]) -> list[str]:
+    """A result in words: the nodes it launches, what goes on existing ones, and why pods are left over."""
+    result, summary, name = line["result"], line["summary"], line["name"] or "scenario"
+    if "error" in result:
+        return [f"{name}: refused", f"  {result['error']}", ""]
+    left = summary["unschedulableCount"] + len(result.get("unprocessed", ()))
+    parts = [f"{counted(summary['nodes'], 'new node')} for {dollars(summary['totalCheapestPrice'])} an hour"]
+    if summary["podsOnExistingNodes"]:
+        parts.append(f"{counted(summary['podsOnExistingNodes'], 'pod')} on existing nodes")
+    if left:
+        parts.append(f"no place for {counted(left, 'pod')}")
+    lines = [f"{name}: {', '.join(parts)}"]
+    lines += _new_nodes(result["newNodeClaims"])
+    lines += [f"  {each['name']} takes {some(each['pods'])}" for each in result["existingNodes"]]
+    for each in line["kerf"]["unplaced"] + line["kerf"]["ignored"]:
+        lines.append(f"  no place for {some(each['pods'])}")
+        lines += [f"    {reason['code']}: {reason['text']}" for reason in each["reasons"]]
+    return [*lines, ""]
+
+
+def _new_nodes(claims: list[dict[str, Any]]) -> list[str]:
+    if not claims:
+        return []
+    head = ("LAUNCH", "NODEPOOL", "CAPACITY", "PRICE/H", "FOR", "OR ELSE")
+    rows = [
+        (
+            claim["cheapestInstanceType"],
+            claim["nodePool"],
+            ",".join(claim["launchCapacityTypes"]),
+            dollars(claim["cheapestPrice"]),
+            f"{counted(len(claim['pods']), 'pod')}: {some(claim['pods'])}",
+            some(claim["instanceTypes"][1:], 2),
+        )
+        for claim in claims
+    ]
+    return columns([head, *rows])
