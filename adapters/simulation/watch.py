@@ -7,7 +7,7 @@ meanwhile is not seen; at its end all objects are listed again and the differenc
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from msgspec import Struct
 
@@ -80,11 +80,18 @@ class Watch:
             if kind in self._broken:
                 continue
             if kind and self._dice.happens(self._faults.watch_gap, "watch-gap", self._events):
-                self._broken[kind] = (self._clock.now + self._faults.watch_gap_for, self._events)
+                self._break(kind)
                 continue
             self._send(observation, kind)
             if kind and self._dice.happens(self._faults.watch_twice, "watch-twice", self._events):
                 self._send(observation, kind)
+
+    def _break(self, kind: str) -> None:
+        """The watch ends, and with it what was still on its way."""
+        self._broken[kind] = (self._clock.now + self._faults.watch_gap_for, self._events)
+        self._held.pop(kind, None)
+        self._coming = [coming for coming in self._coming if _kind(coming[2]) != kind]
+        heapify(self._coming)
 
     def _send(self, observation: Observation, kind: str) -> None:
         late = 0
