@@ -1,0 +1,104 @@
+"""Records made by the real runtime in the hand-made world, and ways to tamper with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from kerf.engine.model.pods import Taint
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import ObjectGone, Observation
+from tests.support.memory import MemoryStore
+from tests.support.world import World
+
+UNREGISTERED = Taint("karpenter.sh/unregistered", "NoExecute")
+DISRUPTED = Taint("karpenter.sh/disrupted", "NoSchedule")
+PROVIDER_ID = "aws:///us-west-2a/i-1"
+
+
+def whole_life(**settings: object) -> World:
+    """Five pods get a node, run, end; the node goes again. Some time passes between the steps."""
+    world = World(**settings)
+    world.prepare()
+    world.now += 500
+    world.pending("a", "b", "c", "d", "e")
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    world.now += 2_000
+    world.answer_launch(ref, order)
+    world.now += 30_000
+    world.node("n1", PROVIDER_ID, ready=False, taints=(UNREGISTERED,))
+    world.answer_all()
+    world.node("n1", PROVIDER_ID, ready=False, registered="true")
+    world.now += 5_000
+    world.node("n1", PROVIDER_ID, registered="true")
+    world.answer_all()
+    world.node("n1", PROVIDER_ID, registered="true", initialized="true")
+    for name in "abcde":
+        world.now += 20
+        world.bind(name, "n1")
+    world.now += 3_600_000
+    return leave(world)
+
+
+def leave(world: World) -> World:
+    """The pods end, and their node with them."""
+    for name in "abcde":
+        world.gone(name)
+    world.answer_all()
+    world.node("n1", PROVIDER_ID, registered="true", initialized="true", taints=(DISRUPTED,))
+    world.after(5_000)
+    world.answer_all()
+    world.instance("i-1", "gone")
+    world.answer_all()
+    world.see(Observation(ObjectGone("node", "n1")))
+    return world
+
+
+def tampered(store: MemoryStore, change: Callable[[list[Entry]], Iterable[Entry]]) -> MemoryStore:
+    """Another store with changed entries; positions, turns and stream versions are made consistent again."""
+    twin = MemoryStore()
+    twin.blobs = store.blobs
+    positions: dict[int, int] = {}
+    versions: dict[str, int] = {}
+    first: dict[int, int] = {}
+    for number, entry in enumerate(change(list(store.entries)), 1):
+        positions[entry.position] = number
+        versions[entry.stream] = versions.get(entry.stream, 0) + 1
+        first.setdefault(entry.turn, number)
+        twin.entries.append(
+            replace(
+                entry,
+                position=number,
+                turn=first[entry.turn],
+                version=versions[entry.stream],
+                cause=positions.get(entry.cause, 0),
+            )
+        )
+    twin.versions = versions
+    return twin
+
+
+def changed(position: int, **fields: object) -> Callable[[list[Entry]], list[Entry]]:
+    """The entry at `position` with other fields in its payload."""
+
+    def change(entries: list[Entry]) -> list[Entry]:
+        entry = entries[position - 1]
+        entries[position - 1] = replace(entry, payload=replace(entry.payload, **fields))
+        return entries
+
+    return change
+
+
+def without(position: int) -> Callable[[list[Entry]], list[Entry]]:
+    def change(entries: list[Entry]) -> list[Entry]:
+        del entries[position - 1]
+        return entries
+
+    return change
+
+
+def position_of(store: MemoryStore, kind: str, nth: int = 0) -> int:
+    """Where the nth entry of a type stands."""
+    return [entry.position for entry in store.entries if entry.type == kind][nth]

@@ -1,0 +1,88 @@
+"""Runs the whole controller in virtual time over a store, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kerf.adapters.aws.catalogue import offline_catalogue
+from kerf.adapters.simulation.driver import Driver
+from kerf.adapters.simulation.faults import FaultPlan
+from kerf.adapters.simulation.scenario import START, build_simulation
+from kerf.adapters.simulation.simulation import Simulation
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.settings import Settings
+from kerf.engine.runtime.ports import Store
+from kerf.engine.runtime.runtime import Runtime
+from tests.support.memory import MemoryStore
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
+HOUR = 3_600_000
+
+
+def catalogue() -> Catalogue:
+    return offline_catalogue(region="us-west-2", zones=ZONES, names=("c5.large", "m5.large", "r5.large", "m5.xlarge"))
+
+
+def documents(*paths: str) -> list[Any]:
+    """The documents of examples, by their paths below docs/examples."""
+    return [d for path in paths for d in yaml.safe_load_all((EXAMPLES / path).read_text()) if d]
+
+
+def workshop(*actions: dict[str, Any], capacity_type: str = "on-demand") -> list[Any]:
+    """The workshop's manifests and a Timeline of actions."""
+    found = documents("workshop/nodepool.yaml", "workshop/ec2nodeclass.yaml", "workshop/inflate.yaml")
+    for document in found:
+        if document["kind"] == "NodePool":
+            for requirement in document["spec"]["template"]["spec"]["requirements"]:
+                if requirement["key"] == "karpenter.sh/capacity-type":
+                    requirement["values"] = [capacity_type]
+    timeline = {
+        "apiVersion": "kerf.dev/v1alpha1",
+        "kind": "Timeline",
+        "metadata": {"name": "test"},
+        "spec": {"actions": list(actions)},
+    }
+    return [*found, timeline]
+
+
+def scale(at: str, replicas: int) -> dict[str, Any]:
+    return {"at": at, "action": "scale", "namespace": "other", "name": "inflate", "replicas": replicas}
+
+
+class Run:
+    """One simulation, run: `simulation`, `driver` and `store` are left for the asserts."""
+
+    def __init__(
+        self,
+        given: Iterable[Any],
+        *,
+        until: int = HOUR,
+        seed: int = 1,
+        faults: FaultPlan | None = None,
+        store: Store | None = None,
+    ) -> None:
+        self.seed = seed
+        self.memory = MemoryStore()
+        self.store: Store = store if store is not None else self.memory
+        self.simulation: Simulation = build_simulation(given, catalogue=catalogue(), seed=seed, faults=faults)
+        self.driver = Driver(self.simulation, self._office)
+        self.driver.run(START + until)
+
+    def _office(self, now: int) -> Runtime:
+        return Runtime(
+            self.store, holder="test", settings=Settings(), record=f"seed-{self.seed}", engine="test", now=now
+        )
+
+    @property
+    def runtime(self) -> Runtime:
+        assert isinstance(self.driver.runtime, Runtime)
+        return self.driver.runtime
+
+    def entries(self, kind: str = "") -> list[Any]:
+        """The entries of one type, or all."""
+        return [e for e in self.store.scan() if not kind or e.type == kind]
