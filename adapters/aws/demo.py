@@ -29,7 +29,7 @@ class Operator:
 
     def __init__(self, shim: Any, queue_url: str, clock: Callable[[], int]) -> None:
         self._shim = shim
-        self._url = queue_url
+        self.queue_url = queue_url
         self._clock = clock
         self._sent = 0
 
@@ -41,6 +41,10 @@ class Operator:
     def ec2(self) -> Client:
         return self._shim.ec2
 
+    @property
+    def sqs(self) -> Client:
+        return self._shim.sqs
+
     def fault(self, operation: str, kind: str, count: int = 1) -> None:
         """The next `count` calls fail (`faults.Fault`)."""
         self.plan.faults.append(Fault(operation, kind, count))
@@ -51,7 +55,7 @@ class Operator:
 
     def send(self, body: str) -> None:
         """Any text on the interruption queue."""
-        self._shim.sqs.send_message(QueueUrl=self._url, MessageBody=body)
+        self._shim.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body)
 
     def send_event(self, detail_type: str, detail: dict[str, Any], source: str = "aws.ec2", id: str = "") -> str:
         """An EventBridge event on the queue; gives its id."""

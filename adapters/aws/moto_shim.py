@@ -64,6 +64,7 @@ class _Choice(Struct):
 
     request: str
     errors: list[dict[str, Any]]
+    settled: bool = False  # the token is used up
 
 
 class MotoShim(Clients):
@@ -135,12 +136,16 @@ class MotoShim(Clients):
         """One launch for one token: a repetition gets the first answer (moto would start a second
         instance)."""
         token = _field(request, "ClientToken")
-        if token not in self._replies:
-            before = set(_instances(self.region))
-            self._replies[token] = self._moto(request)
-            for instance in sorted(_instances(self.region).keys() - before):
-                self._born(instance)
-        return self._replies[token]
+        if token in self._replies:
+            return self._replies[token]
+        before = set(_instances(self.region))
+        reply = self._moto(request)
+        if reply[0] == 200:  # a refused request uses no token up
+            self._replies[token] = reply
+            self._choices[token].settled = True
+        for instance in sorted(_instances(self.region).keys() - before):
+            self._born(instance)
+        return reply
 
     def _born(self, instance: str) -> None:
         now = self._clock()
@@ -174,6 +179,8 @@ class MotoShim(Clients):
         token, text = params.get("ClientToken", ""), json.dumps(params, sort_keys=True)
         context["kerf-token"] = token
         known = self._choices.get(token)
+        if known is not None and not known.settled:
+            known = None
         if known is not None and known.request != text:
             context["kerf-answer"] = _error(400, "IdempotentParameterMismatch", "The token was used before.")
             return None
@@ -184,6 +191,7 @@ class MotoShim(Clients):
         else:
             config, override = self._first(params["LaunchTemplateConfigs"], kind, known.errors)
         if override is None:
+            known.settled = True
             answer = {"FleetId": f"fleet-{token}", "Errors": known.errors, "Instances": []}
             context["kerf-answer"] = (_Http(200), answer)
             return None

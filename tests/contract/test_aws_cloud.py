@@ -1,0 +1,507 @@
+"""`AwsCloud` and `AwsInterruptions` through boto3 against moto and the shim: the contract, and what is EC2's own."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+import yaml
+from botocore.awsrequest import AWSPreparedRequest
+from msgspec.structs import replace
+
+from kerf.adapters.aws.cloud import AwsCloud
+from kerf.adapters.aws.demo import CLUSTER, Environment, demo_environment
+from kerf.adapters.aws.facts import facts_of, tables
+from kerf.adapters.aws.moto_shim import MotoShim
+from kerf.adapters.aws.session import AwsError
+from kerf.engine.errors import KerfError
+from kerf.engine.model import labels
+from kerf.engine.model.ec2nodeclass import AMITerm, EC2NodeClass
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.pods import Taint
+from kerf.engine.model.pools import NodeClassRef
+from kerf.engine.record.decisions import LaunchInstance, Offer
+from kerf.engine.record.observations import InputRefused, InterruptionSeen, NodeClassSeen, Observation
+from tests.contract.cloud_contract import HOUR, CloudContract, CloudWorld, order
+
+START = 1_760_000_000_000
+
+
+class Clock:
+    now = START
+
+    def __call__(self) -> int:
+        return self.now
+
+
+CLOCK = Clock()
+
+
+class AwsWorld(CloudWorld):
+    """`offers` are sorted by the shim's on-demand prices, which are the table's."""
+
+    node_class = NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "default")
+    offers = (
+        Offer("m6g.large", "us-west-2a", 0.077),
+        Offer("c5.large", "us-west-2b", 0.085),
+        Offer("m5.large", "us-west-2c", 0.096),
+    )
+
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+
+    def cloud(self) -> AwsCloud:
+        return self.environment.cloud
+
+    def restarted(self) -> AwsCloud:
+        return self.environment.restart()
+
+    def advance(self, milliseconds: int) -> None:
+        CLOCK.now += milliseconds
+
+    def exhaust(self, offers: Sequence[Offer], capacity_type: str) -> None:
+        for offer in offers:
+            pool = {"instance_type": offer.instance_type, "zone": offer.zone, "capacity_type": capacity_type}
+            self.environment.operator.shortage(**pool)
+
+    def lose_answer(self) -> None:
+        self.environment.operator.fault("CreateFleet", "lost", 3)  # the SDK itself tries three times
+
+    def alive(self, claim: str) -> list[str]:
+        return [found["InstanceId"] for found in self.described(claim)]
+
+    def described(self, claim: str) -> list[dict[str, Any]]:
+        wanted = [
+            {"Name": "tag:karpenter.sh/nodeclaim", "Values": [claim]},
+            {"Name": "instance-state-name", "Values": ["pending", "running"]},
+        ]
+        answer = self.environment.operator.ec2.describe_instances(Filters=wanted)
+        return [found for reservation in answer["Reservations"] for found in reservation["Instances"]]
+
+
+@pytest.fixture(scope="module")
+def environment() -> Iterator[Environment]:
+    """One account for the whole module: starting moto takes two seconds."""
+    with demo_environment(CLOCK) as made:
+        yield made
+
+
+@pytest.fixture
+def world(environment: Environment) -> Iterator[AwsWorld]:
+    classes = list(environment.node_classes)
+    yield AwsWorld(environment)
+    environment.operator.plan.clear()
+    environment.node_classes[:] = classes
+
+
+class TestContract(CloudContract):
+    @pytest.fixture
+    def world(self, environment: Environment) -> Iterator[CloudWorld]:
+        yield AwsWorld(environment)
+        environment.operator.plan.clear()
+
+
+# ── the fleet request and its template ─────────────────────────────────────────────────────────────────────
+
+
+class Calls:
+    """The parameters of every call of some operations, from the moment they are watched."""
+
+    def __init__(self, environment: Environment, *operations: str) -> None:
+        self.made: list[tuple[str, dict[str, Any]]] = []
+        for operation in operations:
+            # First in line: the shim narrows CreateFleet down to one override.
+            environment.operator.ec2.meta.events.register_first(f"provide-client-params.ec2.{operation}", self._take)
+
+    def _take(self, params: dict[str, Any], model: Any, **_: Any) -> None:
+        self.made.append((model.name, params))
+
+    def of(self, operation: str) -> list[dict[str, Any]]:
+        return [params for name, params in self.made if name == operation]
+
+
+def tag_set(specification: dict[str, Any]) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in specification["Tags"]}
+
+
+def test_the_fleet_request(world: AwsWorld) -> None:
+    """A-273…A-282, A-321."""
+    calls = Calls(world.environment, "CreateFleet")
+    world.cloud().launch(order(world, "fleet-request", labels.SPOT), intent="1.0", token="token-fleet")
+    (request,) = calls.of("CreateFleet")
+    assert (request["Type"], request["ClientToken"]) == ("instant", "token-fleet")
+    assert request["TargetCapacitySpecification"] == {
+        "TotalTargetCapacity": 1,
+        "DefaultTargetCapacityType": "spot",
+    }
+    assert request["SpotOptions"] == {"AllocationStrategy": "price-capacity-optimized"}
+    assert "OnDemandOptions" not in request
+    overrides = [o for config in request["LaunchTemplateConfigs"] for o in config["Overrides"]]
+    assert {(o["InstanceType"], o["AvailabilityZone"], o["Priority"]) for o in overrides} == {
+        (o.instance_type, o.zone, o.price) for o in world.offers
+    }
+    assert all(o["SubnetId"].startswith("subnet-") and o["ImageId"].startswith("ami-") for o in overrides)
+    expected = {
+        "eks:eks-cluster-name": CLUSTER,
+        f"kubernetes.io/cluster/{CLUSTER}": "owned",
+        "karpenter.sh/nodepool": "default",
+        "karpenter.k8s.aws/ec2nodeclass": "default",
+        "karpenter.sh/nodeclaim": "fleet-request",
+    }
+    assert {s["ResourceType"]: tag_set(s) for s in request["TagSpecifications"]} == dict.fromkeys(
+        ("instance", "volume", "fleet"), expected
+    )
+
+
+def test_the_instance_carries_the_tags_and_boots_an_image_of_its_architecture(world: AwsWorld) -> None:
+    """A-115, A-321: m6g.large is an Arm type."""
+    answer = world.cloud().launch(order(world, "tagged"), intent="1.0", token="tagged")
+    (found,) = world.described("tagged")
+    assert found["ImageId"] == answer.image
+    (image,) = world.environment.operator.ec2.describe_images(ImageIds=[answer.image])["Images"]
+    assert image["Architecture"] == ("arm64" if answer.instance_type == "m6g.large" else "x86_64")
+    assert {t["Key"]: t["Value"] for t in found["Tags"]}["karpenter.sh/nodeclaim"] == "tagged"
+
+
+def test_the_launch_template(world: AwsWorld) -> None:
+    """A-234…A-252, A-255."""
+    fresh = replace(world.environment.node_classes[0].spec, tags={"team": "a"}, detailed_monitoring=True)
+    world.environment.node_classes[0] = replace(world.environment.node_classes[0], spec=fresh, generation=2)
+    calls = Calls(world.environment, "CreateLaunchTemplate")
+    world.cloud().launch(order(world, "template", labels.SPOT), intent="1.0", token="template")
+    made = calls.of("CreateLaunchTemplate")
+    assert len(made) == 2, "one for the Arm image, one for the other two types, which have equally many pods"
+    data = made[0]["LaunchTemplateData"]
+    assert data["Monitoring"] == {"Enabled": True}
+    assert data["Placement"] == {"Tenancy": "default"}
+    assert data["CapacityReservationSpecification"] == {"CapacityReservationPreference": "none"}
+    assert data["BlockDeviceMappings"] == [
+        {"DeviceName": "/dev/xvda", "Ebs": {"Encrypted": True, "VolumeType": "gp3", "VolumeSize": 20}}
+    ]
+    assert data["MetadataOptions"]["HttpTokens"] == "required"
+    (interface,) = data["NetworkInterfaces"]
+    assert interface["DeviceIndex"] == 0
+    assert [group[:3] for group in interface["Groups"]] == ["sg-"]
+    kinds = {s["ResourceType"]: tag_set(s) for s in data["TagSpecifications"]}
+    assert set(kinds) == {"network-interface", "spot-instances-request"}
+    assert kinds["network-interface"]["team"] == "a"
+    assert "karpenter.sh/nodeclaim" not in kinds["network-interface"], "a template serves many claims"
+    assert all(params["LaunchTemplateName"].startswith("karpenter.k8s.aws/") for params in made)
+
+
+def test_the_node_config(world: AwsWorld) -> None:
+    """A-258, A-259, A-264."""
+    calls = Calls(world.environment, "CreateLaunchTemplate")
+    wanted = replace(
+        order(world, "booted"),
+        offers=world.offers[2:],
+        labels={labels.NODEPOOL: "default", labels.ZONE: "us-west-2c", "team": "b"},
+        taints=(Taint("dedicated", "NoSchedule", "web"),),
+    )
+    world.cloud().launch(wanted, intent="1.0", token="booted")
+    (made,) = calls.of("CreateLaunchTemplate")
+    text = base64.b64decode(made["LaunchTemplateData"]["UserData"]).decode()
+    assert text.startswith('MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="//"\n')
+    config = yaml.safe_load(text.partition("application/node.eks.aws\n\n")[2].partition("--//--")[0])
+    assert config["spec"]["cluster"] == {
+        "name": CLUSTER,
+        "apiServerEndpoint": "https://kerf-demo.invalid",
+        "certificateAuthority": "a2VyZg==",
+        "cidr": "10.100.0.0/16",
+    }
+    kubelet = config["spec"]["kubelet"]
+    assert kubelet["config"]["maxPods"] == 29
+    assert kubelet["config"]["clusterDNS"] == ["10.100.0.10"]
+    assert kubelet["config"]["registerWithTaints"] == [
+        {"key": "dedicated", "effect": "NoSchedule", "value": "web"},
+        {"key": "karpenter.sh/unregistered", "effect": "NoExecute"},
+    ]
+    (flag,) = kubelet["flags"]
+    assert flag == (
+        '--node-labels="karpenter.sh/capacity-type=on-demand,karpenter.sh/do-not-sync-taints=true,'
+        'karpenter.sh/nodepool=default,team=b"'
+    )
+
+
+def test_a_452_a_template_deleted_behind_our_back_is_made_again(world: AwsWorld) -> None:
+    world.cloud().launch(order(world, "before"), intent="1.0", token="before")
+    ec2 = world.environment.operator.ec2
+    for template in ec2.describe_launch_templates()["LaunchTemplates"]:
+        ec2.delete_launch_template(LaunchTemplateId=template["LaunchTemplateId"])
+    answer = world.cloud().launch(order(world, "after"), intent="2.0", token="after")
+    assert answer.instance
+
+
+def test_a_237_unused_templates_are_deleted_also_those_of_an_earlier_process(world: AwsWorld) -> None:
+    ec2 = world.environment.operator.ec2
+    world.cloud().launch(order(world, "swept"), intent="1.0", token="swept")
+    assert ec2.describe_launch_templates()["LaunchTemplates"]
+    cloud = world.restarted()
+    cloud.observe()
+    assert ec2.describe_launch_templates()["LaunchTemplates"], "a minute has not passed"
+    world.advance(61_000)
+    cloud.observe()
+    assert ec2.describe_launch_templates()["LaunchTemplates"] == []
+    assert world.cloud().launch(order(world, "swept-2"), intent="2.0", token="swept-2").instance
+
+
+# ── faults ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("kind", ["throttled", "unavailable", "unreachable", "lost"])
+def test_a_22_the_sdk_tries_again(world: AwsWorld, kind: str) -> None:
+    world.environment.operator.fault("CreateFleet", kind, 2)
+    answer = world.cloud().launch(order(world, f"retried-{kind}"), intent="1.0", token=f"retried-{kind}")
+    assert world.alive(f"retried-{kind}") == [answer.instance]
+    assert world.environment.operator.plan.hits == [f"CreateFleet {kind}"] * 2
+
+
+def test_l_154_a_throttled_launch_is_an_error_that_started_nothing(world: AwsWorld) -> None:
+    world.environment.operator.fault("CreateFleet", "throttled", 3)
+    answer = world.cloud().launch(order(world, "throttled"), intent="1.0", token="throttled")
+    assert (answer.kind, answer.code, answer.instance) == ("error", "RequestLimitExceeded", "")
+
+
+def test_a_301_a_refused_launch(world: AwsWorld) -> None:
+    world.environment.operator.fault("CreateFleet", "refused")
+    answer = world.cloud().launch(order(world, "refused"), intent="1.0", token="refused")
+    assert (answer.kind, answer.code) == ("error", "Unauthorized")
+    assert "UnauthorizedOperation" in answer.message
+
+
+@pytest.mark.parametrize("kind", ["unavailable", "unreachable"])
+def test_silence_raises_for_nobody_knows_what_happened(world: AwsWorld, kind: str) -> None:
+    world.environment.operator.fault("CreateFleet", kind, 3)
+    with pytest.raises(AwsError, match="KERF502") as caught:
+        world.cloud().launch(order(world, f"silent-{kind}"), intent="1.0", token=f"silent-{kind}")
+    assert caught.value.unknown
+    assert world.cloud().find(order(world, f"silent-{kind}"), intent="1.0", token="") is None
+
+
+def test_a_token_used_for_another_request_finds_what_it_started(world: AwsWorld) -> None:
+    """IdempotentParameterMismatch: after a restart another subnet or template may be chosen for the same intent."""
+    wanted = order(world, "mismatch")
+    first = world.cloud().launch(wanted, intent="1.0", token="mismatch")
+    again = world.cloud().launch(replace(wanted, offers=world.offers[1:]), intent="1.0", token="mismatch")
+    assert (again.instance, again.adopted) == (first.instance, True)
+    assert world.alive("mismatch") == [first.instance]
+    other = replace(wanted, claim="mismatch-2")
+    refused = world.cloud().launch(other, intent="2.0", token="mismatch")
+    assert (refused.kind, refused.instance) == ("error", "")
+
+
+def test_a_447_capacity_and_authorisation_errors_together_are_an_error(world: AwsWorld) -> None:
+    world.exhaust(world.offers[:2], labels.ON_DEMAND)
+    world.environment.operator.shortage(code="UnauthorizedOperation", message="no")
+    answer = world.cloud().launch(order(world, "mixed"), intent="1.0", token="mixed")
+    assert (answer.kind, answer.code) == ("error", "Unauthorized")
+    assert [e.code for e in answer.errors] == ["InsufficientInstanceCapacity"] * 2 + ["UnauthorizedOperation"]
+
+
+def test_a_started_instance_that_ec2_does_not_show_yet_is_pending(world: AwsWorld) -> None:
+    """Eventual consistency: an answer that leaves it out must not read as its end."""
+    cloud = world.restarted()
+    instance = cloud.launch(order(world, "unseen"), intent="1.0", token="unseen").instance
+    hide = world.environment.operator.ec2.meta.events
+    hide.register("after-call.ec2.DescribeInstances", _show_nothing)
+    try:
+        assert [seen.status for seen in cloud.describe([instance])] == ["pending"]
+        world.advance(60_001)
+        assert [seen.status for seen in cloud.describe([instance])] == ["gone"]
+    finally:
+        hide.unregister("after-call.ec2.DescribeInstances", _show_nothing)
+
+
+def _show_nothing(parsed: dict[str, Any], **_: Any) -> None:
+    parsed["Reservations"] = []
+
+
+# ── NodeClasses and prices ─────────────────────────────────────────────────────────────────────────────────
+
+
+def observed(cloud: AwsCloud) -> NodeClassSeen:
+    (seen,) = [o.payload for o in cloud.observe() if isinstance(o.payload, NodeClassSeen)]
+    return seen
+
+
+def resolved(seen: Sequence[Observation]) -> EC2NodeClass:
+    (found,) = [b for o in seen if isinstance(o.payload, NodeClassSeen) for b in o.blobs.values()]
+    assert isinstance(found, EC2NodeClass)
+    return found
+
+
+def test_the_resolved_node_class(world: AwsWorld) -> None:
+    """A-54, A-95, A-98, A-105, A-110, A-117."""
+    status = resolved(world.restarted().observe()).status
+    assert [subnet.zone for subnet in sorted(status.subnets, key=lambda s: s.zone)] == [
+        "us-west-2a",
+        "us-west-2b",
+        "us-west-2c",
+    ]
+    assert all(subnet.zone_id for subnet in status.subnets)
+    assert [group.name for group in status.security_groups] == ["nodes"]
+    assert len(status.amis) == 5
+    assert status.instance_profile.startswith(CLUSTER + "_")
+    assert {c.type: c.status for c in status.conditions} == dict.fromkeys(
+        ("AMIsReady", "InstanceProfileReady", "Ready", "SecurityGroupsReady", "SubnetsReady", "ValidationSucceeded"),
+        "True",
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"ami_selector_terms": (AMITerm(alias="al2@latest"),)}, "UnsupportedAlias"),
+        ({"ami_selector_terms": (AMITerm(id="ami-0"),), "ami_family": "AL2023"}, "AMINotFound"),
+        ({"subnet_selector_terms": ()}, "SubnetsNotFound"),
+        ({"security_group_selector_terms": ()}, "SecurityGroupsNotFound"),
+        ({"kubelet": {"maxPods": "vcpus * 8"}}, "KubeletExpressionsDisabled"),
+        ({"ami_selector_terms": (AMITerm(alias="bottlerocket@latest"),)}, "UnsupportedAMIFamily"),
+    ],
+)
+def test_a_node_class_that_is_not_ready_says_why_and_launches_nothing(
+    world: AwsWorld, spec: dict[str, Any], reason: str
+) -> None:
+    """A-57…A-63, L-153."""
+    known = world.environment.node_classes[0]
+    world.environment.node_classes[0] = replace(known, spec=replace(known.spec, **spec))
+    cloud = world.restarted()
+    seen = cloud.observe()
+    conditions = {c.type: c for c in resolved(seen).status.conditions}
+    assert reason in {condition.reason for condition in conditions.values()}
+    assert conditions["Ready"].status == "False"
+    answer = cloud.launch(order(world, f"not-ready-{reason}"), intent="1.0", token=f"not-ready-{reason}")
+    assert answer.kind == "nodeclass-not-ready"
+    assert reason in answer.message
+
+
+def test_a_136_a_refused_call_leaves_the_status_as_it_was(world: AwsWorld) -> None:
+    cloud = world.restarted()
+    assert observed(cloud).ready
+    world.environment.operator.fault("Describe*", "refused", 100)
+    world.advance(61_000)
+    assert cloud.observe() == []
+
+
+def test_a_136_a_class_that_was_never_resolved_is_not_ready(world: AwsWorld) -> None:
+    cloud = world.restarted()
+    world.environment.operator.fault("DescribeSubnets", "refused", 1)
+    assert not observed(cloud).ready
+    world.environment.operator.fault("DescribeSubnets", "refused", 1)
+    world.advance(61_000)
+    answer = cloud.launch(order(world, "unknown"), intent="1.0", token="unknown")
+    assert (answer.kind, answer.code) == ("error", "NodeClassReadinessUnknown")
+    world.advance(61_000)
+    assert observed(cloud).ready
+
+
+def test_prices_come_from_the_pricing_api_and_the_spot_history(world: AwsWorld) -> None:
+    """A-203…A-206."""
+    (catalogue,) = [b for o in world.restarted().observe() for b in o.blobs.values() if isinstance(b, Catalogue)]
+    (kind,) = [kind for kind in catalogue.types if kind.name == "m5.large"]
+    assert {o.price for o in kind.offerings if o.capacity_type == labels.ON_DEMAND} == {0.096}
+    assert len({o.price for o in kind.offerings if o.capacity_type == labels.SPOT}) == 3
+    assert len(catalogue.types) > 700
+
+
+def test_without_the_pricing_api_the_table_stands_in_and_says_its_date(world: AwsWorld) -> None:
+    world.environment.operator.fault("GetProducts", "refused", 1)
+    cloud = world.restarted()
+    seen = cloud.observe()
+    (refused,) = [o.payload for o in seen if isinstance(o.payload, InputRefused)]
+    assert (refused.source, refused.object) == ("prices", "on-demand prices")
+    (catalogue,) = [b for o in seen for b in o.blobs.values() if isinstance(b, Catalogue)]
+    assert "us-east-1 on-demand price table of 2026-07-20" in catalogue.source
+
+
+def test_the_committed_facts_are_what_describe_instance_types_says(world: AwsWorld) -> None:
+    entries = world.environment.operator.ec2.describe_instance_types(InstanceTypes=["m5.large"])["InstanceTypes"]
+    assert facts_of(entries[0]) == tables().types[entries[0]["InstanceType"]]
+
+
+# ── interruptions ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def messages(world: AwsWorld) -> list[Any]:
+    found = [o.payload for o in world.environment.interruptions.poll()]
+    world.environment.interruptions.acknowledge()
+    return found
+
+
+def test_a_346_a_spot_interruption(world: AwsWorld) -> None:
+    event = world.environment.operator.interrupt_spot("i-1")
+    assert messages(world) == [InterruptionSeen(event, "spot_interrupted", "i-1", CLOCK.now // 1000 * 1000)]
+    assert messages(world) == []
+
+
+def test_a_message_stays_until_it_is_acknowledged(world: AwsWorld) -> None:
+    """A crash between poll and append loses nothing."""
+    operator, queue = world.environment.operator, world.environment.interruptions
+    operator.interrupt_spot("i-2")
+    assert len(queue.poll()) == 1
+    url = operator.queue_url
+    attributes = operator.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert attributes["ApproximateNumberOfMessagesNotVisible"] == "1"
+    queue.acknowledge()
+    attributes = operator.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
+    queue.acknowledge()
+
+
+def test_duplicates_are_passed_on_under_one_id(world: AwsWorld) -> None:
+    detail = {"instance-id": "i-3", "instance-action": "terminate"}
+    for _ in range(2):
+        world.environment.operator.send_event("EC2 Spot Instance Interruption Warning", detail, id="twice")
+    assert [seen.message for seen in messages(world)] == ["twice", "twice"]
+
+
+def test_garbage_is_refused_and_takes_nothing_along(world: AwsWorld) -> None:
+    operator = world.environment.operator
+    operator.send("no json at all")
+    operator.send(json.dumps({"version": 7}))
+    operator.send_event("EC2 Instance Rebalance Recommendation", {"instance-id": "i-4"})
+    operator.send_event("Something Else", {"instance-id": "i-5"})
+    found = messages(world)
+    assert [type(seen) for seen in found] == [InputRefused, InputRefused, InterruptionSeen]
+    assert {seen.code for seen in found[:2]} == {"KERF350"}
+    assert messages(world) == [], "unknown and bad messages are deleted too (A-344)"
+
+
+def test_more_messages_than_one_batch(world: AwsWorld) -> None:
+    for number in range(23):
+        world.environment.operator.interrupt_spot(f"i-many-{number}")
+    found = [seen.instance for _ in range(4) for seen in messages(world)]
+    assert sorted(found) == sorted(f"i-many-{number}" for number in range(23))
+
+
+# ── the shim ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_nothing_leaves_the_process(world: AwsWorld) -> None:
+    """A request that moto does not know is an error, not a connection."""
+    with pytest.raises(KerfError, match="KERF510"):
+        MotoShim._moto(AWSPreparedRequest("GET", "https://example.invalid/", {}, b"", stream_output=False))
+
+
+def test_the_cheapest_offer_with_capacity_is_drawn(world: AwsWorld) -> None:
+    """lowest-price, whatever the order of the request."""
+    wanted = replace(order(world, "cheapest"), offers=world.offers[::-1])
+    assert world.cloud().launch(wanted, intent="1.0", token="cheapest").instance_type == "m6g.large"
+
+
+def test_time_passes_only_by_the_clock(world: AwsWorld) -> None:
+    instance = world.cloud().launch(order(world, "slow"), intent="1.0", token="slow").instance
+    assert [seen.status for seen in world.cloud().describe([instance])] == ["pending"]
+    world.advance(HOUR)
+    world.environment.operator.reclaim(instance)
+    assert [seen.status for seen in world.cloud().describe([instance])] == ["shutting-down"]
+    world.advance(HOUR)
+    assert [seen.status for seen in world.cloud().describe([instance])] == ["gone"]
+
+
+def test_a_launch_without_a_known_type_is_an_error(world: AwsWorld) -> None:
+    unknown: LaunchInstance = replace(order(world, "odd"), offers=(Offer("m5.tiny", "us-west-2a", 0.01),))
+    assert world.cloud().launch(unknown, intent="1.0", token="odd").code == "NoLaunchableOffer"
