@@ -19,7 +19,7 @@ PROVIDER_ID = "aws:///us-west-2a/i-1"
 
 def whole_life(**settings: object) -> World:
     """Five pods get a node, run, end; the node goes again. Some time passes between the steps."""
-    world = World(**settings)
+    world = World(None, **settings)
     world.prepare()
     world.now += 500
     world.pending("a", "b", "c", "d", "e")

@@ -1,0 +1,126 @@
+"""What the nodes cost: price × time, from claim events alone.
+
+A claim costs from `Launched` (or `Adopted`, from when it was found) until it is over, at the price that stands in that
+event, USD per hour. It is kerf's own reckoning at list prices: no bill, no discounts, no reservations.
+"""
+
+from __future__ import annotations
+
+from math import fsum
+
+from msgspec import Struct
+
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record.entries import Entry
+
+HOUR = 3_600_000
+
+
+class Paid(Struct, frozen=True, kw_only=True):
+    """One claim's time: `until` is 0 while it runs. Times in ms since the epoch."""
+
+    claim: str
+    node_pool: str
+    instance_type: str
+    capacity_type: str
+    price: float
+    since: int
+    until: int = 0
+
+    def cost(self, now: int, since: int = 0) -> float:
+        """USD from `since` up to `now`."""
+        begin, end = max(self.since, since), min(self.until or now, now)
+        return self.price * max(0, end - begin) / HOUR
+
+
+class Hour(Struct, frozen=True):
+    """USD in the hour that begins at `at`, in all and by NodePool."""
+
+    at: int
+    cost: float
+    pools: dict[str, float]
+
+
+class CostReport(Struct, frozen=True, kw_only=True):
+    """Up to `at`: `total` USD so far, `rate` USD per hour now; `pools` and `claims` hold totals, dearest first."""
+
+    at: int
+    total: float
+    rate: float
+    pools: dict[str, float]
+    claims: dict[str, float]
+    hours: tuple[Hour, ...]
+
+
+class Cost:
+    """Fold entries with `apply`, then ask."""
+
+    def __init__(self) -> None:
+        self.at = 0
+        self.paid: dict[str, Paid] = {}
+        self._pools: dict[str, str] = {}
+
+    def apply(self, entry: Entry) -> None:
+        self.at = entry.at
+        payload = entry.payload
+        if isinstance(payload, ev.Requested):
+            self._pools[payload.claim] = payload.node_pool
+        elif isinstance(payload, ev.Launched):
+            self._begin(payload, self._pools.pop(payload.claim, ""), entry.at)
+        elif isinstance(payload, ev.Adopted):
+            self._begin(payload, payload.node_pool, entry.at)
+        elif isinstance(payload, ev.LaunchFailed | ev.LaunchTimedOut | ev.Cancelled):
+            self._pools.pop(payload.claim, None)
+        elif isinstance(payload, ev.Terminated | ev.InstanceVanished) and payload.claim in self.paid:
+            paid = self.paid[payload.claim]
+            self.paid[payload.claim] = Paid(
+                claim=paid.claim, node_pool=paid.node_pool, instance_type=paid.instance_type,
+                capacity_type=paid.capacity_type, price=paid.price, since=paid.since, until=entry.at,
+            )  # fmt: skip
+
+    def _begin(self, event: ev.Launched | ev.Adopted, node_pool: str, at: int) -> None:
+        self.paid[event.claim] = Paid(
+            claim=event.claim, node_pool=node_pool, instance_type=event.instance_type,
+            capacity_type=event.capacity_type, price=event.price, since=at,
+        )  # fmt: skip
+
+    def total(self, now: int | None = None) -> float:
+        """USD up to `now` (the last entry by default)."""
+        end = self.at if now is None else now
+        return fsum(paid.cost(end) for paid in self.paid.values())
+
+    def rate(self) -> float:
+        """USD per hour of what runs now."""
+        return fsum(paid.price for paid in self.paid.values() if not paid.until)
+
+    def hours(self, now: int | None = None) -> list[Hour]:
+        """Every hour of the clock in which something ran, up to `now`."""
+        end = self.at if now is None else now
+        costs: dict[int, dict[str, list[float]]] = {}
+        for paid in self.paid.values():
+            last = min(paid.until or end, end)
+            for hour in range(paid.since // HOUR * HOUR, last, HOUR):
+                amount = paid.cost(min(hour + HOUR, end), hour)
+                costs.setdefault(hour, {}).setdefault(paid.node_pool, []).append(amount)
+        return [
+            Hour(hour, fsum(a for each in pools.values() for a in each), {p: fsum(a) for p, a in sorted(pools.items())})
+            for hour, pools in sorted(costs.items())
+        ]
+
+    def report(self, now: int | None = None) -> CostReport:
+        end = self.at if now is None else now
+        pools: dict[str, list[float]] = {}
+        for paid in self.paid.values():
+            pools.setdefault(paid.node_pool, []).append(paid.cost(end))
+        return CostReport(
+            at=end,
+            total=self.total(end),
+            rate=self.rate(),
+            pools=_dearest_first({pool: fsum(amounts) for pool, amounts in pools.items()}),
+            claims=_dearest_first({name: paid.cost(end) for name, paid in self.paid.items()}),
+            hours=tuple(self.hours(end)),
+        )
+
+
+def _dearest_first(costs: dict[str, float]) -> dict[str, float]:
+    return dict(sorted(costs.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,214 @@
+"""Log lines in Karpenter's shape, from the record: tools that read Karpenter's logs read kerf's (L-358, L-359, L-361).
+
+A line is a dict in the order of its keys; `line` makes the JSON. The same record gives the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from kerf.engine.model.durations import format_duration
+from kerf.engine.model.labels import DISRUPTED_TAINT
+from kerf.engine.model.pods import Pod, Resources
+from kerf.engine.model.quantities import format_quantity
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record.decisions import Decision, DeleteNode, Intent, ProvisionResult, TaintNode
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import EffectAnswered, ObjectGone
+from kerf.projections.prose import moment
+
+Line = dict[str, Any]
+INFO, ERROR = "INFO", "ERROR"
+_NAMED = 5
+"""So many names of a list are written out, as Karpenter does."""
+
+
+class _Claim:
+    """What later lines about a claim repeat."""
+
+    def __init__(self) -> None:
+        self.node_pool = self.node = self.provider_id = self.instance_type = self.capacity_type = ""
+        self.allocatable: Resources = {}
+
+
+class KarpenterLog:
+    """`apply` gives the lines of one entry. `commit` is the build's revision, left out when unknown (L-360)."""
+
+    def __init__(self, commit: str = "") -> None:
+        self._commit = commit
+        self._pods: dict[str, str] = {}
+        self._claims: dict[str, _Claim] = {}
+        self._intents: dict[str, Intent] = {}
+
+    def apply(self, entry: Entry) -> list[Line]:
+        handler = _HANDLERS.get(type(entry.payload))
+        return handler(self, entry.payload, entry) if handler is not None else []
+
+    def _line(self, level: str, entry: Entry, message: str, controller: str, **context: Any) -> Line:
+        head: Line = {"level": level, "time": moment(entry.at), "logger": "controller", "message": message}
+        if self._commit:
+            head["commit"] = self._commit
+        return {**head, "controller": controller, **{k.replace("_", "-"): v for k, v in context.items()}}
+
+    def _about(self, level: str, entry: Entry, message: str, claim: str, **context: Any) -> Line:
+        """A line of the NodeClaim's own controller."""
+        known = self._claims.setdefault(claim, _Claim())
+        return self._line(
+            level, entry, message, "nodeclaim.lifecycle", controllerGroup="karpenter.sh", controllerKind="NodeClaim",
+            NodeClaim={"name": claim}, NodePool={"name": known.node_pool}, namespace="", name=claim, **context,
+        )  # fmt: skip
+
+    # ── what is kept ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _pod(self, pod: Pod, entry: Entry) -> list[Line]:
+        self._pods[pod.uid] = pod.key
+        return []
+
+    def _gone(self, gone: ObjectGone, entry: Entry) -> list[Line]:
+        if gone.kind == "pod":
+            self._pods.pop(gone.key, None)
+        return []
+
+    # ── what is told ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _decision(self, decision: Decision, entry: Entry) -> list[Line]:
+        for index, intent in enumerate(decision.intents):
+            if isinstance(intent, TaintNode | DeleteNode):
+                self._intents[f"{entry.position}.{index}"] = intent
+        result = decision.result
+        if not isinstance(result, ProvisionResult) or result.repeats:
+            return []
+        groups = [claim.pods for claim in result.claims]
+        groups += [placement.pods for placement in result.placements]
+        groups += [left.pods for left in result.unplaced]
+        uids = [uid for group in groups for uid in group]
+        lines = []
+        if uids:
+            pods = sorted(self._pods.get(uid, uid) for uid in uids)
+            lines.append(self._line(INFO, entry, "found provisionable pod(s)", "provisioner", Pods=_listed(pods)))
+        if result.claims:
+            new = sum(len(claim.pods) for claim in result.claims)
+            message = "computed new nodeclaim(s) to fit pod(s)"
+            lines.append(self._line(INFO, entry, message, "provisioner", nodeclaims=len(result.claims), pods=new))
+        return lines
+
+    def _requested(self, event: ev.Requested, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        claim.node_pool = event.node_pool
+        return [
+            self._line(
+                INFO, entry, "created nodeclaim", "provisioner", NodePool={"name": event.node_pool},
+                NodeClaim={"name": event.claim}, requests=_quantities(event.requests),
+                instance_types=_listed(event.instance_types),
+            )
+        ]  # fmt: skip
+
+    def _adopted(self, event: ev.Adopted, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        claim.node_pool, claim.node, claim.provider_id = event.node_pool, event.node, event.provider_id
+        claim.instance_type, claim.capacity_type = event.instance_type, event.capacity_type
+        claim.allocatable = event.allocatable
+        return []
+
+    def _launched(self, event: ev.Launched, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        claim.provider_id, claim.allocatable = event.provider_id, event.allocatable
+        claim.instance_type, claim.capacity_type = event.instance_type, event.capacity_type
+        return [
+            self._about(
+                INFO, entry, "launched nodeclaim", event.claim, provider_id=event.provider_id,
+                instance_type=event.instance_type, zone=event.zone, capacity_type=event.capacity_type,
+                allocatable=_quantities(event.allocatable),
+            )
+        ]  # fmt: skip
+
+    def _failed(self, event: ev.LaunchFailed | ev.LaunchTimedOut, entry: Entry) -> list[Line]:
+        error = " ".join(filter(None, (getattr(event, "kind", ""), getattr(event, "code", ""), event.message)))
+        line = self._about(
+            ERROR, entry, "failed launching nodeclaim", event.claim, error=error or "no instance in time"
+        )
+        self._claims.pop(event.claim, None)
+        return [line]
+
+    def _registered(self, event: ev.Registered, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        claim.node = event.node
+        return [
+            self._about(INFO, entry, "registered nodeclaim", event.claim, provider_id=claim.provider_id,
+                        Node={"name": event.node})
+        ]  # fmt: skip
+
+    def _initialized(self, event: ev.Initialized, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        return [
+            self._about(INFO, entry, "initialized nodeclaim", event.claim, provider_id=claim.provider_id,
+                        Node={"name": event.node}, allocatable=_quantities(claim.allocatable))
+        ]  # fmt: skip
+
+    def _tainted(self, event: ev.Tainted, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        node = {
+            "Node": {"name": claim.node}, "NodeClaim": {"name": event.claim}, "capacity-type": claim.capacity_type,
+            "instance-type": claim.instance_type,
+        }  # fmt: skip
+        context = {"command-id": str(entry.position), "disrupted-node-count": 1, "disrupted-nodes": [node]}
+        return [
+            self._line(INFO, entry, "disrupting node(s)", "disruption", reason=event.why, decision="delete", **context)
+        ]
+
+    def _answered(self, answer: EffectAnswered, entry: Entry) -> list[Line]:
+        intent = self._intents.pop(answer.intent, None)
+        if intent is None or not answer.ok:
+            return []
+        assert isinstance(intent, TaintNode | DeleteNode)
+        node = {"name": intent.node}
+        if isinstance(intent, DeleteNode):
+            return [self._about(INFO, entry, "deleted node", intent.claim, Node=node)]
+        taint = {"taint.Key": DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}
+        return [self._about(INFO, entry, "tainted node", intent.claim, Node=node, **taint)]
+
+    def _terminated(self, event: ev.Terminated | ev.InstanceVanished, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        lived = {"duration": format_duration(event.lifetime)} if isinstance(event, ev.Terminated) else {}
+        line = self._about(
+            INFO, entry, "deleted nodeclaim", event.claim, provider_id=claim.provider_id, Node={"name": claim.node},
+            **lived,
+        )  # fmt: skip
+        self._claims.pop(event.claim, None)
+        return [line]
+
+
+_HANDLERS: dict[type[Struct], Callable[[KarpenterLog, Any, Entry], list[Line]]] = {
+    Pod: KarpenterLog._pod,
+    ObjectGone: KarpenterLog._gone,
+    Decision: KarpenterLog._decision,
+    EffectAnswered: KarpenterLog._answered,
+    ev.Requested: KarpenterLog._requested,
+    ev.Adopted: KarpenterLog._adopted,
+    ev.Launched: KarpenterLog._launched,
+    ev.LaunchFailed: KarpenterLog._failed,
+    ev.LaunchTimedOut: KarpenterLog._failed,
+    ev.Registered: KarpenterLog._registered,
+    ev.Initialized: KarpenterLog._initialized,
+    ev.Tainted: KarpenterLog._tainted,
+    ev.Terminated: KarpenterLog._terminated,
+    ev.InstanceVanished: KarpenterLog._terminated,
+}
+
+
+def line(made: Line) -> str:
+    """One JSON object, without a line end."""
+    return msgspec.json.encode(made).decode()
+
+
+def _quantities(amounts: Resources) -> dict[str, str]:
+    return {name: format_quantity(amount, name) for name, amount in sorted(amounts.items())}
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED} other(s)" if len(names) > _NAMED else shown

@@ -1,0 +1,180 @@
+"""Coded reasons in words. Codes are what the record keeps; prose is made here, as late as possible.
+
+Scheduling's codes have their sentences beside them (`kerf.engine.scheduling.reasons`); here are those of lifecycle and
+disruption, and what would have to change. A code without a sentence shows as itself: nothing is hidden, nothing fails.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from kerf.engine.model.quantities import format_quantity
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling import reasons as scheduling
+from kerf.engine.scheduling.trace import Cut, NearMiss
+
+_TIMES = ("quiet", "age", "waited")
+"""Parameters that are durations."""
+
+LIFECYCLE: dict[str, str] = {
+    "cancelled": "it was deleted before anything was launched",
+    "delete-node": "its instance is gone: the Node object goes too",
+    "do-not-disrupt": "the annotation karpenter.sh/do-not-disrupt forbids it",
+    "drain-started": "the taint is on its node: draining begins",
+    "drained": "every pod that had to leave has left",
+    "error": "the cloud answered with an error",
+    "evict": "pods that have to leave are evicted",
+    "going": "it is on its way out already",
+    "in-service": "it is in service",
+    "initialize": "its node is ready: it is marked as initialized",
+    "initialized": "its node is ready, without startup taints, and reports its resources",
+    "instance-vanished": "its instance {instance} is gone, and kerf did not end it",
+    "insufficient-capacity": "the cloud had no capacity in any offering that was asked for",
+    "known-ephemeral-taints-exist": "its node still has the taint {taint}",
+    "launch-again": "the launch failed for another reason than capacity: it is tried again with the same token",
+    "launch-timeout": "no instance came within the launch limit",
+    "launched": "the cloud started its instance",
+    "node-not-found": "no node has joined with its provider id yet",
+    "node-not-ready": "its node {node} is not ready",
+    "nodeclass-not-ready": "its NodeClass is not ready",
+    "register": "its node has joined: labels and taints are synced onto it",
+    "registered": "its node has joined and carries its labels and taints",
+    "resource-not-registered": "its node does not report {resource} yet",
+    "settling": "pods that were bound just before the taint was seen may still show",
+    "startup-taints-exist": "its node still has the startup taint {taint}",
+    "taint": "the taint karpenter.sh/disrupted goes onto its node",
+    "terminate": "it is drained: its instance is ended",
+    "terminate-orphan": "instance {instance} turned up after its claim was over: it is ended",
+    "terminate-without-drain": "there is no node to drain: its instance is ended",
+    "terminated": "its instance and its node are gone",
+    "terminating": "a pod is terminating",
+    "waiting": "there is nothing to do",
+    "waiting-for-cloud": "the cloud has not answered yet",
+    "waiting-for-effect": "the answer to {effect} is awaited",
+    "waiting-for-pods": "{pods} pods have to leave first",
+    "waiting-to-retry": "{effect} was refused: it is tried again after a pause",
+}
+"""Codes of the lifecycle deciders."""
+
+DISRUPTION: dict[str, str] = {
+    "awaiting-pods": "pods that are planned onto it have not arrived yet",
+    "consolidate-after-never": "its NodePool has consolidateAfter: Never",
+    "deleted": "its NodeClaim was deleted by {detail}",
+    "do-not-disrupt": "the annotation karpenter.sh/do-not-disrupt forbids it",
+    "empty": "nothing that needs a place has run on it for {quiet}",
+    "empty-not-long-enough": "it is empty, but not for as long as consolidateAfter asks",
+    "expired": "it has reached its expireAfter, at the age of {age}",
+    "going": "it is on its way out already",
+    "has-pods": "pods that would need another place run on it",
+    "interrupted": "the cloud takes its instance away ({detail})",
+    "never-expires": "it never expires",
+    "no-node": "its Node object is not there",
+    "no-nodepool": "its NodePool {nodepool} is not there",
+    "node-deleted": "its Node {detail} was deleted",
+    "not-deleted": "nobody has deleted it",
+    "not-expired": "it has not reached its expireAfter",
+    "not-initialized": "it is not initialized yet",
+    "not-interrupted": "no interruption was announced",
+    "not-launched": "it is not launched yet",
+    "registered": "its node has registered",
+    "registering": "its node may still register within the limit",
+    "registration-timeout": "its node did not register within the limit, after {waited}",
+    "static-nodepool": "its NodePool keeps a fixed number of nodes",
+}
+"""Codes of the disruption methods."""
+
+TO_BE_REMOVED: dict[str, str] = {
+    "awaiting-pods": "the pods planned onto it are bound elsewhere or go away",
+    "consolidate-after-never": "the NodePool's spec.disruption.consolidateAfter is set to a duration",
+    "do-not-disrupt": "the annotation karpenter.sh/do-not-disrupt is taken off",
+    "empty-not-long-enough": "it stays empty until the time is up",
+    "has-pods": "the pods on it end or move, and then spec.disruption.consolidateAfter passes",
+    "no-node": "its Node object shows again",
+    "no-nodepool": "the NodePool shows again, or the NodeClaim is deleted",
+    "not-initialized": "its node becomes ready and is initialized",
+    "static-nodepool": "the NodePool's spec.replicas is lowered",
+}
+"""For a claim that stays for this reason: what would have to happen before it may go."""
+
+CUTS: dict[str, str] = {
+    "limits": "more {key} than the NodePool's limits leave",
+    "requirement": "{key} is not {wanted}",
+    "offering": "not sold in the zones and capacity types that are left",
+    "unavailable": "no capacity when last tried",
+    "resource": "too little {key} for {wanted}, with daemons",
+    "host-ports": "a DaemonSet takes the host ports {wanted}",
+    "min-values": "fewer values than minValues asks for",
+}
+"""Why a funnel's step ruled types out."""
+
+NEAR: dict[str, str] = {
+    "limits": "if the NodePool's limits left {short} more {key}",
+    "requirement": "if {key} might be {values}",
+    "offering": "if other zones or capacity types were allowed",
+    "unavailable": "if there were capacity again",
+    "resource": "if the pods asked for {short} less {key}",
+    "host-ports": "if the host ports were free",
+    "min-values": "if minValues asked for less",
+}
+"""What single change would let more types through."""
+
+
+def sentence(reason: Reason) -> str:
+    """The reason in words, without a subject."""
+    template = DISRUPTION.get(reason.code) or LIFECYCLE.get(reason.code)
+    if template is None:
+        return scheduling.sentence(reason)
+    shown = {name: duration(value) if name in _TIMES and isinstance(value, int) else value
+             for name, value in reason.params.items()}  # fmt: skip
+    return template.format_map(_Shown(shown))
+
+
+class _Shown(dict[str, object]):
+    """Parameters of a sentence: one that the record does not have shows as a question mark."""
+
+    def __missing__(self, key: str) -> str:
+        return "?"
+
+
+def cut_sentence(cut: Cut) -> str:
+    wanted = format_quantity(int(cut.wanted), cut.key) if cut.what == "resource" and cut.wanted else cut.wanted
+    return CUTS[cut.what].format(key=cut.key, wanted=wanted)
+
+
+def near_sentence(miss: NearMiss) -> str:
+    short = format_quantity(miss.short, miss.key)
+    change = NEAR[miss.what].format(key=miss.key, short=short, values=" or ".join(miss.values) or "anything")
+    return f"{count(miss.types, 'more type')} would do {change}, {miss.example} first"
+
+
+# ── figures ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def count(number: int, noun: str) -> str:
+    """As in 1 pod, 3 pods; the noun takes a plain s."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def duration(milliseconds: int) -> str:
+    """As Go writes durations, to the two largest units: 1h30m, 12.5s, 340ms."""
+    sign, rest = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
+    if rest < 1_000:
+        return f"{sign}{rest}ms" if rest else "0s"
+    if rest < 60_000:
+        return f"{sign}{rest / 1000:.3f}".rstrip("0").rstrip(".") + "s"
+    seconds = rest // 1000
+    for unit, size, lower, lower_size in (("d", 86_400, "h", 3_600), ("h", 3_600, "m", 60), ("m", 60, "s", 1)):
+        if seconds >= size:
+            part = seconds % size // lower_size
+            return f"{sign}{seconds // size}{unit}" + (f"{part}{lower}" if part else "")
+    raise AssertionError(milliseconds)
+
+
+def moment(milliseconds: int) -> str:
+    """RFC 3339 in UTC with milliseconds."""
+    whole, part = divmod(milliseconds, 1000)
+    return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:03d}Z"
+
+
+def dollars(amount: float) -> str:
+    return f"${amount:,.4f}"

@@ -1,0 +1,375 @@
+"""The timeline: entries in, readable events out, one entry at a time. Feed it a live runtime's entries or a record.
+
+It keeps just enough to tell a change from a repetition (a pod that is seen again and again tells nothing new).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.pods import Pod, is_provisionable, is_terminal
+from kerf.engine.model.pools import NodePool
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.nodeclaim.effects import effect_key
+from kerf.engine.record import observations as seen
+from kerf.engine.record.decisions import (
+    Decision,
+    DisruptResult,
+    Intent,
+    LifecycleResult,
+    ProvisionResult,
+    Unplaced,
+)
+from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.projections.claim_events import claim_event
+from kerf.projections.events import DEBUG, ERROR, INFO, WARNING, Event, Param
+from kerf.projections.prose import count
+
+
+class Timeline:
+    """`apply` gives the events of one entry, in order; most entries tell one, a repetition none."""
+
+    def __init__(self) -> None:
+        self.started = 0
+        """The time of the first entry (ms since the epoch): relative times count from here."""
+        self._pods: dict[str, Pod] = {}
+        self._nodes: dict[str, Node] = {}
+        self._pools: dict[str, NodePool] = {}
+        self._classes: dict[str, bool] = {}
+        self._intents: dict[str, Intent] = {}
+        self._targets: dict[str, str] = {}  # pod uid → the claim or node it is planned onto
+        self._claim_nodes: dict[str, str] = {}  # claim → its node
+        self._instances: dict[str, str] = {}  # instance → its claim
+
+    def apply(self, entry: Entry) -> list[Event]:
+        """The events of one entry."""
+        if not self.started:
+            self.started = entry.at
+        payload = entry.payload
+        handler = _HANDLERS.get(type(payload))
+        if handler is not None:
+            return handler(self, payload, entry)
+        made = claim_event(payload, entry)
+        if made is None:
+            return []
+        self._claim(payload)
+        return [made]
+
+    def key_of(self, uid: str) -> str:
+        """A pod's namespace/name, its uid if it was never seen."""
+        pod = self._pods.get(uid)
+        return pod.key if pod is not None else uid
+
+    # ── pods and nodes ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _pod(self, pod: Pod, entry: Entry) -> list[Event]:
+        old = self._pods.get(pod.uid)
+        self._pods[pod.uid] = pod
+        subject, node = f"pod/{pod.key}", (f"node/{pod.node}",) if pod.node else ()
+        waits, waited = _waits(pod), old is not None and _waits(old)
+        if is_terminal(pod):
+            told = old is not None and is_terminal(old)
+            return [] if told else [_event(entry, "pod-ended", DEBUG, subject, node, phase=pod.phase)]
+        if pod.deleting:
+            told = old is not None and bool(old.deleting)
+            return [] if told else [_event(entry, "pod-terminating", DEBUG, subject, node)]
+        if pod.node and (old is None or old.node != pod.node):
+            return [self._bound(pod, entry, subject)]
+        if pod.phase == "Running" and old is not None and old.phase != "Running":
+            return [_event(entry, "pod-running", DEBUG, subject, node, node=pod.node)]
+        if waits != waited:
+            code = "pod-waiting" if waits else "pod-not-waiting"
+            return [_event(entry, code, INFO if waits else DEBUG, subject)]
+        return [_event(entry, "pod-seen", DEBUG, subject, node)] if old is None else []
+
+    def _bound(self, pod: Pod, entry: Entry, subject: str) -> Event:
+        """A pod got its node; when it is another than the plan's, that is worth a warning: the prediction missed."""
+        planned = self._targets.pop(pod.uid, "")
+        place = self._claim_nodes.get(planned, planned)
+        if planned and place != pod.node and planned in self._claim_nodes:
+            return _event(
+                entry, "pod-bound-elsewhere", WARNING, subject, (f"node/{pod.node}", f"nodeclaim/{planned}"),
+                node=pod.node, planned=place,
+            )  # fmt: skip
+        return _event(entry, "pod-bound", INFO, subject, (f"node/{pod.node}",), node=pod.node)
+
+    def _node(self, node: Node, entry: Entry) -> list[Event]:
+        old = self._nodes.get(node.name)
+        self._nodes[node.name] = node
+        subject = f"node/{node.name}"
+        if old is None:
+            joined = _event(entry, "node-joined", INFO, subject)
+            return [joined, _event(entry, "node-ready", INFO, subject)] if node.ready else [joined]
+        events = []
+        if node.deleting and not old.deleting:
+            events.append(_event(entry, "node-deleting", INFO, subject))
+        if node.ready != old.ready:
+            code, level = ("node-ready", INFO) if node.ready else ("node-not-ready", WARNING)
+            events.append(_event(entry, code, level, subject))
+        for code, taints in (
+            ("node-tainted", set(node.taints) - set(old.taints)),
+            ("node-untainted", set(old.taints) - set(node.taints)),
+        ):
+            if taints:
+                names = [f"{t.key}:{t.effect}" for t in sorted(taints)]
+                events.append(_event(entry, code, DEBUG, subject, taints=names))
+        return events
+
+    def _gone(self, gone: seen.ObjectGone, entry: Entry) -> list[Event]:
+        if gone.kind == "pod":
+            pod = self._pods.pop(gone.key, None)
+            self._targets.pop(gone.key, None)
+            if pod is None:
+                return []
+            related = (f"node/{pod.node}",) if pod.node else ()
+            return [_event(entry, "pod-gone", INFO, f"pod/{pod.key}", related)]
+        if gone.kind in ("node", "nodepool", "nodeclass"):
+            known: dict[str, dict[str, Any]] = {
+                "node": self._nodes,
+                "nodepool": self._pools,
+                "nodeclass": self._classes,
+            }
+            known[gone.kind].pop(gone.key, None)
+            return [_event(entry, f"{gone.kind}-gone", INFO, f"{gone.kind}/{gone.key}")]
+        return [_event(entry, "object-gone", DEBUG, f"{gone.kind}/{gone.key}", kind=gone.kind)]
+
+    # ── settings, pools, classes ───────────────────────────────────────────────────────────────────────────────
+
+    def _pool(self, pool: NodePool, entry: Entry) -> list[Event]:
+        old = self._pools.get(pool.name)
+        self._pools[pool.name] = pool
+        subject = f"nodepool/{pool.name}"
+        if old is None:
+            return [_event(entry, "nodepool-seen", INFO, subject)]
+        fields = [f for f in NodePool.__struct_fields__ if getattr(old, f) != getattr(pool, f)]
+        return [_event(entry, "nodepool-changed", INFO, subject, fields=fields)] if fields else []
+
+    def _class(self, node_class: seen.NodeClassSeen, entry: Entry) -> list[Event]:
+        key = f"{node_class.group}/{node_class.kind}/{node_class.name}"
+        old = self._classes.get(key)
+        self._classes[key] = node_class.ready
+        if old == node_class.ready:
+            return []
+        code, level = ("nodeclass-ready", INFO) if node_class.ready else ("nodeclass-not-ready", WARNING)
+        why = node_class.reason or "no reason given"
+        return [_event(entry, code, level, f"nodeclass/{node_class.name}", reason=why)]
+
+    # ── answers ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _launch(self, answer: seen.LaunchAnswered, entry: Entry) -> list[Event]:
+        self._intents.pop(answer.intent, None)
+        subject = f"nodeclaim/{answer.claim}"
+        events = [
+            _event(
+                entry, "offering-refused", WARNING, subject, capacity_type=error.capacity_type or "any",
+                instance_type=error.instance_type or "type", zone=error.zone or "any zone", error=error.code,
+            )
+            for error in answer.errors
+        ]  # fmt: skip
+        if not answer.instance:
+            message = answer.message or answer.code or answer.kind
+            return [*events, _event(entry, "launch-refused", WARNING, subject, message=message)]
+        self._instances[answer.instance] = answer.claim
+        code = "launch-adopted" if answer.adopted else "launch-answered"
+        answered = _event(
+            entry, code, DEBUG, subject, (f"instance/{answer.instance}",), instance=answer.instance,
+            instance_type=answer.instance_type, zone=answer.zone, capacity_type=answer.capacity_type,
+        )  # fmt: skip
+        return [*events, answered]
+
+    def _answer(self, answer: seen.EffectAnswered, entry: Entry) -> list[Event]:
+        intent = self._intents.pop(answer.intent, None)
+        if intent is None:
+            return []
+        subject, effect = f"nodeclaim/{intent.claim}", effect_key(intent).partition("/")[0]
+        if answer.ok:
+            return [_event(entry, "effect-done", DEBUG, subject, effect=effect)]
+        error = " ".join(filter(None, (answer.code, answer.message)))
+        return [_event(entry, "effect-refused", WARNING, subject, effect=effect, error=error)]
+
+    def _instance(self, instance: seen.InstanceSeen, entry: Entry) -> list[Event]:
+        related = self._claim_of(instance.instance)
+        return [_event(entry, "instance-seen", DEBUG, f"instance/{instance.instance}", related, status=instance.status)]
+
+    def _interruption(self, message: seen.InterruptionSeen, entry: Entry) -> list[Event]:
+        related = self._claim_of(message.instance)
+        level = WARNING if related else DEBUG
+        subject = f"instance/{message.instance}"
+        return [_event(entry, "interruption-announced", level, subject, related, kind=message.kind)]
+
+    def _claim_of(self, instance: str) -> tuple[str, ...]:
+        claim = self._instances.get(instance)
+        return (f"nodeclaim/{claim}",) if claim is not None else ()
+
+    # ── decisions and claims ───────────────────────────────────────────────────────────────────────────────────
+
+    def _decision(self, decision: Decision, entry: Entry) -> list[Event]:
+        for index, intent in enumerate(decision.intents):
+            self._intents[f"{entry.position}.{index}"] = intent
+        result = decision.result
+        if isinstance(result, ProvisionResult):
+            return self._provisioned(result, entry)
+        if isinstance(result, DisruptResult):
+            return [
+                _event(
+                    entry,
+                    "claim-kept" if verdict.action == "keep" else "claim-condemned",
+                    DEBUG if verdict.action == "keep" else INFO,
+                    f"nodeclaim/{verdict.claim}",
+                    reason=verdict.reason,
+                )
+                for verdict in result.verdicts
+            ]
+        assert isinstance(result, LifecycleResult)
+        return [_event(entry, "effect-asked", DEBUG, f"nodeclaim/{result.claim}", reason=result.reason)]
+
+    def _provisioned(self, result: ProvisionResult, entry: Entry) -> list[Event]:
+        subject = "decision/provision"
+        if result.repeats:
+            return [_event(entry, "plan-repeated", DEBUG, subject, repeats=result.repeats)]
+        self._targets = {uid: p.claim or p.node for p in result.placements for uid in p.pods}
+        self._targets |= {uid: c.name for c in result.claims for uid in c.pods}
+        events = []
+        if result.claims or result.placements:
+            places = [count(len(result.claims), "new node")] if result.claims else []
+            if result.placements:
+                places.append(count(len(result.placements), "node") + " that exist or are on their way")
+            related = tuple(f"pod/{self.key_of(uid)}" for uid in self._targets)
+            events.append(
+                _event(
+                    entry, "plan-made", INFO, subject, related, pods=len(self._targets), outcome=" and ".join(places)
+                )
+            )
+        events += [self._left("pods-without-place", WARNING, group, entry) for group in result.unplaced]
+        events += [self._left("pods-ignored", INFO, group, entry) for group in result.ignored]
+        if result.truncated:
+            events.append(_event(entry, "pods-not-reached", ERROR, subject, pods=len(result.truncated)))
+        return events
+
+    def _left(self, code: str, level: str, group: Unplaced, entry: Entry) -> Event:
+        related = tuple(f"pod/{self.key_of(uid)}" for uid in group.pods)
+        first = group.reasons[0] if group.reasons else None
+        return _event(entry, code, level, "decision/provision", related, reason=first, pods=len(group.pods))
+
+    def _claim(self, payload: Struct) -> None:
+        if isinstance(payload, ev.Registered) or (isinstance(payload, ev.Adopted) and payload.node):
+            self._claim_nodes[payload.claim] = payload.node
+        if isinstance(payload, ev.Launched | ev.Adopted):
+            self._instances[payload.instance] = payload.claim
+        elif isinstance(
+            payload, ev.Terminated | ev.InstanceVanished | ev.LaunchFailed | ev.LaunchTimedOut | ev.Cancelled
+        ):
+            self._claim_nodes.pop(payload.claim, None)
+
+
+def _waits(pod: Pod) -> bool:
+    return pod.unschedulable and is_provisionable(pod)
+
+
+def _event(
+    entry: Entry,
+    code: str,
+    level: str,
+    subject: str,
+    related: tuple[str, ...] = (),
+    reason: Any = None,
+    **params: Param,
+) -> Event:
+    if isinstance(reason, str):  # a NodeClass gives its reason as a word
+        params["reason"], reason = reason, None
+    return Event(
+        position=entry.position, turn=entry.turn, at=entry.at, code=code, level=level, subject=subject,
+        related=related, params=params, reason=reason, cause=entry.cause,
+    )  # fmt: skip
+
+
+def _started(timeline: Timeline, started: seen.RecordStarted, entry: Entry) -> list[Event]:
+    return [_event(entry, "record-started", INFO, "record", record=started.record, engine=started.engine)]
+
+
+def _office(timeline: Timeline, office: seen.OfficeTaken, entry: Entry) -> list[Event]:
+    return [_event(entry, "office-taken", INFO, "record", holder=office.holder, epoch=office.epoch)]
+
+
+def _settings(timeline: Timeline, settings: seen.SettingsSeen, entry: Entry) -> list[Event]:
+    return [_event(entry, "settings-seen", DEBUG, "record")]
+
+
+def _catalogue(timeline: Timeline, catalogue: seen.CatalogueSeen, entry: Entry) -> list[Event]:
+    return [_event(entry, "catalogue-seen", DEBUG, f"nodeclass/{catalogue.node_class.rpartition('/')[2]}")]
+
+
+def _object(timeline: Timeline, found: DaemonSet | PodDisruptionBudget | Namespace, entry: Entry) -> list[Event]:
+    kind = type(found).__name__
+    key = found.name if isinstance(found, Namespace) else f"{found.namespace}/{found.name}"
+    return [_event(entry, "object-seen", DEBUG, f"{kind.lower()}/{key}", kind=kind)]
+
+
+def _deletion(timeline: Timeline, deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> list[Event]:
+    actor = deletion.actor or "somebody"
+    return [_event(entry, "deletion-asked", INFO, f"nodeclaim/{deletion.claim}", actor=actor)]
+
+
+def _refused(timeline: Timeline, refused: seen.InputRefused, entry: Entry) -> list[Event]:
+    error = " ".join(filter(None, (refused.code, refused.field, refused.message)))
+    return [
+        _event(entry, "input-refused", WARNING, "record", source=refused.source, object=refused.object, error=error)
+    ]
+
+
+def _gap(timeline: Timeline, gap: seen.WatchGap, entry: Entry) -> list[Event]:
+    return [_event(entry, "watch-gap", WARNING, "record", kind=gap.kind, changed=gap.changed, gone=gap.gone)]
+
+
+def _unknown(timeline: Timeline, unknown: UnknownEntry, entry: Entry) -> list[Event]:
+    return [_event(entry, "entry-unknown", WARNING, "record", type=unknown.type, schema=unknown.schema)]
+
+
+_HANDLERS: dict[type[Struct], Callable[[Timeline, Any, Entry], list[Event]]] = {
+    Pod: Timeline._pod,
+    Node: Timeline._node,
+    NodePool: Timeline._pool,
+    DaemonSet: _object,
+    PodDisruptionBudget: _object,
+    Namespace: _object,
+    seen.ObjectGone: Timeline._gone,
+    seen.NodeClassSeen: Timeline._class,
+    seen.CatalogueSeen: _catalogue,
+    seen.RecordStarted: _started,
+    seen.OfficeTaken: _office,
+    seen.SettingsSeen: _settings,
+    seen.NodeClaimDeletionSeen: _deletion,
+    seen.LaunchAnswered: Timeline._launch,
+    seen.EffectAnswered: Timeline._answer,
+    seen.InstanceSeen: Timeline._instance,
+    seen.InterruptionSeen: Timeline._interruption,
+    seen.InputRefused: _refused,
+    seen.WatchGap: _gap,
+    Decision: Timeline._decision,
+    UnknownEntry: _unknown,
+}
+
+
+def grouped(events: Iterable[Event]) -> list[Event]:
+    """Joins what one turn tells of several pods in the same words. The first pod's event stands for all; the other pods
+    are related to it, and `params["more"]` counts them."""
+    joined: list[Event] = []
+    for likeness, alike in groupby(events, key=_likeness):
+        first, *rest = alike
+        if rest and likeness is not None:
+            related = dict.fromkeys((*first.related, *(each.subject for each in rest)))
+            rest, first = [], replace(first, related=tuple(related), params={**first.params, "more": len(rest)})
+        joined += [first, *rest]
+    return joined
+
+
+def _likeness(event: Event) -> tuple[object, ...] | None:
+    if not event.subject.startswith("pod/"):
+        return None
+    return event.turn, event.code, sorted(event.params.items(), key=str)

@@ -1,0 +1,52 @@
+"""The first place in which two entries differ, as a path that a person can follow: `payload.result.claims[0].price`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from kerf.engine.record.entries import Entry, UnknownEntry
+
+ABSENT = "(absent)"
+"""Stands for a field that one side does not have."""
+
+
+class Difference(Struct, frozen=True):
+    """`path` is empty when the two are equal."""
+
+    path: str
+    recorded: Any
+    remade: Any
+
+
+def plain(entry: Entry) -> dict[str, Any]:
+    """An entry as builtins, for people and for JSON. The bytes of an unknown payload stand as hex."""
+    payload = entry.payload
+    shown = bytes(payload.raw).hex() if isinstance(payload, UnknownEntry) else payload
+    fields = {name: getattr(entry, name) for name in Entry.__struct_fields__ if name != "payload"}
+    return {**fields, "payload": msgspec.to_builtins(shown)}
+
+
+def first_difference(recorded: Any, remade: Any, path: str = "") -> Difference:
+    """Of two builtins (`plain`). Lists are compared by index, maps by key in order of the first, then of the second."""
+    if isinstance(recorded, dict) and isinstance(remade, dict):
+        pairs = [(f"{path}.{key}" if path else key, recorded.get(key, ABSENT), remade.get(key, ABSENT))
+                 for key in {**recorded, **remade}]  # fmt: skip
+    elif isinstance(recorded, list | tuple) and isinstance(remade, list | tuple):
+        longest = max(len(recorded), len(remade))
+        pairs = [(f"{path}[{i}]", _at(recorded, i), _at(remade, i)) for i in range(longest)]
+    elif type(recorded) is type(remade) and repr(recorded) == repr(remade):
+        return Difference("", None, None)
+    else:
+        return Difference(path, recorded, remade)
+    for where, old, new in pairs:
+        found = first_difference(old, new, where)
+        if found.path:
+            return found
+    return Difference("", None, None)
+
+
+def _at(items: list[Any] | tuple[Any, ...], index: int) -> Any:
+    return items[index] if index < len(items) else ABSENT

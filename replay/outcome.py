@@ -1,0 +1,57 @@
+"""What a turn decided, in one line each: what is launched, kept, removed, and who stays without a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.engine.record.decisions import (
+    Decision,
+    DisruptResult,
+    LifecycleResult,
+    PlannedClaim,
+    ProvisionResult,
+    Unplaced,
+)
+from kerf.engine.record.entries import Entry
+from kerf.projections.prose import count, sentence
+
+
+def outcome(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """The decisions among these entries, in their order."""
+    return tuple(
+        line for entry in entries if isinstance(entry.payload, Decision) for line in decision_lines(entry.payload)
+    )
+
+
+def decision_lines(decision: Decision) -> list[str]:
+    result = decision.result
+    if isinstance(result, ProvisionResult):
+        return _provisioned(result)
+    if isinstance(result, DisruptResult):
+        return [f"{v.action} {v.claim}: {sentence(v.reason)}" for v in result.verdicts]
+    assert isinstance(result, LifecycleResult)
+    return [f"{result.claim}: {sentence(result.reason)}"]
+
+
+def _provisioned(result: ProvisionResult) -> list[str]:
+    if result.repeats:
+        return [f"nothing new: the same result as the decision at {result.repeats}"]
+    lines = [_launched(claim) for claim in result.claims]
+    lines += [f"{count(len(p.pods), 'pod')} onto {p.node}" for p in result.placements]
+    lines += [_left(unplaced, "without a place") for unplaced in result.unplaced]
+    lines += [_left(ignored, "not looked at") for ignored in result.ignored]
+    if result.truncated:
+        lines.append(f"{count(len(result.truncated), 'pod')} not reached within the effort limit")
+    return lines or ["nothing to do"]
+
+
+def _launched(claim: PlannedClaim) -> str:
+    types = claim.instance_types
+    more = f" or {count(len(types) - 1, 'other type')}" if len(types) > 1 else ""
+    first = types[0] if types else "no type"
+    return f"launch {claim.name}: {first}{more}, from ${claim.price:.4f}/h, for {count(len(claim.pods), 'pod')}"
+
+
+def _left(group: Unplaced, how: str) -> str:
+    reasons = "; ".join(sentence(reason) for reason in group.reasons)
+    return f"{count(len(group.pods), 'pod')} {how}: {reasons}"

@@ -1,0 +1,90 @@
+"""What `verify` found: values, so that they can be printed, sent as JSON, or asserted on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+SAME, DIVERGED, CORRUPT, UNSUPPORTED = 0, 1, 3, 4
+"""Exit codes; 2 is usage."""
+
+MISSING, EXTRA, DIFFERENT, REFUSED = "missing", "extra", "different", "refused"
+
+
+class Divergence(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The first difference of one turn.
+
+    `kind`: "missing" (the record lacks an entry that is made now), "extra" (the record has one that is not made now),
+    "different", or "refused" (the recorded entry cannot follow what stands before it). `path` with `was` and `now` is
+    the first differing field. `outcome_was` and `outcome_now` say in words what the turn decided. Versions are those of
+    the decider, 0 where the entry is no decision.
+    """
+
+    position: int
+    turn: int
+    at: int
+    kind: str
+    type: str
+    recorded: dict[str, Any] | None = None
+    remade: dict[str, Any] | None = None
+    path: str = ""
+    was: Any = None
+    now: Any = None
+    outcome_was: tuple[str, ...] = ()
+    outcome_now: tuple[str, ...] = ()
+    engine_recorded: str = ""
+    engine: str = ""
+    version_recorded: int = 0
+    version: int = 0
+    detail: str = ""
+
+
+class UnsupportedTurns(Struct, frozen=True, kw_only=True):
+    """Turns that cannot be decided again by this version. `reason`: "decision-version", "unknown-entry",
+    "missing-blob", "older-deciders". `detail` names the decider, type or digest; `first` and
+    `last` are turns, `count` how many."""
+
+    reason: str
+    detail: str
+    first: int
+    last: int
+    count: int
+
+
+class Fault(Struct, frozen=True):
+    """Where the record is corrupt: everything before `position` was verified."""
+
+    code: str
+    position: int
+    message: str
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """`entries` were read and `turns` looked at; `decisions` and `claim_events` were made again and compared.
+    `diverged` counts the turns that differ, of which `divergences` keeps the first ones. `seconds` is the time that
+    it took."""
+
+    record: str
+    engine_recorded: str
+    engine: str
+    last: int
+    entries: int
+    turns: int
+    observations: int
+    decisions: int
+    claim_events: int
+    diverged: int
+    divergences: tuple[Divergence, ...]
+    unsupported: tuple[UnsupportedTurns, ...]
+    fault: Fault | None
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 same, 1 diverged, 3 corrupt, 4 unsupported; the gravest of what was found."""
+        if self.fault is not None:
+            return CORRUPT
+        if self.diverged:
+            return DIVERGED
+        return UNSUPPORTED if self.unsupported else SAME

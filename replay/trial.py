@@ -1,0 +1,122 @@
+"""The state on which turns are decided again: kept as a live runtime's would be between two turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from msgspec import Struct
+
+from kerf.engine.disruption import disrupt as disruption
+from kerf.engine.errors import KerfError
+from kerf.engine.lifecycle import advance as advancing
+from kerf.engine.lifecycle import drain as draining
+from kerf.engine.record.decisions import Decision
+from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.errors import BlobMissing
+from kerf.engine.record.registry import NAME_OF, OBSERVATIONS, TYPES, stream_of
+from kerf.engine.runtime.draft import Draft
+from kerf.engine.runtime.react import react
+from kerf.engine.scheduling import provision as provisioning
+from kerf.engine.state import snapshot
+from kerf.engine.state.evolve import evolve
+from kerf.engine.state.state import State
+
+VERSIONS: dict[str, int] = {
+    "provision": provisioning.VERSION,
+    "disrupt": disruption.VERSION,
+    "advance": advancing.VERSION,
+    "drain": draining.VERSION,
+}
+"""Decider → its decision version today."""
+
+_OBSERVED = frozenset(t.name for t in OBSERVATIONS)
+
+
+def is_observed(entry: Entry) -> bool:
+    """Whether the entry came from outside (all else follows from such)."""
+    return entry.type in _OBSERVED
+
+
+def remake(state: State, turn: Sequence[Entry]) -> list[Entry]:
+    """Decides one recorded turn again, on the state before it, which becomes the state after it.
+
+    Raises what the engine raises: BlobMissing, TransitionRefused (KERF701), Restless (KERF702); the state is then
+    somewhere in between.
+    """
+    state.facts.epoch = turn[0].epoch
+    draft = Draft(state, turn[0].at)
+    for entry in turn:
+        if is_observed(entry):
+            draft.add(entry.payload)
+    react(draft)
+    return draft.entries
+
+
+def fold(state: State, turn: Sequence[Entry]) -> list[tuple[Entry, Exception]]:
+    """Folds recorded entries as they are, and gives those that cannot follow what stands before them."""
+    refused: list[tuple[Entry, Exception]] = []
+    for entry in turn:
+        try:
+            evolve(state, entry)
+        except (KerfError, LookupError) as error:
+            refused.append((entry, error))
+            facts = state.facts
+            facts.position, facts.at, facts.streams[entry.stream] = entry.position, entry.at, entry.version
+            claim = facts.claims.get(entry.stream.removeprefix("nodeclaim/"))
+            if claim is not None:
+                claim.version = entry.version
+    state.facts.epoch = turn[-1].epoch
+    return refused
+
+
+def copy(state: State) -> State:
+    """Another state of the same facts, settled."""
+    twin = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
+    settle(twin)
+    return twin
+
+
+def settle(state: State) -> None:
+    """After entries were folded but not decided: what a turn leaves behind. No claim is marked as touched, and it is
+    known when each must be looked at again. What the deciders would do now is not done: the record says what was."""
+    for name in state.facts.claims:
+        state.ix.touched[name] = state.facts.position
+    with suppress(BlobMissing):  # who needs it is told so when it is needed
+        react(_Glance(state, state.facts.at))
+
+
+class _Glance(Draft):
+    """A turn of which nothing is kept."""
+
+    def add(self, payload: Struct, *, cause: int = 0, blobs: Mapping[str, Struct] | None = None) -> Entry:
+        facts, name, stream = self.state.facts, NAME_OF[type(payload)], stream_of(payload)
+        return Entry(
+            position=facts.position + 1,
+            turn=self.first,
+            stream=stream,
+            version=facts.streams.get(stream, 0) + 1,
+            type=name,
+            schema=TYPES[name].schema,
+            at=self.now,
+            cause=cause,
+            epoch=facts.epoch,
+            payload=payload,
+        )
+
+
+def unsupported_because(turn: Sequence[Entry]) -> tuple[str, str] | None:
+    """Why this version cannot decide a turn again: reason and detail as in `UnsupportedTurns`."""
+    for entry in turn:
+        payload = entry.payload
+        if isinstance(payload, UnknownEntry):
+            return "unknown-entry", f"{payload.type} schema {payload.schema}"
+        if isinstance(payload, Decision) and payload.version != VERSIONS.get(payload.decider):
+            return "decision-version", versions_differ(payload.decider, payload.version)
+    return None
+
+
+def versions_differ(decider: str, version: int) -> str:
+    today = VERSIONS.get(decider)
+    known = f"today's is {today}" if today is not None else "which is not known today"
+    return f"{decider} {version}, {known}"
