@@ -72,6 +72,7 @@ class AwsCloud:
         self._instances = Instances(clients, settings.cluster, clock)
         self._known: dict[str, _Known] = {}
         self._in_flight: dict[str, int] = {}
+        self._empty: dict[str, int] = {}  # token → how many fleets of it started nothing
 
     # ── observing ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -191,6 +192,9 @@ class AwsCloud:
             answer = self._fleet(order, known.resolved, chosen, subnets, intent, token)
         if answer.instance:
             self._instances.started(answer)
+            self._empty.pop(token, None)
+        elif answer.errors:
+            self._empty[token] = self._empty.get(token, 0) + 1
         return answer
 
     def _fleet(
@@ -206,7 +210,11 @@ class AwsCloud:
         for group in chosen:
             data = template_data(order, resolved, self._settings, group.kind, group.image)
             templates.append((self._templates.ensure(data, resolved, order.node_pool), group))
-        request = fleet_request(order, resolved, self._settings, templates, subnets, token)
+        # A fleet that started nothing has used up its token: EC2 would only repeat its errors. The next try of the
+        # same intent takes the next of a row, and a process that forgot how far it was walks the row again.
+        spent = self._empty.get(token, 0)
+        client_token = f"{token}-{spent}" if spent else token
+        request = fleet_request(order, resolved, self._settings, templates, subnets, client_token)
         if not request:
             message = "no offer has an image that boots it and a subnet in its zone"
             return failure(intent, order.claim, "NoLaunchableOffer", message)

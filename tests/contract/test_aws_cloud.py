@@ -301,6 +301,19 @@ def test_a_447_capacity_and_authorisation_errors_together_are_an_error(world: Aw
     assert [e.code for e in answer.errors] == ["InsufficientInstanceCapacity"] * 2 + ["UnauthorizedOperation"]
 
 
+def test_an_intent_whose_fleet_started_nothing_may_be_tried_again(world: AwsWorld) -> None:
+    """L-154: the same token would only get the same errors; also a process that forgot gets on in the end."""
+    world.environment.operator.shortage(code="InternalError", message="try again", count=3)
+    wanted = order(world, "empty")
+    assert world.cloud().launch(wanted, intent="1.0", token="empty").code == "InternalError"
+    cloud = world.restarted()
+    assert cloud.launch(wanted, intent="1.0", token="empty").code == "InternalError"
+    answer = cloud.launch(wanted, intent="1.0", token="empty")
+    assert answer.instance
+    assert world.restarted().find(wanted, intent="1.0", token="empty") is not None
+    assert world.alive("empty") == [answer.instance]
+
+
 def test_a_started_instance_that_ec2_does_not_show_yet_is_pending(world: AwsWorld) -> None:
     """Eventual consistency: an answer that leaves it out must not read as its end."""
     cloud = world.restarted()

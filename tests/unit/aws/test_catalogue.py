@@ -83,9 +83,7 @@ def test_a_200_an_incompatible_type_has_only_unavailable_offerings() -> None:
 
 
 def test_a_146_a_type_is_offered_only_where_ec2_has_it_and_the_class_a_subnet() -> None:
-    market = replace(
-        offline_market("us-west-2"), zones_of={"m5.large": frozenset({"us-west-2b", "us-west-2d"})}
-    )
+    market = replace(offline_market("us-west-2"), zones_of={"m5.large": frozenset({"us-west-2b", "us-west-2d"})})
     (kind,) = catalogue(market, NodeSettings(), ZONES, names=["m5.large", "c5.large"]).types
     assert {offering.zone for offering in kind.offerings} == {"us-west-2b"}
 

@@ -110,9 +110,7 @@ def test_memory_overhead(name: str, settings: NodeSettings, memory: int) -> None
 
 
 @pytest.mark.parametrize(("family", "reserved"), [("AL2023", 574), ("Bottlerocket", 475)])
-def test_a_415_reserved_enis_lower_pods_and_only_bottlerocket_reserves_less(
-    family: str, reserved: int
-) -> None:
+def test_a_415_reserved_enis_lower_pods_and_only_bottlerocket_reserves_less(family: str, reserved: int) -> None:
     settings = NodeSettings(family=family, reserved_enis=1)
     assert capacity(facts("m5.large"), settings)["pods"] == 20
     assert kube_reserved(facts("m5.large"), settings)["memory"] == reserved * MI
@@ -161,9 +159,7 @@ def test_eviction_hard(threshold: int | str, kept: int) -> None:
         ),
         pytest.param(
             "m5.large",
-            NodeSettings(
-                family="Custom", mappings=(Mapping("/dev/xvda", 10 * GI), Mapping("/dev/xvdb", 200 * GI))
-            ),
+            NodeSettings(family="Custom", mappings=(Mapping("/dev/xvda", 10 * GI), Mapping("/dev/xvdb", 200 * GI))),
             200 * GI,
             id="A-425",
         ),
@@ -234,9 +230,7 @@ def test_a_155_category_and_generation(name: str, category: str, generation: str
 
 
 def test_a_155_a_name_of_another_form_has_neither() -> None:
-    found = instance_type(
-        replace(facts("m5.large"), name="mac-m4.metal"), NodeSettings(), (), region="r"
-    ).requirements
+    found = instance_type(replace(facts("m5.large"), name="mac-m4.metal"), NodeSettings(), (), region="r").requirements
     assert found[AWS + "instance-category"] == found[AWS + "instance-generation"] == ()
 
 

@@ -1,0 +1,102 @@
+"""Queue messages (A-344…A-350, A-464…A-466)."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kerf.adapters.aws.interruption import parse
+from kerf.engine.record.observations import InputRefused, InterruptionSeen
+
+
+def event(detail_type: str, detail: dict[str, Any], **fields: Any) -> str:
+    head = {"version": "0", "id": "e-1", "detail-type": detail_type, "source": "aws.ec2", "account": "1"}
+    return json.dumps(
+        {**head, "time": "2026-08-01T00:00:01Z", "region": "r", "resources": [], "detail": detail} | fields
+    )
+
+
+SENT = 1_785_542_401_000
+
+
+@pytest.mark.parametrize(
+    ("detail_type", "detail", "kind"),
+    [
+        pytest.param("EC2 Spot Instance Interruption Warning", {}, "spot_interrupted", id="A-346"),
+        pytest.param("EC2 Instance Rebalance Recommendation", {}, "rebalance_recommendation", id="A-347"),
+        pytest.param("EC2 Instance State-change Notification", {"state": "stopping"}, "instance_stopped", id="A-348"),
+        pytest.param("EC2 Instance State-change Notification", {"state": "stopped"}, "instance_stopped", id="A-348 b"),
+        pytest.param(
+            "EC2 Instance State-change Notification", {"state": "terminated"}, "instance_terminated", id="A-348 c"
+        ),
+        pytest.param(
+            "EC2 Instance State-change Notification", {"state": "STOPPED"}, "instance_terminated", id="A-348 quirk"
+        ),
+        pytest.param(
+            "EC2 Capacity Reservation Instance Interruption Warning",
+            {},
+            "capacity_reservation_interrupted",
+            id="A-350",
+        ),
+    ],
+)
+def test_kinds(detail_type: str, detail: dict[str, Any], kind: str) -> None:
+    assert parse("m-1", event(detail_type, {"instance-id": "i-1"} | detail)) == (
+        InterruptionSeen("e-1", kind, "i-1", SENT),
+    )
+
+
+def health(category: str = "scheduledChange", service: str = "EC2") -> str:
+    entities = [{"entityValue": f"i-{n}"} for n in range(3)]
+    detail = {"service": service, "eventTypeCategory": category, "affectedEntities": entities}
+    return event("AWS Health Event", detail, source="aws.health")
+
+
+def test_a_464_a_health_event_tells_of_each_instance_under_an_id_of_its_own() -> None:
+    found = parse("m-1", health())
+    assert [(seen.message, seen.kind, seen.instance) for seen in found if isinstance(seen, InterruptionSeen)] == [
+        (f"e-1#i-{n}", "scheduled_change", f"i-{n}") for n in range(3)
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("", id="empty"),
+        pytest.param(
+            event("EC2 Instance State-change Notification", {"instance-id": "i", "state": "running"}), id="A-465"
+        ),
+        pytest.param(health(category="issue"), id="A-349 category"),
+        pytest.param(health(service="RDS"), id="A-349 service"),
+        pytest.param(event("Something", {}), id="unknown type"),
+        pytest.param(event("EC2 Spot Instance Interruption Warning", {"instance-id": "i"}, version="1"), id="version"),
+        pytest.param(event("EC2 Spot Instance Interruption Warning", {"instance-id": "i"}, source="x"), id="source"),
+    ],
+)
+def test_a_345_events_that_are_none_of_ours(body: str) -> None:
+    assert parse("m-1", body) == ()
+
+
+@pytest.mark.parametrize(
+    "body", ["garbage", "[]", '{"version": 3}', event("x", {}, time="yesterday"), '{"detail": []}']
+)
+def test_a_344_what_does_not_decode_is_refused_with_its_message_id(body: str) -> None:
+    (refused,) = parse("m-1", body)
+    assert isinstance(refused, InputRefused)
+    assert (refused.code, refused.source, refused.object) == ("KERF350", "queue", "m-1")
+
+
+def test_without_an_event_id_the_message_is_known_by_sqs_own() -> None:
+    (seen,) = parse("m-1", event("EC2 Spot Instance Interruption Warning", {"instance-id": "i-1"}, id=""))
+    assert isinstance(seen, InterruptionSeen)
+    assert seen.message == "m-1"
+
+
+@given(
+    st.text()
+    | st.recursive(st.none() | st.integers() | st.text(), lambda s: st.dictionaries(st.text(), s)).map(json.dumps)
+)
+def test_no_body_ever_raises(body: str) -> None:
+    assert all(isinstance(seen, InterruptionSeen | InputRefused) for seen in parse("m", body))
