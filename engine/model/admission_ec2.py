@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from kerf.engine.model import labels
 from kerf.engine.model.ec2nodeclass import (
@@ -15,6 +16,7 @@ from kerf.engine.model.ec2nodeclass import (
     SecurityGroupTerm,
     SubnetTerm,
 )
+from kerf.engine.model.quantities import LARGEST_AMOUNT
 from kerf.engine.model.violations import Report
 
 _FAMILIES = (*AMI_FAMILIES.values(), "Custom")
@@ -223,6 +225,20 @@ def cpu_options(spec: EC2NodeClassSpec, report: Report) -> None:
         report.one_of("spec.cpuOptions.nestedVirtualization", spec.cpu_options.nested_virtualization, _SWITCH)
 
 
+def kubelet(spec: EC2NodeClassSpec, report: Report) -> None:
+    """A-35: an open object, judged by the controller (A-50); only what no record could hold is refused here."""
+    if any(isinstance(leaf, int) and abs(leaf) > LARGEST_AMOUNT for leaf in _leaves(spec.kubelet)):
+        report.add("KERF309", "spec.kubelet", "An integer is beyond 64 bits")
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(inner)
+    else:
+        yield value
+
+
 EC2NODECLASS_RULES: tuple[Rule, ...] = (
     subnet_terms,
     security_group_terms,
@@ -238,6 +254,7 @@ EC2NODECLASS_RULES: tuple[Rule, ...] = (
     metadata_options,
     connection_tracking,
     cpu_options,
+    kubelet,
 )
 
 

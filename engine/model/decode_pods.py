@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from kerf.engine.model.pods import DAEMONSET, NODE_OWNER, STATEFULSET, Owner, Pod, PodShape
+from kerf.engine.model.quantities import LARGEST_AMOUNT
 from kerf.engine.model.shapes import shape_of
 from kerf.engine.model.violations import Report
 from kerf.engine.model.wire import OwnerWire, Read, read_time
@@ -150,7 +151,8 @@ def _deletion_cost(metadata: ScannedMetadata, report: Report) -> int:
     if not text:
         return 0
     try:
-        return int(float(text))
+        cost = int(float(text))
+        return max(-LARGEST_AMOUNT, min(LARGEST_AMOUNT, cost))
     except (ValueError, OverflowError):
         report.note("deletion-cost-ignored", value=text)
         return 0

@@ -11,7 +11,7 @@ from kerf.engine.model.decode_pods import read_template
 from kerf.engine.model.nodes import DaemonSet, Namespace, PodDisruptionBudget
 from kerf.engine.model.shapes import read_selector
 from kerf.engine.model.violations import Report
-from kerf.engine.model.wire import MetadataWire, ObjectWire, Read, Wire, read_time, require_name
+from kerf.engine.model.wire import Int32, MetadataWire, ObjectWire, Read, Wire, read_time, require_name
 from kerf.engine.model.wire_pods import LabelSelectorWire, PodSpecWire
 from kerf.engine.model.workloads import Workload
 
@@ -27,7 +27,7 @@ class PodTemplateWire(Wire):
 
 
 class WorkloadSpecWire(Wire):
-    replicas: int | None = None
+    replicas: Int32 | None = None
     template: PodTemplateWire = field(default_factory=PodTemplateWire)
 
 
@@ -37,13 +37,13 @@ class WorkloadWire(ObjectWire):
 
 class BudgetSpecWire(Wire):
     selector: LabelSelectorWire | None = None
-    max_unavailable: str | int | None = None
-    min_available: str | int | None = None
+    max_unavailable: str | Int32 | None = None
+    min_available: str | Int32 | None = None
     unhealthy_pod_eviction_policy: str | None = None
 
 
 class BudgetStatusWire(Wire):
-    disruptions_allowed: int = 0
+    disruptions_allowed: Int32 = 0
 
 
 class BudgetWire(ObjectWire):

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from kerf.engine.model.claims import Condition
 from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.wire import Int32, Int64
 
 
 class Part(Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -73,11 +74,11 @@ class BlockDevice(Part, frozen=True):
 
     delete_on_termination: bool | None = None
     encrypted: bool | None = None
-    iops: int | None = None
+    iops: Int64 | None = None
     kms_key_id: str = field(name="kmsKeyID", default="")
     snapshot_id: str = field(name="snapshotID", default="")
-    throughput: int | None = None
-    volume_initialization_rate: int | None = None
+    throughput: Int64 | None = None
+    volume_initialization_rate: Int32 | None = None
     volume_size: str = ""
     volume_type: str = ""
 
@@ -93,8 +94,8 @@ class BlockDeviceMapping(Part, frozen=True):
 class NetworkInterface(Part, frozen=True):
     """A-39."""
 
-    network_card_index: int | None = None
-    device_index: int | None = None
+    network_card_index: Int32 | None = None
+    device_index: Int32 | None = None
     interface_type: str = ""
 
 
@@ -103,16 +104,16 @@ class MetadataOptions(Part, frozen=True):
 
     http_endpoint: str = "enabled"
     http_protocol_ipv6: str = field(name="httpProtocolIPv6", default="disabled")
-    http_put_response_hop_limit: int = 1
+    http_put_response_hop_limit: Int64 = 1
     http_tokens: str = "required"
 
 
 class ConnectionTracking(Part, frozen=True):
     """A-43, in seconds."""
 
-    tcp_established_timeout: int | None = None
-    udp_stream_timeout: int | None = None
-    udp_timeout: int | None = None
+    tcp_established_timeout: Int32 | None = None
+    udp_stream_timeout: Int32 | None = None
+    udp_timeout: Int32 | None = None
 
 
 class CPUOptions(Part, frozen=True):
@@ -140,7 +141,7 @@ class EC2NodeClassSpec(Part, frozen=True):
     network_interfaces: tuple[NetworkInterface, ...] = ()
     detailed_monitoring: bool | None = None
     associate_public_ip_address: bool | None = field(name="associatePublicIPAddress", default=None)
-    ip_prefix_count: int | None = None
+    ip_prefix_count: Int32 | None = None
     metadata_options: MetadataOptions = MetadataOptions()
     connection_tracking: ConnectionTracking | None = None
     context: str = ""

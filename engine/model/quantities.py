@@ -1,7 +1,7 @@
 """Kubernetes quantities as exact integers: `cpu` in milli-CPU, every other resource in base units.
 
-As by the API server's Value and MilliValue, a part of a unit is rounded away from zero, and an amount above
-2^63 - 1 base units counts as that.
+As by the API server's Value and MilliValue, a part of a unit is rounded away from zero, and an amount above 2^63 - 1
+units counts as that.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15,
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _BINARY_RESOURCES = ("memory", "ephemeral-storage")
 LARGEST_AMOUNT = (1 << 63) - 1
+"""In the units of `parse_quantity`; a record keeps integers of 64 bits."""
 _LONGEST = 100  # characters; a longer text is no amount that anybody meant, and costs time to read
 _EXPONENT_BOUND = 2 * _LONGEST  # beyond it every mantissa of _LONGEST digits is capped, or less than one unit
 
@@ -49,7 +50,7 @@ def _parse(text: str, milli: bool) -> int:
     scale = 1000 if milli else 1
     numerator = (mantissa << _BINARY.get(suffix, 0)) * scale * int(10 ** max(0, exponent))
     denominator = int(10 ** max(0, -exponent))
-    amount = min(-(-numerator // denominator), LARGEST_AMOUNT * scale)
+    amount = min(-(-numerator // denominator), LARGEST_AMOUNT)
     return -amount if match["sign"] == "-" else amount
 
 

@@ -19,6 +19,7 @@ from kerf.engine.model.violations import Report
 
 _MOST = 100  # mistakes named per document
 _MISMATCH = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<got>[^`]+)`(?: - at `\$(?P<path>[^`]*)`)?")
+_BEYOND = re.compile(r"Expected `int` (?P<bound>[<>]= -?\d+) - at `\$(?P<path>[^`]+)`")
 _STEP = re.compile(r"\[(\d+|\.\.\.)\]")
 _NAMES = {
     "str": "a string",
@@ -50,6 +51,13 @@ def repair(document: Any, wire: type[Struct], report: Report) -> bytes | None:
 
 
 def _mend(document: Any, message: str, report: Report) -> bool:
+    """Report what msgspec complained of and put something neutral in its place; False when nothing can be put."""
+    beyond = _BEYOND.fullmatch(message)
+    if beyond is not None:
+        holder, key, path = _locate(document, beyond["path"], "int")
+        report.add("KERF309", path, f"Expected an integer {beyond['bound']}, got {holder[key]}")
+        holder[key] = 0
+        return True
     match = _MISMATCH.fullmatch(message)
     if match is None or not match["path"]:
         report.add("KERF303", "", message)
@@ -77,7 +85,8 @@ def _locate(document: Any, path: str, got: str) -> tuple[Any, Any, str]:
         if step is None:
             rest = path[1:]
             key = max((k for k in holder if rest == k or rest.startswith((k + ".", k + "["))), key=len)
-            written, path = f"{written}.{key}", rest[len(key) :]
+            written += f"[{key}]" if "/" in key else f".{key}"
+            path = rest[len(key) :]
         elif step[1] == "...":
             key = next(k for k, v in holder.items() if _kind(v) == got)
             written, path = f"{written}[{key}]", path[step.end() :]

@@ -6,16 +6,18 @@ turned into a model struct, so that one pass can report every violation of an ob
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from kerf.engine.model.durations import parse_time
 from kerf.engine.model.labels import RESTRICTED_DOMAINS
 from kerf.engine.model.pods import Resources, Taint
-from kerf.engine.model.quantities import LARGEST_AMOUNT, parse_quantity
+from kerf.engine.model.quantities import parse_quantity
 from kerf.engine.model.violations import Report
 
+Int32 = Annotated[int, Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
+Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Quantities = dict[str, str | int | float]
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -43,7 +45,7 @@ class MetadataWire(Wire):
     name: str = ""
     namespace: str = ""
     uid: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}
@@ -56,7 +58,7 @@ class ConditionWire(Wire):
     reason: str = ""
     message: str = ""
     last_transition_time: str | None = None
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
 
 
 class TaintWire(Wire):
@@ -75,7 +77,7 @@ class RequirementWire(Wire):
     key: str = ""
     operator: str = ""
     values: list[str] | None = None
-    min_values: int | None = None
+    min_values: Int32 | None = None
 
 
 class ObjectWire(Wire):
@@ -92,15 +94,14 @@ def read_time(report: Report, path: str, text: str | None) -> int:
 
 
 def read_resources(report: Report, path: str, quantities: Quantities) -> Resources:
-    """A resource list; amounts below zero are refused, as the API server does. An amount that the record could not
-    hold (milli-CPU beyond 64 bits) counts as the largest that it can."""
+    """A resource list; amounts below zero are refused, as the API server does."""
     resources: Resources = {}
     for resource, text in quantities.items():
         where = f"{path}[{resource}]"
         amount = report.attempt(where, parse_quantity, text, resource, otherwise=0)
         if amount < 0:
             report.add("KERF306", where, f"{text!r} is less than zero")
-        resources[resource] = min(amount, LARGEST_AMOUNT)
+        resources[resource] = amount
     return resources
 
 

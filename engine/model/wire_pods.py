@@ -7,7 +7,7 @@ from __future__ import annotations
 from msgspec import Raw, Struct, field
 
 from kerf.engine.model import labels
-from kerf.engine.model.wire import OwnerWire, Quantities, Wire
+from kerf.engine.model.wire import Int32, Int64, OwnerWire, Quantities, Wire
 
 
 class ResourcesWire(Wire):
@@ -16,7 +16,7 @@ class ResourcesWire(Wire):
 
 
 class PortWire(Wire):
-    host_port: int = 0
+    host_port: Int32 = 0
     protocol: str = ""
     host_ip: str = field(name="hostIP", default="")
 
@@ -45,7 +45,7 @@ class NodeTermWire(Wire):
 
 
 class PreferredNodeTermWire(Wire):
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeTermWire | None = None
 
 
@@ -72,7 +72,7 @@ class PodAffinityTermWire(Wire):
 
 
 class WeightedPodAffinityTermWire(Wire):
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: PodAffinityTermWire | None = None
 
 
@@ -92,15 +92,15 @@ class TolerationWire(Wire):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class SpreadWire(Wire):
     topology_key: str = ""
-    max_skew: int = 1
+    max_skew: Int32 = 1
     when_unsatisfiable: str = "DoNotSchedule"
     label_selector: LabelSelectorWire | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     match_label_keys: list[str] = []
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
@@ -144,9 +144,9 @@ class PodSpecWire(Wire):
     resources: ResourcesWire | None = None
     volumes: list[VolumeWire] = []
     resource_claims: list[ResourceClaimWire] = []
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str = ""
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
 
 
 class PodConditionWire(Wire):
@@ -218,9 +218,9 @@ class ScannedSpec(Wire):
     resources: Raw = Raw()
     volumes: list[VolumeWire] = []
     resource_claims: Raw = Raw()
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str = ""
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
 
 
 class ScannedContainerStatus(Wire):

@@ -10,6 +10,8 @@ from msgspec import field
 
 from kerf.engine.model.wire import (
     ConditionWire,
+    Int32,
+    Int64,
     NodeClassRefWire,
     ObjectWire,
     Quantities,
@@ -59,8 +61,8 @@ class NodePoolSpecWire(Wire):
     template: ClaimTemplateWire = field(default_factory=ClaimTemplateWire)
     disruption: DisruptionWire = field(default_factory=DisruptionWire)
     limits: Quantities | None = None
-    weight: int | None = None
-    replicas: int | None = None
+    weight: Int32 | None = None
+    replicas: Int64 | None = None
 
 
 class ConditionsWire(Wire):

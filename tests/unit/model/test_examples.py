@@ -1,4 +1,4 @@
-"""docs/examples: every manifest decodes, and the published fragments are refused with the codes that the README gives."""
+"""docs/examples: every manifest decodes; the published fragments are refused with the codes that the README gives."""
 
 import re
 from pathlib import Path
