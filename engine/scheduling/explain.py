@@ -42,13 +42,17 @@ class _Hurdle(Struct, frozen=True):
 
 
 def explain_template(template: Template, wanted: PodClass, tracer: Tracer | None) -> Reason:
-    """Why no claim of this template can be opened for the class; tells the tracer the whole funnel. If one
-    can be, the tracer is told so and the reason returned means nothing."""
+    """Why no claim of this template can be opened for the class; tells the tracer the whole funnel."""
     hurdles = _hurdles(template, wanted)
     refusal = _refusal(template, wanted, hurdles)
     if tracer is not None:
         tracer.pool_considered(wanted, refusal, _funnel(template, wanted, hurdles))
-    return refusal or reason(Code.RESERVATION, node_pool=template.name)
+    return refusal
+
+
+def trace_opening(template: Template, wanted: PodClass, tracer: Tracer) -> None:
+    """Tell the tracer the funnel of a claim that is being opened; before its limits are counted down."""
+    tracer.pool_considered(wanted, None, _funnel(template, wanted, _hurdles(template, wanted)))
 
 
 def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
@@ -171,8 +175,8 @@ def _ports(wanted: PodClass) -> list[str]:
     return [f"{each.port}/{each.protocol}" for each in sorted(wanted.ports)]
 
 
-def _refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Reason | None:
-    """The coded reason, None if a claim can be opened. Its order is that of S-69, S-99 and S-111, but that limits are
+def _refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Reason:
+    """The coded reason. Its order is that of S-69, S-99 and S-111, but that limits are
     named wherever types beyond them would do."""
     name = template.name
     if template.node_limit_reached:
@@ -189,7 +193,7 @@ def _refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Re
     left = template.survivors(template.types & following.viable, wanted.requests, wanted.ports, ())
     if left & allowed:
         unmet = template.unmet_min_values(following.min_values, left & allowed)
-        return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet)) if unmet else None
+        return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet))
     if left:
         return _limits_refusal(template, hurdles)
     return _type_refusal(template, wanted, hurdles, allowed)

@@ -23,7 +23,7 @@ from heapq import heappop, heappush, heapreplace
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.claims import Claim
 from kerf.engine.scheduling.classes import PodClass, PodClasses
-from kerf.engine.scheduling.explain import explain_claim, explain_template
+from kerf.engine.scheduling.explain import explain_claim, explain_template, trace_opening
 from kerf.engine.scheduling.nodes import ExistingNode
 from kerf.engine.scheduling.problem import PendingPod
 from kerf.engine.scheduling.reasons import Code, reason
@@ -186,7 +186,7 @@ class Packing:
                 search.deferred = reason(Code.RESERVATION, node_pool=template.name)  # S-90
                 return None
             if self._tracer is not None:
-                explain_template(template, wanted, self._tracer)
+                trace_opening(template, wanted, self._tracer)
             template.spend(claim.types)
             self.claims.append(claim)
             search.claims = len(self.claims)

@@ -154,6 +154,13 @@ def test_s87_e27_a_failed_pod_is_tried_again_after_progress() -> None:
     assert not planned.unplaced
 
 
+def test_s96_a_claim_that_refused_for_an_unknown_label_is_asked_again_once_it_is_known() -> None:
+    work = Workloads().add("large", 1, shape(300)).add("mid", 1, shape(200, node_selector={"foo": "baz"}))
+    work.add("small", 1, shape(100, required_terms=(term(("foo", "NotIn", ("bar",))),)))
+    planned = plan(problem(work, ladder(2)))
+    assert sizes(planned) == [3]
+
+
 # ── relaxation ──────────────────────────────────────────────────────
 
 
