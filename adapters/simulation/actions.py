@@ -222,5 +222,6 @@ _PERFORM: dict[type, Callable[[Simulation, Any], None]] = {
     t.Price: _price,
     t.NodeClassReady: _node_class,
     t.Throttle: lambda simulation, action: simulation.cloud.throttle(t.duration(action.duration, "for")),
+    t.LoseAnswer: lambda simulation, action: simulation.cloud.lose_answer(),
     t.BadMessage: lambda simulation, action: simulation.queue.send_garbage(action.body),
 }

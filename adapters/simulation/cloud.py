@@ -80,6 +80,7 @@ class VirtualCloud:
         self._untold: list[Observation] = []
         self._calls = 0
         self._throttled_until = 0
+        self._losing = False
 
     # ── NodeClasses and catalogues ──────────────────────────────────────────────────────────────────────────
 
@@ -112,14 +113,15 @@ class VirtualCloud:
         """The market was repriced: its catalogue is to be seen again."""
         self._untold += [self._catalogue_seen(key) for key in sorted(self._classes)]
 
-    def drain_observations(self) -> list[Observation]:
-        """What has changed of NodeClasses and catalogues since the last call."""
+    def observe(self) -> list[Observation]:
+        """NodeClasses and catalogues, as far as they have changed since the last call."""
         told, self._untold = self._untold, []
         return told
 
-    def observe(self) -> list[Observation]:
+    def reconnect(self) -> None:
+        """A new process has been told nothing yet."""
         keys = sorted(self._classes)
-        return [self._class_seen(key) for key in keys] + [self._catalogue_seen(key) for key in keys]
+        self._untold = [self._class_seen(key) for key in keys] + [self._catalogue_seen(key) for key in keys]
 
     def _class_seen(self, key: str) -> Observation:
         return Observation(*self._classes[key])
@@ -134,6 +136,10 @@ class VirtualCloud:
         """Refuse every call for this long (RequestLimitExceeded)."""
         self._throttled_until = self._clock.now + duration
 
+    def lose_answer(self) -> None:
+        """The next launch that succeeds happens without an answer."""
+        self._losing = True
+
     def launch(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
         """Raises `AnswerLostError` (KERF830) when the launch happened and its answer did not arrive."""
         known = self._by_token.get(token)
@@ -146,7 +152,9 @@ class VirtualCloud:
         answer = self._fleet(order, intent, token)
         if answer.instance:
             self._by_token[token] = answer
-            if self._dice.happens(self._faults.answer_lost, "answer-lost", answer.instance):
+            by_chance = self._dice.happens(self._faults.answer_lost, "answer-lost", answer.instance)
+            if by_chance or self._losing:
+                self._losing = False
                 raise AnswerLostError("the answer to a launch was lost", where=f"NodeClaim {order.claim}")
         return answer
 

@@ -121,9 +121,9 @@ class Driver:
         first = not self.deaths
         self._runtime = self._office(self._clock.now)
         self._described.clear()
-        batch = self.simulation.drain_observations()
         if not self._complete:
-            batch += self.simulation.cloud.observe()
+            self.simulation.cloud.reconnect()
+        batch = self.simulation.drain_observations()
         batch += self.simulation.watch.relist(everything=first or not self._complete)
         for ref, intent in self._runtime.unanswered():
             self._carry_out(ref, intent, effects.reconcile)

@@ -71,4 +71,4 @@ class Simulation:
     def drain_observations(self) -> list[Observation]:
         """All that the driver has not been given yet and that does not come through a watch."""
         refused, self._refused = self._refused, []
-        return refused + self.cloud.drain_observations()
+        return refused + self.cloud.observe()

@@ -134,6 +134,10 @@ class Throttle(_Action, frozen=True, kw_only=True, tag="throttle"):
     duration: str = msgspec.field(name="for")
 
 
+class LoseAnswer(_Action, frozen=True, kw_only=True, tag="lose-answer"):
+    """The next launch that succeeds happens without an answer."""
+
+
 class BadMessage(_Action, frozen=True, kw_only=True, tag="bad-message"):
     """A message in the interruption queue that nobody can read."""
 
@@ -142,7 +146,7 @@ class BadMessage(_Action, frozen=True, kw_only=True, tag="bad-message"):
 
 OnInstances = Interrupt | Rebalance | Maintenance | Reclaim | Vanish | Cordon | Uncordon | NodeNotReady
 OnOfferings = Capacity | RestoreCapacity | Price
-Action = Scale | Apply | Delete | OnInstances | OnOfferings | NodeClassReady | Throttle | BadMessage
+Action = Scale | Apply | Delete | OnInstances | OnOfferings | NodeClassReady | Throttle | LoseAnswer | BadMessage
 
 
 class Scheduled(NamedTuple):

@@ -1,12 +1,14 @@
-"""The virtual cloud keeps the promises of `kerf.engine.runtime.ports.Cloud` and `Interruptions`."""
+"""The virtual cloud: the contract of every `Cloud`, and what is its own; its queue as `Interruptions`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.cloud import VirtualCloud
 from kerf.adapters.simulation.errors import AnswerLostError
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.market import Market, Slice
@@ -17,6 +19,7 @@ from kerf.engine.model.pools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance, Offer
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import CatalogueSeen, InputRefused, InterruptionSeen, NodeClassSeen
+from tests.contract.cloud_contract import CloudContract, CloudWorld
 
 REF = NodeClassRef("kerf.dev", "VirtualNodeClass", "default")
 START = 1_000_000
@@ -28,7 +31,7 @@ def kind(name: str, price: float) -> InstanceType:
     return InstanceType(name, {"cpu": 2000, "pods": 10}, offerings=tuple(offerings))
 
 
-CATALOGUE = Catalogue((kind("small", 0.1), kind("large", 0.4)))
+CATALOGUE = Catalogue((kind("small", 0.1), kind("large", 0.4), kind("huge", 0.8)), source="test")
 
 
 def world(**faults: Any) -> Simulation:
@@ -48,6 +51,40 @@ def order(claim: str = "c", *offers: str, capacity_type: str = "on-demand", rese
         requests={"cpu": 1000},
         reservation=reservation,
     )
+
+
+class VirtualWorld(CloudWorld):
+    node_class = REF
+    offers = (Offer("small", "a", 0.1), Offer("large", "b", 0.4), Offer("huge", "a", 0.8))
+
+    def __init__(self) -> None:
+        self.simulation = world()
+
+    def cloud(self) -> VirtualCloud:
+        return self.simulation.cloud
+
+    def restarted(self) -> VirtualCloud:
+        self.simulation.cloud.reconnect()
+        return self.simulation.cloud
+
+    def advance(self, milliseconds: int) -> None:
+        self.simulation.clock.advance(self.simulation.clock.now + milliseconds)
+
+    def exhaust(self, offers: Sequence[Offer], capacity_type: str) -> None:
+        for offer in offers:
+            self.simulation.cloud.market.exhaust(Slice(capacity_type, offer.instance_type, offer.zone))
+
+    def lose_answer(self) -> None:
+        self.simulation.cloud.lose_answer()
+
+    def alive(self, claim: str) -> list[str]:
+        return [i.machine.instance for i in self.simulation.cloud.alive() if i.machine.claim == claim]
+
+
+class TestVirtualCloud(CloudContract):
+    @pytest.fixture
+    def world(self) -> CloudWorld:
+        return VirtualWorld()
 
 
 def test_observe_tells_node_classes_and_their_catalogue_with_its_content() -> None:
@@ -82,7 +119,7 @@ def test_without_any_capacity_nothing_is_started_and_every_offer_has_its_error()
 
 
 def test_an_offering_that_is_not_sold_is_unsupported() -> None:
-    answer = world().cloud.launch(order("c", "huge/a"), intent="1.0", token="t")
+    answer = world().cloud.launch(order("c", "colossal/a"), intent="1.0", token="t")
     assert [error.code for error in answer.errors] == ["Unsupported"]
 
 
@@ -182,11 +219,11 @@ def test_a_launch_may_fail_for_another_reason() -> None:
 
 def test_prices_move_and_the_catalogue_is_seen_again() -> None:
     simulation = world()
-    simulation.cloud.drain_observations()
+    simulation.cloud.observe()
     piece = Slice(capacity_type="on-demand", instance_type="small")
     assert simulation.cloud.market.reprice(piece, factor=9.0) == 2
     simulation.cloud.prices_changed()
-    (seen,) = simulation.cloud.drain_observations()
+    (seen,) = simulation.cloud.observe()
     assert isinstance(seen.payload, CatalogueSeen)
     assert seen.blobs[seen.payload.digest] == simulation.cloud.market.catalogue
     assert simulation.cloud.launch(order(), intent="1.0", token="t").instance_type == "large"
