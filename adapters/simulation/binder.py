@@ -103,16 +103,25 @@ class Binder:
 
     def _pass(self) -> None:
         self._due = False
-        hopeless: dict[tuple[str, str], None] = {}
+        bound = 0
+        failed: dict[tuple[str, str], int] = {}  # (namespace, shape) → how many were bound when it found no place
         for pod in sorted(map(self._api.pods.__getitem__, self._waiting), key=self._rank):
             kin = (pod.namespace, pod.shape)
-            node = None if kin in hopeless else self._choose(pod)
+            node = None if self._hopeless(pod, failed.get(kin), bound) else self._choose(pod)
             if node is not None:
                 self._api.put(replace(pod, node=node, unschedulable=False))
+                bound += 1
                 continue
-            if pod.uid not in self._pins and not needs_others(self._api.shape(pod)):
-                hopeless[kin] = None  # bindings only take room, so its equals fail as well in this pass
+            if pod.uid not in self._pins:
+                failed[kin] = bound
             self._api.put(replace(pod, unschedulable=True))
+
+    def _hopeless(self, pod: Pod, failed: int | None, bound: int) -> bool:
+        """Whether an equal pod has found no place in this pass, and nothing since could have made one:
+        bindings only take room, except for pods whose place depends on where others are."""
+        if failed is None or pod.uid in self._pins:
+            return False
+        return failed == bound or not needs_others(self._api.shape(pod))
 
     def _rank(self, pod: Pod) -> tuple[int, int, str, str, str]:
         return -self._api.shape(pod).priority, pod.created, pod.namespace, pod.name, pod.uid
