@@ -30,7 +30,7 @@ class Instances:
     def started(self, answer: LaunchAnswered) -> None:
         """Remember a launch, so that its instance is not taken for gone before EC2 shows it."""
         now = self._clock()
-        self._started = {i: known for i, known in self._started.items() if known[0] + SETTLING > now}
+        self._started = {i: known for i, known in list(self._started.items()) if known[0] + SETTLING > now}
         self._started[answer.instance] = (now, answer.claim)
 
     def find(self, order: LaunchInstance, zone_ids: Mapping[str, str], *, intent: str) -> LaunchAnswered | None:

@@ -47,6 +47,8 @@ def template_data(
         "NetworkInterfaces": _interfaces(node_class, settings, efas),
         "TagSpecifications": tags.specifications(kinds, own),
     }
+    if spec.cpu_options is not None and spec.cpu_options.nested_virtualization:
+        data["CpuOptions"] = {"NestedVirtualization": spec.cpu_options.nested_virtualization}
     if mappings := block_devices(spec, node_class.ami_family):
         data["BlockDeviceMappings"] = mappings
     return data
@@ -133,18 +135,45 @@ def _reservation(order: LaunchInstance) -> dict[str, Any]:
 
 
 def _interfaces(node_class: EC2NodeClass, settings: AwsSettings, efas: int) -> list[dict[str, Any]]:
-    """A-254, A-255: one interface, or one for each EFA of the type. The subnet comes with the fleet's
-    override."""
-    base: dict[str, Any] = {"Groups": [group.id for group in node_class.status.security_groups]}
-    if node_class.spec.associate_public_ip_address is not None:
-        base["AssociatePublicIpAddress"] = node_class.spec.associate_public_ip_address
+    """A-253…A-255: the class's own interfaces, or one for each EFA asked for, or one. Subnets come with the fleet."""
+    groups = {"Groups": [group.id for group in node_class.status.security_groups]}
+    whole = groups | _addressing(node_class.spec, settings)
+    own = node_class.spec.network_interfaces
+    if own:
+        return [
+            {
+                "NetworkCardIndex": interface.network_card_index or 0,
+                "DeviceIndex": interface.device_index or 0,
+                "InterfaceType": interface.interface_type,
+                **(whole if interface.interface_type == "interface" else groups),
+            }
+            for interface in own
+        ]
+    if efas:
+        return [
+            {"NetworkCardIndex": card, "DeviceIndex": min(card, 1), "InterfaceType": "efa", **whole}
+            for card in range(efas)
+        ]
+    return [{"DeviceIndex": 0, **whole}]
+
+
+def _addressing(spec: EC2NodeClassSpec, settings: AwsSettings) -> dict[str, Any]:
+    """What an interface with addresses has beside its groups (A-255, A-256)."""
+    found: dict[str, Any] = {}
+    if spec.associate_public_ip_address is not None:
+        found["AssociatePublicIpAddress"] = spec.associate_public_ip_address
+    if spec.ip_prefix_count:
+        found["Ipv6PrefixCount" if settings.ipv6 else "Ipv4PrefixCount"] = spec.ip_prefix_count
     if settings.ipv6:
-        base |= {"PrimaryIpv6": True, "Ipv6AddressCount": 1}
-    if not efas:
-        return [{"DeviceIndex": 0, **base}]
-    return [
-        {"NetworkCardIndex": card, "DeviceIndex": min(card, 1), "InterfaceType": "efa", **base} for card in range(efas)
-    ]
+        found |= {"PrimaryIpv6": True, "Ipv6AddressCount": 1}
+    if tracking := spec.connection_tracking:
+        limits = {
+            "TcpEstablishedTimeout": tracking.tcp_established_timeout,
+            "UdpStreamTimeout": tracking.udp_stream_timeout,
+            "UdpTimeout": tracking.udp_timeout,
+        }
+        found["ConnectionTrackingSpecification"] = {n: limit for n, limit in limits.items() if limit is not None}
+    return found
 
 
 class LaunchTemplates:
@@ -176,13 +205,13 @@ class LaunchTemplates:
         if not self._adopted:
             self._used = dict.fromkeys(self._owned(), now) | self._used
             self._adopted = True
-        for name in sorted(name for name, used in self._used.items() if used + UNUSED < now):
+        for name in sorted(name for name, used in list(self._used.items()) if used + UNUSED < now):
             try:
                 call(self._clients.ec2.delete_launch_template, LaunchTemplateName=name)
             except AwsError as error:
                 if not error.not_found:
                     raise
-            del self._used[name]
+            self._used.pop(name, None)
 
     def _owned(self) -> list[str]:
         conditions = tags.CLUSTER, self._settings.cluster

@@ -145,6 +145,10 @@ class NodeClasses:
             return _invalid("UnsupportedAMIFamily", f"kerf writes no user data for {family} yet")
         if family == "AL2023" and not self._settings.cidr:
             return _invalid("ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
+        if node_class.spec.placement_group_selector is not None:
+            return _invalid("UnsupportedPlacementGroup", "kerf resolves no placement groups yet")
+        if node_class.spec.capacity_reservation_selector_terms:
+            return _invalid("UnsupportedCapacityReservations", "kerf resolves no capacity reservations yet")
         try:
             node_settings(node_class)
         except InputError as error:
