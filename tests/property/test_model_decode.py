@@ -120,7 +120,7 @@ def outcome(document: bytes | dict[str, Any]) -> Decoded | InputError:
         return error
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(
     st.sampled_from(VALID),
     st.lists(st.tuples(st.integers(0, 10**6), st.one_of(JUNK, st.just(...))), min_size=1, max_size=4),
@@ -139,6 +139,7 @@ def test_a_corrupted_document_is_decoded_or_refused_with_known_codes(
         assert msgspec.msgpack.encode(result.object)
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(KINDS)), st.dictionaries(st.sampled_from(["metadata", "spec", "status"]), JUNK))
 def test_junk_of_every_kind_is_decoded_or_refused(name: str, fields: dict[str, Any]) -> None:
     version, _, kind = name.rpartition("/")
@@ -146,6 +147,7 @@ def test_junk_of_every_kind_is_decoded_or_refused(name: str, fields: dict[str, A
     assert isinstance(result, Decoded) or result.code in CODES
 
 
+@settings(deadline=None)
 @given(st.integers(0, len(json.dumps(FULL_POD)) - 1), st.integers(0, 255))
 def test_a_broken_byte_is_decoded_or_refused(index: int, value: int) -> None:
     data = bytearray(json.dumps(FULL_POD).encode())
@@ -154,6 +156,7 @@ def test_a_broken_byte_is_decoded_or_refused(index: int, value: int) -> None:
     assert isinstance(result, Decoded) or result.code in CODES
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(JUNK, st.sampled_from([POD, NODE]))), JUNK)
 @example([1, {}], None)
 def test_every_item_of_a_list_is_decoded_or_refused(items: list[Any], name: Any) -> None:
@@ -169,6 +172,7 @@ def shuffled(value: Any, draw: Any) -> Any:
     return [shuffled(item, draw) for item in value] if isinstance(value, list) else value
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_the_digest_of_a_pod_does_not_depend_on_the_order_of_keys(data: st.DataObject) -> None:
     decoded = decode_object(json.dumps(shuffled(FULL_POD, data.draw)).encode())
@@ -178,6 +182,7 @@ def test_the_digest_of_a_pod_does_not_depend_on_the_order_of_keys(data: st.DataO
 CHANGES = st.lists(st.tuples(st.integers(0, 10**6), JUNK), max_size=2)
 
 
+@settings(deadline=None)
 @given(CHANGES, CHANGES)
 def test_remembered_shapes_change_no_result(first: list[tuple[int, Any]], second: list[tuple[int, Any]]) -> None:
     """A pod decodes alike with an empty memory of shapes, and after other pods and itself."""

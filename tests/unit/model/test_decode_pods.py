@@ -267,3 +267,16 @@ def test_a_refused_shape_is_refused_again() -> None:
 def test_items_of_typed_lists_name_no_kind() -> None:
     item = {key: value for key, value in POD.items() if key not in ("apiVersion", "kind")}
     assert decode_object(msgspec.json.encode(item), assume="v1/Pod").object == decode(POD).object
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 2**80])
+def test_an_integer_beyond_the_apis_width_is_refused(value: int) -> None:
+    """A record keeps integers of 64 bits: a wider one would end the loop when it is written."""
+    assert refusals(changed(POD, "spec.priority", value)) == {"spec.priority": "KERF309"}
+
+
+def test_amounts_beyond_64_bits_count_as_the_largest() -> None:
+    huge = [{"name": name, "resources": {"requests": {"cpu": "10E", "memory": "10E"}}} for name in "ab"]
+    assert pod(with_spec(containers=huge))[1].requests == {"cpu": 2**63 - 1, "memory": 2**63 - 1}
+    annotations = {"controller.kubernetes.io/pod-deletion-cost": "1e300"}
+    assert pod(changed(POD, "metadata.annotations", annotations))[0].deletion_cost == 2**63 - 1

@@ -176,6 +176,7 @@ DEVICES, INTERFACES = "spec.blockDeviceMappings", "spec.networkInterfaces"
         ("spec.connectionTracking", {"udpTimeout": 61}, {"spec.connectionTracking.udpTimeout": "KERF309"}),
         ("spec.cpuOptions", {"nestedVirtualization": "on"}, {"spec.cpuOptions.nestedVirtualization": "KERF305"}),
         ("spec.kubelet", [], {"spec.kubelet": "KERF303"}),
+        ("spec.kubelet", {"evictionHard": [{"x": 2**64}]}, {"spec.kubelet": "KERF309"}),
         ("spec.userData", ["#!"], {"spec.userData": "KERF303"}),
     ],
 )
