@@ -118,17 +118,17 @@ def export_bundle(
     """Writes the entries with after < position <= until, and the blobs they name, as a bundle.
 
     `pseudonymise` replaces names (see `kerf.adapters.store.pseudonyms`), keyed by `salt`. `created` is now if not
-    given. Raises `RecordExists` when there is a file at `path`, and what reading the source raises.
+    given. Raises `RecordExists` when there is a file at `path`, and what reading the source raises: of a damaged
+    record, what comes before the damage is had with `until` one less than the error's position.
     """
     target = Path(path)
     if target.exists():
         raise RecordExists("there is a file already", where=str(path), hint="Give another name, or remove it first")
     if pseudonymise:
         source = Pseudonymised(source, salt=salt, after=after, until=until)
-    after = min(max(after, source.first_position() - 1), source.last_position())
-    before = checkpoint = source.checkpoint(after)
+    before = checkpoint = source.checkpoint(max(after, source.first_position() - 1))
     writer, digests, epoch = _Writer(), dict[str, None](), 0
-    for batch in _batches(source.encoded(after, until)):
+    for batch in _batches(source.encoded(before.position, until)):
         checkpoint = extend(checkpoint, batch)
         writer.add("entries", [Raw(encoded) for encoded in batch], checkpoint)
         for encoded in batch:

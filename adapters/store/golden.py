@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from kerf.adapters.store.packing import digest_of
-from kerf.adapters.store.reading import ReadOnlyStore, Source, blobs_of
+from kerf.adapters.store.reading import ReadOnlyStore, Source, blobs_of, started_as
 from kerf.engine.record.chain import START, Checkpoint, extend
 from kerf.engine.record.codec import CODEC, Codec, Envelope
 from kerf.engine.record.errors import (
@@ -32,7 +32,6 @@ from kerf.engine.record.errors import (
     RecordCorrupt,
     RecordExists,
 )
-from kerf.engine.record.observations import RecordStarted
 from kerf.engine.record.registry import DECISION
 
 RECORD, DECISIONS, BLOBS = "record.jsonl", "decisions.jsonl", "blobs.jsonl"
@@ -103,8 +102,7 @@ class GoldenStore(ReadOnlyStore):
 
     @property
     def record_id(self) -> str:
-        first = next(self.scan(until=1), None)
-        return first.payload.record if first and isinstance(first.payload, RecordStarted) else ""
+        return next((started_as(entry) for entry in self.scan(until=1)), "")
 
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
         end = len(self._positions) if until is None else bisect_right(self._positions, until)

@@ -90,13 +90,10 @@ class Pseudonymised:
 
     def checkpoint(self, position: int) -> Checkpoint:
         """The chain is another one and begins where the range does."""
-        return Checkpoint(position, START.value)
+        return Checkpoint(self._source.checkpoint(position).position, START.value)
 
     def first_position(self) -> int:
         return self._source.first_position()
-
-    def last_position(self) -> int:
-        return self._source.last_position()
 
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
         return map(CODEC.encode, self._entries(after, until))

@@ -12,6 +12,7 @@ from kerf.engine.record.chain import Checkpoint
 from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import StoreReadOnly
+from kerf.engine.record.observations import RecordStarted
 from kerf.engine.record.registry import blob_of
 from kerf.engine.runtime.ports import Append
 
@@ -23,11 +24,13 @@ class Source(Protocol):
 
     @property
     def record_id(self) -> str: ...
-    def checkpoint(self, position: int) -> Checkpoint: ...
+    def checkpoint(self, position: int) -> Checkpoint:
+        """The chain's value after `position`, or at the end of the record if that comes before."""
+        ...
+
     def first_position(self) -> int: ...
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]: ...
     def blob(self, digest: str) -> bytes: ...
-    def last_position(self) -> int: ...
 
 
 class ReadOnlyStore(ABC):
@@ -54,6 +57,11 @@ class ReadOnlyStore(ABC):
     def close(self) -> None:
         """Nothing is held open between calls."""
         return
+
+
+def started_as(first: Entry) -> str:
+    """The id of the record that begins with this entry, empty when it does not say."""
+    return first.payload.record if isinstance(first.payload, RecordStarted) else ""
 
 
 def blobs_of(entry: Entry) -> list[str]:

@@ -30,7 +30,7 @@ from kerf.engine.record.errors import EpochRefused, PositionConflict, RecordCorr
 
 APPLICATION_ID = 0x4B455246  # "KERF", at offset 68 of the file
 FORMAT = 1
-SALVAGE = "Keep the file; export what is readable as a bundle and start a new record"
+SALVAGE = "Keep the file, export what comes before as a bundle, and start a new record"
 
 _TABLES = (
     # The head first: its page is then the last to go when the file is cut off.

@@ -20,6 +20,7 @@ from eventsourcing.sqlite import SQLiteCursor
 
 from kerf.adapters.store.faults import FAULTS, translated
 from kerf.adapters.store.packing import Unpackable, digest_of, pack, unpack
+from kerf.adapters.store.reading import started_as
 from kerf.adapters.store.recorder import FORMAT, SALVAGE, Datastore, Head, RecordRecorder, read_head
 from kerf.engine.record.chain import START, Checkpoint, link
 from kerf.engine.record.codec import CODEC, Codec
@@ -33,11 +34,11 @@ from kerf.engine.record.errors import (
     RecordExists,
     RecordNotFound,
     StoreError,
+    StoreLocked,
     StoreReadOnly,
     StreamConflict,
     TurnRefused,
 )
-from kerf.engine.record.observations import RecordStarted
 from kerf.engine.runtime.ports import Append
 
 Mode = Literal["create", "write", "read"]
@@ -117,7 +118,7 @@ class SQLiteStore:
                 found = translated(error, self.path)
                 if isinstance(found, RecordCorrupt) and not salvage:
                     salvage = True
-                elif "immutable" not in query and not isinstance(found, NotARecord | RecordCorrupt):
+                elif "immutable" not in query and not isinstance(found, NotARecord | RecordCorrupt | StoreLocked):
                     if unmerged:
                         raise StoreReadOnly(
                             "the record lies on read-only media together with a log that is not merged into it yet",
@@ -167,7 +168,10 @@ class SQLiteStore:
     @property
     def record_id(self) -> str:
         """The id that `RecordStarted` gave the record, empty before it."""
-        return self.head().id
+        head, broken_head = self._end()
+        if broken_head is None:
+            return head.id
+        return next((started_as(entry) for entry in self.scan(until=1)), "")
 
     def append(self, turn: Append) -> None:
         """As `ports.Store.append`. A stream's versions are unique; positions go on from the end without holes."""
@@ -179,14 +183,13 @@ class SQLiteStore:
             if digest_of(content) != digest:
                 raise TurnRefused(f"the blob {digest!r} has another content", position=turn.entries[0].position)
         first = turn.entries[0]
-        started = first.payload.record if isinstance(first.payload, RecordStarted) else ""
         epochs = [entry.epoch for entry in turn.entries]
         try:
             self._recorder.insert_events(
                 events,
                 first=first.position,
                 epochs=(min(epochs), max(epochs)),
-                record_id=started,
+                record_id=started_as(first),
                 blobs=blobs,
             )
         except FAULTS as error:
@@ -298,9 +301,9 @@ class SQLiteStore:
         return value
 
     def checkpoint(self, position: int | None = None) -> Checkpoint:
-        """The chain value after `position` (default: the end)."""
-        head = self.head()
-        at = head.position if position is None else position
+        """The chain's value after `position`, or at the end of the record if that comes before."""
+        head, _ = self._end()
+        at = head.position if position is None else min(position, head.position)
         return Checkpoint(at, self._chain_at(at, head))
 
     def head(self) -> Head:

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from kerf.adapters.store.bundle import export_bundle, inspect_bundle
 from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import EntryType, UnknownEntry
@@ -173,6 +174,7 @@ def test_a_reader_cannot_write_and_leaves_nothing_behind(sound: Path) -> None:
 
 READ_AS_NOBODY = """
 import os, sys
+from kerf.adapters.store.bundle import export_bundle, inspect_bundle
 from kerf.adapters.store.sqlite import SQLiteStore
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
@@ -225,6 +227,16 @@ def test_a_locked_record(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_reader_that_is_locked_out_says_so(sound: Path) -> None:
+    """It must not read around the lock: what it would see is not what is stored."""
+    with closing(sqlite3.connect(sound, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreLocked):
+            SQLiteStore(sound, "read", lock_timeout=0)
+        other.execute("ROLLBACK")
+
+
 def test_a_full_disk(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "r.kerf", "create")
     store.append(pods(1, 3))
@@ -244,6 +256,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 FILL_THE_DISK = """
 import sys
 from pathlib import Path
+from kerf.adapters.store.bundle import export_bundle, inspect_bundle
 from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.record.errors import StoreError
 from tests.contract.store_contract import pods
@@ -298,6 +311,24 @@ def test_a_file_that_was_cut_off_is_readable_up_to_the_cut(sound: Path, tmp_path
     if keep < 0.95:  # at least a page is gone: nobody goes on writing to it
         with pytest.raises(RecordCorrupt):
             SQLiteStore(path, "write")
+
+
+@pytest.mark.parametrize("damage", ["cut", "head"])
+def test_what_is_left_of_a_damaged_record_can_be_handed_on(sound: Path, tmp_path: Path, damage: str) -> None:
+    path = Path(shutil.copy(sound, tmp_path))
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[: sound.stat().st_size * 3 // 4])
+    else:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("UPDATE record SET seal = x'00'")
+    got, error = readable(path)
+    assert isinstance(error, RecordCorrupt)
+    assert got > 30
+    store = SQLiteStore(path, "read")
+    info = export_bundle(store, tmp_path / "rest.kerfb", until=error.position - 1)
+    store.close()
+    assert (info.entries, info.last) == (got, got)
+    assert inspect_bundle(tmp_path / "rest.kerfb") == info
 
 
 def test_a_cut_leaves_more_the_later_it_is(sound: Path, tmp_path: Path) -> None:
