@@ -277,8 +277,9 @@ class SQLiteStore:
                 cursor.execute(
                     # The casts: damage may have changed a value's type, which must show as another chain value.
                     "SELECT rowid, coalesce(CAST(state AS BLOB), x''), CAST(chain AS BLOB) FROM stored_events "
-                    "WHERE rowid > ? AND rowid <= ? ORDER BY rowid",
-                    (after, until),
+                    # The limit: a damaged page behind the range may answer as if it lay within.
+                    "WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?",
+                    (after, until, until - after),
                 )
                 rows.extend(cursor)
         except FAULTS as error:
