@@ -38,6 +38,7 @@ REFRESH = 60_000
 """How often (ms) a NodeClass is resolved anew when its object did not change (A-76)."""
 _STALE_TEMPLATE = "InvalidLaunchTemplateName.NotFoundException"
 _MISMATCH = "IdempotentParameterMismatch"
+_NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
 
 
 class _Known(Struct):
@@ -72,6 +73,7 @@ class AwsCloud:
         self._instances = Instances(clients, settings.cluster, clock)
         self._known: dict[str, _Known] = {}
         self._in_flight: dict[str, int] = {}
+        self._untold: list[InputRefused] = []
         self._empty: dict[str, int] = {}  # token → how many fleets of it started nothing
 
     # ── observing ──────────────────────────────────────────────────────────────────────────────────────────
@@ -79,7 +81,8 @@ class AwsCloud:
     def observe(self) -> list[Observation]:
         """What changed of NodeClasses and their catalogues since the last call; refusals of AWS as
         `InputRefused`."""
-        found = [Observation(refused) for refused in self._markets.refresh()]
+        found = [Observation(refused) for refused in (*self._untold, *self._markets.refresh())]
+        self._untold.clear()
         try:
             self._templates.sweep()
         except AwsError as error:
@@ -101,7 +104,7 @@ class AwsCloud:
             uid=node_class.uid,
             generation=node_class.generation,
             ready=ready.status == "True" and not node_class.deleting,
-            reason=ready.reason,
+            reason="Deleting" if node_class.deleting else ready.reason,
             digest=digest,
         )
         found = []
@@ -174,7 +177,7 @@ class AwsCloud:
         if node_class is None:
             return None
         if not self._markets.known:
-            self._markets.refresh()
+            self._untold += self._markets.refresh()
         known = self._refreshed(node_class)
         if not known.types:
             known.types = {kind.name: kind for kind in self._made(known.resolved).types}
@@ -183,6 +186,8 @@ class AwsCloud:
     def _launch(self, order: LaunchInstance, known: _Known, intent: str, token: str) -> LaunchAnswered:
         chosen = groups(order, known.types, known.resolved.status.amis)
         subnets = self._subnets(order, known)
+        addresses = min((group.kind.capacity["pods"] for group in chosen), default=0)
+        self._take(subnets.values(), addresses)
         try:
             answer = self._fleet(order, known.resolved, chosen, subnets, intent, token)
         except AwsError as error:
@@ -190,12 +195,20 @@ class AwsCloud:
                 raise
             self._templates.forget()  # A-284: once more, with the templates made anew
             answer = self._fleet(order, known.resolved, chosen, subnets, intent, token)
+        self._take([subnet for zone, subnet in subnets.items() if zone != answer.zone], -addresses)
+        self._learn(answer, subnets, token)
+        return answer
+
+    def _learn(self, answer: LaunchAnswered, subnets: Mapping[str, str], token: str) -> None:
+        """What the next launch must know of this one."""
+        for error in answer.errors:
+            if error.code == _NO_ADDRESSES and error.zone in subnets:
+                self._classes.free_addresses[subnets[error.zone]] = 0  # A-293
         if answer.instance:
             self._instances.started(answer)
             self._empty.pop(token, None)
         elif answer.errors:
             self._empty[token] = self._empty.get(token, 0) + 1
-        return answer
 
     def _fleet(
         self,
@@ -223,21 +236,20 @@ class AwsCloud:
         return answered(answer, request, order, zone_ids, intent=intent, now=self._clock())
 
     def _subnets(self, order: LaunchInstance, known: _Known) -> dict[str, str]:
-        """A-232, A-233: in each zone the subnet with most free addresses, less those that launches will
-        take."""
-        free = self._classes.free_addresses
-        chosen: dict[str, str] = {}
-        for subnet in known.resolved.status.subnets:
-            best = chosen.get(subnet.zone)
-            left = free.get(subnet.id, 0) - self._in_flight.get(subnet.id, 0)
-            if best is None or left > free.get(best, 0) - self._in_flight.get(best, 0):
-                chosen[subnet.zone] = subnet.id
+        """A-232: in each zone that is offered the subnet with most free addresses, the first of equals."""
         offered = {offer.zone for offer in order.offers}
-        chosen = {zone: subnet for zone, subnet in chosen.items() if zone in offered}
-        pods = [known.types[o.instance_type].capacity["pods"] for o in order.offers if o.instance_type in known.types]
-        for subnet_id in chosen.values():
-            self._in_flight[subnet_id] = self._in_flight.get(subnet_id, 0) + min(pods, default=0)
-        return chosen
+        free = self._classes.free_addresses
+        chosen: dict[str, tuple[int, str]] = {}
+        for subnet in known.resolved.status.subnets:
+            left = free.get(subnet.id, 0) - self._in_flight.get(subnet.id, 0)
+            if subnet.zone in offered and (subnet.zone not in chosen or left > chosen[subnet.zone][0]):
+                chosen[subnet.zone] = (left, subnet.id)
+        return {zone: subnet for zone, (_, subnet) in chosen.items()}
+
+    def _take(self, subnets: Iterable[str], addresses: int) -> None:
+        """A-233: addresses that launches under way will use, until EC2 is asked again; negative gives them back."""
+        for subnet in subnets:
+            self._in_flight[subnet] = self._in_flight.get(subnet, 0) + addresses
 
     def _not_launched(self, error: AwsError, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
         """A refused call started nothing, with one exception: a token that was used for another request may

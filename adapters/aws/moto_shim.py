@@ -45,7 +45,11 @@ _ERRORS = {
     "unavailable": (500, "InternalError", "An internal error has occurred."),
     "refused": (403, "UnauthorizedOperation", "You are not authorized to perform this operation."),
 }
-_EC2_ERROR = "<Response><Errors><Error><Code>{}</Code><Message>{}</Message></Error></Errors></Response>"
+_ERROR_BODIES = {
+    "ec2": "<Response><Errors><Error><Code>{}</Code><Message>{}</Message></Error></Errors></Response>",
+    "iam": "<ErrorResponse><Error><Code>{}</Code><Message>{}</Message></Error></ErrorResponse>",
+}
+_JSON_ERROR = '{{"__type": "{}", "message": "{}"}}'
 
 
 class _Http(Struct):
@@ -106,20 +110,24 @@ class MotoShim(Clients):
     # ── at the connection ──────────────────────────────────────────────────────────────────────────────────
 
     def _connection(self, request: Any, event_name: str, **_: Any) -> AWSResponse:
-        operation = event_name.rpartition(".")[2]
+        service, operation = event_name.split(".")[1:]
         fault = self.plan.fault(operation)
         if fault == "unreachable":
             raise ConnectTimeoutError(endpoint_url=request.url)
         if fault in _ERRORS:
             status, code, message = _ERRORS[fault]
-            reply: tuple[int, Any, Any] = (status, {}, _EC2_ERROR.format(code, message))
+            reply: tuple[int, Any, Any] = (
+                status,
+                {},
+                _ERROR_BODIES.get(service, _JSON_ERROR).format(code, message),
+            )
         elif operation == "CreateFleet":
             reply = self._create_fleet(request)
         else:
             self._age()
             reply = self._moto(request)
             if operation == "TerminateInstances":
-                self._end(request)
+                self._end()
         if fault == "lost":
             raise ReadTimeoutError(endpoint_url=request.url)
         status, headers, body = reply
@@ -154,7 +162,7 @@ class MotoShim(Clients):
         made.launch_time = datetime.fromtimestamp(now / 1000, UTC)
         self._age()
 
-    def _end(self, request: Any) -> None:
+    def _end(self) -> None:
         for instance, life in sorted(self._lives.items()):
             if not life.ended and _instances(self.region)[instance].state == "terminated":
                 life.ended = self._clock()

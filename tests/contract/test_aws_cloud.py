@@ -332,6 +332,44 @@ def _show_nothing(parsed: dict[str, Any], **_: Any) -> None:
     parsed["Reservations"] = []
 
 
+def subnet_of(world: AwsWorld, claim: str) -> str:
+    (found,) = world.described(claim)
+    return str(found["SubnetId"])
+
+
+def test_a_232_a_293_the_subnet_with_most_free_addresses_until_it_has_none(world: AwsWorld) -> None:
+    ec2 = world.environment.operator.ec2
+    (vpc,) = ec2.describe_vpcs(Filters=[{"Name": "cidr", "Values": ["10.0.0.0/16"]}])["Vpcs"]
+    tags = [{"ResourceType": "subnet", "Tags": [{"Key": "karpenter.sh/discovery", "Value": CLUSTER}]}]
+    small = ec2.create_subnet(
+        VpcId=vpc["VpcId"], CidrBlock="10.0.224.0/24", AvailabilityZone="us-west-2a", TagSpecifications=tags
+    )["Subnet"]["SubnetId"]
+    cloud, wanted = world.restarted(), replace(order(world, "subnet-1"), offers=world.offers[:1])
+    cloud.launch(wanted, intent="1.0", token="subnet-1")
+    assert subnet_of(world, "subnet-1") != small
+    world.environment.operator.shortage(code="InsufficientFreeAddressesInSubnet", count=1)
+    full = cloud.launch(replace(wanted, claim="subnet-2"), intent="2.0", token="subnet-2")
+    assert full.kind == "insufficient-capacity"
+    cloud.launch(replace(wanted, claim="subnet-3"), intent="3.0", token="subnet-3")
+    assert subnet_of(world, "subnet-3") == small
+    for claim in ("subnet-1", "subnet-3"):
+        cloud.terminate(world.alive(claim)[0], intent="4.0")
+    ec2.delete_subnet(SubnetId=small)
+
+
+def test_faults_of_the_other_services(world: AwsWorld) -> None:
+    world.environment.operator.fault("ReceiveMessage", "refused")
+    with pytest.raises(AwsError, match="UnauthorizedOperation"):
+        world.environment.interruptions.poll()
+    cloud = world.restarted()
+    world.environment.operator.fault("GetInstanceProfile", "refused")
+    world.environment.operator.fault("GetParameter", "unavailable", 100)
+    conditions = {c.type: c for c in resolved(cloud.observe()).status.conditions}
+    assert conditions["InstanceProfileReady"].status == conditions["AMIsReady"].status == "Unknown"
+    assert "UnauthorizedOperation" in conditions["InstanceProfileReady"].message
+    assert "InternalError" in conditions["AMIsReady"].message
+
+
 # ── NodeClasses and prices ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -389,6 +427,22 @@ def test_a_node_class_that_is_not_ready_says_why_and_launches_nothing(
     answer = cloud.launch(order(world, f"not-ready-{reason}"), intent="1.0", token=f"not-ready-{reason}")
     assert answer.kind == "nodeclass-not-ready"
     assert reason in answer.message
+
+
+def test_a_219_a_459_a_class_that_is_being_deleted_counts_as_none(world: AwsWorld) -> None:
+    world.environment.node_classes[0] = replace(world.environment.node_classes[0], deleting=START)
+    cloud = world.restarted()
+    seen = observed(cloud)
+    assert (seen.ready, seen.reason) == (False, "Deleting")
+    answer = cloud.launch(order(world, "deleting"), intent="1.0", token="deleting")
+    assert (answer.kind, answer.code) == ("insufficient-capacity", "NodeClassNotFound")
+
+
+def test_what_a_launch_could_not_renew_is_said_by_the_next_observe(world: AwsWorld) -> None:
+    world.environment.operator.fault("DescribeSpotPriceHistory", "refused", 1)
+    cloud = world.restarted()
+    assert cloud.launch(order(world, "first"), intent="1.0", token="first").instance
+    assert [o.payload.object for o in cloud.observe() if isinstance(o.payload, InputRefused)] == ["spot prices"]
 
 
 def test_a_136_a_refused_call_leaves_the_status_as_it_was(world: AwsWorld) -> None:
