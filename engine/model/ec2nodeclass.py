@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from kerf.engine.model.claims import Condition
+from kerf.engine.model.manifests.wire import Int32, Int64
 from kerf.engine.model.pools import RequirementSpec
-from kerf.engine.model.wire import Int32, Int64
 
 
 class Part(Struct, frozen=True, omit_defaults=True, rename="camel"):

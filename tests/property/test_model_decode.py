@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kerf.engine.errors import InputError
 from kerf.engine.model import decode_pods
-from kerf.engine.model.decode import KINDS, Decoded, decode_many, decode_object
-from kerf.engine.model.violations import CODES, ManifestError
+from kerf.engine.model.manifests.decode import KINDS, Decoded, decode_many, decode_object
+from kerf.engine.model.manifests.violations import CODES, ManifestError
 from tests.unit.model.manifests import EC2_NODE_CLASS, NODE_POOL, POD
 from tests.unit.model.test_decode_objects import CLAIM, NODE
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from kerf.engine.model.decode import Decoded, decode_object
+from kerf.engine.model.manifests.decode import Decoded, decode_object
+from kerf.engine.model.manifests.violations import ManifestError
 from kerf.engine.model.pods import Pod, PodShape
 from kerf.engine.model.pools import NodePool
-from kerf.engine.model.violations import ManifestError
 
 Document = dict[str, Any]
 

@@ -7,12 +7,12 @@ import pytest
 
 from kerf.engine.errors import InputError
 from kerf.engine.model.claims import Condition, NodeClaimObject, condition_is_true
-from kerf.engine.model.decode import KINDS, decode_many, decode_object
-from kerf.engine.model.decode_pools import KWOKNodeClass
+from kerf.engine.model.manifests.decode import KINDS, decode_many, decode_object
+from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
+from kerf.engine.model.manifests.violations import ManifestError
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.pods import PodShape, Selector, Taint
 from kerf.engine.model.pools import NodeClassRef, RequirementSpec
-from kerf.engine.model.violations import ManifestError
 from kerf.engine.model.workloads import Workload
 from tests.unit.model.manifests import POD, changed, decode, pod, refusals
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.engine.model.decode import decode_object
+from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.pods import (
     AffinityTerm,
     Expression,

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from kerf.engine.model.manifests.violations import ManifestError
 from kerf.engine.model.pods import Taint
 from kerf.engine.model.pools import Budget, NodeClassRef, NodePool, RequirementSpec
-from kerf.engine.model.violations import ManifestError
 from tests.unit.model.manifests import NODE_POOL, changed, decode, node_pool, refusals
 
 HOUR = 3_600_000

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kerf.engine.model.decode import Decoded, decode_object
 from kerf.engine.model.ec2nodeclass import EC2NodeClass
+from kerf.engine.model.manifests.decode import Decoded, decode_object
+from kerf.engine.model.manifests.violations import CODES, ManifestError
 from kerf.engine.model.pods import PodShape
 from kerf.engine.model.pools import NodePool
-from kerf.engine.model.violations import CODES, ManifestError
 from kerf.engine.model.workloads import Workload
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -7,9 +7,9 @@ import pytest
 
 from kerf.engine.model import v1beta1
 from kerf.engine.model.ec2nodeclass import AMITerm, EC2NodeClass
+from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.pools import Budget, NodeClassRef, NodePool
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.violations import Report
 from tests.unit.model.manifests import EC2_NODE_CLASS, NODE_POOL, changed, decode, node_pool, refusals
 
 HOUR = 3_600_000

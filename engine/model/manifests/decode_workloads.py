@@ -7,12 +7,12 @@ from __future__ import annotations
 import msgspec
 from msgspec import field
 
-from kerf.engine.model.decode_pods import read_template
+from kerf.engine.model.manifests.decode_pods import read_template
+from kerf.engine.model.manifests.shapes import read_selector
+from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.manifests.wire import Int32, MetadataWire, ObjectWire, Read, Wire, read_time, require_name
+from kerf.engine.model.manifests.wire_pods import LabelSelectorWire, PodSpecWire
 from kerf.engine.model.nodes import DaemonSet, Namespace, PodDisruptionBudget
-from kerf.engine.model.shapes import read_selector
-from kerf.engine.model.violations import Report
-from kerf.engine.model.wire import Int32, MetadataWire, ObjectWire, Read, Wire, read_time, require_name
-from kerf.engine.model.wire_pods import LabelSelectorWire, PodSpecWire
 from kerf.engine.model.workloads import Workload
 
 

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kerf.engine.model.pods import (
-    AffinityTerm,
-    Expression,
-    HostPort,
-    NodeTerm,
-    PodShape,
-    PreferredNodeTerm,
-    Selector,
-    SpreadConstraint,
-    Toleration,
-    VolumeRef,
-)
-from kerf.engine.model.requests import effective_requests
-from kerf.engine.model.violations import Report
-from kerf.engine.model.wire import EFFECTS
-from kerf.engine.model.wire_pods import (
+from kerf.engine.model.manifests.requests import effective_requests
+from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.manifests.wire import EFFECTS
+from kerf.engine.model.manifests.wire_pods import (
     AffinityWire,
     ContainerWire,
     ExpressionWire,
@@ -33,6 +21,18 @@ from kerf.engine.model.wire_pods import (
     SpreadWire,
     TolerationWire,
     VolumeWire,
+)
+from kerf.engine.model.pods import (
+    AffinityTerm,
+    Expression,
+    HostPort,
+    NodeTerm,
+    PodShape,
+    PreferredNodeTerm,
+    Selector,
+    SpreadConstraint,
+    Toleration,
+    VolumeRef,
 )
 
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")

@@ -1,4 +1,4 @@
-"""What admission refuses in an EC2NodeClass, rule by rule: as kerf.engine.model.admission for NodePools."""
+"""What admission refuses in an EC2NodeClass, rule by rule: as kerf.engine.model.manifests.admission for NodePools."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from kerf.engine.model.ec2nodeclass import (
     SecurityGroupTerm,
     SubnetTerm,
 )
+from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.quantities import LARGEST_AMOUNT
-from kerf.engine.model.violations import Report
 
 _FAMILIES = (*AMI_FAMILIES.values(), "Custom")
 _VOLUME_TYPES = ("standard", "io1", "io2", "gp2", "sc1", "st1", "gp3")

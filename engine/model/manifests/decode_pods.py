@@ -7,12 +7,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kerf.engine.model.pods import DAEMONSET, NODE_OWNER, STATEFULSET, Owner, Pod, PodShape
-from kerf.engine.model.quantities import LARGEST_AMOUNT
-from kerf.engine.model.shapes import shape_of
-from kerf.engine.model.violations import Report
-from kerf.engine.model.wire import OwnerWire, Read, read_time
-from kerf.engine.model.wire_pods import (
+from kerf.engine.model.manifests.shapes import shape_of
+from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.manifests.wire import OwnerWire, Read, read_time
+from kerf.engine.model.manifests.wire_pods import (
     PodSpecWire,
     PodWire,
     ScannedContainer,
@@ -21,6 +19,8 @@ from kerf.engine.model.wire_pods import (
     ScannedPod,
     VolumeWire,
 )
+from kerf.engine.model.pods import DAEMONSET, NODE_OWNER, STATEFULSET, Owner, Pod, PodShape
+from kerf.engine.model.quantities import LARGEST_AMOUNT
 from kerf.engine.record.digest import content
 
 _PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from kerf.engine.model.admission import NODECLAIM_RULES, NODEPOOL_RULES
 from kerf.engine.model.claims import Condition, NodeClaimObject
 from kerf.engine.model.durations import parse_duration, parse_nillable_duration
-from kerf.engine.model.pools import Budget, NodeClassRef, NodePool, RequirementSpec
-from kerf.engine.model.violations import Report
-from kerf.engine.model.wire import (
+from kerf.engine.model.manifests.admission import NODECLAIM_RULES, NODEPOOL_RULES
+from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.manifests.wire import (
     ConditionWire,
     NodeClassRefWire,
     Read,
@@ -22,13 +21,14 @@ from kerf.engine.model.wire import (
     read_time,
     require_name,
 )
-from kerf.engine.model.wire_pools import (
+from kerf.engine.model.manifests.wire_pools import (
     BudgetWire,
     ClaimTemplateSpecWire,
     KWOKNodeClassWire,
     NodeClaimWire,
     NodePoolWire,
 )
+from kerf.engine.model.pools import Budget, NodeClassRef, NodePool, RequirementSpec
 
 _read_pool = msgspec.json.Decoder(NodePoolWire).decode
 _read_claim = msgspec.json.Decoder(NodeClaimWire).decode

@@ -7,8 +7,6 @@ from __future__ import annotations
 import msgspec
 from msgspec import field
 
-from kerf.engine.model.admission_ec2 import EC2NODECLASS_RULES
-from kerf.engine.model.decode_pools import read_conditions
 from kerf.engine.model.ec2nodeclass import (
     EC2NodeClass,
     EC2NodeClassSpec,
@@ -18,9 +16,10 @@ from kerf.engine.model.ec2nodeclass import (
     ResolvedSecurityGroup,
     ResolvedSubnet,
 )
-from kerf.engine.model.pools import RequirementSpec
-from kerf.engine.model.violations import Report
-from kerf.engine.model.wire import (
+from kerf.engine.model.manifests.admission_ec2 import EC2NODECLASS_RULES
+from kerf.engine.model.manifests.decode_pools import read_conditions
+from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.manifests.wire import (
     ConditionWire,
     ObjectWire,
     Read,
@@ -30,6 +29,7 @@ from kerf.engine.model.wire import (
     read_time,
     require_name,
 )
+from kerf.engine.model.pools import RequirementSpec
 
 
 class AMIStatusWire(Wire):

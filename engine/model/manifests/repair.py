@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from kerf.engine.model.violations import Report
+from kerf.engine.model.manifests.violations import Report
 
 _MOST = 100  # mistakes named per document
 _MISMATCH = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<got>[^`]+)`(?: - at `\$(?P<path>[^`]*)`)?")

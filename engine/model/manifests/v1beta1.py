@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from kerf.engine.model.violations import Report
+from kerf.engine.model.manifests.violations import Report
 
 NOTES: dict[str, str] = {
     "v1beta1-consolidation-stays-off": "consolidateAfter Never with WhenUnderutilized switched consolidation off, and "

@@ -7,9 +7,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import field
 
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.violations import Report
-from kerf.engine.model.wire import (
+from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.manifests.wire import (
     ConditionWire,
     ObjectWire,
     Quantities,
@@ -23,6 +22,7 @@ from kerf.engine.model.wire import (
     read_time,
     require_name,
 )
+from kerf.engine.model.nodes import Node
 
 
 class NodeSpecWire(Wire):

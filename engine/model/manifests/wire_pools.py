@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import field
 
-from kerf.engine.model.wire import (
+from kerf.engine.model.manifests.wire import (
     ConditionWire,
     Int32,
     Int64,

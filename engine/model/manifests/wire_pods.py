@@ -7,7 +7,7 @@ from __future__ import annotations
 from msgspec import Raw, Struct, field
 
 from kerf.engine.model import labels
-from kerf.engine.model.wire import Int32, Int64, OwnerWire, Quantities, Wire
+from kerf.engine.model.manifests.wire import Int32, Int64, OwnerWire, Quantities, Wire
 
 
 class ResourcesWire(Wire):

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kerf.engine.model.pods import Resources
-from kerf.engine.model.quantities import LARGEST_AMOUNT
-from kerf.engine.model.violations import Report
-from kerf.engine.model.wire import read_resources
-from kerf.engine.model.wire_pods import (
+from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.manifests.wire import read_resources
+from kerf.engine.model.manifests.wire_pods import (
     ContainerStatusWire,
     ContainerWire,
     PodSpecWire,
     PodStatusWire,
     ResourcesWire,
 )
+from kerf.engine.model.pods import Resources
+from kerf.engine.model.quantities import LARGEST_AMOUNT
 
 
 def effective_requests(report: Report, path: str, spec: PodSpecWire, status: PodStatusWire) -> Resources:

@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from kerf.engine.model import labels
-from kerf.engine.model.violations import Report
-from kerf.engine.model.wire import NodeClassRefWire, RequirementWire, TaintWire
-from kerf.engine.model.wire_pools import ClaimTemplateSpecWire, NodeClaimWire, NodePoolWire
+from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.manifests.wire import NodeClassRefWire, RequirementWire, TaintWire
+from kerf.engine.model.manifests.wire_pools import ClaimTemplateSpecWire, NodeClaimWire, NodePoolWire
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
 _NUMERIC = ("Gt", "Lt", "Gte", "Lte")

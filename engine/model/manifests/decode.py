@@ -13,11 +13,11 @@ import msgspec
 from msgspec import Raw, Struct
 
 from kerf.engine.model import v1beta1
-from kerf.engine.model.decode_ec2 import EC2NodeClassWire, read_ec2_node_class
-from kerf.engine.model.decode_nodes import NodeWire, read_node
-from kerf.engine.model.decode_pods import read_pod
-from kerf.engine.model.decode_pools import read_kwok_node_class, read_node_claim, read_node_pool
-from kerf.engine.model.decode_workloads import (
+from kerf.engine.model.manifests.decode_ec2 import EC2NodeClassWire, read_ec2_node_class
+from kerf.engine.model.manifests.decode_nodes import NodeWire, read_node
+from kerf.engine.model.manifests.decode_pods import read_pod
+from kerf.engine.model.manifests.decode_pools import read_kwok_node_class, read_node_claim, read_node_pool
+from kerf.engine.model.manifests.decode_workloads import (
     BudgetWire,
     WorkloadWire,
     read_daemonset,
@@ -25,12 +25,12 @@ from kerf.engine.model.decode_workloads import (
     read_pod_disruption_budget,
     read_workload,
 )
+from kerf.engine.model.manifests.repair import repair
+from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
+from kerf.engine.model.manifests.wire import ObjectWire, Read
+from kerf.engine.model.manifests.wire_pods import PodWire
+from kerf.engine.model.manifests.wire_pools import KWOKNodeClassWire, NodeClaimWire, NodePoolWire
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.repair import repair
-from kerf.engine.model.violations import ManifestError, Report, Violation
-from kerf.engine.model.wire import ObjectWire, Read
-from kerf.engine.model.wire_pods import PodWire
-from kerf.engine.model.wire_pools import KWOKNodeClassWire, NodeClaimWire, NodePoolWire
 
 Document = dict[str, Any]
 

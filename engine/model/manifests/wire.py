@@ -12,9 +12,9 @@ from msgspec import Meta, Struct, field
 
 from kerf.engine.model.durations import parse_time
 from kerf.engine.model.labels import RESTRICTED_DOMAINS
+from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.pods import Resources, Taint
 from kerf.engine.model.quantities import parse_quantity
-from kerf.engine.model.violations import Report
 
 Int32 = Annotated[int, Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]

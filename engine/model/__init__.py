@@ -1,0 +1,1 @@
+"""What exists: pods, nodes, NodePools, NodeClasses, instance types, quantities and labels."""

@@ -1,0 +1,1 @@
+"""The entries of the record: envelope, types, schema versions and upcasters."""
