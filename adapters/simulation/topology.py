@@ -3,9 +3,11 @@ forms)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
 
-from kerf.adapters.simulation.apiserver import ApiServer
+from kerf.adapters.simulation.apiserver import ApiServer, Change
 from kerf.adapters.simulation.filters import node_selected, taints_tolerated
 from kerf.adapters.simulation.selectors import selects
 from kerf.engine.model.nodes import Node
@@ -27,11 +29,31 @@ def needs_others(shape: PodShape) -> bool:
     return bool(shape.spread or shape.affinity)
 
 
+class Kin(NamedTuple):
+    """Pods that no rule here tells apart."""
+
+    namespace: str
+    shape: str
+    leaving: bool
+
+
 class TopologyFilter:
-    """Made for one pod at a time: counts the cluster once, then judges each node."""
+    """For one pod at a time it counts the cluster once, then judges each node. What runs where is kept as
+    numbers of equal pods, so that a count costs as much as there are kinds of pods on the nodes, not pods."""
 
     def __init__(self, api: ApiServer) -> None:
         self._api = api
+        self._running: dict[str, Counter[Kin]] = {}  # node → pods on it that have not ended
+        api.listen(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        for pod, step in ((change.old, -1), (change.new, 1)):
+            if isinstance(pod, Pod) and pod.node and not is_terminal(pod):
+                here = self._running.setdefault(pod.node, Counter())
+                kin = Kin(pod.namespace, pod.shape, bool(pod.deleting))
+                here[kin] += step
+                if not here[kin]:
+                    del here[kin]
 
     def for_pod(self, pod: Pod, shape: PodShape) -> Check | None:
         """The check of one node, or None when no such rule concerns the pod."""
@@ -40,7 +62,7 @@ class TopologyFilter:
         if required:
             checks.append(self._affinity(pod, shape, required))
         checks += [self._apart(pod, shape, term) for term in shape.anti_affinity if not term.weight]
-        kept_off = self._kept_off(pod, shape)
+        kept_off = self._kept_off(pod)
         if kept_off:
             checks.append(lambda node: not any(node.labels.get(key) == value for key, value in kept_off))
         return (lambda node: all(check(node) for check in checks)) if checks else None
@@ -54,8 +76,9 @@ class TopologyFilter:
         for node in self._api.nodes.values():
             if self._counts_for(node, shape, constraint):
                 counts[node.labels[key]] += sum(
-                    other.namespace == pod.namespace and not other.deleting and selects(selector, self._labels(other))
-                    for other in self._alive_on(node)
+                    number
+                    for kin, number in self._on(node).items()
+                    if kin.namespace == pod.namespace and not kin.leaving and selects(selector, self._labels(kin))
                 )
         few = constraint.min_domains is not None and len(counts) < constraint.min_domains
         least = 0 if few else min(counts.values(), default=0)
@@ -82,7 +105,8 @@ class TopologyFilter:
         """Every term has a matching pod in the node's domain; the first pod of a series that matches its own
         terms may go anywhere that has the keys."""
         domains = [self._domains(term, pod, shape) for term in terms]
-        first = not any(domains) and all(self._matches(term, pod, shape, pod) for term in terms)
+        own = Kin(pod.namespace, pod.shape, False)
+        first = not any(domains) and all(self._matches(term, pod.namespace, shape, own) for term in terms)
 
         def check(node: Node) -> bool:
             if any(term.topology_key not in node.labels for term in terms):
@@ -95,17 +119,18 @@ class TopologyFilter:
         taken = self._domains(term, pod, shape)
         return lambda node: node.labels.get(term.topology_key) not in taken
 
-    def _kept_off(self, pod: Pod, shape: PodShape) -> frozenset[tuple[str, str]]:
+    def _kept_off(self, pod: Pod) -> frozenset[tuple[str, str]]:
         """Domains from which the required anti-affinity of running pods keeps this pod away."""
         if not any(s.anti_affinity for s in self._api.shapes.values()):
             return frozenset()
+        own = Kin(pod.namespace, pod.shape, False)
         return frozenset(
             (term.topology_key, node.labels[term.topology_key])
             for node in self._api.nodes.values()
-            for other in self._alive_on(node)
-            for term in self._api.shape(other).anti_affinity
+            for kin in self._on(node)
+            for term in self._api.shapes[kin.shape].anti_affinity
             if not term.weight and term.topology_key in node.labels
-            if self._matches(term, other, self._api.shape(other), pod)
+            if self._matches(term, kin.namespace, self._api.shapes[kin.shape], own)
         )
 
     def _domains(self, term: AffinityTerm, pod: Pod, shape: PodShape) -> frozenset[str]:
@@ -114,15 +139,15 @@ class TopologyFilter:
             node.labels[term.topology_key]
             for node in self._api.nodes.values()
             if term.topology_key in node.labels
-            and any(self._matches(term, pod, shape, other) for other in self._alive_on(node))
+            and any(self._matches(term, pod.namespace, shape, kin) for kin in self._on(node))
         )
 
-    def _matches(self, term: AffinityTerm, owner: Pod, shape: PodShape, other: Pod) -> bool:
-        """Whether `owner`'s term means the pod `other`."""
-        if not self._in_scope(term, owner.namespace, other.namespace):
+    def _matches(self, term: AffinityTerm, namespace: str, shape: PodShape, kin: Kin) -> bool:
+        """Whether the term of a pod of this namespace and shape means the pods of `kin`."""
+        if not self._in_scope(term, namespace, kin.namespace):
             return False
         selector = _narrowed(term.selector, shape, term.match_label_keys, term.mismatch_label_keys)
-        return selects(selector, self._labels(other))
+        return selects(selector, self._labels(kin))
 
     def _in_scope(self, term: AffinityTerm, own: str, other: str) -> bool:
         if other in term.namespaces:
@@ -132,11 +157,14 @@ class TopologyFilter:
         namespace = self._api.namespaces.get(other)
         return selects(term.namespace_selector, {} if namespace is None else namespace.labels)
 
-    def _labels(self, pod: Pod) -> dict[str, str]:
-        return self._api.shape(pod).labels
+    def _labels(self, kin: Kin) -> dict[str, str]:
+        return self._api.shapes[kin.shape].labels
 
-    def _alive_on(self, node: Node) -> Iterable[Pod]:
-        return (pod for pod in self._api.pods_on(node.name) if not is_terminal(pod))
+    def _on(self, node: Node) -> Counter[Kin]:
+        return self._running.get(node.name, _NONE)
+
+
+_NONE: Counter[Kin] = Counter()
 
 
 def _narrowed(
