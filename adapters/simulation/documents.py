@@ -13,7 +13,7 @@ from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.workloads import Deployment, PodTemplate, StatefulSet
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels as names
-from kerf.engine.model.decode import decode_object
+from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.pods import Pod, PodShape
 from kerf.engine.model.pools import NodePool

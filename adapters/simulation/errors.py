@@ -17,12 +17,6 @@ class EndlessLoopError(SimulationError):
     code = "KERF801"
 
 
-class NoRestartError(SimulationError):
-    """The fault plan killed the driver, and nothing was given that makes a new runtime."""
-
-    code = "KERF802"
-
-
 class TimelineError(InputError):
     """A Timeline, or one of its actions, does not parse. `where` is the object and the field path."""
 

@@ -14,8 +14,8 @@ from kerf.adapters.simulation.timing import Timing
 from kerf.adapters.simulation.watch import Watch
 from kerf.engine.errors import KerfError
 from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.manifests.violations import ManifestError
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.violations import ManifestError
 from kerf.engine.record.observations import InputRefused, Observation
 
 

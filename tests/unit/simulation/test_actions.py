@@ -1,0 +1,159 @@
+"""What each action of a Timeline does to the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kerf.adapters.simulation import timeline as t
+from kerf.adapters.simulation.actions import perform
+from kerf.adapters.simulation.errors import AnswerLostError, NoSuchTargetError
+from kerf.adapters.simulation.nodes import UNSCHEDULABLE
+from kerf.adapters.simulation.simulation import Simulation
+from kerf.adapters.simulation.workloads import Deployment, PodTemplate, StatefulSet
+from kerf.engine.model.nodes import DaemonSet, Node, PodDisruptionBudget
+from kerf.engine.model.pods import PodShape
+from kerf.engine.model.pools import NodeClassRef, NodePool
+from kerf.engine.record.decisions import LaunchInstance, RegisterNode
+from kerf.engine.record.observations import InputRefused, InterruptionSeen, NodeClaimDeletionSeen
+
+Order = Callable[..., LaunchInstance]
+MakeDeployment = Callable[..., Deployment]
+NOW = "0s"
+
+
+@pytest.fixture
+def three(world: Simulation, order: Order) -> list[str]:
+    """Three instances, oldest first, that have joined: two on demand (in zones a and b), one spot."""
+    launched = []
+    for claim, kind, zone in (("c1", "on-demand", "zone-a"), ("c2", "on-demand", "zone-b"), ("c3", "spot", "zone-a")):
+        asked = order(claim, "small", capacity_type=kind)
+        offers = tuple(offer for offer in asked.offers if offer.zone == zone)
+        asked = type(asked)(**{f: getattr(asked, f) for f in asked.__struct_fields__} | {"offers": offers})
+        launched.append(world.cloud.launch(asked, intent="1.0", token=claim).instance)
+    world.clock.advance(world.clock.now + 60_000)
+    return launched
+
+
+def messages(world: Simulation) -> list[tuple[str, str]]:
+    polled = [observation.payload for observation in world.queue.poll()]
+    return [(m.kind, m.instance) for m in polled if isinstance(m, InterruptionSeen)]
+
+
+def test_instances_are_chosen_by_all_that_is_given_oldest_first(world: Simulation, three: list[str]) -> None:
+    node = world.cluster.kubelets.node_of(three[1])
+    for action, expected in (
+        (t.Rebalance(at=NOW), three[:1]),
+        (t.Rebalance(at=NOW, count=2), three[:2]),
+        (t.Rebalance(at=NOW, count=0), three),
+        (t.Rebalance(at=NOW, capacity_type="spot"), three[2:]),
+        (t.Rebalance(at=NOW, zone="zone-a", count=0), [three[0], three[2]]),
+        (t.Rebalance(at=NOW, node=node), [three[1]]),
+        (t.Rebalance(at=NOW, claim="c2", instance_type="small", node_pool="pool"), [three[1]]),
+    ):
+        perform(world, action)
+        assert messages(world) == [("rebalance_recommendation", name) for name in expected]
+        world.queue.acknowledge()
+    with pytest.raises(NoSuchTargetError, match="KERF811"):
+        perform(world, t.Rebalance(at=NOW, instance_type="large"))
+
+
+def test_actions_on_instances(world: Simulation, three: list[str]) -> None:
+    """A-346…A-349."""
+    perform(world, t.Maintenance(at=NOW, claim="c1"))
+    perform(world, t.Interrupt(at=NOW, claim="c3"))
+    perform(world, t.Reclaim(at=NOW, claim="c2"))
+    assert messages(world) == [
+        ("scheduled_change", three[0]),
+        ("spot_interrupted", three[2]),
+        ("instance_terminated", three[1]),
+    ]
+    perform(world, t.Vanish(at=NOW, claim="c1"))
+    assert [world.cloud.status(name) for name in three] == ["gone", "shutting-down", "running"]
+
+
+def test_cordon_and_uncordon(world: Simulation, three: list[str]) -> None:
+    node = world.cluster.kubelets.node_of(three[0])
+    perform(world, t.Cordon(at=NOW, claim="c1"))
+    assert UNSCHEDULABLE in world.cluster.api.nodes[node].taints
+    perform(world, t.Uncordon(at=NOW, node=node))
+    assert UNSCHEDULABLE not in world.cluster.api.nodes[node].taints
+
+
+def test_a_node_without_instance_is_meant_by_its_name(world: Simulation, node: Callable[..., Node]) -> None:
+    world.cluster.apply(node("old"))
+    perform(world, t.NodeNotReady(at=NOW, node="old", duration="2m"))
+    world.clock.advance(world.clock.now + 60_000)
+    assert not world.cluster.api.nodes["old"].ready
+    world.clock.advance(world.clock.now + 60_000)
+    assert world.cluster.api.nodes["old"].ready
+
+
+def test_instances_without_a_node_cannot_be_cordoned(world: Simulation, order: Order) -> None:
+    world.cloud.launch(order(), intent="1.0", token="t")
+    with pytest.raises(NoSuchTargetError, match="no nodes yet"):
+        perform(world, t.Cordon(at=NOW))
+
+
+def test_actions_on_the_cloud(world: Simulation, order: Order) -> None:
+    perform(world, t.Price(at=NOW, instance_type="small", price=5.0))
+    assert world.cloud.launch(order("c1"), intent="1.0", token="1").instance_type == "large"
+    perform(world, t.Price(at=NOW, instance_type="small", factor=0.001))
+    assert world.cloud.launch(order("c2"), intent="1.0", token="2").instance_type == "small"
+    perform(world, t.Capacity(at=NOW, instance_type="small"))
+    assert world.cloud.launch(order("c3"), intent="1.0", token="3").instance_type == "large"
+    perform(world, t.RestoreCapacity(at=NOW))
+    assert world.cloud.launch(order("c4"), intent="1.0", token="4").instance_type == "small"
+    perform(world, t.NodeClassReady(at=NOW, name="default", ready=False, reason="Gone"))
+    assert world.cloud.launch(order("c5"), intent="1.0", token="5").kind == "nodeclass-not-ready"
+    perform(world, t.NodeClassReady(at=NOW, name="default"))
+    perform(world, t.Throttle(at=NOW, duration="1s"))
+    assert world.cloud.launch(order("c6"), intent="1.0", token="6").code == "RequestLimitExceeded"
+    world.clock.advance(world.clock.now + 1_000)
+    perform(world, t.LoseAnswer(at=NOW))
+    with pytest.raises(AnswerLostError):
+        world.cloud.launch(order("c7"), intent="1.0", token="7")
+
+
+def test_a_bad_message_is_polled_as_refused_input(world: Simulation) -> None:
+    perform(world, t.BadMessage(at=NOW, body="<xml>"))
+    (message,) = world.queue.poll()
+    assert isinstance(message.payload, InputRefused)
+    assert "<xml>" in message.payload.message
+
+
+def test_deleting_objects(world: Simulation, deployment: MakeDeployment, shape: Callable[..., PodShape]) -> None:
+    cluster = world.cluster
+    cluster.workloads.apply(deployment(1))
+    cluster.workloads.apply(StatefulSet("uid-db", "default", "db", 1, PodTemplate(shape(app="db"))))
+    agent = DaemonSet("uid-agent", "default", "agent", cluster.api.keep_shape(shape(app="agent")))
+    cluster.workloads.apply_daemon_set(agent, PodTemplate(shape(app="agent")))
+    cluster.apply(PodDisruptionBudget("uid-pdb", "default", "web"))
+    cluster.apply(NodePool("pool", NodeClassRef("g", "K", "n")))
+    world.clock.advance(world.clock.now)
+    for kind, name in (
+        ("Pod", "db-0"), ("StatefulSet", "db"), ("Deployment", "web"), ("DaemonSet", "agent"),
+        ("PodDisruptionBudget", "web"), ("NodePool", "pool"), ("NodeClass", "default"),
+    ):  # fmt: skip
+        perform(world, t.Delete(at=NOW, kind=kind, name=name))
+        with pytest.raises(NoSuchTargetError):
+            perform(world, t.Delete(at=NOW, kind=kind, name=name))
+    world.clock.advance(world.clock.now + 1_000)
+    assert not any((cluster.api.pods, cluster.api.daemon_sets, cluster.api.budgets, cluster.api.pools))
+    assert world.cloud.node_class("default") is None
+
+
+def test_deleting_nodes_and_claims_tells_kerf_who_asked(world: Simulation, three: list[str]) -> None:
+    """L-193, L-496: a Node with kerf's finalizer stays until kerf is done with it."""
+    node = world.cluster.kubelets.node_of(three[0])
+    world.cluster.register(RegisterNode("c1", node), intent="1.0")
+    world.cluster.drain_observations()
+    perform(world, t.Delete(at=NOW, kind="Node", name=node, actor="alice"))
+    perform(world, t.Delete(at=NOW, kind="NodeClaim", name="c2", actor="bob"))
+    asked = [o.payload for o in world.cluster.drain_observations() if isinstance(o.payload, NodeClaimDeletionSeen)]
+    assert asked == [NodeClaimDeletionSeen("c1", "alice"), NodeClaimDeletionSeen("c2", "bob")]
+    assert world.cluster.api.nodes[node].deleting == world.clock.now
+    unregistered = world.cluster.kubelets.node_of(three[1])
+    perform(world, t.Delete(at=NOW, kind="Node", name=unregistered))
+    assert unregistered not in world.cluster.api.nodes
