@@ -15,8 +15,8 @@ import msgspec
 
 from kerf.engine.errors import KerfError
 from kerf.engine.model.claims import NodeClaimObject
-from kerf.engine.model.decode import decode_object
 from kerf.engine.model.durations import parse_time
+from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.pods import Pod, PodShape, is_provisionable
 from kerf.engine.model.pools import NodePool

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from kerf.engine.model import v1beta1
+from kerf.engine.model.manifests import v1beta1
 from kerf.engine.model.manifests.decode_ec2 import EC2NodeClassWire, read_ec2_node_class
 from kerf.engine.model.manifests.decode_nodes import NodeWire, read_node
 from kerf.engine.model.manifests.decode_pods import read_pod

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kerf.engine.model import v1beta1
 from kerf.engine.model.ec2nodeclass import AMITerm, EC2NodeClass
+from kerf.engine.model.manifests import v1beta1
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.pools import Budget, NodeClassRef, NodePool
 from kerf.engine.model.reasons import Reason
