@@ -73,8 +73,13 @@ class Kubelets:
         if machine is not None and machine.instance in self._stopped:
             return
         self._silent.pop(node, None)
+        known = self._api.nodes.get(node)
+        if machine is not None and known is not None and NOT_READY in known.taints:
+            self._ready(node)  # it fell silent before it was ready for the first time
         for pod in self._api.pods_on(node):
-            self._look_after(pod)
+            if pod.phase == "Running":
+                self._api.put(replace(pod, ready=not pod.deleting))
+            self._look_after(self._api.pods[pod.uid])
 
     def _join(self, machine: Machine) -> None:
         if machine.instance in self._stopped:

@@ -253,6 +253,35 @@ def test_a_silent_kubelet_loses_its_pods_after_five_minutes_and_may_come_back(
     assert world.cluster.api.nodes[node].taints == ()
 
 
+def test_pods_of_a_node_that_comes_back_in_time_are_ready_again(
+    world: Simulation, order: Order, deployment: MakeDeployment
+) -> None:
+    world.cluster.workloads.apply(deployment(1))
+    node = joined(world, order())
+    (before,) = world.cluster.api.pods.values()
+    world.cluster.lifecycle.silence(node, 120_000)
+    at(world, 100)
+    assert not world.cluster.api.pods[before.uid].ready
+    at(world, 180)
+    assert world.cluster.api.pods == {before.uid: before}
+    at(world, 1_000)
+    assert world.cluster.api.pods == {before.uid: before}
+
+
+def test_a_node_that_falls_silent_before_it_is_ready_becomes_ready_when_it_comes_back(
+    world: Simulation, order: Order
+) -> None:
+    instance = launch(world, order())
+    at(world, 35)
+    node = world.cluster.kubelets.node_of(instance)
+    world.cluster.lifecycle.silence(node, 60_000)
+    at(world, 94)
+    assert not world.cluster.api.nodes[node].ready
+    at(world, 95)
+    assert world.cluster.api.nodes[node].ready
+    assert [taint.key for taint in world.cluster.api.nodes[node].taints] == [names.UNREGISTERED_TAINT]
+
+
 def test_a_short_silence_is_not_noticed(world: Simulation, order: Order) -> None:
     node = joined(world, order())
     world.cluster.drain_observations()
