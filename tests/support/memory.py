@@ -28,7 +28,7 @@ class MemoryStore:
             raise PositionConflict("not the next position", position=turn.entries[0].position)
         versions = dict(self.versions)
         for entry in turn.entries:
-            if versions.get(entry.stream, 0) + 1 != entry.version:
+            if entry.version <= versions.get(entry.stream, 0):
                 raise StreamConflict("version taken", position=entry.position)
             versions[entry.stream] = entry.version
         self.entries.extend(turn.entries)
