@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -98,6 +99,7 @@ def demo_environment(clock: Callable[[], int], region: str = "us-west-2", zones:
     """
     names = [f"{region}{letter}" for letter in "abcdef"[:zones]]
     with ExitStack() as stack:
+        stack.enter_context(_no_profile())
         _import_moto(region)
         from kerf.adapters.aws.moto_shim import MotoShim
 
@@ -148,6 +150,16 @@ def node_class(name: str = "default") -> EC2NodeClass:
             role=ROLE,
         ),
     )
+
+
+@contextmanager
+def _no_profile() -> Iterator[None]:
+    """moto opens SDK sessions of its own, which would stumble over a profile or a file that the user's shell names."""
+    with patch.dict(os.environ):
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            del os.environ[name]
+        os.environ["AWS_CONFIG_FILE"] = os.environ["AWS_SHARED_CREDENTIALS_FILE"] = os.devnull
+        yield
 
 
 def _import_moto(region: str) -> None:

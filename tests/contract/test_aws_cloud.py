@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -572,3 +575,20 @@ def test_time_passes_only_by_the_clock(world: AwsWorld) -> None:
 def test_a_launch_without_a_known_type_is_an_error(world: AwsWorld) -> None:
     unknown: LaunchInstance = replace(order(world, "odd"), offers=(Offer("m5.tiny", "us-west-2a", 0.01),))
     assert world.cloud().launch(unknown, intent="1.0", token="odd").code == "NoLaunchableOffer"
+
+
+@pytest.mark.slow
+def test_the_environment_of_the_user_has_no_say() -> None:
+    """A profile, an endpoint or a region in the shell's variables neither breaks the demonstration nor leads it out."""
+    script = (
+        "from kerf.adapters.aws.demo import demo_environment\n"
+        "for region in ('us-west-2', 'eu-west-1'):\n"
+        "    with demo_environment(lambda: 1_760_000_000_000, region=region, zones=2) as made:\n"
+        "        print(made.cloud.observe()[0].payload.ready)\n"
+        "import os; print(os.environ['AWS_PROFILE'])\n"
+    )
+    hostile = {"AWS_PROFILE": "nobody", "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_REGION": "xx-nowhere-1"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, **hostile}, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout.split(), done.returncode) == (["True", "True", "nobody"], 0), done.stderr
