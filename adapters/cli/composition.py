@@ -1,0 +1,127 @@
+"""Puts the parts together for `kerf simulate` and `kerf demo`: a new record, a runtime in office, a market."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import kerf
+from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.engine.model.labels import ZONE
+from kerf.engine.model.settings import Settings
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import RecordExists, StoreError
+from kerf.engine.record.observations import OfficeTaken
+from kerf.engine.runtime.ports import Store
+from kerf.engine.runtime.runtime import Runtime
+
+SIMULATE, DEMO = "kerf simulate", "kerf demo"
+"""Who takes office in a record of make-believe; such a record may be replaced."""
+REGION, LETTERS = "us-west-2", "abc"
+_ZONE = re.compile(r"(.*[0-9])[a-z]")
+
+
+# ── records ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def new_record(path: Path | None) -> Iterator[SQLiteStore]:
+    """An empty record at `path`, or one that is gone afterwards.
+
+    A record that a simulation wrote is replaced. Anything else at `path` is left alone: RecordExists (KERF114).
+    """
+    with TemporaryDirectory(prefix="kerf-") as folder:
+        place = path if path is not None else Path(folder) / "record.kerf"
+        if path is not None and path.exists():
+            _remove_simulated(path)
+        store = SQLiteStore(place, "create")
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+def _remove_simulated(path: Path) -> None:
+    if not _is_simulated(path):
+        raise RecordExists(
+            "there is something here that no simulation wrote",
+            where=str(path),
+            hint="Give another file with --record, or move this one away",
+        )
+    for suffix in ("-wal", "-shm", ""):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _is_simulated(path: Path) -> bool:
+    """Whether the file is empty, or a record in which only simulations have taken office."""
+    if not path.is_file():
+        return False
+    if not path.stat().st_size:
+        return True
+    try:
+        store = SQLiteStore(path, "read")
+    except StoreError:
+        return False
+    try:
+        first = [entry.payload for entry in store.scan(0, 2)]
+    except StoreError:
+        return False
+    finally:
+        store.close()
+    return not first or any(isinstance(each, OfficeTaken) and each.holder in (SIMULATE, DEMO) for each in first)
+
+
+def office(
+    store: Store, *, holder: str, record: str, tell: Callable[[Sequence[Entry]], None]
+) -> Callable[[int], Runtime]:
+    """What makes a runtime at a time (`Driver`'s office). `tell` gets the entries with which each takes office."""
+
+    def take(now: int) -> Runtime:
+        runtime = Runtime(store, holder=holder, settings=Settings(), record=record, engine=kerf.__version__, now=now)
+        tell(runtime.new_entries)
+        return runtime
+
+    return take
+
+
+# ── the market ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def zones_of(documents: Iterable[dict[str, Any]]) -> tuple[str, tuple[str, ...]]:
+    """The region and the zones in which a simulation's cloud sells: those that NodePools name, and a, b and c of the
+    region for a NodePool that names none."""
+    named: dict[str, None] = {}
+    anywhere = False
+    for document in documents:
+        if document.get("kind") == "NodePool":
+            wanted = _wanted_zones(document)
+            named.update(dict.fromkeys(wanted))
+            anywhere = anywhere or not wanted
+    first = next(iter(named), f"{REGION}{LETTERS[0]}")
+    match = _ZONE.fullmatch(first)
+    region = match[1] if match else REGION
+    if anywhere or not named:
+        named.update(dict.fromkeys(f"{region}{letter}" for letter in LETTERS))
+    return region, tuple(sorted(named))
+
+
+def _wanted_zones(pool: dict[str, Any]) -> list[str]:
+    """The zones in a NodePool's requirements and labels. What is malformed is refused elsewhere."""
+    template = _part(_part(pool, "spec"), "template")
+    zone = _part(_part(template, "metadata"), "labels").get(ZONE)
+    found = [zone] if isinstance(zone, str) else []
+    requirements = _part(template, "spec").get("requirements")
+    for each in requirements if isinstance(requirements, list) else ():
+        if isinstance(each, dict) and each.get("key") == ZONE and each.get("operator") == "In":
+            values = each.get("values")
+            found += [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+    return found
+
+
+def _part(document: dict[str, Any], key: str) -> dict[str, Any]:
+    part = document.get(key)
+    return part if isinstance(part, dict) else {}

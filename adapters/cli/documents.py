@@ -1,0 +1,152 @@
+"""Kubernetes documents from files: YAML of any number of documents, or JSON. Each document stands by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from kerf.engine.errors import InputError
+
+_SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_YAML_FILES = (".yaml", ".yml", ".json")
+
+
+class FileUnreadable(InputError):
+    """A file that cannot be read at all, or a folder without manifests."""
+
+    code = "KERF330"
+
+
+class NotADocument(InputError):
+    """Text that is neither YAML nor JSON, or a document that is no object."""
+
+    code = "KERF331"
+
+
+class Refused(Struct, frozen=True):
+    """A document that could not be parsed; `item` says which."""
+
+    item: str
+    error: InputError
+
+
+class Documents(Struct, frozen=True):
+    """`good` were parsed, `refused` not; `digest` is of all that was read."""
+
+    good: list[dict[str, Any]]
+    refused: list[Refused]
+    digest: str
+
+
+def read_documents(paths: Iterable[Path]) -> Documents:
+    """The documents of files (of a folder: its .yaml, .yml and .json files, by name).
+
+    Raises FileUnreadable (KERF330) for a path that cannot be read: that is no bad document, but a wrong command.
+    """
+    good: list[dict[str, Any]] = []
+    refused: list[Refused] = []
+    digest = blake2b(digest_size=16)
+    for file in _files(paths):
+        data = _bytes(file)
+        digest.update(data)
+        for found in _parsed(file, data):
+            if isinstance(found, Refused):
+                refused.append(found)
+            else:
+                good.append(found)
+    return Documents(good, refused, digest.hexdigest())
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        inside = sorted(each for each in path.iterdir() if each.suffix in _YAML_FILES)
+        if not inside:
+            raise FileUnreadable("the folder holds no manifests", where=str(path), hint="Give .yaml or .json files")
+        yield from inside
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        hint = "Check the path"
+        raise FileUnreadable(f"cannot read the file: {error.strerror}", where=str(file), hint=hint) from error
+
+
+def _parsed(file: Path, data: bytes) -> Iterator[dict[str, Any] | Refused]:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        yield Refused(str(file), NotADocument(f"the file is no UTF-8 text (byte {error.start})", where=str(file)))
+        return
+    for number, (line, part) in enumerate(_parts(text), start=1):
+        where = f"{file}:{line}"
+        try:
+            document = _document(part)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            yield Refused(f"document {number} of {file}", _malformed(error, file, line))
+            continue
+        if isinstance(document, dict):
+            yield document
+        elif document is not None:
+            what = type(document).__name__
+            yield Refused(f"document {number} of {file}", NotADocument(f"the document is a {what}", where=where))
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """The documents of a stream with the line at which each begins. A mistake in one leaves the others readable."""
+    starts = [0, *(match.end() for match in _SEPARATOR.finditer(text))]
+    ends = [*(match.start() for match in _SEPARATOR.finditer(text)), len(text)]
+    for start, end in zip(starts, ends, strict=True):
+        if part := text[start:end].strip():
+            yield text.count("\n", 0, start) + 1 + _blank_lines(text[start:end]), part
+
+
+def _blank_lines(part: str) -> int:
+    return part[: len(part) - len(part.lstrip())].count("\n")
+
+
+def _document(part: str) -> Any:
+    if part[0] in "{[":
+        try:
+            return msgspec.json.decode(part)
+        except msgspec.DecodeError:
+            pass  # YAML in flow style begins like JSON
+    return yaml.load(part, Loader=_Loader)
+
+
+def _malformed(error: Exception, file: Path, line: int) -> NotADocument:
+    mark = getattr(error, "problem_mark", None)
+    at = f"{file}:{line + mark.line}" if mark is not None else f"{file}:{line}"
+    problem = getattr(error, "problem", None) or str(error) or type(error).__name__
+    return NotADocument(f"not YAML: {problem}", where=at, hint="Mend the indentation or the quotes there")
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML, but a key that stands twice in a mapping is a mistake, and not a way to say the last one."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
+            continue
+        if key.value in seen:
+            raise yaml.constructor.ConstructorError(
+                problem=f"the key {key.value!r} stands there twice", problem_mark=key.start_mark
+            )
+        seen.add(key.value)
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)

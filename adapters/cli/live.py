@@ -1,0 +1,59 @@
+"""The story while it happens: entries become lines with the virtual time beside them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from shutil import which
+
+from rich.console import Console
+from rich.text import Text
+
+from kerf.engine.record.entries import Entry
+from kerf.projections.events import DEBUG, ERROR, WARNING, text
+from kerf.projections.timeline import Timeline, grouped
+
+DAY = 86_400_000
+_STYLES = {WARNING: "yellow", ERROR: "bold red"}
+
+
+def console() -> Console:
+    """Colours on a terminal, plain text elsewhere; a line is never cut."""
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def clock(elapsed: int) -> str:
+    """Virtual time since the start as +h:mm:ss.t, with days where there are any."""
+    days, rest = divmod(elapsed, DAY)
+    tenths = rest // 100
+    shown = f"{tenths // 36000}:{tenths // 600 % 60:02}:{tenths // 10 % 60:02}.{tenths % 10}"
+    return f"+{days}d {shown}" if days else f"+{shown}"
+
+
+def command() -> str:
+    """What to type to run this kerf again."""
+    program = sys.argv[0]
+    if Path(program).name != "kerf":
+        return "kerf"
+    found = which("kerf")
+    return "kerf" if found is not None and Path(found).absolute() == Path(program).absolute() else program
+
+
+class Story:
+    """`tell` prints what a turn's entries say, repetitions and details left out. With `quiet` it only listens."""
+
+    def __init__(self, out: Console, start: int, *, quiet: bool = False) -> None:
+        self.out, self.start, self.quiet = out, start, quiet
+        self.timeline = Timeline()
+
+    def tell(self, entries: Sequence[Entry]) -> None:
+        events = [event for entry in entries for event in self.timeline.apply(entry)]
+        if self.quiet:
+            return
+        for event in grouped([event for event in events if event.level != DEBUG]):
+            self.line(event.at, text(event), _STYLES.get(event.level, ""))
+
+    def line(self, at: int, words: str, style: str = "") -> None:
+        """One line at a time (ms since the epoch)."""
+        self.out.print(Text(f"{clock(at - self.start):>12}  ", "dim"), Text(words, style), sep="")

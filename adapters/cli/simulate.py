@@ -1,0 +1,134 @@
+"""`kerf simulate`: the whole controller on any manifests, against a virtual cluster and cloud in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+
+from kerf.adapters.aws.catalogue import offline_catalogue
+from kerf.adapters.cli.composition import SIMULATE, new_record, office, zones_of
+from kerf.adapters.cli.documents import Documents, read_documents
+from kerf.adapters.cli.live import Story, console
+from kerf.adapters.cli.outcome import Folding, Outcome, describe
+from kerf.adapters.simulation.driver import Driver
+from kerf.adapters.simulation.scenario import START, build_simulation
+from kerf.adapters.simulation.simulation import Simulation
+from kerf.adapters.simulation.timeline import decode_timeline, is_timeline
+from kerf.engine.errors import InputError
+from kerf.engine.model.durations import parse_go_duration
+from kerf.engine.record.decisions import Intent
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import Observation
+from kerf.engine.runtime.ports import Store
+from kerf.engine.runtime.runtime import Runtime
+
+REFUSED = 1
+"""The exit code when a document or an action was refused."""
+AFTERWARDS = 7_200_000
+"""How long (ms) a simulation goes on after the last action of its Timelines, where --until is not given."""
+
+
+def simulate(
+    files: Annotated[list[Path], Parameter(negative="")],
+    /,
+    *,
+    until: Annotated[str, Parameter(help="Virtual time at which to stop, such as 90m or 48h.")] = "",
+    seed: Annotated[int, Parameter(help="What is left to chance (names, delays) follows from it.")] = 0,
+    record: Annotated[Path | None, Parameter(help="Keep the record in this file.")] = None,
+    json: Annotated[bool, Parameter(help="No story: one JSON object at the end.", negative="")] = False,
+) -> int:
+    """Run kerf on your manifests: what would it launch, when, for how much, and why not?
+
+    NodePools, EC2NodeClasses, Deployments and all the rest are applied to a virtual cluster with a virtual cloud that
+    sells EC2's instance types at list prices. A document of `kind: Timeline` says what happens later; see
+    docs/simulate.md. Virtual time takes no time. The same files and seed give the same record, to the byte. Without
+    --until it ends two hours after the last action.
+
+    A document that is bad is refused with a coded error, and the others go on. Exit codes: 0 done, 1 something was
+    refused, 2 usage.
+
+    Examples: `kerf simulate docs/examples/simulations/morning.yaml`,
+    `kerf simulate nodepool.yaml app.yaml --until 48h --record my.kerf`
+
+    Parameters
+    ----------
+    files: list[Path]
+        YAML or JSON files, or folders of them.
+    """
+    end = _duration(until) if until else 0
+    documents = read_documents(files)
+    last = end or _last_action(documents.good) + AFTERWARDS
+    with new_record(record) as store:
+        run = _Run(documents, store, seed=seed, quiet=json)
+        run.go(START + last)
+        outcome = run.outcome(record)
+    if json:
+        print(msgspec.json.encode(outcome).decode())
+    else:
+        print("\n".join(describe(outcome)))
+    return REFUSED if outcome.refused else 0
+
+
+def _duration(text: str) -> int:
+    try:
+        length = parse_go_duration(text)
+    except InputError as error:
+        raise InputError(
+            error.message, where="--until", hint='Write a duration such as "90m"', code="KERF332"
+        ) from error
+    if length <= 0:
+        raise InputError("a simulation lasts longer than nothing", where="--until", code="KERF332")
+    return length
+
+
+def _last_action(documents: Sequence[dict[str, Any]]) -> int:
+    """When the last action of a Timeline happens (ms since the start). Bad ones are refused elsewhere."""
+    timelines = [document for document in documents if is_timeline(document)]
+    return max((each.after for timeline in timelines for each in decode_timeline(timeline)[0]), default=0)
+
+
+class _Run:
+    """One simulation, its record, and all that its end is told from."""
+
+    def __init__(self, documents: Documents, store: Store, *, seed: int, quiet: bool) -> None:
+        region, zones = zones_of(documents.good)
+        self.catalogue = offline_catalogue(region=region, zones=zones)
+        self.simulation: Simulation = build_simulation(documents.good, catalogue=self.catalogue, seed=seed)
+        for each in documents.refused:
+            self.simulation.refuse(each.error, source="manifest", item=each.item)
+        self.story = Story(console(), START, quiet=quiet)
+        self.end = Folding(START)
+        self.driver = Driver(
+            self.simulation,
+            office(store, holder=SIMULATE, record=_identity(documents.digest, seed), tell=self._tell),
+            listener=self._turn,
+        )
+
+    def go(self, until: int) -> None:
+        for item, note in self.simulation.notes:
+            self.end.note(item, note)
+        self.driver.run(until)
+
+    def outcome(self, record: Path | None) -> Outcome:
+        runtime = self.driver.runtime
+        assert isinstance(runtime, Runtime)
+        now, prices = self.simulation.clock.now, self.catalogue.source
+        return self.end.outcome(runtime.state, now, record=record, prices=prices)
+
+    def _turn(self, now: int, observations: Sequence[Observation], intents: Sequence[tuple[str, Intent]]) -> None:
+        if isinstance(self.driver.runtime, Runtime):
+            self._tell(self.driver.runtime.new_entries)
+
+    def _tell(self, entries: Sequence[Entry]) -> None:
+        self.story.tell(entries)
+        self.end.tell(entries)
+
+
+def _identity(digest: str, seed: int) -> str:
+    """The record's id: random where a record is real, and the same for the same input here, so that runs compare."""
+    return f"simulation-{blake2b(f'{digest}/{seed}'.encode(), digest_size=8).hexdigest()}"
