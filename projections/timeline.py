@@ -5,7 +5,7 @@ It keeps just enough to tell a change from a repetition (a pod that is seen agai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
@@ -356,17 +356,17 @@ _HANDLERS: dict[type[Struct], Callable[[Timeline, Any, Entry], list[Event]]] = {
 }
 
 
-def grouped(events: Iterable[Event]) -> list[Event]:
+def grouped(events: Iterable[Event]) -> Iterator[Event]:
     """Joins what one turn tells of several pods in the same words. The first pod's event stands for all; the other pods
     are related to it, and `params["more"]` counts them."""
-    joined: list[Event] = []
     for likeness, alike in groupby(events, key=_likeness):
         first, *rest = alike
         if rest and likeness is not None:
             related = dict.fromkeys((*first.related, *(each.subject for each in rest)))
-            rest, first = [], replace(first, related=tuple(related), params={**first.params, "more": len(rest)})
-        joined += [first, *rest]
-    return joined
+            yield replace(first, related=tuple(related), params={**first.params, "more": len(rest)})
+        else:
+            yield first
+            yield from rest
 
 
 def _likeness(event: Event) -> tuple[object, ...] | None:

@@ -19,17 +19,18 @@ from kerf.projections.prose import count, sentence
 def outcome(entries: Iterable[Entry]) -> tuple[str, ...]:
     """The decisions among these entries, in their order."""
     return tuple(
-        line for entry in entries if isinstance(entry.payload, Decision) for line in decision_lines(entry.payload)
+        line
+        for entry in entries
+        if isinstance(entry.payload, Decision)
+        for line in decision_lines(entry.payload.result)
     )
 
 
-def decision_lines(decision: Decision) -> list[str]:
-    result = decision.result
+def decision_lines(result: ProvisionResult | DisruptResult | LifecycleResult) -> list[str]:
     if isinstance(result, ProvisionResult):
         return _provisioned(result)
     if isinstance(result, DisruptResult):
         return [f"{v.action} {v.claim}: {sentence(v.reason)}" for v in result.verdicts]
-    assert isinstance(result, LifecycleResult)
     return [f"{result.claim}: {sentence(result.reason)}"]
 
 

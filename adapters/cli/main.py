@@ -19,7 +19,16 @@ import kerf
 from kerf.engine.errors import KerfError
 from kerf.engine.record.errors import BlobCorrupt, EntryUndecodable, FormatUnsupported, RecordCorrupt, UpcastFailed
 
-COMMANDS: tuple[tuple[str, str], ...] = ()
+COMMANDS: tuple[tuple[str, str], ...] = (
+    ("simulate", "kerf.adapters.cli.simulate:simulate"),
+    ("plan", "kerf.adapters.cli.plan:plan"),
+    ("log", "kerf.adapters.cli.record:log"),
+    ("at", "kerf.adapters.cli.record:at"),
+    ("explain", "kerf.adapters.cli.record:explain"),
+    ("story", "kerf.adapters.cli.record:story"),
+    ("verify", "kerf.adapters.cli.record:verify"),
+    ("bundle", "kerf.adapters.cli.bundle:bundle"),
+)
 """Name and "module:function" (or "module:app") of every command. A module that cannot be imported is an error."""
 
 USAGE, CORRUPT, UNSUPPORTED, INTERRUPTED = 2, 3, 4, 130

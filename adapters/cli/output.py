@@ -1,0 +1,40 @@
+"""How commands print: JSON for programs, plain lines with a little colour for people."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+STYLES = {"debug": "dim", "info": "", "warning": "yellow", "error": "bold red", "title": "bold", "good": "green"}
+
+
+def emit_json(value: Any) -> None:
+    """One JSON document: structs, in the order of their fields."""
+    encoded = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    sys.stdout.write(encoded.decode() + "\n")
+
+
+def emit_json_line(value: Any) -> None:
+    """One JSON object on one line."""
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+
+
+class Printer:
+    """Lines of text; colour only on a terminal; never wrapped, so that pipes and `grep` see whole lines."""
+
+    def __init__(self) -> None:
+        self._console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+    def line(self, text: str = "", style: str = "info") -> None:
+        self._console.print(Text(text, style=STYLES[style]))
+
+    def table(self, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+        """Columns as wide as their widest cell."""
+        widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+        for number, row in enumerate((header, *rows)):
+            cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            self.line("  " + cells.rstrip(), "info" if number else "title")

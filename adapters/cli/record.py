@@ -1,0 +1,260 @@
+"""Commands on a record: log, at, explain, story, verify. RECORD is a .kerf file, a .kerfb bundle or a golden folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from kerf.adapters.cli.output import Printer, emit_json, emit_json_line
+from kerf.adapters.store.open import AnyStore, open_record
+from kerf.replay.at import locate, state_at, summary, time_of
+from kerf.replay.errors import PositionUnknown
+
+Json = Annotated[bool, Parameter(name="--json", negative="")]
+_Kind = Literal["pod", "node", "nodeclaim", "decision"]
+
+
+@contextmanager
+def opened(record: Path) -> Iterator[AnyStore]:
+    """The record, closed at the end. Raises StoreError."""
+    store = open_record(record)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def verify(record: Path, /, *, limit: int = 20, json: Json = False) -> int:
+    """Decide every recorded decision again, and compare byte for byte.
+
+    Exit codes: 0 same, 1 diverged, 3 corrupt, 4 parts need another version of kerf.
+
+    Examples
+    --------
+    kerf verify incident.kerfb
+
+    kerf verify record.kerf --json
+
+    Parameters
+    ----------
+    record
+        A .kerf file, a .kerfb bundle, or a golden folder.
+    limit
+        So many divergences are shown; all are counted.
+    json
+        Print the whole report as JSON.
+    """
+    from kerf.adapters.cli.render import report_text
+    from kerf.replay.verify import verify as decide_again
+
+    with opened(record) as store:
+        report = decide_again(store, keep=limit)
+    if json:
+        emit_json(report)
+    else:
+        report_text(Printer(), report)
+    return report.exit_code
+
+
+def at(record: Path, when: str = "end", /, *, json: Json = False) -> None:
+    """Show the state at a position or a time.
+
+    Examples
+    --------
+    kerf at record.kerf 1234
+
+    kerf at record.kerf +2h
+
+    kerf at record.kerf 2026-05-01T10:00:00Z --json
+
+    Parameters
+    ----------
+    record
+        A .kerf file, a .kerfb bundle, or a golden folder.
+    when
+        A position, an RFC 3339 time, "+2h" from the start, "-5m" before the end, "start" or "end".
+    json
+        Print JSON.
+    """
+    from kerf.adapters.cli.render import summary_text
+
+    with opened(record) as store:
+        found = summary(state_at(store, locate(store, when)))
+    if json:
+        emit_json(found)
+    else:
+        summary_text(Printer(), found)
+
+
+def log(
+    record: Path,
+    /,
+    *,
+    since: str = "",
+    until: str = "",
+    subject: str = "",
+    all: Annotated[bool, Parameter(negative="")] = False,
+    karpenter: Annotated[bool, Parameter(negative="")] = False,
+    json: Json = False,
+) -> None:
+    """Tell what happened, in order.
+
+    Examples
+    --------
+    kerf log record.kerf
+
+    kerf log record.kerf --since -10m --all
+
+    kerf log record.kerf --subject default/web-1
+
+    Parameters
+    ----------
+    record
+        A .kerf file, a .kerfb bundle, or a golden folder.
+    since
+        Begin here: a position, an RFC 3339 time, "+2h" from the start, "-5m" before the end.
+    until
+        End here, likewise.
+    subject
+        Only what concerns this pod (namespace/name), node, NodeClaim, NodePool or instance.
+    all
+        Also what is of little interest on most days.
+    karpenter
+        Print the log lines that Karpenter would write, as JSON lines.
+    json
+        Print one event a line as JSON.
+    """
+    from kerf.adapters.cli.render import event_line
+    from kerf.projections.events import DEBUG
+    from kerf.projections.logs import KarpenterLog
+    from kerf.projections.timeline import Timeline, grouped
+
+    with opened(record) as store:
+        after = _before(store, since) if since else 0
+        last = locate(store, until) if until else None
+        if karpenter:
+            lines = KarpenterLog()
+            for entry in store.scan(0, last):
+                for line in lines.apply(entry):
+                    if entry.position > after:
+                        emit_json_line(line)
+            return
+        timeline, printer = Timeline(), Printer()
+        told = (
+            event
+            for entry in store.scan(0, last)
+            for event in timeline.apply(entry)
+            if entry.position > after
+            and (all or event.level != DEBUG)
+            and (not subject or _concerns(subject, (event.subject, *event.related)))
+        )
+        if json:
+            for event in told:
+                emit_json_line(event)
+        else:
+            for event in grouped(told):
+                printer.line(event_line(event, timeline.started), event.level)
+
+
+def explain(record: Path, kind: _Kind, name: str, /, *, at: str = "end", json: Json = False) -> None:
+    """Explain why a pod, node or NodeClaim is as it is, or a decision.
+
+    Examples
+    --------
+    kerf explain record.kerf pod default/web-1
+
+    kerf explain record.kerf node ip-10-0-1-2 --at +2h
+
+    kerf explain record.kerf decision 1234 --json
+
+    Parameters
+    ----------
+    record
+        A .kerf file, a .kerfb bundle, or a golden folder.
+    kind
+        What to explain.
+    name
+        A pod's namespace/name, the name of a node or NodeClaim, or a decision's position.
+    at
+        As of a position or time (see kerf at).
+    json
+        Print JSON: structs with coded reasons.
+    """
+    from kerf.adapters.cli.render_explain import claim_text, decision_text, pod_text
+    from kerf.replay.explain import explain_decision, explain_pod
+    from kerf.replay.explain_claim import explain_claim, explain_node
+    from kerf.replay.outcome import decision_lines
+
+    with opened(record) as store:
+        position = None if at == "end" else locate(store, at)
+        printer = Printer()
+        if kind == "pod":
+            pod = explain_pod(store, name, position)
+            emit_json(pod) if json else pod_text(printer, pod)
+        elif kind == "decision":
+            decision = explain_decision(store, _position(name))
+            emit_json(decision) if json else decision_text(printer, decision, decision_lines(decision.result))
+        else:
+            claim = (explain_node if kind == "node" else explain_claim)(store, name, position)
+            emit_json(claim) if json else claim_text(printer, claim)
+
+
+def story(record: Path, name: str, /, *, at: str = "end", json: Json = False) -> None:
+    """Tell the story of one pod, node or NodeClaim: what happened to it, why, and what came of it.
+
+    Examples
+    --------
+    kerf story record.kerf default/web-1
+
+    kerf story record.kerf default-x7k2m
+
+    kerf story record.kerf ip-10-0-1-2 --json
+
+    Parameters
+    ----------
+    record
+        A .kerf file, a .kerfb bundle, or a golden folder.
+    name
+        A pod's namespace/name, or the name of a node, NodeClaim or instance; "node/NAME" where that is not clear.
+    at
+        Up to a position or time (see kerf at).
+    json
+        Print JSON.
+    """
+    from kerf.adapters.cli.render import story_text
+    from kerf.replay.story import story as story_of
+
+    with opened(record) as store:
+        found = story_of(store, name, None if at == "end" else locate(store, at))
+        started = next(entry.at for entry in store.scan())
+    if json:
+        emit_json(found)
+    else:
+        story_text(Printer(), found, started)
+
+
+def _before(store: AnyStore, text: str) -> int:
+    """The position before the first entry at or after a time, or before a position."""
+    if text.strip().isdecimal():
+        return locate(store, text) - 1
+    time = time_of(store, text)
+    position = max(0, locate(store, "start") - 1)
+    for entry in store.scan():
+        if entry.at >= time:
+            break
+        position = entry.position
+    return position
+
+
+def _position(text: str) -> int:
+    if not text.isdecimal():
+        raise PositionUnknown(f"{text!r} is not a position", hint="kerf log RECORD --all shows the positions")
+    return int(text)
+
+
+def _concerns(subject: str, names: tuple[str, ...]) -> bool:
+    return any(name == subject or name.partition("/")[2] == subject for name in names)

@@ -1,0 +1,138 @@
+"""Answers of replay as text: the state at a position, the timeline, a story, a verification report."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kerf.adapters.cli.output import Printer
+from kerf.engine.model.quantities import format_quantity
+from kerf.projections.events import Event, text
+from kerf.projections.prose import count, dollars, duration, moment
+from kerf.replay.at import Summary
+from kerf.replay.report import Divergence, Report
+from kerf.replay.story import Story
+
+_KINDS = {
+    "missing": "the record lacks an entry that is made now",
+    "extra": "the record has an entry that is not made now",
+    "different": "another entry is made now",
+    "refused": "the recorded entry cannot follow what stands before it",
+}
+
+
+def event_line(event: Event, started: int) -> str:
+    """Time, time since the beginning, position, sentence."""
+    since = duration(event.at - started)
+    return f"{moment(event.at)}  +{since:<9} {event.position:>7}  {text(event)}"
+
+
+def story_text(printer: Printer, found: Story, started: int) -> None:
+    printer.line(f"The story of {found.subject.replace('/', ' ', 1)}", "title")
+    if found.others:
+        printer.line("with " + ", ".join(other.replace("/", " ", 1) for other in found.others))
+    told = {event.position for event in found.events}
+    for event in found.events:
+        because = f"  (because of {event.cause})" if event.cause in told else ""
+        printer.line(event_line(event, started) + because, event.level)
+
+
+# ── verify ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def report_text(printer: Printer, report: Report) -> None:
+    for found in report.divergences:
+        divergence_text(printer, found)
+    hidden = report.diverged - len(report.divergences)
+    if hidden > 0:
+        printer.line(f"… and {count(hidden, 'more divergence')}", "warning")
+    for each in report.unsupported:
+        printer.line(
+            f"cannot be decided again: {count(each.count, 'turn')} from position {each.first} to {each.last} "
+            f"({each.reason}: {each.detail})",
+            "warning",
+        )
+    if report.fault is not None:
+        fault = report.fault
+        printer.line(f"{fault.code}: the record is corrupt at position {fault.position}: {fault.message}", "error")
+    printer.line(_verdict(report), "good" if report.exit_code == 0 else "title")
+    rate = report.entries / report.seconds if report.seconds else 0.0
+    printer.line(
+        f"{count(report.entries, 'entry').replace('entrys', 'entries')} up to position {report.last} in "
+        f"{count(report.turns, 'turn')}: {count(report.decisions, 'decision')} and "
+        f"{count(report.claim_events, 'claim event')} made again from {count(report.observations, 'observation')} "
+        f"in {report.seconds:.2f}s ({rate:,.0f} entries/s)"
+    )
+
+
+def _verdict(report: Report) -> str:
+    verdicts = {
+        0: "same: today's engine decides all of it as recorded, byte for byte",
+        1: f"diverged: {count(report.diverged, 'turn')} would be decided otherwise today",
+        3: "corrupt: only what is before the damage was verified",
+        4: "unsupported: parts of the record cannot be decided again by this version; all else is the same",
+    }
+    return verdicts[report.exit_code]
+
+
+def divergence_text(printer: Printer, found: Divergence) -> None:
+    printer.line(f"position {found.position} ({found.type}, {moment(found.at)}): {_KINDS[found.kind]}", "error")
+    for line in divergence_lines(found):
+        printer.line("  " + line)
+
+
+def divergence_lines(found: Divergence) -> list[str]:
+    """What is decided otherwise, then the first field that differs."""
+    was = [line for line in found.outcome_was if line not in found.outcome_now]
+    now = [line for line in found.outcome_now if line not in found.outcome_was]
+    lines = [f"- {line}" for line in was] + [f"+ {line}" for line in now]
+    if found.path:
+        lines.append(f"{found.path}: {_value(found.was)} → {_value(found.now)}")
+    if found.detail:
+        lines.append(found.detail)
+    versions = f"recorded by kerf {found.engine_recorded or '?'}, verified by kerf {found.engine}"
+    if found.version_recorded or found.version:
+        versions += f"; decision version {found.version_recorded}, today's is {found.version}"
+    return [*lines, versions]
+
+
+def _value(value: object) -> str:
+    shown = msgspec.json.encode(value).decode()
+    return shown if len(shown) <= 200 else shown[:200] + "…"
+
+
+# ── at ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def summary_text(printer: Printer, found: Summary) -> None:
+    printer.line(f"position {found.position} at {moment(found.at)}", "title")
+    printer.line(f"record {found.record}, epoch {found.epoch}, state digest {found.digest}")
+    states = ", ".join(f"{number} {state}" for state, number in found.claim_states.items()) or "none"
+    printer.line(f"NodeClaims: {states}; {dollars(found.price)}/h")
+    printer.line(f"nodes: {found.nodes} ({found.unmanaged_nodes} not kerf's); NodePools: {', '.join(found.node_pools)}")
+    pods = ", ".join(f"{number} {what}" for what, number in found.pods.items()) or "none"
+    printer.line(f"pods: {pods}" + ("; the latest plan left some without a place" if found.without_place else ""))
+    if found.window_closes:
+        printer.line(f"provisioning window open, closes at {moment(found.window_closes)}")
+    if found.claims:
+        printer.table(
+            ("NODECLAIM", "STATE", "NODE", "TYPE", "ZONE", "CAPACITY", "PRICE/H", "AGE", "PODS", "BECAUSE"),
+            [
+                (
+                    c.name, c.state, c.node or "-", c.instance_type or "-", c.zone or "-", c.capacity_type or "-",
+                    dollars(c.price), duration(c.age), str(c.pods), c.why or c.verdict or "-",
+                )
+                for c in found.claims
+            ],
+        )  # fmt: skip
+    for key, until in found.unavailable.items():
+        printer.line(f"avoided until {moment(until)}: {key.replace('|', ' ').strip()}", "warning")
+    for each in found.in_flight:
+        printer.line(f"in flight for {duration(each.age)}: {each.effect} {each.claim} ({each.ref})")
+    for orphan in found.orphans:
+        printer.line(f"orphan to be ended: {orphan}", "warning")
+    if found.unknown_entries:
+        printer.line(f"{found.unknown_entries} entries of unknown types were skipped", "warning")
+
+
+def quantities(amounts: dict[str, int]) -> str:
+    return ", ".join(f"{format_quantity(amount, name)} {name}" for name, amount in sorted(amounts.items()) if amount)

@@ -1,0 +1,194 @@
+"""Explanations as text."""
+
+from __future__ import annotations
+
+from kerf.adapters.cli.output import Printer
+from kerf.adapters.cli.render import quantities
+from kerf.engine.record.decisions import DisruptResult, LifecycleResult, Offer
+from kerf.projections.prose import (
+    TO_BE_REMOVED,
+    count,
+    cut_sentence,
+    dollars,
+    duration,
+    moment,
+    near_sentence,
+    sentence,
+)
+from kerf.replay.explain import DecisionExplanation, PodExplanation
+from kerf.replay.explain_claim import ClaimExplanation, Launch, Staying
+from kerf.replay.funnels import Placed, PoolFunnel
+
+_LOOKS = {
+    "new-claim": "planned onto the new node {place}",
+    "existing-node": "planned onto {place}",
+    "no-place": "no place",
+    "ignored": "not looked at",
+    "not-reached": "not reached within the effort limit",
+}
+
+
+def pod_text(printer: Printer, found: PodExplanation) -> None:
+    printer.line(f"pod {found.pod}: {_where(found)}, as of position {found.position} ({moment(found.at)})", "title")
+    if found.waited:
+        printer.line(f"it was without a node for {duration(found.waited)}")
+    for look in found.looks:
+        told = _LOOKS[look.result].format(place=look.place)
+        printer.line(f"decision {look.position} at {moment(look.at)}: {told}")
+    if found.look_again:
+        printer.line(f"decision {found.look_again} came to the same result again")
+    if found.expected:
+        printer.line(f"the plan meant it for {found.expected}: kube-scheduler chose {found.node}", "warning")
+    for reason in found.reasons:
+        printer.line(f"no place: {sentence(reason)}", "warning")
+    if found.how is not None:
+        _placed(printer, found.how)
+    elif not found.looks:
+        printer.line("no provisioning decision was about it" + _unasked(found))
+    if found.launch is not None:
+        _launch(printer, found.launch)
+
+
+def _where(found: PodExplanation) -> str:
+    return f"{found.status} to {found.node}" if found.status == "bound" else found.status
+
+
+def _unasked(found: PodExplanation) -> str:
+    if found.status == "bound":
+        return ": kube-scheduler found room on a node that was there"
+    return ": the window may still be open" if found.status == "waiting" else ""
+
+
+def claim_text(printer: Printer, found: ClaimExplanation) -> None:
+    node = f", node {found.node}" if found.node else ""
+    printer.line(
+        f"NodeClaim {found.claim}{node}: {found.state}, as of position {found.position} ({moment(found.at)}), "
+        f"{dollars(found.cost)} so far",
+        "title",
+    )
+    if found.adopted:
+        printer.line("it was found in the cluster without a record, and adopted")
+    elif found.launched_for:
+        printer.line(f"launched for {_some(found.launched_for)}, by decision {found.decision}")
+    if found.how is not None:
+        _placed(printer, found.how)
+    if found.launch is not None:
+        _launch(printer, found.launch)
+    printer.line("its life:", "title")
+    for step in found.steps:
+        detail = f" ({step.detail})" if step.detail else ""
+        printer.line(f"  {moment(step.at)}  +{duration(step.took):<9} {step.position:>7}  {step.type}{detail}")
+    if found.waiting is not None:
+        printer.line(f"it waits: {sentence(found.waiting)}")
+    if found.verdicts:
+        printer.line("what was found about removing it:", "title")
+    for judged in found.verdicts:
+        verdict = judged.verdict
+        told = f"{verdict.action}: {sentence(verdict.reason)}"
+        printer.line(f"  {moment(judged.at)}             {judged.position:>7}  {told}")
+    if found.removed:
+        printer.line(f"it had to go because of: {found.removed} (position {found.removed_at})", "title")
+    if found.staying is not None:
+        _staying(printer, found.staying)
+
+
+def _staying(printer: Printer, staying: Staying) -> None:
+    printer.line(f"it is still here: {sentence(staying.reason)}", "title")
+    if staying.pods:
+        more = f" and {staying.pods - len(staying.held_by)} more" if staying.pods > len(staying.held_by) else ""
+        printer.line(f"  held by {', '.join(staying.held_by)}{more}")
+    change = TO_BE_REMOVED.get(staying.reason.code)
+    if change is not None:
+        printer.line(f"  it may go when {change}")
+    if staying.due:
+        printer.line(f"  it is looked at again at {moment(staying.due)} at the latest")
+
+
+def decision_text(printer: Printer, found: DecisionExplanation, lines: list[str]) -> None:
+    printer.line(f"decision {found.position} ({found.decider}) at {moment(found.now)}", "title")
+    printer.line(
+        f"it looked at the record up to position {found.looked_at}; decision version {found.version}, "
+        f"today's is {found.version_today}; {count(found.intents, 'intent')}"
+    )
+    for line in lines:
+        printer.line(f"  {line}")
+    if isinstance(found.result, DisruptResult | LifecycleResult):
+        printer.line("kerf verify tells whether it would be decided so today")
+    for plan in found.plans:
+        target = f"{plan.claim}: " if plan.claim else "no place: "
+        printer.line(target + _some(plan.pods), "title")
+        for reason in plan.reasons:
+            printer.line(f"  {sentence(reason)}", "warning")
+        if plan.how is not None:
+            _placed(printer, plan.how)
+
+
+# ── parts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _placed(printer: Printer, how: Placed) -> None:
+    if not how.same:
+        printer.line("  today's engine decides otherwise: what follows is its view, not the recorded one", "warning")
+    asked = quantities(how.requests) or "nothing"
+    wants = f"; {', '.join(how.requirements)}" if how.requirements else ""
+    printer.line(f"  {count(how.pods, 'pod')} of this kind: {asked} each{wants}")
+    for refused in how.refused:
+        others = f" and {refused.count - 1} more" if refused.count > 1 else ""
+        printer.line(f"  not on {refused.example}{others}: {sentence(refused.reason)}")
+    for pool in how.pools:
+        _pool(printer, pool)
+    if how.chosen:
+        _chosen(printer, how)
+
+
+def _pool(printer: Printer, pool: PoolFunnel) -> None:
+    printer.line(f"  NodePool {pool.node_pool}: {count(pool.types, 'instance type')} considered")
+    for cut in pool.cuts:
+        printer.line(f"    -{cut.types:<5} {cut_sentence(cut)}")
+    cheapest = ", ".join(f"{c.instance_type} {dollars(c.price)}/h" for c in pool.cheapest)
+    printer.line(f"    ={pool.left:<5} left" + (f": {cheapest}" if cheapest else ""))
+    if pool.reason is not None:
+        for near in pool.near[:1]:
+            printer.line(f"    nearest miss: {near_sentence(near)}")
+
+
+def _chosen(printer: Printer, how: Placed) -> None:
+    first = how.chosen[0]
+    left = next((pool.left for pool in how.pools if pool.reason is None), how.chosen_types)
+    if left > how.chosen_types:
+        printer.line(f"    -{left - how.chosen_types:<5} too small for all pods that share the node")
+    printer.line(
+        f"  {first.instance_type} is the cheapest of the {count(how.chosen_types, 'type')} that can take all of them, "
+        f"at {dollars(first.price)}/h"
+    )
+
+
+def _launch(printer: Printer, launch: Launch) -> None:
+    offers = ", ".join(_offer(offer) for offer in launch.cheapest[:3])
+    printer.line(
+        f"  asked the cloud for {launch.capacity_type}, {count(launch.offers, 'pool')} of type and zone: {offers}"
+    )
+    if launch.attempts > 1:
+        printer.line(f"  {count(launch.attempts, 'attempt')}")
+    for error in launch.refused:
+        printer.line(
+            f"  refused: {error.instance_type} in {error.zone} ({error.capacity_type}): {error.code}", "warning"
+        )
+    if launch.error:
+        printer.line(f"  nothing was started: {launch.error}", "warning")
+    if launch.instance_type:
+        printer.line(
+            f"  started {launch.instance}, a {launch.instance_type} in {launch.zone}, at {dollars(launch.price)}/h "
+            f"after {duration(launch.took)}"
+        )
+        if launch.cheaper:
+            printer.line("  cheaper, and not given: " + ", ".join(_offer(offer) for offer in launch.cheaper))
+
+
+def _offer(offer: Offer) -> str:
+    return f"{offer.instance_type} in {offer.zone} {dollars(offer.price)}/h"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:5])
+    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown

@@ -1,0 +1,191 @@
+"""Why a pod is where it is or waits, and why a decision is as it is. Structs with coded reasons, no prose."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import Decision, DisruptResult, LifecycleResult, ProvisionResult, Unplaced
+from kerf.engine.runtime.ports import Store
+from kerf.engine.state.load import load
+from kerf.engine.state.state import State
+from kerf.replay.errors import SubjectUnknown
+from kerf.replay.explain_claim import Launch, launch_of
+from kerf.replay.funnels import Placed, Replan, decision_at, opened, placed, replan
+from kerf.replay.links import EXISTING, NEW_CLAIM, Links, Look, PodLinks, links_of
+from kerf.replay.trial import VERSIONS
+
+WAITING, BOUND, TERMINATING, ENDED, GONE, UNBOUND = "waiting", "bound", "terminating", "ended", "gone", "unbound"
+
+
+class PodExplanation(Struct, frozen=True, kw_only=True):
+    """`waited` is the time without a node in ms. `looks` are all decisions about it; `look` is the one that counts and
+    `look_again` the position of the latest that came to the same result (0 for none). `how` explains it; `launch` is
+    the node that was started for it; `reasons` are those of the record when it has no place. `expected` is the node
+    that the plan meant, when it was bound to another."""
+
+    pod: str
+    uid: str
+    position: int
+    at: int
+    status: str
+    node: str
+    waited: int
+    looks: tuple[Look, ...]
+    look: Look | None
+    look_again: int
+    how: Placed | None
+    launch: Launch | None
+    reasons: tuple[Reason, ...]
+    expected: str = ""
+
+
+class PlanExplanation(Struct, frozen=True, kw_only=True):
+    """One claim or group of pods of a provisioning decision."""
+
+    claim: str
+    pods: tuple[str, ...]
+    how: Placed | None
+    reasons: tuple[Reason, ...] = ()
+
+
+class DecisionExplanation(Struct, frozen=True, kw_only=True):
+    """`same` says whether today's engine decides the same (None where only `kerf verify` can tell). `plans` explain a
+    provisioning decision piece by piece; of one that repeats another, that one's."""
+
+    position: int
+    decider: str
+    now: int
+    looked_at: int
+    version: int
+    version_today: int
+    same: bool | None
+    result: ProvisionResult | DisruptResult | LifecycleResult
+    intents: int
+    repeats: int
+    plans: tuple[PlanExplanation, ...]
+
+
+def explain_pod(store: Store, name: str, position: int | None = None) -> PodExplanation:
+    """Why the pod "namespace/name" is where it is, or has no node, as of a position (the end by default).
+
+    Raises SubjectUnknown (KERF203).
+    """
+    links, state = links_of(store, position), load(store, position)
+    uids = links.uids.get(name)
+    if not uids:
+        raise SubjectUnknown(
+            f"the record knows no pod {name!r}", hint='Write "namespace/name"; kerf log RECORD lists what there is'
+        )
+    pod = links.pods[uids[-1]]
+    look = _that_counts(pod)
+    found = replan(store, look.position) if look is not None else None
+    claim = links.claims.get(look.place) if look is not None else None
+    return PodExplanation(
+        pod=name,
+        uid=pod.uid,
+        position=state.facts.position,
+        at=state.facts.at,
+        status=_status(pod, state),
+        node=pod.node,
+        waited=_waited(pod, state),
+        looks=tuple(pod.looks),
+        look=look,
+        look_again=links.repeated.get(look.position, 0) if look is not None else 0,
+        how=placed(found, pod.uid) if found is not None else None,
+        launch=launch_of(claim) if claim is not None else None,
+        reasons=_recorded_reasons(found, pod.uid) if found is not None else (),
+        expected=_expected(pod, look, links),
+    )
+
+
+def _that_counts(pod: PodLinks) -> Look | None:
+    """The decision that gave the pod its place, else the latest about it."""
+    looks = [look for look in pod.looks if not pod.bound or look.at <= pod.bound]
+    with_place = [look for look in looks if look.result in (NEW_CLAIM, EXISTING)]
+    if pod.node and with_place:
+        new = [look for look in with_place if look.result == NEW_CLAIM]
+        return new[-1] if new else with_place[-1]
+    return looks[-1] if looks else None
+
+
+def _status(pod: PodLinks, state: State) -> str:
+    now = state.facts.pods.get(pod.uid)
+    if now is None:
+        return GONE
+    if now.phase in ("Succeeded", "Failed"):
+        return ENDED
+    if now.deleting:
+        return TERMINATING
+    if now.node:
+        return BOUND
+    return WAITING if pod.uid in state.ix.pending else UNBOUND
+
+
+def _waited(pod: PodLinks, state: State) -> int:
+    if not pod.waiting_since:
+        return 0
+    return (pod.bound or state.facts.at) - pod.waiting_since
+
+
+def _expected(pod: PodLinks, look: Look | None, links: Links) -> str:
+    if look is None or not pod.node or not look.place:
+        return ""
+    claim = links.claims.get(look.place)
+    place = claim.node if claim is not None else look.place
+    return place if place and place != pod.node else ""
+
+
+def _recorded_reasons(found: Replan, uid: str) -> tuple[Reason, ...]:
+    result = found.recorded.result
+    assert isinstance(result, ProvisionResult)
+    groups: tuple[Unplaced, ...] = (*result.unplaced, *result.ignored)
+    return next((group.reasons for group in groups if uid in group.pods), ())
+
+
+def explain_decision(store: Store, position: int) -> DecisionExplanation:
+    """Why the decision at a position is as it is. Raises SubjectUnknown (KERF203)."""
+    decision = decision_at(store, position)
+    result = decision.result
+    repeats = result.repeats if isinstance(result, ProvisionResult) else 0
+    found = replan(store, position) if isinstance(result, ProvisionResult) else None
+    return DecisionExplanation(
+        position=position,
+        decider=decision.decider,
+        now=decision.now,
+        looked_at=decision.looked_at,
+        version=decision.version,
+        version_today=VERSIONS.get(decision.decider, 0),
+        same=found.same if found is not None else None,
+        result=result,
+        intents=len(decision.intents),
+        repeats=repeats,
+        plans=_plans(store, decision, replan(store, repeats) if repeats else found),
+    )
+
+
+def _plans(store: Store, decision: Decision, found: Replan | None) -> tuple[PlanExplanation, ...]:
+    if found is None:
+        return ()
+    result = found.recorded.result
+    assert isinstance(result, ProvisionResult)
+    links = links_of(store, found.position)
+    plans = [
+        PlanExplanation(claim=claim.name, pods=_keys(links, claim.pods), how=opened(found, claim.name))
+        for claim in result.claims
+    ]
+    plans += [
+        PlanExplanation(claim=p.claim or p.node, pods=_keys(links, p.pods), how=placed(found, p.pods[0]))
+        for p in result.placements
+    ]
+    plans += [
+        PlanExplanation(
+            claim="", pods=_keys(links, group.pods), how=placed(found, group.pods[0]), reasons=group.reasons
+        )
+        for group in (*result.unplaced, *result.ignored)
+    ]
+    return tuple(plans)
+
+
+def _keys(links: Links, uids: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(links.pod(uid) for uid in uids)

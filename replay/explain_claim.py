@@ -1,0 +1,228 @@
+"""Why a NodeClaim or Node was launched, became this type, took so long, and was removed or is still there."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.disruption.disrupt import judge
+from kerf.engine.lifecycle.advance import advance
+from kerf.engine.lifecycle.drain import drain
+from kerf.engine.model.pods import is_reschedulable
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.events import (
+    Adopted,
+    Launched,
+    LaunchFailed,
+    LaunchTimedOut,
+    ReasonRaised,
+    Tainted,
+    Terminated,
+)
+from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.record.decisions import Offer
+from kerf.engine.record.observations import LaunchError
+from kerf.engine.runtime.ports import Store
+from kerf.engine.state.load import load
+from kerf.engine.state.state import State
+from kerf.replay.errors import SubjectUnknown
+from kerf.replay.funnels import Placed, opened, replan
+from kerf.replay.links import ClaimLinks, Judged, links_of
+
+SHOWN = 5
+
+
+class Launch(Struct, frozen=True, kw_only=True):
+    """What was asked of the cloud and what it gave. `offers` pools of (type, zone) were asked for, of which `cheapest`
+    are the first; `refused` were without capacity. `price` is that of what was started, USD per hour; `cheaper` are the
+    offers below it that were not given, though asked for."""
+
+    claim: str
+    capacity_type: str
+    offers: int
+    cheapest: tuple[Offer, ...]
+    attempts: int
+    refused: tuple[LaunchError, ...]
+    instance: str
+    instance_type: str
+    zone: str
+    price: float
+    took: int
+    cheaper: tuple[Offer, ...]
+    error: str
+
+
+class LifeStep(Struct, frozen=True):
+    """One event of the claim. `took` is the time since the step before, ms."""
+
+    position: int
+    at: int
+    type: str
+    took: int
+    detail: str = ""
+
+
+class Staying(Struct, frozen=True, kw_only=True):
+    """Why it is still there: the finding as of the position, when that may change by itself (`due`, 0 for never), and
+    the pods that hold it (at most some; `pods` says how many)."""
+
+    method: str
+    reason: Reason
+    due: int
+    pods: int
+    held_by: tuple[str, ...]
+
+
+class ClaimExplanation(Struct, frozen=True, kw_only=True):
+    """`state` is "terminated" once it is over. `launched_for` are the pods of its plan. `removed` is why it had to go,
+    `removed_at` where that stands (0 for not). `staying` is None unless it is to stay. `cost` USD so far."""
+
+    claim: str
+    node: str
+    node_pool: str
+    position: int
+    at: int
+    state: str
+    decision: int
+    launched_for: tuple[str, ...]
+    adopted: bool
+    how: Placed | None
+    launch: Launch | None
+    steps: tuple[LifeStep, ...]
+    verdicts: tuple[Judged, ...]
+    removed: str
+    removed_at: int
+    staying: Staying | None
+    waiting: Reason | None
+    cost: float
+
+
+def explain_node(store: Store, name: str, position: int | None = None) -> ClaimExplanation:
+    """As `explain_claim`, by the name of the Node: the latest claim that had it. Raises SubjectUnknown (KERF203)."""
+    links = links_of(store, position)
+    claims = links.claims_of_node.get(name)
+    if not claims:
+        known = "the node belongs to no NodeClaim" if name in links.nodes else f"the record knows no node {name!r}"
+        raise SubjectUnknown(known, where=f"node {name}", hint="kerf log RECORD lists what there is")
+    return explain_claim(store, claims[-1], position)
+
+
+def explain_claim(store: Store, name: str, position: int | None = None) -> ClaimExplanation:
+    """Why the claim was launched, why as this type, what happened to it, and why it went or stays, as of a position.
+
+    Raises SubjectUnknown (KERF203).
+    """
+    links = links_of(store, position)
+    found = links.claims.get(name)
+    if found is None or not found.events:
+        raise SubjectUnknown(f"the record knows no NodeClaim {name!r}", hint="kerf log RECORD lists what there is")
+    state = load(store, position)
+    claim = state.facts.claims.get(name)
+    gone, removed_at = _removal(found)
+    stays = claim is not None and not removed_at
+    return ClaimExplanation(
+        claim=name,
+        node=found.node,
+        node_pool=found.node_pool,
+        position=state.facts.position,
+        at=state.facts.at,
+        state=claim.state if claim is not None else "terminated",
+        decision=found.decision,
+        launched_for=tuple(links.pod(uid) for uid in found.pods),
+        adopted=isinstance(found.events[0].payload, Adopted),
+        how=opened(replan(store, found.decision), name) if found.decision else None,
+        launch=launch_of(found),
+        steps=_steps(found),
+        verdicts=tuple(found.verdicts),
+        removed=gone,
+        removed_at=removed_at,
+        staying=_staying(claim, state) if stays and claim is not None else None,
+        waiting=_waiting(claim, state) if claim is not None else None,
+        cost=_cost(found, claim, state),
+    )
+
+
+def launch_of(found: ClaimLinks) -> Launch | None:
+    """None for a claim that was adopted, or whose plan is not in the record."""
+    if not found.orders:
+        return None
+    order = found.orders[0][1]
+    answer = found.answers[-1][1] if found.answers else None
+    launched = next((e.payload for e in found.events if isinstance(e.payload, Launched)), None)
+    price = launched.price if launched is not None else 0.0
+    given = (launched.instance_type, launched.zone) if launched is not None else ("", "")
+    return Launch(
+        claim=found.name,
+        capacity_type=order.capacity_type,
+        offers=len(order.offers),
+        cheapest=order.offers[:SHOWN],
+        attempts=len(found.orders),
+        refused=tuple(error for _, each in found.answers for error in each.errors),
+        instance=found.instance,
+        instance_type=given[0],
+        zone=given[1],
+        price=price,
+        took=launched.took if launched is not None else 0,
+        cheaper=tuple(o for o in order.offers if o.price < price)[:SHOWN] if launched is not None else (),
+        error="" if answer is None or answer.instance else answer.message or answer.code or answer.kind,
+    )
+
+
+def _steps(found: ClaimLinks) -> tuple[LifeStep, ...]:
+    steps: list[LifeStep] = []
+    for entry in found.events:
+        took = entry.at - steps[-1].at if steps else 0
+        steps.append(
+            LifeStep(entry.position, entry.at, entry.type.removeprefix("claim."), took, _detail(entry.payload))
+        )
+    return tuple(steps)
+
+
+def _detail(event: Struct) -> str:
+    parts = (getattr(event, name, "") for name in ("why", "detail", "pod", "kind", "code", "message", "status"))
+    return " ".join(str(part) for part in parts if part)
+
+
+def _removal(found: ClaimLinks) -> tuple[str, int]:
+    """Why the claim had to go, by its latest reason, and where that stands; empty after it was untainted."""
+    why, position = "", 0
+    for entry in found.events:
+        event = entry.payload
+        if isinstance(event, Tainted | ReasonRaised):
+            why, position = f"{event.why} ({event.detail})" if event.detail else event.why, entry.position
+        elif isinstance(event, LaunchFailed | LaunchTimedOut) or entry.type in (
+            "claim.cancelled",
+            "claim.instance-vanished",
+        ):
+            why, position = entry.type.removeprefix("claim."), entry.position
+        elif entry.type == "claim.untainted":
+            why, position = "", 0
+    return why, position
+
+
+def _staying(claim: NodeClaim, state: State) -> Staying:
+    finding = judge(claim, state, state.facts.at)
+    uids = state.ix.pods_by_node.get(claim.node, {})
+    holding = sorted(pod.key for uid in uids if is_reschedulable(pod := state.facts.pods[uid]))
+    return Staying(
+        method=finding.method,
+        reason=finding.reason,
+        due=finding.due,
+        pods=len(holding),
+        held_by=tuple(holding[:SHOWN]),
+    )
+
+
+def _waiting(claim: NodeClaim, state: State) -> Reason | None:
+    """What the lifecycle decider waits for, while the claim is not in service."""
+    reason = (drain if claim.state in GOING else advance)(claim, state, state.facts.at).reason
+    return None if reason.code == "in-service" else reason
+
+
+def _cost(found: ClaimLinks, claim: NodeClaim | None, state: State) -> float:
+    ended = next((e.payload for e in found.events if isinstance(e.payload, Terminated)), None)
+    if ended is not None:
+        return ended.cost
+    if claim is None or not claim.launched:
+        return 0.0
+    return round(claim.price * (state.facts.at - claim.launched) / 3_600_000, 6)

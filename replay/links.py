@@ -1,0 +1,173 @@
+"""What hangs together in a record: pods with plans, claims with nodes, instances, answers and verdicts. A fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct, field
+
+from kerf.engine.model.pods import Pod
+from kerf.engine.nodeclaim.events import CLAIM_EVENTS, Adopted, Launched, Registered, Requested
+from kerf.engine.record.decisions import Decision, DisruptResult, LaunchInstance, ProvisionResult, Verdict
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import LaunchAnswered, ObjectGone
+from kerf.engine.runtime.ports import Store
+
+NEW_CLAIM, EXISTING, NO_PLACE, IGNORED, NOT_REACHED = "new-claim", "existing-node", "no-place", "ignored", "not-reached"
+
+
+class Look(Struct, frozen=True):
+    """A provisioning decision that says something about a pod. `place` is a claim or, for an unmanaged one, a node."""
+
+    position: int
+    at: int
+    result: str
+    place: str = ""
+
+
+class Judged(Struct, frozen=True):
+    position: int
+    at: int
+    verdict: Verdict
+
+
+class PodLinks(Struct):
+    """`waiting_since` is when it was first seen to wait, `bound` when it got its node; 0 for not."""
+
+    uid: str
+    key: str
+    first: int
+    seen: int
+    waiting_since: int = 0
+    bound: int = 0
+    node: str = ""
+    phase: str = ""
+    gone: int = 0  # the position where it went
+    looks: list[Look] = field(default_factory=list)
+
+
+class ClaimLinks(Struct):
+    """`events` is its own stream; `decision` the position of its plan, 0 for an adopted one."""
+
+    name: str
+    node_pool: str = ""
+    decision: int = 0
+    pods: tuple[str, ...] = ()
+    node: str = ""
+    instance: str = ""
+    events: list[Entry] = field(default_factory=list)
+    orders: list[tuple[int, LaunchInstance]] = field(default_factory=list)
+    answers: list[tuple[int, LaunchAnswered]] = field(default_factory=list)
+    verdicts: list[Judged] = field(default_factory=list)
+
+
+class Links:
+    """`uids` maps namespace/name to the pods that have had that name, in their order; `claims_of_node` likewise."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, PodLinks] = {}
+        self.uids: dict[str, list[str]] = {}
+        self.claims: dict[str, ClaimLinks] = {}
+        self.claims_of_node: dict[str, list[str]] = {}
+        self.nodes: dict[str, int] = {}  # every node ever seen → the position where it was seen first
+        self.repeated: dict[int, int] = {}  # decision → the latest one that came to the same result
+        self.decisions: dict[int, str] = {}  # position → decider
+
+    def apply(self, entry: Entry) -> None:
+        handler = _HANDLERS.get(type(entry.payload))
+        if handler is not None:
+            handler(self, entry.payload, entry)
+        elif entry.type == "node.seen":
+            self.nodes.setdefault(entry.payload.name, entry.position)
+
+    def pod(self, uid: str) -> str:
+        """A pod's namespace/name, its uid if it was never seen."""
+        found = self.pods.get(uid)
+        return found.key if found is not None else uid
+
+    def _pod(self, pod: Pod, entry: Entry) -> None:
+        links = self.pods.get(pod.uid)
+        if links is None:
+            links = self.pods[pod.uid] = PodLinks(pod.uid, pod.key, entry.position, entry.at)
+            self.uids.setdefault(pod.key, []).append(pod.uid)
+        if pod.unschedulable and not pod.node and not links.waiting_since:
+            links.waiting_since = entry.at
+        if pod.node and not links.node:
+            links.node, links.bound = pod.node, entry.at
+        links.phase = pod.phase
+
+    def _gone(self, gone: ObjectGone, entry: Entry) -> None:
+        links = self.pods.get(gone.key) if gone.kind == "pod" else None
+        if links is not None:
+            links.gone = entry.position
+
+    def _decision(self, decision: Decision, entry: Entry) -> None:
+        self.decisions[entry.position] = decision.decider
+        for intent in decision.intents:
+            if isinstance(intent, LaunchInstance):
+                self._of(intent.claim).orders.append((entry.position, intent))
+        result = decision.result
+        if isinstance(result, DisruptResult):
+            for verdict in result.verdicts:
+                self._of(verdict.claim).verdicts.append(Judged(entry.position, entry.at, verdict))
+        elif isinstance(result, ProvisionResult):
+            self._plan(result, entry)
+
+    def _plan(self, result: ProvisionResult, entry: Entry) -> None:
+        if result.repeats:
+            self.repeated[result.repeats] = entry.position
+            return
+        for claim in result.claims:
+            self._looked(claim.pods, entry, NEW_CLAIM, claim.name)
+        for placement in result.placements:
+            self._looked(placement.pods, entry, EXISTING, placement.claim or placement.node)
+        for group in result.unplaced:
+            self._looked(group.pods, entry, NO_PLACE)
+        for group in result.ignored:
+            self._looked(group.pods, entry, IGNORED)
+        self._looked(result.truncated, entry, NOT_REACHED)
+
+    def _looked(self, uids: tuple[str, ...], entry: Entry, result: str, place: str = "") -> None:
+        for uid in uids:
+            found = self.pods.get(uid)
+            if found is not None:
+                found.looks.append(Look(entry.position, entry.at, result, place))
+
+    def _of(self, claim: str) -> ClaimLinks:
+        found = self.claims.get(claim)
+        if found is None:
+            found = self.claims[claim] = ClaimLinks(claim)
+        return found
+
+    def _answer(self, answer: LaunchAnswered, entry: Entry) -> None:
+        self._of(answer.claim).answers.append((entry.position, answer))
+
+    def _event(self, event: Any, entry: Entry) -> None:
+        links = self._of(event.claim)
+        links.events.append(entry)
+        if isinstance(event, Requested):
+            links.node_pool, links.decision, links.pods = event.node_pool, event.decision, event.pods
+        elif isinstance(event, Launched | Adopted):
+            links.instance = event.instance
+            links.node_pool = links.node_pool or getattr(event, "node_pool", "")
+        if isinstance(event, Registered | Adopted) and event.node:
+            links.node = event.node
+            self.claims_of_node.setdefault(event.node, []).append(event.claim)
+
+
+def links_of(store: Store, until: int | None = None) -> Links:
+    """The links of all entries up to `until`."""
+    links = Links()
+    for entry in store.scan(0, until):
+        links.apply(entry)
+    return links
+
+
+_HANDLERS: dict[type[Struct], Callable[[Links, Any, Entry], None]] = {
+    Pod: Links._pod,
+    ObjectGone: Links._gone,
+    Decision: Links._decision,
+    LaunchAnswered: Links._answer,
+    **dict.fromkeys(CLAIM_EVENTS, Links._event),
+}

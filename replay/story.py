@@ -1,0 +1,135 @@
+"""The story of one pod, node or claim: what happened to it, what brought that about, and what came of it, in order."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from kerf.engine.runtime.ports import Store
+from kerf.projections.events import Event
+from kerf.projections.timeline import Timeline
+from kerf.replay.errors import SubjectUnknown
+from kerf.replay.links import ClaimLinks, Links, PodLinks, links_of
+
+_LAUNCHING = frozenset(
+    [
+        "claim-requested", "launch-refused", "offering-refused", "launch-adopted", "claim-launched",
+        "claim-launch-failed", "claim-launch-timed-out", "claim-registered", "claim-initialized",
+    ]
+)  # fmt: skip
+_LEAVING = frozenset(
+    [
+        "claim-condemned", "claim-tainted", "claim-reason-raised", "claim-drain-started", "claim-instance-vanished",
+        "deletion-asked", "interruption-announced",
+    ]
+)  # fmt: skip
+
+
+class Story(Struct, frozen=True):
+    """`subject` as in `Event`; `others` are the subjects that belong to it (a claim's node and instance, a pod's
+    claims). An event's `cause` names the event of this story, or of the record, that brought it about."""
+
+    subject: str
+    others: tuple[str, ...]
+    events: tuple[Event, ...]
+
+
+class _Wanted(Struct, frozen=True):
+    """`subjects` are told in full; of `helpers` only the codes given, each up to a position; `plans` are positions of
+    decisions; `causes` are pods that are told as far as they brought the plan about, until its position."""
+
+    subjects: frozenset[str]
+    helpers: dict[str, dict[str, int]]
+    plans: frozenset[int]
+    causes: dict[str, int]
+
+    def __contains__(self, event: Event) -> bool:
+        if event.subject in self.subjects or self.subjects.intersection(event.related):
+            return event.code != "plan-made" or event.position in self.plans
+        if event.subject in self.helpers:
+            return event.position < self.helpers[event.subject].get(event.code, 0)
+        if event.subject in self.causes:
+            return event.code == "pod-waiting" and event.position < self.causes[event.subject]
+        return event.position in self.plans
+
+
+def story(store: Store, name: str, until: int | None = None) -> Story:
+    """The story of a pod ("namespace/name"), a NodeClaim, a Node or an instance, up to a position.
+
+    Raises SubjectUnknown (KERF203).
+    """
+    links = links_of(store, until)
+    subject = subject_of(links, name)
+    wanted = _wanted(links, subject)
+    events = tuple(_chosen(store, wanted, until))
+    others = sorted((wanted.subjects | wanted.helpers.keys()) - {subject})
+    return Story(subject, tuple(others), events)
+
+
+def subject_of(links: Links, name: str) -> str:
+    """What a name stands for: claims before nodes before pods before instances; a kind in front decides ("node/n1")."""
+    kind, _, rest = name.partition("/")
+    if kind in ("nodeclaim", "node", "pod", "instance") and rest and name not in links.uids:
+        found = name if _known(links, kind, rest) else ""
+    else:
+        found = next((f"{k}/{name}" for k in ("nodeclaim", "node", "pod", "instance") if _known(links, k, name)), "")
+    if not found:
+        raise SubjectUnknown(
+            f"the record knows no pod, node, NodeClaim or instance called {name!r}",
+            hint='Pods are written "namespace/name"; kerf log RECORD lists what there is',
+        )
+    return found
+
+
+def _known(links: Links, kind: str, name: str) -> bool:
+    if kind == "instance":
+        return any(claim.instance == name for claim in links.claims.values())
+    known: dict[str, object] = {"nodeclaim": links.claims, "node": links.nodes, "pod": links.uids}
+    return name in known[kind]  # type: ignore[operator]
+
+
+def _chosen(store: Store, wanted: _Wanted, until: int | None) -> Iterator[Event]:
+    """The events that belong to the story, and those of the same turn that brought them about."""
+    timeline, turn, held = Timeline(), 0, dict[int, list[Event]]()
+    for entry in store.scan(0, until):
+        if entry.turn != turn:
+            turn, held = entry.turn, {}
+        events = timeline.apply(entry)
+        mine = [event for event in events if event in wanted]
+        for event in mine[:1]:
+            yield from held.pop(event.cause, [])
+        yield from mine
+        if events and not mine:
+            held[entry.position] = events
+
+
+def _wanted(links: Links, subject: str) -> _Wanted:
+    kind, _, name = subject.partition("/")
+    if kind == "pod":
+        return _pod_story(links, [links.pods[uid] for uid in links.uids[name]])
+    claims = [c for c in links.claims.values() if subject in _names(c)]
+    if not claims:
+        return _Wanted(frozenset([subject]), {}, frozenset(), {})
+    subjects = frozenset(each for claim in claims for each in _names(claim))
+    causes = {f"pod/{links.pod(uid)}": claim.decision for claim in claims for uid in claim.pods}
+    return _Wanted(subjects, {}, frozenset(claim.decision for claim in claims if claim.decision), causes)
+
+
+def _names(claim: ClaimLinks) -> list[str]:
+    parts = (("nodeclaim", claim.name), ("node", claim.node), ("instance", claim.instance))
+    return [f"{kind}/{name}" for kind, name in parts if name]
+
+
+def _pod_story(links: Links, pods: list[PodLinks]) -> _Wanted:
+    helpers: dict[str, dict[str, int]] = {}
+    for pod in pods:
+        for claim in (links.claims[look.place] for look in pod.looks if look.place in links.claims):
+            for each in _names(claim):
+                helpers.setdefault(each, {}).update(dict.fromkeys(_LAUNCHING, sys.maxsize))
+        for claim_name in links.claims_of_node.get(pod.node, []):
+            for each in _names(links.claims[claim_name]):
+                helpers.setdefault(each, {}).update(dict.fromkeys(_LEAVING, pod.gone or sys.maxsize))
+    plans = frozenset(look.position for pod in pods for look in pod.looks)
+    return _Wanted(frozenset(f"pod/{pod.key}" for pod in pods), helpers, plans, {})
