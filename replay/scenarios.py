@@ -139,7 +139,6 @@ class _Reading:
             pod for node in nodes if node.going for pod in reschedulable(node.pods, budgets, self.shapes, self.now)
         ]
         waiting = [pod for pod in pods if is_provisionable(pod)]
-        options = self.scenario.get("options") or {}
         return Problem(
             pods=tuple(
                 PendingPod(each.uid, each.namespace, each.name, each.shape, each.created)
@@ -152,10 +151,17 @@ class _Reading:
             daemons=tuple(each.shape for each in daemons),
             namespaces=tuple(self._object(each, "v1", "Namespace", Namespace) for each in self._list("namespaces")),
             settings=Settings(
-                preference_policy=options.get("preferencePolicy") or "Respect",
-                min_values_policy=options.get("minValuesPolicy") or "Strict",
+                preference_policy=self._option("preferencePolicy", "Respect", "Ignore"),
+                min_values_policy=self._option("minValuesPolicy", "Strict", "BestEffort"),
             ),
         )
+
+    def _option(self, name: str, *allowed: str) -> str:
+        """One of the allowed values, the first by default."""
+        value = str((self.scenario.get("options") or {}).get(name) or allowed[0])
+        if value not in allowed:
+            raise ScenarioError(f"{value} is no {name}", where=f"options.{name}", hint=f"Use {' or '.join(allowed)}")
+        return value
 
     def _list(self, name: str) -> list[dict[str, Any]]:
         found = self.scenario.get(name) or []

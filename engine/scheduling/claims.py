@@ -30,7 +30,6 @@ class Claim:
         self.relaxed = relaxed
         self.requests: Resources = {}
         self.pods: list[PendingPod] = []
-        self.classes: dict[int, int] = {}  # class number → pods of it
         self.ports: tuple[HostPort, ...] = ()
         self.held: frozenset[str] = frozenset()
         self.order = index  # a place in creation order, until it grows
@@ -60,7 +59,7 @@ class Claim:
         room = self._room(wanted, following)
         if room == 0:
             return False
-        if following.reservable:
+        if following.reservable or self.held:
             room = 1  # reservations are settled pod by pod
             if not self._reserve(wanted, following, reservations):
                 return False

@@ -29,9 +29,13 @@ class ExistingNode:
         self.labels = Requirements.of_labels({**given.labels, HOSTNAME: given.labels.get(HOSTNAME) or given.name})
         self.open = Requirements.of_specs(given.requirements).without(each.key for each in self.labels)
         waiting = reserved_for(daemons, given.taints, self.labels, given.bound_daemons)
-        self.remaining: Resources = {name: amount - waiting.get(name, 0) for name, amount in given.available.items()}
+        self._set_remaining({name: amount - waiting.get(name, 0) for name, amount in given.available.items()})
         self.ports = given.host_ports
         self.pods: list[PendingPod] = []
+
+    def _set_remaining(self, remaining: Resources) -> None:
+        self.remaining = remaining
+        self._cpu, self._memory = remaining.get("cpu", 0), remaining.get("memory", 0)
 
     @property
     def order(self) -> tuple[bool, str]:
@@ -41,7 +45,9 @@ class ExistingNode:
     def accepts(self, wanted: PodClass) -> bool:
         """S-94. A refusal is final within a pass: a node only fills up."""
         return (
-            fits(wanted.requests, self.remaining)
+            wanted.cpu <= self._cpu
+            and wanted.memory <= self._memory
+            and fits(wanted.requests, self.remaining)
             and not self._conflicts(wanted)
             and not untolerated(self.taints, wanted.tolerations)
             and not conflicts(wanted.ports, self.ports)
@@ -49,7 +55,7 @@ class ExistingNode:
 
     def take(self, pod: PendingPod, wanted: PodClass) -> None:
         self.pods.append(pod)
-        self.remaining = added(self.remaining, wanted.requests, -1)
+        self._set_remaining(added(self.remaining, wanted.requests, -1))
         self.ports += wanted.ports
 
     def refusal(self, wanted: PodClass) -> Reason:

@@ -21,7 +21,7 @@ from tests.unit.scheduling.problems import GI, Workloads, instance_type, pool, p
 
 T = TypeVar("T")
 
-relaxed_settings = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+relaxed_settings = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

@@ -69,3 +69,11 @@ def test_s115_a_claim_that_outgrows_a_reserved_type_gives_its_reservation_back()
         (("a-0", "a-1"), ("r2",)),
         (("b-0",), ("r1",)),
     ]
+
+
+def test_s114_a_pod_that_would_cost_a_claim_its_reservation_opens_its_own() -> None:
+    types = Catalogue((reserved("small", 4, ("r1", 1)),))
+    work = Workloads().add("a", 1, shape(1800))
+    work.add("b", 1, shape(1000, node_selector={lbl.CAPACITY_TYPE: lbl.ON_DEMAND}))
+    planned = plan(problem(work, types))
+    assert [(each.pods, each.reservations) for each in planned.claims] == [(("a-0",), ("r1",)), (("b-0",), ())]

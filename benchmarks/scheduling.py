@@ -1,0 +1,96 @@
+"""How fast pods are planned onto nodes.
+
+    python benchmarks/scheduling.py --pods 1000 --shape plain-ec2 [--runs 5] [--json]
+
+`seconds` is the best of some runs on a compiled catalogue; `first_seconds` the first one, which compiles it too.
+`price` is the sum of the claims' cheapest offerings, USD per hour. `baseline_seconds` is a fixed loop of plain Python
+in the same process: figures of two machines, or of one at two times, compare through it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import platform
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.workloads.scheduling import NOT_YET, SHAPES
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem import Problem
+
+BASELINE_STEPS = 2_000_000
+TARGET = {"plain-ec2": 5_000.0}
+"""Pods per second for 1,000 pods."""
+
+
+def baseline() -> float:
+    """Seconds for a fixed loop."""
+    started = time.perf_counter()
+    total = 0
+    for number in range(BASELINE_STEPS):
+        total ^= number * 3
+    assert total >= 0
+    return time.perf_counter() - started
+
+
+def timed(problem: Problem) -> tuple[float, Plan]:
+    started = time.perf_counter()
+    planned = plan(problem)
+    return time.perf_counter() - started, planned
+
+
+def measure(shape: str, pods: int, runs: int) -> dict[str, Any]:
+    problem = SHAPES[shape](pods)
+    first, planned = timed(problem)
+    seconds = min(timed(problem)[0] for _ in range(runs))
+    placed = sum(len(claim.pods) for claim in planned.claims)
+    if placed != pods:
+        raise SystemExit(f"{pods - placed} pods were not placed: the workload or the planner is wrong")
+    return {
+        "shape": shape,
+        "pods": pods,
+        "types": sum(len(each.types) for each in problem.catalogues.values()),
+        "pods_per_s": round(pods / seconds, 1),
+        "seconds": round(seconds, 6),
+        "first_seconds": round(first, 6),
+        "nodes": len(planned.claims),
+        "price": round(math.fsum(claim.price for claim in planned.claims), 6),
+        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "baseline_seconds": round(baseline(), 6),
+        "target_pods_per_s": TARGET.get(shape),
+        "python": platform.python_version(),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="How fast pods are planned onto nodes")
+    parser.add_argument("--pods", type=int, default=1000)
+    parser.add_argument("--shape", default="plain-ec2", help=f"one of {', '.join(SHAPES)}")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    asked = parser.parse_args()
+    if asked.shape in NOT_YET:
+        parser.error(f"shape {asked.shape} cannot be measured yet: it {NOT_YET[asked.shape]}")
+    if asked.shape not in SHAPES:
+        parser.error(f"unknown shape {asked.shape}; known ones: {', '.join(SHAPES)}")
+    if asked.pods < 1 or asked.runs < 1:
+        parser.error("--pods and --runs are at least 1")
+    figures = measure(asked.shape, asked.pods, asked.runs)
+    if asked.json:
+        print(json.dumps(figures))
+    else:
+        width = max(map(len, figures))
+        print("\n".join(f"{name:<{width}}  {value}" for name, value in figures.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

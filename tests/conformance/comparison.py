@@ -1,0 +1,57 @@
+"""One plan against the reference's result for the same scenario."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+PRICE_TOLERANCE = 1e-9
+
+
+class Verdict(StrEnum):
+    EQUAL = "equal"
+    """The same claims (pods, types in order, requirements, requests, price), places and pods left over."""
+    NO_WORSE = "same or cheaper"
+    """Other claims or places; no further pod left over, and where the same are left over, no higher price."""
+    DEARER = "dearer"
+    """The same pods are left over, at a higher price."""
+    BEYOND = "unplaced beyond"
+    """A pod is left over that the reference places."""
+    NOT_YET = "not supported yet"
+    """Some pod carries what kerf does not place yet."""
+    ERROR = "error"
+    """The scenario could not be planned."""
+
+
+ACCEPTED = frozenset([Verdict.EQUAL, Verdict.NO_WORSE, Verdict.NOT_YET])
+
+
+def left_over(result: dict[str, Any]) -> frozenset[str]:
+    """The pods that have no place."""
+    return frozenset([*result["errors"], *result.get("ignored", {}), *result.get("unprocessed", [])])
+
+
+def normalised(result: dict[str, Any]) -> dict[str, Any]:
+    """What has to be equal: everything but the texts of errors."""
+    return {
+        "claims": [{**each, "cheapestPrice": round(each["cheapestPrice"], 12)} for each in result["newNodeClaims"]],
+        "existing": sorted((each["name"], tuple(sorted(each["pods"]))) for each in result["existingNodes"]),
+        "errors": sorted(result["errors"]),
+        "ignored": sorted(result.get("ignored", {})),
+        "deferred": sorted(result.get("deferred", [])),
+        "unprocessed": sorted(result.get("unprocessed", [])),
+    }
+
+
+def verdict(planned: dict[str, Any], expected: dict[str, Any]) -> Verdict:
+    if "error" in planned["result"]:
+        return Verdict.ERROR
+    if "not-supported-yet" in planned["kerf"]["reasonCounts"]:
+        return Verdict.NOT_YET
+    if normalised(planned["result"]) == normalised(expected["result"]):
+        return Verdict.EQUAL
+    ours, theirs = left_over(planned["result"]), left_over(expected["result"])
+    if ours - theirs:
+        return Verdict.BEYOND
+    cost, bound = (each["summary"]["totalCheapestPrice"] for each in (planned, expected))
+    return Verdict.DEARER if ours == theirs and cost > bound + PRICE_TOLERANCE else Verdict.NO_WORSE
