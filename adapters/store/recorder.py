@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any
 
 import msgspec
-from eventsourcing.persistence import StoredEvent
+from eventsourcing.persistence import InterfaceError, StoredEvent
 from eventsourcing.sqlite import (
     SQLiteApplicationRecorder,
     SQLiteConnection,
@@ -65,7 +65,10 @@ class _Pool(SQLiteConnectionPool):
         self.is_journal_mode_wal = read_only
 
     def _create_connection(self) -> SQLiteConnection:
-        connection = super()._create_connection()
+        try:
+            connection = super()._create_connection()
+        except InterfaceError as error:  # the library's word for what SQLite said
+            raise error.__cause__ if isinstance(error.__cause__, sqlite3.Error) else error from None
         try:
             with closing(connection.cursor().sqlite_cursor) as cursor:
                 for pragma in self._pragmas:
