@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from kerf.adapters.cli.output import Printer
 from kerf.engine.model.quantities import format_quantity
 from kerf.projections.events import Event, text
 from kerf.projections.prose import count, dollars, duration, moment
 from kerf.replay.at import Summary
-from kerf.replay.report import Divergence, Report
+from kerf.replay.report import Report
+from kerf.replay.report_lines import divergence_lines, obstacle_lines, verdict
 from kerf.replay.story import Story
-
-_KINDS = {
-    "missing": "the record lacks an entry that is made now",
-    "extra": "the record has an entry that is not made now",
-    "different": "another entry is made now",
-    "refused": "the recorded entry cannot follow what stands before it",
-}
 
 
 def event_line(event: Event, started: int) -> str:
@@ -41,20 +33,16 @@ def story_text(printer: Printer, found: Story, started: int) -> None:
 
 def report_text(printer: Printer, report: Report) -> None:
     for found in report.divergences:
-        divergence_text(printer, found)
+        title, *lines = divergence_lines(found)
+        printer.line(title, "error")
+        for line in lines:
+            printer.line("  " + line)
     hidden = report.diverged - len(report.divergences)
     if hidden > 0:
         printer.line(f"… and {count(hidden, 'more divergence')}", "warning")
-    for each in report.unsupported:
-        printer.line(
-            f"cannot be decided again: {count(each.count, 'turn')} from position {each.first} to {each.last} "
-            f"({each.reason}: {each.detail})",
-            "warning",
-        )
-    if report.fault is not None:
-        fault = report.fault
-        printer.line(f"{fault.code}: the record is corrupt at position {fault.position}: {fault.message}", "error")
-    printer.line(_verdict(report), "good" if report.exit_code == 0 else "title")
+    for line in obstacle_lines(report):
+        printer.line(line, "warning")
+    printer.line(verdict(report), "good" if report.exit_code == 0 else "title")
     rate = report.entries / report.seconds if report.seconds else 0.0
     printer.line(
         f"{count(report.entries, 'entry').replace('entrys', 'entries')} up to position {report.last} in "
@@ -62,42 +50,6 @@ def report_text(printer: Printer, report: Report) -> None:
         f"{count(report.claim_events, 'claim event')} made again from {count(report.observations, 'observation')} "
         f"in {report.seconds:.2f}s ({rate:,.0f} entries/s)"
     )
-
-
-def _verdict(report: Report) -> str:
-    verdicts = {
-        0: "same: today's engine decides all of it as recorded, byte for byte",
-        1: f"diverged: {count(report.diverged, 'turn')} would be decided otherwise today",
-        3: "corrupt: only what is before the damage was verified",
-        4: "unsupported: parts of the record cannot be decided again by this version; all else is the same",
-    }
-    return verdicts[report.exit_code]
-
-
-def divergence_text(printer: Printer, found: Divergence) -> None:
-    printer.line(f"position {found.position} ({found.type}, {moment(found.at)}): {_KINDS[found.kind]}", "error")
-    for line in divergence_lines(found):
-        printer.line("  " + line)
-
-
-def divergence_lines(found: Divergence) -> list[str]:
-    """What is decided otherwise, then the first field that differs."""
-    was = [line for line in found.outcome_was if line not in found.outcome_now]
-    now = [line for line in found.outcome_now if line not in found.outcome_was]
-    lines = [f"- {line}" for line in was] + [f"+ {line}" for line in now]
-    if found.path:
-        lines.append(f"{found.path}: {_value(found.was)} → {_value(found.now)}")
-    if found.detail:
-        lines.append(found.detail)
-    versions = f"recorded by kerf {found.engine_recorded or '?'}, verified by kerf {found.engine}"
-    if found.version_recorded or found.version:
-        versions += f"; decision version {found.version_recorded}, today's is {found.version}"
-    return [*lines, versions]
-
-
-def _value(value: object) -> str:
-    shown = msgspec.json.encode(value).decode()
-    return shown if len(shown) <= 200 else shown[:200] + "…"
 
 
 # ── at ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -129,7 +129,7 @@ def decision_text(printer: Printer, found: DecisionExplanation, lines: list[str]
 def _placed(printer: Printer, how: Placed) -> None:
     if not how.same:
         printer.line("  today's engine decides otherwise: what follows is its view, not the recorded one", "warning")
-    asked = quantities(how.requests) or "nothing"
+    asked = quantities({name: amount for name, amount in how.requests.items() if name != "pods"}) or "nothing"
     wants = f"; {', '.join(how.requirements)}" if how.requirements else ""
     printer.line(f"  {count(how.pods, 'pod')} of this kind: {asked} each{wants}")
     for refused in how.refused:

@@ -17,9 +17,9 @@ DISRUPTED = Taint("karpenter.sh/disrupted", "NoSchedule")
 PROVIDER_ID = "aws:///us-west-2a/i-1"
 
 
-def whole_life(**settings: object) -> World:
+def whole_life(world: World | None = None) -> World:
     """Five pods get a node, run, end; the node goes again. Some time passes between the steps."""
-    world = World(None, **settings)
+    world = world if world is not None else World()
     world.prepare()
     world.now += 500
     world.pending("a", "b", "c", "d", "e")
