@@ -35,9 +35,9 @@ def choose(
     """
     wanted = frozenset(names)
     pools = {
-        t.name: offers
+        t.name: usable
         for t in catalogue.types
-        if t.name in wanted and (offers := _usable(t, requirements, unavailable))
+        if t.name in wanted and (usable := _usable(t, requirements, unavailable))
     }
     types = {t.name: t for t in catalogue.types if t.name in pools}
     if not requirements.min_values:

@@ -6,6 +6,7 @@ from kerf.engine.record.decisions import (
     DeleteNode,
     DeletePod,
     EvictPod,
+    FindInstance,
     InitializeNode,
     Intent,
     LaunchInstance,
@@ -16,6 +17,7 @@ from kerf.engine.record.decisions import (
 )
 
 LAUNCH = "launch"
+FIND = "find"
 REGISTER = "register"
 INITIALIZE = "initialize"
 TAINT = "taint"
@@ -27,6 +29,7 @@ DELETE = "delete"
 
 _KEYS: dict[type, str] = {
     LaunchInstance: LAUNCH,
+    FindInstance: FIND,
     RegisterNode: REGISTER,
     InitializeNode: INITIALIZE,
     TaintNode: TAINT,

@@ -32,9 +32,15 @@ class LaunchInstance(Struct, frozen=True, tag="launch-instance", omit_defaults=T
     taints: tuple[Taint, ...] = ()  # claim taints, then startup taints (A-259 adds the unregistered one)
     tenancy: str = "default"
     reservation: str = ""
-    again: str = (
-        ""  # the first attempt's "position.index": a repetition uses its token, so that it cannot double
-    )
+    again: str = ""  # the first attempt's "position.index": a repetition uses its token, so that it cannot double
+
+
+class FindInstance(Struct, frozen=True, tag="find-instance"):
+    """The claim is over, and one of its launches may have started an instance that nobody was told of: look for its
+    tag, so that what is found can be ended. Answered by a LaunchAnswered (`kind` "not-found" without an instance)."""
+
+    claim: str
+    order: LaunchInstance
 
 
 class RegisterNode(Struct, frozen=True, tag="register-node", omit_defaults=True):
@@ -103,6 +109,7 @@ class DeleteNode(Struct, frozen=True, tag="delete-node"):
 
 Intent = (
     LaunchInstance
+    | FindInstance
     | RegisterNode
     | InitializeNode
     | TaintNode
@@ -152,9 +159,7 @@ class ProvisionResult(Struct, frozen=True, tag="provision", omit_defaults=True):
     placements: tuple[Placement, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
     ignored: tuple[Unplaced, ...] = ()  # refused before scheduling (S-42)
-    repeats: int = (
-        0  # the position of the decision whose result this pass came to again; all else is empty then
-    )
+    repeats: int = 0  # the position of the decision whose result this pass came to again; all else is empty then
     truncated: tuple[str, ...] = ()  # pods not looked at because the pass ended at its step limit
 
 

@@ -85,8 +85,8 @@ class LaunchAnswered(Struct, frozen=True, omit_defaults=True):
     """The cloud answered a launch. With `instance` empty nothing was started.
 
     `kind` says how an empty answer is to be taken: "insufficient-capacity" (L-152), "nodeclass-not-ready" (L-153),
-    "error" (L-154, L-155: tried again until the launch limit). `adopted` means that the instance was found by its tag
-    after a crash or a lost answer. `intent` is "position.index".
+    "error" (L-154, L-155: tried again until the launch limit), "not-found" (the answer to a FindInstance). `adopted`
+    means that the instance was found by its tag after a crash or a lost answer. `intent` is "position.index".
     """
 
     intent: str

@@ -9,6 +9,7 @@ from kerf.engine.record.decisions import (
     DeleteNode,
     DeletePod,
     EvictPod,
+    FindInstance,
     InitializeNode,
     Intent,
     LaunchInstance,
@@ -56,6 +57,9 @@ def _perform(ref: str, intent: Intent, token: str, cluster: Cluster, cloud: Clou
     match intent:
         case LaunchInstance():
             return _launch(ref, intent, token, cloud)
+        case FindInstance():
+            found = cloud.find(intent.order, intent=ref, token=token)
+            return found or LaunchAnswered(intent=ref, claim=intent.claim, kind="not-found")
         case TerminateInstance():
             return cloud.terminate(intent.instance, intent=ref)
         case RegisterNode():
@@ -84,6 +88,6 @@ def _launch(ref: str, order: LaunchInstance, token: str, cloud: Cloud) -> Launch
 
 
 def _failed(ref: str, intent: Intent, error: KerfError) -> LaunchAnswered | EffectAnswered:
-    if isinstance(intent, LaunchInstance):
+    if isinstance(intent, LaunchInstance | FindInstance):
         return LaunchAnswered(intent=ref, claim=intent.claim, kind="error", code=error.code, message=error.message)
     return EffectAnswered(intent=ref, ok=False, code=error.code, message=error.message)

@@ -20,6 +20,7 @@ from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
+    FindInstance,
     Intent,
     LifecycleResult,
     ProvisionResult,
@@ -42,7 +43,7 @@ def react(draft: Draft) -> None:
     for _ in range(ROUNDS):
         before = len(draft.entries)
         _claims(draft)
-        _orphans(draft)
+        _loose_ends(draft)
         due = provisioning.due_at(draft.state)
         if due and draft.now >= due:
             _provision(draft)
@@ -57,7 +58,8 @@ def react(draft: Draft) -> None:
 def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
     orphans = (o.retry_at or 1 for o in state.facts.orphans.values())
-    return soonest(provisioning.due_at(state), *state.ix.due.values(), *orphans)
+    searches = (s.at for s in state.facts.searches.values())
+    return soonest(provisioning.due_at(state), *state.ix.due.values(), *orphans, *searches)
 
 
 def _decision(draft: Draft, decider: str, version: int, result: object, intents: tuple[Intent, ...]) -> Decision:
@@ -123,8 +125,14 @@ def _happened(draft: Draft, event: Struct, cause: int) -> None:
     assert entry.version == number, f"stream nodeclaim/{name} is at {entry.version}, its aggregate at {number}"
 
 
-def _orphans(draft: Draft) -> None:
-    """Instances of claims that were over before the cloud answered are ended."""
+def _loose_ends(draft: Draft) -> None:
+    """Claims that are over may have left an instance: one that turned up late is ended, one that nobody was told of is
+    looked for."""
+    searches = draft.state.facts.searches
+    for claim in sorted(c for c, search in searches.items() if draft.now >= search.at):
+        result = LifecycleResult(claim, Reason("search-orphan"))
+        find = FindInstance(claim, searches[claim].order)
+        draft.add(_decision(draft, "drain", draining.VERSION, result, (find,)))
     ready = sorted(i for i, orphan in draft.state.facts.orphans.items() if draft.now >= orphan.retry_at)
     for instance in ready:
         claim = draft.state.facts.orphans[instance].claim

@@ -13,7 +13,7 @@ import msgspec
 from kerf.engine.errors import KerfError
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.table import DRAINING, TAINTED
-from kerf.engine.record.decisions import Decision, Intent
+from kerf.engine.record.decisions import Decision, FindInstance, Intent, LaunchInstance
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import EpochRefused, StoreError
 from kerf.engine.record.observations import Observation, OfficeTaken, RecordStarted, SettingsSeen
@@ -23,6 +23,7 @@ from kerf.engine.runtime.ports import Append, Store
 from kerf.engine.runtime.react import next_due, react
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
+from kerf.engine.state.state import State
 
 SNAPSHOT_EVERY = 20_000  # entries
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
@@ -59,7 +60,7 @@ class Runtime:
 
     def _open(self, holder: str, settings: Settings, record: str, engine: str, now: int) -> None:
         facts = self.state.facts
-        self.unanswered_at_start = [(ref, asked.intent) for ref, asked in sorted(facts.intents.items())]
+        self._unanswered = [(ref, _to_reconcile(a.intent, self.state)) for ref, a in sorted(facts.intents.items())]
         started = not facts.position
         facts.epoch = self._office  # the entries of this turn are the first that carry it
         draft = Draft(self.state, max(now, facts.at))
@@ -128,7 +129,7 @@ class Runtime:
 
     def unanswered(self) -> list[tuple[str, Intent]]:
         """The intents that an earlier process left without an outcome: to be reconciled before anything else."""
-        return self.unanswered_at_start
+        return self._unanswered
 
     def watched_instances(self) -> list[str]:
         """Instances that are being ended and not gone yet."""
@@ -154,6 +155,13 @@ class Runtime:
             self.store.put_snapshot(position, snapshot.SCHEMA, data, digest)
         except StoreError as error:
             self.error = error
+
+
+def _to_reconcile(intent: Intent, state: State) -> Intent:
+    """A launch of a claim that is over is looked for, never repeated."""
+    if isinstance(intent, LaunchInstance) and intent.claim not in state.facts.claims:
+        return FindInstance(intent.claim, intent)
+    return intent
 
 
 def _intents(entries: Sequence[Entry]) -> list[tuple[str, Intent]]:

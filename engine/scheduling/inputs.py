@@ -23,9 +23,7 @@ def problem_of(state: State, now: int) -> Problem:
     pods = waiting_pods(state)
     nodes = _nodes(state)
     daemons = [d.shape for d in sorted(facts.daemonsets.values(), key=lambda d: (d.namespace, d.name, d.uid))]
-    shapes = {
-        digest: state.ix.blobs.shape(digest) for digest in sorted({p.shape for p in pods} | set(daemons))
-    }
+    shapes = {digest: state.ix.blobs.shape(digest) for digest in sorted({p.shape for p in pods} | set(daemons))}
     pools = tuple(_pool(state, name) for name in sorted(facts.pools))
     digests = sorted({p.catalogue for p in pools if p.catalogue})
     return Problem(
@@ -46,9 +44,7 @@ def waiting_pods(state: State) -> list[Pod]:
 
     A pod that must not be disrupted keeps its place until its node has no choice (S-48)."""
     facts = state.facts
-    pending = sorted(
-        (facts.pods[uid] for uid in state.ix.pending), key=lambda p: (p.namespace, p.name, p.uid)
-    )
+    pending = sorted((facts.pods[uid] for uid in state.ix.pending), key=lambda p: (p.namespace, p.name, p.uid))
     going = [
         pod
         for name in sorted(state.ix.going)
@@ -127,8 +123,8 @@ def _nodes(state: State) -> tuple[NodeInput, ...]:
     for name in sorted(facts.claims):
         claim = facts.claims[name]
         if claim.state not in GOING:
-            node = ix.node_by_provider.get(claim.provider_id) if claim.provider_id else None
-            found.append(_managed(claim, facts.nodes[node] if node is not None else None, state))
+            joined = ix.node_by_provider.get(claim.provider_id) if claim.provider_id else None
+            found.append(_managed(claim, facts.nodes[joined] if joined is not None else None, state))
     for name in sorted(facts.nodes):
         node = facts.nodes[name]
         if name not in ix.claim_by_node and not node.deleting and not node.labels.get(lbl.NODEPOOL):
@@ -142,9 +138,7 @@ def _managed(claim: NodeClaim, node: Node | None, state: State) -> NodeInput:
         return NodeInput(claim.name, claim.name, claim.labels, claim.taints, room, initialized=False,
                          requirements=claim.requirements)  # fmt: skip
     if node is None:
-        return NodeInput(
-            claim.name, claim.name, claim.labels, claim.taints, claim.allocatable, initialized=False
-        )
+        return NodeInput(claim.name, claim.name, claim.labels, claim.taints, claim.allocatable, initialized=False)
     if claim.initialized:
         return _input(node.name, claim.name, node.labels, node, state, node.allocatable, node.taints)
     allocatable = {**claim.allocatable, **{k: v for k, v in node.allocatable.items() if v}}  # S-73

@@ -8,19 +8,21 @@ import msgspec
 
 from kerf.engine.model.labels import SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
-from kerf.engine.nodeclaim.effects import effect_key
+from kerf.engine.nodeclaim.effects import LAUNCH, effect_key
 from kerf.engine.nodeclaim.events import Initialized, Launched, Requested, Tainted
 from kerf.engine.nodeclaim.table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
-from kerf.engine.record.decisions import EvictPod, Intent, LaunchInstance, TerminateInstance
+from kerf.engine.record.decisions import EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
-from kerf.engine.state.state import Asked, Orphan, State
+from kerf.engine.state.state import Asked, Orphan, Search, State
 from kerf.engine.state.window import going_pods, room_changed, trigger
 
 FIRST_RETRY = 1_000
 LAST_RETRY = 60_000
 EVICTION_LAST_RETRY = 10_000  # D-148
 NEVER = 1 << 62
+SEARCH_AFTER = 60_000
+"""Within a minute EC2 shows every instance that it has started, also one whose launch nobody got an answer to."""
 MESSAGE_MEMORY = 600_000  # longer than SQS keeps a message of the reference queue (A-364)
 
 CAPACITY_CODES = frozenset(
@@ -77,7 +79,9 @@ def _over(state: State, claim: NodeClaim, entry: Entry) -> None:
     """The claim has ended: nothing of it stays but what the record says, and an instance that may still turn up."""
     facts, ix = state.facts, state.ix
     del facts.claims[claim.name]
-    facts.launches.pop(claim.name, None)
+    order = facts.launches.pop(claim.name, None)
+    if order is not None and not _refused_for_good(claim):
+        facts.searches[claim.name] = Search(order, entry.at + SEARCH_AFTER)
     ix.claim_by_provider.pop(claim.provider_id, None)
     ix.claim_by_instance.pop(claim.instance, None)
     node = ix.node_by_provider.get(claim.provider_id)
@@ -88,6 +92,14 @@ def _over(state: State, claim: NodeClaim, entry: Entry) -> None:
     ix.touched.pop(claim.name, None)
     ix.due.pop(claim.name, None)
     room_changed(state, entry.at)
+
+
+def _refused_for_good(claim: NodeClaim) -> bool:
+    """The cloud's first and only answer was that it started nothing."""
+    launch, answer = claim.effects.get(LAUNCH), claim.answer
+    if launch is None or answer is None or launch.attempts > 1:
+        return False
+    return answer.kind in ("insufficient-capacity", "nodeclass-not-ready")
 
 
 # ── answers ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -102,6 +114,9 @@ def launch_answered(state: State, answer: seen.LaunchAnswered, entry: Entry) -> 
             facts.unavailable[key] = entry.at + facts.settings.unavailable_for
         elif error.code == "AuthFailure.ServiceLinkedRoleCreationNotPermitted":
             facts.unavailable[f"{SPOT}||"] = entry.at + facts.settings.unavailable_for  # A-296
+    asked = facts.intents.get(answer.intent)
+    if asked is not None and isinstance(asked.intent, FindInstance):
+        _searched(state, answer, entry)
     _settle(state, answer.intent, ok=bool(answer.instance), code=answer.code, entry=entry)
     claim = facts.claims.get(answer.claim)
     if claim is not None and claim.instance == "":
@@ -109,6 +124,18 @@ def launch_answered(state: State, answer: seen.LaunchAnswered, entry: Entry) -> 
         state.ix.touched[claim.name] = entry.position
     elif answer.instance and (claim is None or claim.instance != answer.instance):
         facts.orphans[answer.instance] = Orphan(answer.claim)
+
+
+def _searched(state: State, answer: seen.LaunchAnswered, entry: Entry) -> None:
+    searches = state.facts.searches
+    search = searches.get(answer.claim)
+    if search is None:
+        return
+    if answer.instance or answer.kind == "not-found":
+        del searches[answer.claim]
+    else:
+        at = entry.at + backoff(search.attempts, LAST_RETRY)
+        searches[answer.claim] = Search(search.order, at, search.attempts)
 
 
 def answered(state: State, answer: seen.EffectAnswered, entry: Entry) -> None:
@@ -161,9 +188,13 @@ def asked_for(state: State, ref: str, intent: Intent, at: int) -> None:
     claim = facts.claims.get(intent.claim)
     if claim is not None:
         _attempt(claim, ref, intent, at)
+    elif isinstance(intent, FindInstance):
+        search = facts.searches.get(intent.claim)
+        if search is not None:  # not again until this attempt is answered
+            facts.searches[intent.claim] = Search(search.order, NEVER, search.attempts + 1)
     elif isinstance(intent, TerminateInstance):
         orphan = facts.orphans.get(intent.instance)
-        if orphan is not None:  # not again until this attempt is answered
+        if orphan is not None:
             facts.orphans[intent.instance] = Orphan(orphan.claim, orphan.attempts + 1, NEVER)
 
 

@@ -29,6 +29,14 @@ class Orphan(Struct, frozen=True):
     retry_at: int = 0
 
 
+class Search(Struct, frozen=True):
+    """A claim that is over, and may have an instance that nobody was told of: look for it at `at`."""
+
+    order: LaunchInstance
+    at: int
+    attempts: int = 0
+
+
 class Facts(Struct, omit_defaults=True):
     """The part of the state that is stored in snapshots and counts for its digest. Keys as in ObjectGone; NodeClasses
     and catalogues by `group/kind/name`; times in ms since the epoch."""
@@ -53,6 +61,7 @@ class Facts(Struct, omit_defaults=True):
     launches: dict[str, LaunchInstance] = {}  # claim → its order, as it is repeated until there is an instance
     intents: dict[str, Asked] = {}  # "position.index" → not answered yet
     orphans: dict[str, Orphan] = {}  # by instance
+    searches: dict[str, Search] = {}  # by claim
     messages: dict[str, int] = {}  # interruption messages seen → when, against duplicates
     targets: dict[str, str] = {}  # pending pod → the claim that the latest plan put it on
     batch_opened: int = 0  # the provisioning window (S-55); 0 when closed

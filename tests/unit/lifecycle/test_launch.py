@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.engine.record.decisions import LaunchInstance, TerminateInstance
+from kerf.engine.record.decisions import FindInstance, LaunchInstance, TerminateInstance
 from kerf.engine.record.observations import (
     EffectAnswered,
     LaunchAnswered,
@@ -104,3 +104,34 @@ def test_l446_an_answer_may_bring_an_instance_and_errors_of_other_offerings() ->
     world.see(Observation(answer))
     assert claim_of(world).state == "launched"
     assert "on-demand|m5.large|us-west-2a" in world.runtime.state.facts.unavailable
+
+
+def test_a_launch_whose_answer_was_lost_is_looked_for_when_its_claim_is_over() -> None:
+    world = asked()
+    ((ref, order),) = world.launches()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="error", code="KERF502")))
+    world.after(299_000)
+    ((ref, _),) = world.launches()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="error", code="KERF502")))
+    world.after(300_000)
+    assert "claim.launch-timed-out" in types(world)
+    world.after(60_000)
+    ((ref, find),) = ((r, i) for r, i in world.intents if isinstance(i, FindInstance))
+    assert find.claim == order.claim
+    found = LaunchAnswered(ref, order.claim, instance="i-lost", adopted=True)
+    (end,) = world.see(Observation(found))
+    assert isinstance(end, TerminateInstance)
+    assert end.instance == "i-lost"
+    assert world.runtime.state.facts.searches == {}
+
+
+def test_a_search_that_fails_is_repeated_and_one_that_finds_nothing_is_not() -> None:
+    world = asked()
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.after(60_000)
+    ((ref, find),) = ((r, i) for r, i in world.intents if isinstance(i, FindInstance))
+    world.see(Observation(LaunchAnswered(ref, find.claim, kind="error", code="RequestLimitExceeded")))
+    world.after(1_000)
+    ((ref, find),) = ((r, i) for r, i in world.intents if isinstance(i, FindInstance))
+    world.see(Observation(LaunchAnswered(ref, find.claim, kind="not-found")))
+    assert world.runtime.state.facts.searches == {}
