@@ -40,6 +40,7 @@ LIFECYCLE: dict[str, str] = {
     "register": "its node has joined: labels and taints are synced onto it",
     "registered": "its node has joined and carries its labels and taints",
     "resource-not-registered": "its node does not report {resource} yet",
+    "search-orphan": "an answer to its launch may be lost: an instance with its tag is looked for",
     "settling": "pods that were bound just before the taint was seen may still show",
     "startup-taints-exist": "its node still has the startup taint {taint}",
     "taint": "the taint karpenter.sh/disrupted goes onto its node",

@@ -248,6 +248,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "claim": _CLAIM, "node_pool": _POOL, "capacity_type": keep, "requests": keep, "labels": key_map,
         "tenancy": keep, "reservation": kind("reservation"), "again": keep,
     },
+    decisions.FindInstance: {"claim": _CLAIM},
     decisions.RegisterNode: _ON_NODE | _SPEC,
     decisions.InitializeNode: _ON_NODE,
     decisions.TaintNode: _ON_NODE,

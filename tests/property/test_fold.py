@@ -137,7 +137,7 @@ class Player:
                 world.gone(name)
         elif isinstance(intent, TerminateInstance):
             world.instance(intent.instance, "gone")
-        elif isinstance(intent, DeleteNode) and self.nodes.pop(intent.node, None):
+        elif isinstance(intent, DeleteNode) and self.nodes.pop(intent.node, ""):
             world.see(Observation(ObjectGone("node", intent.node)))
 
     def _provider(self, intent: LaunchInstance) -> str:
