@@ -77,7 +77,7 @@ def _drainable(pod: Pod, state: State, now: int) -> bool:
 
 
 def _evict(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
-    left = _left(claim, state)
+    left = _left(claim)
     pods = awaited(node, state, now)
     settled = claim.drain_started + state.facts.settings.drain_settle
     if not pods:
@@ -91,18 +91,16 @@ def _evict(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
     return Step(events=left, intents=intents, reason=reason, due=soonest(*(step.due for step in steps)))
 
 
-def _left(claim: NodeClaim, state: State) -> tuple[Struct, ...]:
+def _left(claim: NodeClaim) -> tuple[Struct, ...]:
     """The evictions and deletions that were accepted since the last look, as events."""
     happened: list[Struct] = []
     for key, effect in sorted(claim.effects.items()):
         if effect.ok and not effect.told:
             what, _, uid = key.partition("/")
-            pod = state.facts.pods.get(uid)
-            name = pod.key if pod is not None else ""
             if what == effects.EVICT:
-                happened.append(ev.PodEvicted(claim.name, uid, name))
+                happened.append(ev.PodEvicted(claim.name, uid, effect.pod))
             elif what == effects.DELETE:
-                happened.append(ev.PodForced(claim.name, uid, name))
+                happened.append(ev.PodForced(claim.name, uid, effect.pod))
     return tuple(happened)
 
 

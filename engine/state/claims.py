@@ -12,7 +12,7 @@ from kerf.engine.nodeclaim.effects import LAUNCH, effect_key
 from kerf.engine.nodeclaim.events import Initialized, Launched, Requested, Tainted
 from kerf.engine.nodeclaim.table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
-from kerf.engine.record.decisions import EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
+from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import Asked, Orphan, Search, State
 from kerf.engine.state.window import going_pods, room_changed, trigger
@@ -202,7 +202,8 @@ def _attempt(claim: NodeClaim, ref: str, intent: Intent, at: int) -> None:
     key = effect_key(intent)
     before = claim.effects.get(key)
     attempts = before.attempts + 1 if before is not None else 1
-    claim.effects = {**claim.effects, key: Effect(ref=ref, asked=at, attempts=attempts)}
+    pod = f"{intent.namespace}/{intent.name}" if isinstance(intent, EvictPod | DeletePod) else ""
+    claim.effects = {**claim.effects, key: Effect(ref=ref, asked=at, attempts=attempts, pod=pod)}
 
 
 def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> None:
