@@ -21,7 +21,8 @@ from kerf.adapters.aws.session import Client
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.model.ec2nodeclass import AMITerm, EC2NodeClass, EC2NodeClassSpec, SecurityGroupTerm, SubnetTerm
 
-CLUSTER, VERSION, ROLE = "kerf-demo", "1.34", "KarpenterNodeRole-kerf-demo"
+CLUSTER, VERSION = "eks-workshop", "1.34"
+ROLE = f"KarpenterNodeRole-{CLUSTER}"
 DISCOVERY = {"karpenter.sh/discovery": CLUSTER}
 
 

@@ -29,15 +29,17 @@ _ZONE = re.compile(r"(.*[0-9])[a-z]")
 
 
 @contextmanager
-def new_record(path: Path | None) -> Iterator[SQLiteStore]:
+def new_record(path: Path | None, say: Callable[[str], None] = lambda words: None) -> Iterator[SQLiteStore]:
     """An empty record at `path`, or one that is gone afterwards.
 
-    A record that a simulation wrote is replaced. Anything else at `path` is left alone: RecordExists (KERF114).
+    A record that a simulation wrote is replaced, and `say` is told. Anything else at `path` is left alone:
+    RecordExists (KERF114).
     """
     with TemporaryDirectory(prefix="kerf-") as folder:
         place = path if path is not None else Path(folder) / "record.kerf"
         if path is not None and path.exists():
             _remove_simulated(path)
+            say(f"{path}, the record of an earlier simulation, is replaced")
         store = SQLiteStore(place, "create")
         try:
             yield store

@@ -7,20 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from shutil import which
 
-from rich.console import Console
-from rich.text import Text
-
+from kerf.adapters.cli.output import Printer
 from kerf.engine.record.entries import Entry
-from kerf.projections.events import DEBUG, ERROR, WARNING, text
+from kerf.projections.events import DEBUG, text
 from kerf.projections.timeline import Timeline, grouped
 
 DAY = 86_400_000
-_STYLES = {WARNING: "yellow", ERROR: "bold red"}
-
-
-def console() -> Console:
-    """Colours on a terminal, plain text elsewhere; a line is never cut."""
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def clock(elapsed: int) -> str:
@@ -41,19 +33,18 @@ def command() -> str:
 
 
 class Story:
-    """`tell` prints what a turn's entries say, repetitions and details left out. With `quiet` it only listens."""
+    """`tell` prints what a turn's entries say, repetitions and details left out. Without a printer it only listens."""
 
-    def __init__(self, out: Console, start: int, *, quiet: bool = False) -> None:
-        self.out, self.start, self.quiet = out, start, quiet
-        self.timeline = Timeline()
+    def __init__(self, out: Printer | None, start: int) -> None:
+        self.out, self.start = out, start
+        self._timeline = Timeline()
 
     def tell(self, entries: Sequence[Entry]) -> None:
-        events = [event for entry in entries for event in self.timeline.apply(entry)]
-        if self.quiet:
-            return
+        events = [event for entry in entries for event in self._timeline.apply(entry)]
         for event in grouped([event for event in events if event.level != DEBUG]):
-            self.line(event.at, text(event), _STYLES.get(event.level, ""))
+            self.line(event.at, text(event), event.level)
 
-    def line(self, at: int, words: str, style: str = "") -> None:
+    def line(self, at: int, words: str, style: str = "info") -> None:
         """One line at a time (ms since the epoch)."""
-        self.out.print(Text(f"{clock(at - self.start):>12}  ", "dim"), Text(words, style), sep="")
+        if self.out is not None:
+            self.out.timed(clock(at - self.start), words, style)

@@ -20,6 +20,7 @@ from kerf.engine.errors import KerfError
 from kerf.engine.record.errors import BlobCorrupt, EntryUndecodable, FormatUnsupported, RecordCorrupt, UpcastFailed
 
 COMMANDS: tuple[tuple[str, str], ...] = (
+    ("demo", "kerf.adapters.cli.demo:demo"),
     ("simulate", "kerf.adapters.cli.simulate:simulate"),
     ("plan", "kerf.adapters.cli.plan:plan"),
     ("log", "kerf.adapters.cli.record:log"),

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 STYLES = {"debug": "dim", "info": "", "warning": "yellow", "error": "bold red", "title": "bold", "good": "green"}
+_MARGIN = 14
 
 
 def emit_json(value: Any) -> None:
@@ -26,11 +27,25 @@ def emit_json_line(value: Any) -> None:
 class Printer:
     """Lines of text; colour only on a terminal; never wrapped, so that pipes and `grep` see whole lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, indent: str = "") -> None:
         self._console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+        self._indent = indent
+
+    @property
+    def terminal(self) -> bool:
+        """Whether a person is looking on."""
+        return self._console.is_terminal
+
+    def indented(self, by: str = "   ") -> Printer:
+        """A printer whose lines stand further to the right."""
+        return Printer(self._indent + by)
 
     def line(self, text: str = "", style: str = "info") -> None:
-        self._console.print(Text(text, style=STYLES[style]))
+        self._console.print(Text(self._indent + text if text else "", style=STYLES[style]))
+
+    def timed(self, time: str, text: str, style: str = "info") -> None:
+        """A line with a time in the margin."""
+        self._console.print(Text(f"{self._indent}{time:>{_MARGIN - 2}}  ", "dim") + Text(text, STYLES[style]))
 
     def table(self, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
         """Columns as wide as their widest cell."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -13,8 +14,9 @@ from cyclopts import Parameter
 from kerf.adapters.aws.catalogue import offline_catalogue
 from kerf.adapters.cli.composition import SIMULATE, new_record, office, zones_of
 from kerf.adapters.cli.documents import Documents, read_documents
-from kerf.adapters.cli.live import Story, console
+from kerf.adapters.cli.live import Story
 from kerf.adapters.cli.outcome import Folding, Outcome, describe
+from kerf.adapters.cli.output import Printer
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.scenario import START, build_simulation
 from kerf.adapters.simulation.simulation import Simulation
@@ -63,7 +65,7 @@ def simulate(
     end = _duration(until) if until else 0
     documents = read_documents(files)
     last = end or _last_action(documents.good) + AFTERWARDS
-    with new_record(record) as store:
+    with new_record(record, say=lambda words: print(words, file=sys.stderr)) as store:
         run = _Run(documents, store, seed=seed, quiet=json)
         run.go(START + last)
         outcome = run.outcome(record)
@@ -101,7 +103,7 @@ class _Run:
         self.simulation: Simulation = build_simulation(documents.good, catalogue=self.catalogue, seed=seed)
         for each in documents.refused:
             self.simulation.refuse(each.error, source="manifest", item=each.item)
-        self.story = Story(console(), START, quiet=quiet)
+        self.story = Story(None if quiet else Printer(), START)
         self.end = Folding(START)
         self.driver = Driver(
             self.simulation,
