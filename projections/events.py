@@ -55,7 +55,6 @@ SENTENCES: dict[str, str] = {
     "node-not-ready": "node {name} is not ready",
     "node-tainted": "node {name} got the taint {taints}",
     "node-untainted": "node {name} lost the taint {taints}",
-    "node-changed": "node {name} has changed",
     "node-deleting": "node {name} is being deleted",
     "node-gone": "node {name} is gone",
     "nodepool-seen": "NodePool {name} is there",

@@ -99,7 +99,8 @@ TO_BE_REMOVED: dict[str, str] = {
 
 CUTS: dict[str, str] = {
     "limits": "more {key} than the NodePool's limits leave",
-    "requirement": "{key} is not {wanted}",
+    "taint": "the taint {wanted}, which is not tolerated",
+    "requirement": "not {wanted}",
     "offering": "not sold in the zones and capacity types that are left",
     "unavailable": "no capacity when last tried",
     "resource": "too little {key} for {wanted}, with daemons",
@@ -110,7 +111,8 @@ CUTS: dict[str, str] = {
 
 NEAR: dict[str, str] = {
     "limits": "if the NodePool's limits left {short} more {key}",
-    "requirement": "if {key} might be {values}",
+    "taint": "if the pods tolerated the taint {key}",
+    "requirement": "if {side} allowed {values} for {key}",
     "offering": "if other zones or capacity types were allowed",
     "unavailable": "if there were capacity again",
     "resource": "if the pods asked for {short} less {key}",
@@ -118,6 +120,8 @@ NEAR: dict[str, str] = {
     "min-values": "if minValues asked for less",
 }
 """What single change would let more types through."""
+
+_SIDES = {"pod": "the pods", "node-pool": "the NodePool"}
 
 
 def sentence(reason: Reason) -> str:
@@ -144,7 +148,8 @@ def cut_sentence(cut: Cut) -> str:
 
 def near_sentence(miss: NearMiss) -> str:
     short = format_quantity(miss.short, miss.key)
-    change = NEAR[miss.what].format(key=miss.key, short=short, values=" or ".join(miss.values) or "anything")
+    values, side = " or ".join(miss.values) or "anything", _SIDES.get(miss.side, "the NodePool or the pods")
+    change = NEAR[miss.what].format(key=miss.key, short=short, values=values, side=side)
     return f"{count(miss.types, 'more type')} would do {change}, {miss.example} first"
 
 

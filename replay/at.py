@@ -40,7 +40,7 @@ def locate(store: Store, text: str) -> int:
         return last
     if wanted == "start":
         return _first(store).position
-    if wanted.isdecimal():
+    if wanted.isascii() and wanted.isdigit():
         return _checked(store, int(wanted), last, text)
     return _position_at(store, time_of(store, wanted), text)
 

@@ -29,11 +29,8 @@ def export(
 ) -> None:
     """Write a record, from its beginning, as a bundle.
 
-    Examples
-    --------
-    kerf bundle export record.kerf incident.kerfb --pseudonymise
-
-    kerf bundle export record.kerf incident.kerfb --until 2026-05-01T10:00:00Z
+    Examples: `kerf bundle export record.kerf incident.kerfb --pseudonymise`,
+    `kerf bundle export record.kerf incident.kerfb --until 2026-05-01T10:00:00Z`
 
     Parameters
     ----------
@@ -60,9 +57,7 @@ def export(
 def inspect(file: Path, /, *, json: Json = False) -> None:
     """Check every byte of a bundle, and show what it holds.
 
-    Examples
-    --------
-    kerf bundle inspect incident.kerfb
+    Examples: `kerf bundle inspect incident.kerfb`
 
     Parameters
     ----------

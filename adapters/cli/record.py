@@ -33,11 +33,7 @@ def verify(record: Path, /, *, limit: int = 20, json: Json = False) -> int:
 
     Exit codes: 0 same, 1 diverged, 3 corrupt, 4 parts need another version of kerf.
 
-    Examples
-    --------
-    kerf verify incident.kerfb
-
-    kerf verify record.kerf --json
+    Examples: `kerf verify incident.kerfb`, `kerf verify record.kerf --json`
 
     Parameters
     ----------
@@ -63,13 +59,7 @@ def verify(record: Path, /, *, limit: int = 20, json: Json = False) -> int:
 def at(record: Path, when: str = "end", /, *, json: Json = False) -> None:
     """Show the state at a position or a time.
 
-    Examples
-    --------
-    kerf at record.kerf 1234
-
-    kerf at record.kerf +2h
-
-    kerf at record.kerf 2026-05-01T10:00:00Z --json
+    Examples: `kerf at record.kerf 1234`, `kerf at record.kerf +2h`, `kerf at record.kerf 2026-05-01T10:00:00Z --json`
 
     Parameters
     ----------
@@ -103,13 +93,9 @@ def log(
 ) -> None:
     """Tell what happened, in order.
 
-    Examples
-    --------
-    kerf log record.kerf
-
-    kerf log record.kerf --since -10m --all
-
-    kerf log record.kerf --subject default/web-1
+    Examples: `kerf log record.kerf`,
+    `kerf log record.kerf --since -10m --all`,
+    `kerf log record.kerf --subject default/web-1`
 
     Parameters
     ----------
@@ -163,13 +149,9 @@ def log(
 def explain(record: Path, kind: _Kind, name: str, /, *, at: str = "end", json: Json = False) -> None:
     """Explain why a pod, node or NodeClaim is as it is, or a decision.
 
-    Examples
-    --------
-    kerf explain record.kerf pod default/web-1
-
-    kerf explain record.kerf node ip-10-0-1-2 --at +2h
-
-    kerf explain record.kerf decision 1234 --json
+    Examples: `kerf explain record.kerf pod default/web-1`,
+    `kerf explain record.kerf node ip-10-0-1-2 --at +2h`,
+    `kerf explain record.kerf decision 1234 --json`
 
     Parameters
     ----------
@@ -206,13 +188,9 @@ def explain(record: Path, kind: _Kind, name: str, /, *, at: str = "end", json: J
 def story(record: Path, name: str, /, *, at: str = "end", json: Json = False) -> None:
     """Tell the story of one pod, node or NodeClaim: what happened to it, why, and what came of it.
 
-    Examples
-    --------
-    kerf story record.kerf default/web-1
-
-    kerf story record.kerf default-x7k2m
-
-    kerf story record.kerf ip-10-0-1-2 --json
+    Examples: `kerf story record.kerf default/web-1`,
+    `kerf story record.kerf default-x7k2m`,
+    `kerf story record.kerf ip-10-0-1-2 --json`
 
     Parameters
     ----------
@@ -239,7 +217,7 @@ def story(record: Path, name: str, /, *, at: str = "end", json: Json = False) ->
 
 def _before(store: AnyStore, text: str) -> int:
     """The position before the first entry at or after a time, or before a position."""
-    if text.strip().isdecimal():
+    if text.strip().isascii() and text.strip().isdigit():
         return locate(store, text) - 1
     time = time_of(store, text)
     position = max(0, locate(store, "start") - 1)
@@ -251,7 +229,7 @@ def _before(store: AnyStore, text: str) -> int:
 
 
 def _position(text: str) -> int:
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdigit()):
         raise PositionUnknown(f"{text!r} is not a position", hint="kerf log RECORD --all shows the positions")
     return int(text)
 

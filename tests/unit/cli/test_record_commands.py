@@ -1,0 +1,237 @@
+"""The commands on records, from outside: exit codes, JSON, one coded line for each error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kerf.adapters.cli.main import main
+from kerf.adapters.store.golden import write_golden
+from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.engine.runtime.ports import Append
+from tests.support.records import changed, position_of, tampered, whole_life
+from tests.support.world import World
+
+
+def stored(path: Path, memory: Any) -> Path:
+    """A record in memory as a file, turn by turn."""
+    store = SQLiteStore(path, "create")
+    for turn in sorted({entry.turn for entry in memory.entries}):
+        entries = tuple(entry for entry in memory.entries if entry.turn == turn)
+        store.append(Append(entries, memory.blobs if turn == 1 else {}))
+    store.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def life() -> World:
+    return whole_life()
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory, life: World) -> Path:
+    return stored(tmp_path_factory.mktemp("records") / "life.kerf", life.store)
+
+
+@pytest.fixture(scope="module")
+def forged(tmp_path_factory: pytest.TempPathFactory, life: World) -> Path:
+    position = position_of(life.store, "claim.launched")
+    return stored(
+        tmp_path_factory.mktemp("records") / "forged.kerf", tampered(life.store, changed(position, price=9.0))
+    )
+
+
+Told = tuple[int, str, str]
+
+
+@pytest.fixture
+def kerf(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*tokens: object) -> Told:
+        code = main([str(token) for token in tokens])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def test_verify_says_same(kerf: Any, record: Path) -> None:
+    code, out, err = kerf("verify", record)
+    assert (code, err) == (0, "")
+    assert out.startswith("same: ")
+
+
+def test_verify_says_diverged_and_where(kerf: Any, forged: Path) -> None:
+    code, out, _ = kerf("verify", forged)
+    assert code == 1
+    assert "payload.price: 9.0 → 0.096" in out
+    code, out, _ = kerf("verify", forged, "--json")
+    assert code == 1
+    assert json.loads(out)["divergences"][0]["path"] == "payload.price"
+
+
+def test_verify_says_unsupported(kerf: Any, life: World, tmp_path: Path) -> None:
+    position = position_of(life.store, "decision.made")
+    older = stored(tmp_path / "older.kerf", tampered(life.store, changed(position, version=0)))
+    code, out, _ = kerf("verify", older)
+    assert code == 4
+    assert "decision-version: provision 0, today's is 1" in out
+
+
+def test_verify_says_corrupt(kerf: Any, record: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "life.kerfb"
+    assert kerf("bundle", "export", record, bundle)[0] == 0
+    damaged = bytearray(bundle.read_bytes())
+    damaged[len(damaged) // 2] ^= 0xFF
+    bundle.write_bytes(damaged)
+    code, out, err = kerf("verify", bundle)
+    assert code == 3
+    assert "KERF109" in out + err
+    code, _, err = kerf("bundle", "inspect", bundle)
+    assert (code, err.split(":")[0]) == (3, "KERF109")
+
+
+def test_at_shows_the_state(kerf: Any, record: Path) -> None:
+    code, out, _ = kerf("at", record, "+38.6s")
+    assert code == 0
+    assert "1 initialized" in out
+    assert "m5.large" in out
+    code, out, _ = kerf("at", record, "12", "--json")
+    assert json.loads(out)["position"] == 12
+
+
+def test_log_tells_the_story_and_filters(kerf: Any, record: Path) -> None:
+    code, out, _ = kerf("log", record)
+    assert code == 0
+    assert "default/a and 4 more" in out
+    assert "is in service, 37s after the request" in out
+    _, everything, _ = kerf("log", record, "--all")
+    assert len(everything.splitlines()) > len(out.splitlines())
+    _, late, _ = kerf("log", record, "--since", "+30m")
+    assert len(late.splitlines()) < len(out.splitlines())
+    assert "takes office" not in late
+    _, early, _ = kerf("log", record, "--until", "6")
+    assert "cannot be scheduled" not in early
+    _, one, _ = kerf("log", record, "--subject", "default/b", "--json")
+    assert {json.loads(line)["code"] for line in one.splitlines()} == {
+        "pod-waiting", "plan-made", "pod-bound", "pod-gone",
+    }  # fmt: skip
+
+
+def test_log_since_a_position_begins_with_it(kerf: Any, record: Path) -> None:
+    _, out, _ = kerf("log", record, "--since", "13", "--json")
+    assert json.loads(out.splitlines()[0])["position"] == 13
+
+
+def test_log_in_karpenters_shape(kerf: Any, record: Path) -> None:
+    code, out, _ = kerf("log", record, "--karpenter")
+    assert code == 0
+    assert "launched nodeclaim" in [json.loads(line)["message"] for line in out.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        ("pod", "default/a", "m5.large is the cheapest of the 3 types that can take all of them, at $0.0960/h"),
+        ("node", "n1", "it had to go because of: empty"),
+        ("decision", "12", "for 5 pods"),
+    ],
+)
+def test_explain(kerf: Any, record: Path, kind: str, name: str, said: str) -> None:
+    code, out, _ = kerf("explain", record, kind, name)
+    assert code == 0
+    assert said in out
+    code, out, _ = kerf("explain", record, kind, name, "--json")
+    assert code == 0
+    assert isinstance(json.loads(out), dict)
+
+
+def test_explain_as_of_then(kerf: Any, record: Path) -> None:
+    _, out, _ = kerf("explain", record, "node", "n1", "--at", "32")
+    assert "held by default/a, default/b, default/c, default/d, default/e" in out
+    assert "it may go when the pods on it end or move" in out
+
+
+def test_story(kerf: Any, record: Path) -> None:
+    code, out, _ = kerf("story", record, "default/a")
+    assert code == 0
+    assert "because of 12" in out
+    _, out, _ = kerf("story", record, "n1", "--json")
+    assert json.loads(out)["subject"] == "node/n1"
+
+
+def test_bundles_are_records_too(kerf: Any, record: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "life.kerfb"
+    code, out, _ = kerf("bundle", "export", record, bundle, "--pseudonymise", "--salt", "x", "--json")
+    assert code == 0
+    info = json.loads(out)
+    assert (info["first"], info["sanitised"]) == (1, True)
+    assert json.loads(kerf("bundle", "inspect", bundle, "--json")[1]) == info
+    assert kerf("verify", bundle)[0] in (0, 1), "names decide the order of equals: a pseudonymised plan may differ"
+    assert "default/a" not in kerf("log", bundle, "--all")[1]
+
+
+def test_a_plain_bundle_verifies(kerf: Any, record: Path, tmp_path: Path) -> None:
+    kerf("bundle", "export", record, tmp_path / "plain.kerfb")
+    assert kerf("verify", tmp_path / "plain.kerfb")[0] == 0
+
+
+def test_golden_folders_are_records_too(kerf: Any, record: Path, tmp_path: Path) -> None:
+    with_store = SQLiteStore(record, "read")
+    write_golden(with_store, tmp_path / "case")
+    with_store.close()
+    assert kerf("verify", tmp_path / "case")[0] == 0
+    assert kerf("at", tmp_path / "case")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("tokens", "code"),
+    [
+        (["verify", "nowhere.kerf"], "KERF113"),
+        (["verify"], "KERF200"),
+        (["frobnicate"], "KERF200"),
+        (["at", "{record}", "yesterday"], "KERF202"),
+        (["explain", "{record}", "pod", "default/nobody"], "KERF203"),
+        (["explain", "{record}", "decision", "twelve"], "KERF202"),
+        (["explain", "{record}", "planet", "mars"], "KERF200"),
+        (["story", "{record}", "nobody"], "KERF203"),
+        (["log", "{record}", "--since", "soon"], "KERF202"),
+        (["bundle", "export", "{record}", "{record}"], "KERF114"),
+        (["bundle", "inspect", "{record}"], "KERF108"),
+    ],
+)
+def test_an_error_is_one_coded_line_on_stderr(kerf: Any, record: Path, tokens: list[str], code: str) -> None:
+    status, out, err = kerf(*(token.format(record=record) for token in tokens))
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert err.startswith(f"{code}: ")
+
+
+@pytest.mark.parametrize("command", ["", "log", "at", "explain", "story", "verify", "bundle", "bundle export"])
+def test_help(kerf: Any, command: str) -> None:
+    code, out, _ = kerf(*command.split(), "--help")
+    assert code == 0
+    assert "Usage: kerf" in out
+
+
+@pytest.mark.parametrize("command", ["log", "at", "explain", "story", "verify"])
+def test_help_has_examples(kerf: Any, command: str) -> None:
+    assert f"kerf {command} " in kerf(command, "--help")[1].replace("Usage: kerf", "")
+
+
+def test_a_record_that_somebody_else_is_writing_can_be_read(kerf: Any, tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "live.kerf", "create")
+    World(store).prepare()  # type: ignore[arg-type]
+    code, out, _ = kerf("log", tmp_path / "live.kerf")
+    assert code == 0
+    assert "NodePool default is there" in out
+    store.close()
+
+
+def test_json_is_what_the_structs_are(kerf: Any, record: Path) -> None:
+    from kerf.replay.at import Summary
+
+    msgspec.json.decode(kerf("at", record, "--json")[1], type=Summary)

@@ -1,0 +1,151 @@
+"""Every code that the engine can record has its sentence, and no sentence is for a code that does not exist."""
+
+from __future__ import annotations
+
+import ast
+import string
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.events import CLAIM_EVENTS
+from kerf.engine.record.registry import NAME_OF
+from kerf.engine.scheduling import explain as scheduling_explain
+from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.trace import Cut, NearMiss
+from kerf.projections import events
+from kerf.projections.prose import (
+    CUTS,
+    DISRUPTION,
+    LIFECYCLE,
+    NEAR,
+    TO_BE_REMOVED,
+    count,
+    cut_sentence,
+    dollars,
+    duration,
+    moment,
+    near_sentence,
+    sentence,
+)
+
+ENGINE = Path(events.__file__).resolve().parents[1] / "engine"
+ELSEWHERE = {"error", "insufficient-capacity", "nodeclass-not-ready", "waiting-for-effect", "waiting-to-retry", "going"}
+"""Codes that are no literal at the call: a cloud's `kind` (L-152…L-155), the waits of `ask`, the default verdict."""
+
+
+def calls(folder: str) -> Iterator[tuple[str, ast.Call]]:
+    """Each call by a plain name in a house's modules."""
+    for path in sorted((ENGINE / folder).glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                yield node.func.id, node
+
+
+def literal(node: ast.expr | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def codes(folder: str) -> set[str]:
+    """The literal codes given to Reason, wait, ask, keep and remove."""
+    found: set[str] = set()
+    for name, call in calls(folder):
+        argument: ast.expr | None = None
+        if name in ("Reason", "wait") and call.args:
+            argument = call.args[0]
+        elif name in ("keep", "remove") and len(call.args) > 1:
+            argument = call.args[1]
+        elif name == "ask":
+            argument = next(k.value for k in call.keywords if k.arg == "code")
+        code = literal(argument)
+        if code is not None:
+            found.add(code)
+    return found
+
+
+def test_the_codes_are_found() -> None:
+    assert "has-pods" in codes("disruption")
+    assert {"register", "in-service", "startup-taints-exist"} <= codes("lifecycle")
+    assert "terminate-orphan" in codes("runtime")
+
+
+def test_every_code_of_lifecycle_has_its_sentence() -> None:
+    assert codes("lifecycle") | codes("runtime") <= LIFECYCLE.keys()
+
+
+def test_every_code_of_disruption_has_its_sentence() -> None:
+    assert codes("disruption") <= DISRUPTION.keys()
+
+
+def test_no_sentence_is_left_over() -> None:
+    known = codes("lifecycle") | codes("runtime") | codes("disruption") | ELSEWHERE
+    assert not (LIFECYCLE.keys() | DISRUPTION.keys()) - known
+
+
+def test_what_would_have_to_change_is_said_of_verdicts_that_exist() -> None:
+    assert TO_BE_REMOVED.keys() <= DISRUPTION.keys()
+
+
+@pytest.mark.parametrize("code", list(Code))
+def test_every_code_of_scheduling_has_its_sentence(code: Code) -> None:
+    fields = "requirement key operator problem keys types features taints ports resources limit requirements offerings"
+    params: dict[str, str | int | float | list[str]] = dict.fromkeys(fields.split(), "7")
+    said = sentence(Reason(code.value, {**params, "incoming": "x", "existing": "y", "node_pool": "p"}))
+    assert "{" not in said
+    assert not said.endswith("}"), "a code without a sentence shows its parameters"
+    assert said.startswith("NodePool p: ")
+
+
+def test_every_step_of_a_funnel_has_its_sentence() -> None:
+    names = ["LIMITS", "REQUIREMENT", "OFFERING", "UNAVAILABLE", "RESOURCE", "HOST_PORTS", "MIN_VALUES", "TAINT"]
+    others = {"POD", "NODE_POOL", "NODES"}  # who would have to change, and a resource
+    constants = {k for k, v in vars(scheduling_explain).items() if k.isupper() and isinstance(v, str)}
+    assert constants - others == set(names), "a new step needs its sentences"
+    assert {getattr(scheduling_explain, name) for name in names} == CUTS.keys() == NEAR.keys()
+    assert cut_sentence(Cut("resource", 3, "memory", str(2**30))) == "too little memory for 1Gi, with daemons"
+    miss = NearMiss("requirement", 2, "m5.large", "zone", ("a", "b"), side="node-pool")
+    assert near_sentence(miss) == "2 more types would do if the NodePool allowed a or b for zone, m5.large first"
+
+
+def test_every_claim_event_has_its_sentence() -> None:
+    assert {NAME_OF[kind].replace(".", "-") for kind in CLAIM_EVENTS} <= events.SENTENCES.keys()
+
+
+def test_every_event_that_the_timeline_tells_has_its_sentence() -> None:
+    tree = ast.parse((Path(events.__file__).parent / "timeline.py").read_text())
+    literals = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    claims = {NAME_OF[kind].replace(".", "-") for kind in CLAIM_EVENTS}
+    unused = {code for code in events.SENTENCES if code not in literals | claims}
+    assert unused == {"node-gone", "nodepool-gone", "nodeclass-gone"}, "these are made from the kind"
+
+
+def test_a_parameter_that_the_record_lacks_shows_as_a_question_mark() -> None:
+    assert sentence(Reason("no-nodepool")) == "its NodePool ? is not there"
+
+
+def test_a_code_of_another_version_shows_as_itself() -> None:
+    assert sentence(Reason("moon-phase", {"phase": "full"})) == "moon-phase {'phase': 'full'}"
+
+
+def test_sentences_hold_no_other_fields_than_plain_names() -> None:
+    for template in (*LIFECYCLE.values(), *DISRUPTION.values(), *CUTS.values(), *NEAR.values()):
+        assert all(name is None or name.isidentifier() for _, name, _, _ in string.Formatter().parse(template))
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "said"),
+    [
+        (0, "0s"), (340, "340ms"), (1_000, "1s"), (12_500, "12.5s"), (60_000, "1m"), (61_000, "1m1s"),
+        (3_600_000, "1h"), (5_400_000, "1h30m"), (90_000_000, "1d1h"), (-12_500, "-12.5s"), (59_999, "59.999s"),
+    ],
+)  # fmt: skip
+def test_durations(milliseconds: int, said: str) -> None:
+    assert duration(milliseconds) == said
+
+
+def test_figures() -> None:
+    assert (count(1, "pod"), count(1_200, "pod")) == ("1 pod", "1,200 pods")
+    assert moment(1_700_000_000_007) == "2023-11-14T22:13:20.007Z"
+    assert dollars(0.09612) == "$0.0961"

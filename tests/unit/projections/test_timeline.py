@@ -1,0 +1,152 @@
+"""The timeline tells each change once, in order, as entries come."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.engine.model.pods import Pod
+from kerf.engine.model.pools import NodePool
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import (
+    InputRefused,
+    InterruptionSeen,
+    LaunchAnswered,
+    LaunchError,
+    ObjectGone,
+    Observation,
+    WatchGap,
+)
+from kerf.projections.events import DEBUG, Event, text
+from kerf.projections.timeline import Timeline, grouped
+from tests.support.records import whole_life
+from tests.support.world import World, pool
+
+
+def told(entries: list[Entry]) -> list[Event]:
+    timeline = Timeline()
+    return [event for entry in entries for event in timeline.apply(entry)]
+
+
+@pytest.fixture(scope="module")
+def life() -> list[Event]:
+    return told(whole_life().store.entries)
+
+
+def test_a_life_is_told_step_by_step(life: list[Event]) -> None:
+    codes = [event.code for event in life if event.level != DEBUG and event.subject.startswith("nodeclaim/")]
+    assert codes == [
+        "claim-requested", "claim-launched", "claim-registered", "claim-initialized", "claim-condemned",
+        "claim-tainted", "claim-drain-started", "claim-drained", "claim-terminated",
+    ]  # fmt: skip
+
+
+def test_every_event_has_its_sentence(life: list[Event]) -> None:
+    said = [text(event) for event in life]
+    assert all(said)
+    assert not any("{" in each for each in said)
+
+
+def test_the_launch_says_what_where_and_for_how_much(life: list[Event]) -> None:
+    (launched,) = [event for event in life if event.code == "claim-launched"]
+    assert text(launched).endswith("is launched: m5.large (on-demand) in us-west-2a at $0.0960/h, after 2s")
+    assert "instance/i-1" in launched.related
+
+
+def test_pods_of_one_turn_are_told_in_one_line(life: list[Event]) -> None:
+    (waiting,) = [event for event in grouped(life) if event.code == "pod-waiting"]
+    assert text(waiting) == "cannot be scheduled, waiting for a node: default/a and 4 more"
+    assert {f"pod/default/{name}" for name in "bcde"} <= set(waiting.related)
+
+
+def test_only_pods_are_grouped(life: list[Event]) -> None:
+    others = [event for event in life if not event.subject.startswith("pod/")]
+    assert list(grouped(others)) == others
+
+
+def test_what_is_seen_again_is_not_told_again() -> None:
+    world = World()
+    world.prepare()
+    world.pending("a")
+    before = len(told(world.store.entries))
+    world.see(Observation(world.pods["a"]))
+    world.see(Observation(pool()))
+    assert len(told(world.store.entries)) == before
+
+
+def test_a_changed_nodepool_names_the_fields() -> None:
+    world = World()
+    world.prepare()
+    world.see(Observation(pool(weight=7)))
+    (changed,) = [event for event in told(world.store.entries) if event.code == "nodepool-changed"]
+    assert text(changed) == "NodePool default was changed: weight"
+
+
+def test_capacity_errors_are_told_offering_by_offering() -> None:
+    world = World()
+    world.prepare()
+    world.pending("a")
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    errors = (LaunchError("InsufficientInstanceCapacity", "", "c5.large", "us-west-2a", "on-demand"),)
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", errors=errors)))
+    said = [text(event) for event in told(world.store.entries)]
+    assert f"no on-demand c5.large in us-west-2a for {order.claim}: InsufficientInstanceCapacity" in said
+    assert any("could not be launched" in each for each in said)
+
+
+def test_a_pod_bound_elsewhere_than_planned_is_a_warning() -> None:
+    """k#2005, a#5406: where the prediction missed, it shows."""
+    world = World()
+    world.prepare()
+    world.pending("a")
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    world.answer_launch(ref, order)
+    world.node("n1", "aws:///us-west-2a/i-1", registered="true")
+    world.bind("a", "other")
+    (missed,) = [event for event in told(world.store.entries) if event.code == "pod-bound-elsewhere"]
+    assert text(missed) == "bound to other, and not to n1 as planned: default/a"
+    assert missed.level == "warning"
+
+
+def test_interruptions_gaps_and_refused_input_are_warnings() -> None:
+    """A-R8: what was missing is visible."""
+    world = whole_life()
+    world.see(
+        Observation(InterruptionSeen("m-1", "spot_interrupted", "i-7")),
+        Observation(WatchGap("pod", "1", "2", changed=3, gone=1)),
+        Observation(InputRefused("KERF306", "manifest", "Deployment other/inflate", "spec.replicas", "not a number")),
+    )
+    interruption, gap, refused = told(world.store.entries)[-3:]
+    assert interruption.level == DEBUG, "no instance of ours"
+    assert text(gap) == "the watch of pod had a gap: 3 changed, 1 gone in between"
+    assert text(refused) == "refused manifest Deployment other/inflate: KERF306 spec.replicas not a number"
+
+
+def test_a_pod_that_ends_is_told_once() -> None:
+    world = World()
+    world.prepare()
+    done = Pod("u", "default", "job", "", node="n1", phase="Succeeded")
+    world.see(Observation(done))
+    world.see(Observation(done))
+    world.see(Observation(ObjectGone("pod", "u")))
+    codes = [event.code for event in told(world.store.entries) if event.subject == "pod/default/job"]
+    assert codes == ["pod-ended", "pod-gone"]
+
+
+def test_entries_one_by_one_or_all_at_once_tell_the_same() -> None:
+    entries = whole_life().store.entries
+    timeline = Timeline()
+    one_by_one = [timeline.apply(entry) for entry in entries]
+    assert [event for events in one_by_one for event in events] == told(entries)
+    assert timeline.started == entries[0].at
+
+
+def test_a_nodepool_and_a_node_of_one_name_are_told_apart() -> None:
+    world = World()
+    world.prepare()
+    world.see(Observation(NodePool("twin", pool().node_class)))
+    world.node("twin", "aws:///x/i-9")
+    world.see(Observation(ObjectGone("nodepool", "twin")))
+    world.node("twin", "aws:///x/i-9", ready=False)
+    assert told(world.store.entries)[-1].code == "node-not-ready"

@@ -1,0 +1,83 @@
+"""Positions by number, time and distance, and what the state was there."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.engine.state import snapshot
+from kerf.replay.at import locate, state_at, summary
+from kerf.replay.errors import PositionUnknown
+from tests.support.memory import MemoryStore
+from tests.support.records import position_of, whole_life
+from tests.support.world import START, World
+
+
+@pytest.fixture(scope="module")
+def store() -> MemoryStore:
+    return whole_life().store
+
+
+def at(store: MemoryStore, position: int) -> int:
+    return store.entries[position - 1].at
+
+
+def test_a_number_is_a_position(store: MemoryStore) -> None:
+    assert locate(store, "12") == 12
+    assert locate(store, "start") == 1
+    assert locate(store, "end") == len(store.entries)
+
+
+@pytest.mark.parametrize("text", ["+0s", "+500ms", "+1.5s", "+33.5s", "+1h", "+9000h"])
+def test_a_distance_from_the_start_is_the_last_entry_until_then(store: MemoryStore, text: str) -> None:
+    seconds = {"+0s": 0, "+500ms": 500, "+1.5s": 1_500, "+33.5s": 33_500, "+1h": 3_600_000, "+9000h": 32_400_000_000}
+    position = locate(store, text)
+    assert at(store, position) <= START + seconds[text]
+    assert position == len(store.entries) or at(store, position + 1) > START + seconds[text]
+
+
+def test_a_distance_before_the_end(store: MemoryStore) -> None:
+    assert locate(store, "-30m") == locate(store, "-30m from end") == position_of(store, "pod.seen", 9)
+
+
+@pytest.mark.parametrize(
+    "text", ["2023-11-14T22:13:21.500Z", "2023-11-14T23:13:21.500+01:00", "2023-11-14T22:13:21.500"]
+)
+def test_a_time_is_the_last_entry_until_then(store: MemoryStore, text: str) -> None:
+    assert locate(store, text) == position_of(store, "claim.requested")
+
+
+@pytest.mark.parametrize("text", ["0", "99999", "yesterday", "+soon", "-1x", "", "2001-01-01T00:00:00Z", "٣"])
+def test_what_is_no_position_is_refused_with_what_to_write(store: MemoryStore, text: str) -> None:
+    with pytest.raises(PositionUnknown, match="KERF202") as caught:
+        locate(store, text)
+    assert "-5m" in caught.value.hint
+
+
+def test_an_empty_record_has_no_positions() -> None:
+    with pytest.raises(PositionUnknown, match="the record is empty"):
+        locate(MemoryStore(), "end")
+
+
+def test_the_summary_says_what_there_was(store: MemoryStore) -> None:
+    found = summary(state_at(store, position_of(store, "claim.initialized")))
+    (claim,) = found.claims
+    assert (claim.state, claim.node, claim.instance_type, claim.price) == ("initialized", "n1", "m5.large", 0.096)
+    assert (found.claim_states, found.price, found.nodes, found.unmanaged_nodes) == ({"initialized": 1}, 0.096, 1, 0)
+    assert found.pods == {"waiting": 5}
+    assert found.digest == snapshot.digest(state_at(store, found.position))
+
+
+def test_the_summary_shows_the_open_window_and_what_is_in_flight(store: MemoryStore) -> None:
+    waiting = summary(state_at(store, position_of(store, "pod.seen", 4)))
+    assert waiting.window_closes == START + 1_500
+    asked = summary(state_at(store, position_of(store, "claim.requested")))
+    assert [(f.ref, f.effect) for f in asked.in_flight] == [("12.0", "launch-instance")]
+    assert asked.claims[0].price == 0.0, "nothing runs yet"
+
+
+def test_pods_without_a_place_show() -> None:
+    world = World()
+    world.prepare()
+    world.pending("a", memory=10**13)
+    world.after(1_000)
+    assert summary(state_at(world.store, locate(world.store, "end"))).without_place

@@ -1,0 +1,201 @@
+"""Why a pod is where it is, why a node is as it is, why it went or stays: coded, from the record alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.engine.model.labels import ZONE
+from kerf.engine.record.observations import LaunchAnswered, LaunchError, Observation
+from kerf.replay.errors import SubjectUnknown
+from kerf.replay.explain import explain_decision, explain_pod
+from kerf.replay.explain_claim import explain_claim, explain_node
+from tests.support.memory import MemoryStore
+from tests.support.records import changed, position_of, tampered, whole_life
+from tests.support.world import World
+
+
+@pytest.fixture(scope="module")
+def store() -> MemoryStore:
+    return whole_life().store
+
+
+@pytest.fixture(scope="module")
+def claim(store: MemoryStore) -> str:
+    return str(store.entries[position_of(store, "claim.requested") - 1].payload.claim)
+
+
+def test_a_bound_pod_with_its_funnel_and_its_launch(store: MemoryStore, claim: str) -> None:
+    found = explain_pod(store, "default/a", position_of(store, "pod.seen", 9))
+    assert (found.status, found.node, found.waited) == ("bound", "n1", 38_020)
+    assert found.look is not None
+    assert (found.look.result, found.look.place) == ("new-claim", claim)
+    assert found.how is not None
+    assert found.how.same
+    (pool,) = found.how.pools
+    assert (pool.node_pool, pool.types, pool.left, pool.reason) == ("default", 4, 4, None)
+    assert [c.instance_type for c in found.how.chosen] == ["m5.large", "r5.large", "m5.xlarge"]
+    assert found.launch is not None
+    assert (found.launch.instance_type, found.launch.price, found.launch.offers) == ("m5.large", 0.096, 6)
+    assert found.launch.cheaper == ()
+    assert found.expected == ""
+
+
+def test_the_funnel_counts_add_up() -> None:
+    world = World()
+    world.prepare()
+    world.pending("a", memory=9 * 2**30, node_selector={ZONE: "us-west-2b"})
+    world.after(1_000)
+    found = explain_pod(world.store, "default/a")
+    assert found.how is not None
+    (pool,) = found.how.pools
+    assert sum(cut.types for cut in pool.cuts) + pool.left == pool.types
+    assert ("resource", "memory", 2) in [(cut.what, cut.key, cut.types) for cut in pool.cuts]
+
+
+def test_a_pending_pod_with_counts_and_the_nearest_miss() -> None:
+    """k#3152, a#2250: why a pod waits."""
+    world = World()
+    world.prepare()
+    world.pending("big", memory=20 * 2**30)
+    world.after(1_000)
+    found = explain_pod(world.store, "default/big")
+    assert (found.status, found.node, found.waited) == ("waiting", "", 1_000)
+    assert [look.result for look in found.looks] == ["no-place"]
+    assert [reason.code for reason in found.reasons] == ["types-resources"]
+    assert found.how is not None
+    (pool,) = found.how.pools
+    assert [(cut.what, cut.key, cut.types) for cut in pool.cuts] == [("resource", "memory", 4)]
+    near = pool.near[0]
+    assert (near.what, near.types, near.example) == ("resource", 4, "r5.large")
+    assert near.short == 20 * 2**30 - (15155 - 674) * 2**20
+
+
+def test_a_pod_that_fits_nowhere_again_names_the_later_decision() -> None:
+    world = World()
+    world.prepare()
+    world.pending("big", memory=20 * 2**30)
+    world.after(1_000)
+    world.see(Observation(world.pods["big"]))
+    world.prepare()  # something changed: the window opens again
+    world.after(1_000)
+    found = explain_pod(world.store, "default/big")
+    assert found.look is not None
+    assert found.look_again > found.look.position
+    assert explain_decision(world.store, found.look_again).repeats == found.look.position
+
+
+def test_a_pod_whose_window_is_open_has_no_decision_yet() -> None:
+    world = World()
+    world.prepare()
+    world.pending("a")
+    found = explain_pod(world.store, "default/a")
+    assert (found.status, found.looks, found.how) == ("waiting", (), None)
+
+
+def test_a_launch_without_capacity_says_what_was_refused() -> None:
+    """a#4346: capacity errors are state, not only logs."""
+    world = World()
+    world.prepare()
+    world.pending("a")
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    errors = (LaunchError("InsufficientInstanceCapacity", "", "c5.large", "us-west-2a", "on-demand"),)
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", errors=errors)))
+    found = explain_claim(world.store, order.claim)
+    assert found.launch is not None
+    assert [error.instance_type for error in found.launch.refused] == ["c5.large"]
+    assert found.launch.error == "insufficient-capacity"
+    assert (found.state, found.removed) == ("terminated", "launch-failed")
+
+
+def test_a_dearer_type_than_asked_shows_what_was_cheaper() -> None:
+    world = World()
+    world.prepare()
+    world.pending("a")
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    dear = order.offers[-1]
+    world.see(
+        Observation(
+            LaunchAnswered(
+                ref, order.claim, "i-1", "aws:///x/i-1", dear.instance_type, dear.zone, capacity_type="on-demand"
+            )
+        )
+    )
+    found = explain_claim(world.store, order.claim)
+    assert found.launch is not None
+    assert found.launch.cheaper[0] == order.offers[0]
+    assert found.launch.price == dear.price
+
+
+def test_a_life_step_by_step_with_durations(store: MemoryStore, claim: str) -> None:
+    found = explain_claim(store, claim)
+    assert [(step.type, step.took) for step in found.steps] == [
+        ("requested", 0), ("launched", 2_000), ("registered", 30_000), ("initialized", 5_000), ("tainted", 3_600_100),
+        ("drain-started", 0), ("drained", 5_000), ("terminated", 0),
+    ]  # fmt: skip
+    assert (found.state, found.removed) == ("terminated", "empty")
+    assert found.removed_at == position_of(store, "claim.tainted")
+    assert found.staying is None
+    assert found.launched_for == tuple(f"default/{name}" for name in "abcde")
+    assert found.cost == store.entries[-1].payload.cost
+    assert [judged.verdict.reason.code for judged in found.verdicts] == ["awaiting-pods", "has-pods", "empty"]
+
+
+def test_a_node_that_stays_says_what_holds_it(store: MemoryStore, claim: str) -> None:
+    """A.2, k#711, a#3745: why a node is still here."""
+    found = explain_node(store, "n1", position_of(store, "pod.seen", 9))
+    assert (found.claim, found.state, found.removed) == (claim, "initialized", "")
+    assert found.staying is not None
+    assert found.staying.reason.code == "has-pods"
+    assert found.staying.held_by == tuple(f"default/{name}" for name in "abcde")
+    assert found.waiting is None
+
+
+def test_a_node_that_is_not_ready_says_what_it_waits_for(store: MemoryStore) -> None:
+    found = explain_node(store, "n1", position_of(store, "claim.registered"))
+    assert found.waiting is not None
+    assert found.waiting.code == "node-not-ready"
+
+
+def test_a_provisioning_decision_piece_by_piece(store: MemoryStore, claim: str) -> None:
+    found = explain_decision(store, position_of(store, "decision.made"))
+    assert (found.decider, found.same, found.version, found.version_today) == ("provision", True, 1, 1)
+    (plan,) = found.plans
+    assert (plan.claim, plan.pods) == (claim, tuple(f"default/{name}" for name in "abcde"))
+    assert plan.how is not None
+    assert plan.how.chosen[0].instance_type == "m5.large"
+
+
+def test_a_disruption_decision_is_explained_by_its_verdicts(store: MemoryStore) -> None:
+    found = explain_decision(store, explain_node(store, "n1").verdicts[-1].position)
+    assert (found.decider, found.same, found.plans) == ("disrupt", None, ())
+
+
+def test_a_decision_that_todays_engine_would_not_make_is_marked(store: MemoryStore) -> None:
+    position = position_of(store, "decision.made")
+    forged = tampered(store, changed(position, version=0))
+    assert explain_decision(forged, position).same is False
+
+
+def test_the_second_pod_of_a_name_is_the_one_explained() -> None:
+    world = whole_life()
+    world.pending("a")
+    assert explain_pod(world.store, "default/a").status == "waiting"
+
+
+@pytest.mark.parametrize("name", ["default/nobody", "a", ""])
+def test_an_unknown_pod_is_refused(store: MemoryStore, name: str) -> None:
+    with pytest.raises(SubjectUnknown, match="KERF203"):
+        explain_pod(store, name)
+
+
+def test_unknown_claims_nodes_and_decisions_are_refused(store: MemoryStore) -> None:
+    with pytest.raises(SubjectUnknown, match="no NodeClaim 'x'"):
+        explain_claim(store, "x")
+    with pytest.raises(SubjectUnknown, match="no node 'x'"):
+        explain_node(store, "x")
+    with pytest.raises(SubjectUnknown, match=r"is no decision but record\.started"):
+        explain_decision(store, 1)
+    with pytest.raises(SubjectUnknown, match="no such entry"):
+        explain_decision(store, 10_000)

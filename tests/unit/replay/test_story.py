@@ -1,0 +1,95 @@
+"""A story holds what happened to its subject, what brought that about, and what came of it; nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.replay.errors import SubjectUnknown
+from kerf.replay.story import Story, story
+from tests.support.memory import MemoryStore
+from tests.support.records import PROVIDER_ID, position_of, whole_life
+from tests.support.world import World
+
+
+@pytest.fixture(scope="module")
+def store() -> MemoryStore:
+    """A life, and beside it a pod that has nothing to do with it."""
+    world = whole_life()
+    world.pending("stranger", memory=10**13)
+    world.after(1_000)
+    return world.store
+
+
+def codes(found: Story) -> list[str]:
+    return [event.code for event in found.events]
+
+
+def test_a_pod_from_waiting_to_its_end_with_the_node_that_came_for_it(store: MemoryStore) -> None:
+    found = story(store, "default/a")
+    assert [code for code in codes(found) if not code.startswith(("node-", "launch-"))] == [
+        "pod-waiting", "plan-made", "claim-requested", "claim-launched", "claim-registered", "claim-initialized",
+        "pod-bound", "pod-gone",
+    ]  # fmt: skip
+    assert {event.subject for event in found.events if event.subject.startswith("pod/")} == {"pod/default/a"}
+
+
+def test_the_events_are_in_order_and_causes_come_first(store: MemoryStore) -> None:
+    for name in ("default/a", "n1", "i-1"):
+        events = story(store, name).events
+        positions = [event.position for event in events]
+        assert positions == sorted(positions)
+        assert all(event.cause < event.position for event in events)
+
+
+def test_a_node_its_claim_and_its_instance_have_one_story(store: MemoryStore) -> None:
+    claim = store.entries[position_of(store, "claim.requested") - 1].payload.claim
+    by_node, by_claim, by_instance = (story(store, name) for name in ("n1", claim, "i-1"))
+    assert by_node.events == by_claim.events == by_instance.events
+    assert by_claim.others == ("instance/i-1", "node/n1")
+
+
+def test_a_claims_story_begins_with_the_pods_that_needed_it(store: MemoryStore) -> None:
+    found = story(store, "n1")
+    assert codes(found)[:6] == ["pod-waiting"] * 5 + ["plan-made"]
+    assert codes(found)[-1] == "claim-terminated"
+    assert not any("stranger" in event.subject for event in found.events)
+
+
+def test_why_a_pod_lost_its_node_is_part_of_its_story() -> None:
+    """k#3218: the pod's owner learns why."""
+    world = World()
+    world.prepare()
+    world.pending("a")
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    world.answer_launch(ref, order)
+    world.node("n1", PROVIDER_ID, registered="true", initialized="true")
+    world.bind("a", "n1")
+    world.after(721 * 3_600_000)
+    found = story(world.store, "default/a")
+    assert codes(found)[-2:] == ["claim-condemned", "claim-tainted"]
+
+
+def test_a_story_up_to_a_position(store: MemoryStore) -> None:
+    until = position_of(store, "claim.launched")
+    assert all(event.position <= until for event in story(store, "default/a", until).events)
+    with pytest.raises(SubjectUnknown):
+        story(store, "n1", until)
+
+
+def test_a_kind_in_front_decides(store: MemoryStore) -> None:
+    assert story(store, "node/n1").subject == "node/n1"
+    assert story(store, "pod/default/a").subject == "pod/default/a"
+
+
+@pytest.mark.parametrize("name", ["nobody", "pod/nobody", "node/default/a", ""])
+def test_nobodys_story_is_refused(store: MemoryStore, name: str) -> None:
+    with pytest.raises(SubjectUnknown, match="KERF203"):
+        story(store, name)
+
+
+def test_an_unmanaged_node_has_a_story() -> None:
+    world = World()
+    world.prepare()
+    world.node("bare", "aws:///x/i-9")
+    assert codes(story(world.store, "bare")) == ["node-joined", "node-ready"]
