@@ -28,6 +28,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.runtime.draft import Draft
 from kerf.engine.scheduling import provision as provisioning
+from kerf.engine.state.claims import NEVER
 from kerf.engine.state.state import State
 
 ROUNDS = 100
@@ -57,8 +58,8 @@ def react(draft: Draft) -> None:
 
 def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
-    orphans = (o.retry_at or 1 for o in state.facts.orphans.values())
-    searches = (s.at for s in state.facts.searches.values())
+    orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != NEVER)
+    searches = (s.at for s in state.facts.searches.values() if s.at != NEVER)
     return soonest(provisioning.due_at(state), *state.ix.due.values(), *orphans, *searches)
 
 

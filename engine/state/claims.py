@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -20,7 +20,7 @@ from kerf.engine.state.window import going_pods, room_changed, trigger
 FIRST_RETRY = 1_000
 LAST_RETRY = 60_000
 EVICTION_LAST_RETRY = 10_000  # D-148
-NEVER = 1 << 62
+NEVER = 1 << 62  # while the answer is awaited
 SEARCH_AFTER = 60_000
 """Within a minute EC2 shows every instance that it has started, also one whose launch nobody got an answer to."""
 MESSAGE_MEMORY = 600_000  # longer than SQS keeps a message of the reference queue (A-364)
@@ -119,11 +119,19 @@ def launch_answered(state: State, answer: seen.LaunchAnswered, entry: Entry) -> 
         _searched(state, answer, entry)
     _settle(state, answer.intent, ok=bool(answer.instance), code=answer.code, entry=entry)
     claim = facts.claims.get(answer.claim)
-    if claim is not None and claim.instance == "":
+    held = _instance_of(claim)
+    if claim is not None and not held:
         claim.answer, claim.answered = answer, entry.at
         state.ix.touched[claim.name] = entry.position
-    elif answer.instance and (claim is None or claim.instance != answer.instance):
+    elif answer.instance and answer.instance != held:
         facts.orphans[answer.instance] = Orphan(answer.claim)
+
+
+def _instance_of(claim: NodeClaim | None) -> str:
+    """The claim's instance, also when `Launched` does not stand in the record yet."""
+    if claim is None:
+        return ""
+    return claim.instance or (claim.answer.instance if claim.answer is not None else "")
 
 
 def _searched(state: State, answer: seen.LaunchAnswered, entry: Entry) -> None:
@@ -147,9 +155,11 @@ def _settle(state: State, ref: str, *, ok: bool, code: str, entry: Entry) -> Non
     asked = state.facts.intents.pop(ref, None)
     if asked is None:
         return
+    if _ends_orphan(asked.intent, state):
+        _settle_orphan(state, asked.intent.instance, ok=ok, entry=entry)
+        return
     claim = state.facts.claims.get(asked.intent.claim)
     if claim is None:
-        _settle_orphan(state, asked.intent, ok=ok, entry=entry)
         return
     effect = claim.effects.get(effect_key(asked.intent))
     if effect is None or effect.ref != ref:
@@ -161,17 +171,18 @@ def _settle(state: State, ref: str, *, ok: bool, code: str, entry: Entry) -> Non
     state.ix.touched[claim.name] = entry.position
 
 
-def _settle_orphan(state: State, intent: Intent, *, ok: bool, entry: Entry) -> None:
-    if not isinstance(intent, TerminateInstance):
-        return
-    orphan = state.facts.orphans.get(intent.instance)
-    if orphan is None:
-        return
+def _ends_orphan(intent: Intent, state: State) -> TypeGuard[TerminateInstance]:
+    """Whether it is about a surplus instance. Its claim may well live, with another instance."""
+    return isinstance(intent, TerminateInstance) and intent.instance in state.facts.orphans
+
+
+def _settle_orphan(state: State, instance: str, *, ok: bool, entry: Entry) -> None:
     if ok:
-        del state.facts.orphans[intent.instance]
+        del state.facts.orphans[instance]
     else:
+        orphan = state.facts.orphans[instance]
         retry_at = entry.at + backoff(orphan.attempts, LAST_RETRY)
-        state.facts.orphans[intent.instance] = Orphan(orphan.claim, orphan.attempts, retry_at)
+        state.facts.orphans[instance] = Orphan(orphan.claim, orphan.attempts, retry_at)
 
 
 def backoff(attempts: int, last: int) -> int:
@@ -186,16 +197,15 @@ def asked_for(state: State, ref: str, intent: Intent, at: int) -> None:
     if isinstance(intent, LaunchInstance) and not intent.again:
         facts.launches[intent.claim] = msgspec.structs.replace(intent, again=ref)
     claim = facts.claims.get(intent.claim)
-    if claim is not None:
+    if _ends_orphan(intent, state):
+        orphan = facts.orphans[intent.instance]  # not again until this attempt is answered
+        facts.orphans[intent.instance] = Orphan(orphan.claim, orphan.attempts + 1, NEVER)
+    elif claim is not None:
         _attempt(claim, ref, intent, at)
     elif isinstance(intent, FindInstance):
         search = facts.searches.get(intent.claim)
-        if search is not None:  # not again until this attempt is answered
+        if search is not None:
             facts.searches[intent.claim] = Search(search.order, NEVER, search.attempts + 1)
-    elif isinstance(intent, TerminateInstance):
-        orphan = facts.orphans.get(intent.instance)
-        if orphan is not None:
-            facts.orphans[intent.instance] = Orphan(orphan.claim, orphan.attempts + 1, NEVER)
 
 
 def _attempt(claim: NodeClaim, ref: str, intent: Intent, at: int) -> None:
