@@ -64,6 +64,16 @@ class Note(Struct, frozen=True):
     text: str
 
 
+class Refusal(Struct, frozen=True):
+    """A document or an action that was refused: where in which object, and why."""
+
+    code: str
+    source: str
+    object: str
+    field: str
+    message: str
+
+
 class Outcome(Struct, frozen=True, kw_only=True):
     """`duration` is virtual time in seconds, `prices` says what prices are; `pods` counts by phase those that are
     there at the end."""
@@ -76,7 +86,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     spent: Spent
     pods: dict[str, int]
     waiting: tuple[Waiting, ...]
-    refused: tuple[InputRefused, ...]
+    refused: tuple[Refusal, ...]
     notes: tuple[Note, ...]
 
 
@@ -90,7 +100,7 @@ class Folding:
         self._types: Counter[str] = Counter()
         self._failed = 0
         self._removed: Counter[str] = Counter()
-        self._refused: list[InputRefused] = []
+        self._refused: list[Refusal] = []
         self._notes: list[Note] = []
 
     def note(self, item: str, reason: Reason) -> None:
@@ -101,7 +111,8 @@ class Folding:
             self._cost.apply(entry)
             payload = entry.payload
             if isinstance(payload, InputRefused):
-                self._refused.append(payload)
+                refused = Refusal(payload.code, payload.source, payload.object, payload.field, payload.message)
+                self._refused.append(refused)
             elif isinstance(payload, Decision):
                 if isinstance(payload.result, ProvisionResult) and not payload.result.repeats:
                     self._plan = payload.result
@@ -207,7 +218,7 @@ def _waiting_lines(waiting: Sequence[Waiting]) -> list[str]:
     return lines
 
 
-def _refused_lines(refused: Sequence[InputRefused]) -> list[str]:
+def _refused_lines(refused: Sequence[Refusal]) -> list[str]:
     lines = [f"  {len(refused)} refused, the rest went on:"] if refused else []
     for each in refused:
         field = f" {each.field}:" if each.field else ""

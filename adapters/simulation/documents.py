@@ -28,13 +28,25 @@ Refused = list[tuple[Document, KerfError]]
 def apply_document(simulation: Simulation, document: Document) -> Refused:
     """`kubectl apply`: of a List, each item by itself. Returns what was refused, with the (coded) errors."""
     if document.get("kind") == "List":
-        items = document.get("items")
-        return [refused for item in items or () for refused in apply_document(simulation, item)]
+        return _apply_list(simulation, document)
     try:
         _apply(simulation, document)
     except KerfError as error:
         return [(document, error)]
     return []
+
+
+def _apply_list(simulation: Simulation, document: Document) -> Refused:
+    items = document.get("items") or []
+    if not isinstance(items, list):
+        return [(document, DocumentError("the items of a List are a list", where="items"))]
+    refused: Refused = []
+    for index, item in enumerate(items):
+        if isinstance(item, Mapping):
+            refused += apply_document(simulation, item)
+        else:
+            refused.append((document, DocumentError("the item is no object", where=f"items[{index}]")))
+    return refused
 
 
 def identify(document: Document) -> str:

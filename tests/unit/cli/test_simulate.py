@@ -1,0 +1,312 @@
+"""`kerf simulate`: any manifests, bad ones refused one by one (issue, point 12 and "Bad input")."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerf.adapters.cli.main import main
+from kerf.adapters.store.sqlite import SQLiteStore
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "docs/examples"
+WORKSHOP = str(EXAMPLES / "workshop")
+
+NODE_POOL = """
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: []
+"""
+
+
+def simulated(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code = main(["simulate", *arguments, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def example(name: str) -> str:
+    return str(EXAMPLES / "simulations" / name)
+
+
+def written(folder: Path, text: str, name: str = "given.yaml") -> str:
+    file = folder / name
+    file.write_text(text)
+    return str(file)
+
+
+def codes(outcome: dict[str, Any]) -> list[str]:
+    return [refused["code"] for refused in outcome["refused"]]
+
+
+def entries(record: Path, kind: str) -> list[Any]:
+    store = SQLiteStore(record, "read")
+    try:
+        return [entry for entry in store.scan() if entry.type == kind]
+    finally:
+        store.close()
+
+
+# ── what comes out ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_workshop_launches_one_m5_large_and_removes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    code, outcome = simulated(capsys, WORKSHOP, example("workshop.yaml"))
+    assert code == 0
+    assert outcome["types"] == {"on-demand m5.large": 1}
+    assert outcome["nodes"] == {"launched": 1, "failed": 0, "removed": {"empty": 1}, "running": 0}
+    assert outcome["duration"] == 7_800  # two hours after the last action
+    lived = outcome["spent"]["hours"]
+    assert outcome["spent"]["total"] == pytest.approx(0.096 * lived, rel=0.01)
+    assert "spot prices are a model" in outcome["prices"]
+
+
+def test_the_story_has_its_time_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", WORKSHOP, example("workshop.yaml")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    launched = [line for line in lines if "is launched: m5.large" in line]
+    assert len(launched) == 1
+    assert launched[0].lstrip().startswith("+0:00:1")
+    assert any(line.split() == ["nodes", "removed", "1", "(1", "empty)"] for line in lines)
+
+
+def test_a_morning_with_an_interruption_and_a_lack_of_capacity(capsys: pytest.CaptureFixture[str]) -> None:
+    code, outcome = simulated(capsys, example("morning.yaml"))
+    assert code == 0
+    assert outcome["nodes"]["removed"] == {"empty": 2, "interrupted": 1}
+    assert (outcome["nodes"]["running"], outcome["waiting"]) == (0, [])
+
+
+def test_until_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
+    _, outcome = simulated(capsys, WORKSHOP, example("workshop.yaml"), "--until", "5m")
+    assert outcome["duration"] == 300
+    assert (outcome["nodes"]["running"], outcome["pods"]) == (1, {"Running": 5})
+
+
+@pytest.mark.parametrize("until", ["soon", "-1h", "0s"])
+def test_an_until_that_is_no_duration_is_refused(until: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", WORKSHOP, f"--until={until}"]) == 2
+    assert capsys.readouterr().err.startswith("KERF332: ")
+
+
+def test_zones_follow_the_node_pools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    zone = "{key: topology.kubernetes.io/zone, operator: In, values: [eu-central-1b]}"
+    pool = written(tmp_path, NODE_POOL.replace("requirements: []", f"requirements: [{zone}]"))
+    record = tmp_path / "run.kerf"
+    given = (pool, f"{WORKSHOP}/ec2nodeclass.yaml", example("workshop.yaml"))
+    inflate = (EXAMPLES / "workshop/inflate.yaml").read_text().replace("type: karpenter", "kubernetes.io/os: linux")
+    deployment = written(tmp_path, inflate, "inflate.yaml")
+    code, _ = simulated(capsys, *given, deployment, "--record", str(record))
+    assert code == 0
+    assert {entry.payload.zone for entry in entries(record, "claim.launched")} == {"eu-central-1b"}
+
+
+# ── what goes wrong ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_bad_documents_are_refused_one_by_one_and_the_rest_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Malformed and contradictory manifests, an unknown API version, a bad quantity, an unknown enum, bad actions."""
+    record = tmp_path / "run.kerf"
+    code, outcome = simulated(capsys, WORKSHOP, example("refused.yaml"), "--record", str(record))
+    assert code == 1
+    assert outcome["nodes"]["launched"] == 1  # the Deployment's pod got its node all the same
+    by_object: dict[str, list[str]] = {}
+    for refused in outcome["refused"]:
+        by_object.setdefault(refused["object"].partition(" of ")[0], []).append(refused["code"])
+    assert by_object == {
+        "NodePool from-the-future": ["KERF302"],
+        "Pod bad-quantity": ["KERF306"],
+        "NodePool contradictory": ["KERF305", "KERF310", "KERF312", "KERF309"],
+        "Timeline mixed": ["KERF810", "KERF810", "KERF811"],
+        "document 4": ["KERF331"],
+        "document 5": ["KERF331"],
+    }
+    fields = {refused["field"] for refused in outcome["refused"]}
+    assert "spec.template.spec.requirements[0].operator" in fields
+    assert "spec.containers[0].resources.requests[memory]" in fields
+    recorded = [entry.payload.code for entry in entries(record, "input.refused")]
+    assert sorted(recorded) == sorted(codes(outcome))
+
+
+def test_text_that_is_no_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path, "just words\n---\n- a\n- list\n---\n\n---\n# only a comment\n", "a.yaml")
+    (tmp_path / "b.yaml").write_bytes(b"\xff\xfe not utf-8 \x80")
+    written(tmp_path, '{"kind": "Pod", ', "c.json")
+    code, outcome = simulated(capsys, str(tmp_path))
+    assert code == 1
+    assert codes(outcome) == ["KERF331"] * 4
+
+
+def test_a_list_refuses_its_items_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
+    items = [namespace, {"apiVersion": "v1", "kind": "Gizmo", "metadata": {"name": "g"}}]
+    file = written(tmp_path, json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), "list.json")
+    code, outcome = simulated(capsys, file)
+    assert (code, codes(outcome)) == (1, ["KERF302"])
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "kind: List\nitems: 7",
+        "kind: List\nitems: [7, null, [1]]",
+        "kind: [a]\nmetadata: {name: x}",
+        "apiVersion: v1\nkind: Pod\nmetadata: nobody",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {template: 4}",
+        "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: x}\nspec: {template: {spec: {requirements: 7}}}",
+        "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: x}\nstatus: {conditions: [7]}",
+        "apiVersion: kerf.dev/v1alpha1\nkind: Timeline\nspec: {actions: [7, {at: 1s, action: apply, object: {}}]}",
+        "apiVersion: kerf.dev/v1alpha1\nkind: Timeline\nmetadata: 3\nspec: 4",
+        "? [a, b]\n: c",
+        "when: 2026-01-01",
+        "{a: &a [*a]}",
+    ],
+)
+def test_documents_of_wrong_shapes_are_refused(
+    document: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, outcome = simulated(capsys, WORKSHOP, written(tmp_path, document), example("workshop.yaml"))
+    assert code == 1
+    assert codes(outcome)
+    assert outcome["nodes"]["launched"] == 1
+
+
+def test_a_missing_file_is_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "no/such.yaml"]) == 2
+    assert capsys.readouterr().err.startswith("KERF330: cannot read the file")
+
+
+def test_a_node_pool_without_its_node_class_launches_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    code, outcome = simulated(
+        capsys,
+        f"{WORKSHOP}/nodepool.yaml",
+        f"{WORKSHOP}/inflate.yaml",
+        example("workshop.yaml"),
+        "--until=5m",
+    )
+    assert code == 0
+    assert outcome["nodes"]["launched"] == 0
+    assert [reason["code"] for reason in outcome["waiting"][0]["reasons"]] == ["no-node-pool"]
+    assert len(outcome["waiting"][0]["pods"]) == 5
+    assert [(note["object"], note["code"]) for note in outcome["notes"]] == [("NodePool default", "nodeclass-missing")]
+
+
+def test_a_pod_that_no_type_fits_is_explained_by_what_each_reason_ruled_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = str(tmp_path / "run.kerf")
+    code, outcome = simulated(capsys, WORKSHOP, example("no-fit.yaml"), "--record", record)
+    assert code == 0
+    assert [group["pods"] for group in outcome["waiting"]] == [["other/huge"]]
+    assert outcome["waiting"][0]["reasons"][0]["code"] == "types-resources"
+    assert outcome["pods"] == {"Pending": 1, "Running": 1}
+    assert main(["explain", record, "pod", "other/huge", "--json"]) == 0
+    pool = json.loads(capsys.readouterr().out)["how"]["pools"][0]
+    ruled_out = {(cut["what"], cut["key"]): cut["types"] for cut in pool["cuts"]}
+    assert ruled_out["resource", "memory"] == 4
+    assert ruled_out["requirement", "node.kubernetes.io/instance-type"] > 1_000
+    assert sum(ruled_out.values()) == pool["types"]
+    assert pool["left"] == 0
+
+
+def test_a_lack_of_capacity_falls_to_the_next_and_is_remembered_for_three_minutes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = tmp_path / "run.kerf"
+    code, _ = simulated(capsys, WORKSHOP, example("no-capacity.yaml"), "--record", str(record))
+    assert code == 0
+    launched = entries(record, "claim.launched")
+    assert [(e.payload.instance_type, e.payload.zone) for e in launched] == [
+        ("r5.large", "us-west-2b"),  # m5.large nowhere, r5.large not in us-west-2a
+        ("r5.large", "us-west-2b"),  # capacity is back since a minute, and m5.large still avoided
+        ("m5.large", "us-west-2a"),
+    ]
+    refused = entries(record, "launch.answered")[0].payload.errors
+    assert {error.code for error in refused} == {"InsufficientInstanceCapacity"}
+    assert len(refused) == 4
+    assert (launched[1].at - launched[0].at) < 180_000 < (launched[2].at - launched[0].at)
+
+
+# ── the record ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_record_of_a_simulation_is_replaced_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, other = tmp_path / "run.kerf", tmp_path / "notes.kerf"
+    other.write_text("mine")
+    assert main(["simulate", WORKSHOP, "--record", str(record)]) == 0
+    assert main(["simulate", WORKSHOP, "--record", str(record)]) == 0
+    assert "is replaced" in capsys.readouterr().err
+    assert main(["simulate", WORKSHOP, "--record", str(other)]) == 2
+    assert capsys.readouterr().err.startswith("KERF114: ")
+    assert other.read_text() == "mine"
+    assert main(["simulate", WORKSHOP, "--record", str(tmp_path)]) == 2
+    assert main(["simulate", WORKSHOP, "--record", str(tmp_path / "no" / "run.kerf")]) == 2
+    assert capsys.readouterr().err.count("KERF1") == 2
+
+
+def test_seeds_differ_and_are_repeatable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    heads = []
+    for number, seed in enumerate(("1", "1", "2")):
+        record = tmp_path / f"{number}.kerf"
+        simulated(capsys, example("morning.yaml"), "--seed", seed, "--record", str(record))
+        store = SQLiteStore(record, "read")
+        heads.append(store.head().chain)
+        store.close()
+    assert heads[0] == heads[1] != heads[2]
+
+
+def _long(actions: int) -> str:
+    """Two days of ups and downs, interruptions, and capacity that comes and goes."""
+    made = []
+    for index in range(actions):
+        at = f"{index * 40 + 5}m"
+        made.append(f"    - {{at: {at}, action: scale, name: web, replicas: {(index * 7) % 23}}}")
+        if index % 5 == 2:
+            made.append(f"    - {{at: {at}, action: interrupt, capacityType: spot}}")
+        if index % 9 == 4:
+            made.append(f"    - {{at: {at}, action: capacity, capacityType: spot}}")
+            made.append(f"    - {{at: {index * 40 + 20}m, action: restore-capacity}}")
+    head = "apiVersion: kerf.dev/v1alpha1\nkind: Timeline\nmetadata: {name: long}\nspec:\n  actions:\n"
+    return head + "\n".join(made)
+
+
+def run(*arguments: str, seed: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kerf", *arguments],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_a_long_record_verifies_in_other_processes_with_other_hash_seeds(tmp_path: Path) -> None:
+    timeline, record = written(tmp_path, _long(60)), tmp_path / "long.kerf"
+    manifests = example("morning.yaml")
+    made = run("simulate", manifests, timeline, "--until", "48h", "--record", str(record), "--json", seed="7")
+    assert made.returncode in (0, 1), made.stderr  # 1: at times there is no spot instance to interrupt
+    assert {refused["code"] for refused in json.loads(made.stdout)["refused"]} <= {"KERF811"}
+    for seed in ("0", "4242"):
+        verified = run("verify", str(record), "--json", seed=seed)
+        assert verified.returncode == 0, verified.stdout
+        report = json.loads(verified.stdout)
+        assert report["decisions"] > 200
+        assert report["claim_events"] > 200
+    again = run("simulate", manifests, timeline, "--until", "48h", "--json", seed="99")
+    assert json.loads(again.stdout) == {**json.loads(made.stdout), "record": None}
