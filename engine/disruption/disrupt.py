@@ -71,11 +71,12 @@ def judge(claim: NodeClaim, state: State, now: int) -> Finding:
 
 
 def _raised(claim: NodeClaim, state: State, now: int) -> Finding:
-    for method in FORCEFUL:
-        finding = method(claim, state, now)
-        if finding.remove and why.STRENGTH[finding.method] > why.STRENGTH.get(claim.why, -1):
+    findings = [method(claim, state, now) for method in FORCEFUL]
+    stronger = [f for f in findings if why.STRENGTH[f.method] > why.STRENGTH.get(claim.why, -1)]
+    for finding in stronger:
+        if finding.remove:
             return finding
-    return keep("lifecycle", claim.verdict or "going")
+    return keep("lifecycle", claim.verdict or "going", due=soonest(*(f.due for f in stronger)))
 
 
 def _event(claim: NodeClaim, finding: Finding, now: int) -> ev.Tainted | ev.ReasonRaised:

@@ -36,6 +36,7 @@ def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
 
 def _aim(state: State, result: ProvisionResult, entry: Entry) -> None:
     facts, ix = state.facts, state.ix
+    ix.touched.update(dict.fromkeys(ix.waiting_for, entry.position))  # whom nobody may wait for any more
     facts.targets = {}
     ix.waiting_for = {}
     until = entry.at + max(2 * facts.settings.batch_max, 10_000)
