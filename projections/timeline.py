@@ -239,7 +239,7 @@ class Timeline:
         if result.claims or result.placements:
             places = [count(len(result.claims), "new node")] if result.claims else []
             if result.placements:
-                places.append(count(len(result.placements), "node") + " that exist or are on their way")
+                places.append(count(len(result.placements), "node") + " there or on the way")
             related = tuple(f"pod/{self.key_of(uid)}" for uid in self._targets)
             events.append(
                 _event(
