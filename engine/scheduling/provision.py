@@ -42,18 +42,17 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Outcome:
     """One pass. A result equal to the latest recorded one only names that one (`repeats`)."""
     problem = problem_of(state, now)
     planned = plan(problem, tracer)
-    claims = tuple(_named(opened, state, index) for index, opened in enumerate(planned.claims))
-    result = ProvisionResult(
-        claims, planned.placements, planned.unplaced, planned.ignored, truncated=planned.truncated
-    )
+    names = _names([opened.node_pool for opened in planned.claims], state)
+    claims = tuple(_named(name, opened) for name, opened in zip(names, planned.claims, strict=True))
+    result = ProvisionResult(claims, planned.placements, planned.unplaced, planned.ignored, truncated=planned.truncated)
     if not claims and content(result)[0] == state.facts.plan_digest:
         return Outcome(ProvisionResult(repeats=state.facts.plan))
     return Outcome(result, _launches(claims, planned, problem))
 
 
-def _named(opened: OpenedClaim, state: State, index: int) -> PlannedClaim:
+def _named(name: str, opened: OpenedClaim) -> PlannedClaim:
     return PlannedClaim(
-        name=_name(opened.node_pool, state, index),
+        name=name,
         node_pool=opened.node_pool,
         pods=opened.pods,
         instance_types=opened.instance_types,
@@ -66,25 +65,29 @@ def _named(opened: OpenedClaim, state: State, index: int) -> PlannedClaim:
     )
 
 
-def _name(pool: str, state: State, index: int) -> str:
-    """L-139's `<nodepool>-<five letters>`, from the record's id and the position: unique, and the same in replay."""
-    attempt = 0
-    while True:
-        seed = f"{state.facts.record}/{state.facts.position}/{index}/{attempt}".encode()
-        number = int.from_bytes(blake2b(seed, digest_size=8).digest())
-        letters = ""
-        for _ in range(5):
-            number, digit = divmod(number, len(_ALPHABET))
-            letters += _ALPHABET[digit]
-        name = f"{pool}-{letters}"
-        if name not in state.facts.claims:
-            return name
-        attempt += 1
+def _names(pools: list[str], state: State) -> list[str]:
+    """L-139's `<nodepool>-<five letters>`, from the record's id and the position: the same in replay, and never one that
+    another claim of this plan has or that any claim of the record ever had."""
+    names: dict[str, None] = {}
+    for index, pool in enumerate(pools):
+        attempt = 0
+        while (name := _name(pool, state, index, attempt)) in names or f"nodeclaim/{name}" in state.facts.streams:
+            attempt += 1
+        names[name] = None
+    return list(names)
 
 
-def _launches(
-    claims: tuple[PlannedClaim, ...], planned: Plan, problem: Problem
-) -> tuple[LaunchInstance, ...]:
+def _name(pool: str, state: State, index: int, attempt: int) -> str:
+    seed = f"{state.facts.record}/{state.facts.position}/{index}/{attempt}".encode()
+    number = int.from_bytes(blake2b(seed, digest_size=8).digest())
+    letters = ""
+    for _ in range(5):
+        number, digit = divmod(number, len(_ALPHABET))
+        letters += _ALPHABET[digit]
+    return f"{pool}-{letters}"
+
+
+def _launches(claims: tuple[PlannedClaim, ...], planned: Plan, problem: Problem) -> tuple[LaunchInstance, ...]:
     inputs = {p.pool.name: p for p in problem.pools}
     launches = []
     for claim in claims:
