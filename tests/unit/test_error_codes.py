@@ -1,0 +1,22 @@
+"""Every code that the code may show stands in docs/errors.md or docs/errors-input.md, and the other way round."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HOUSES = ("engine", "adapters", "replay", "projections")
+CODE = re.compile(r"KERF\d{3}\b")
+ROW = re.compile(r"^\| (KERF\d{3}) \|", re.MULTILINE)
+FAMILIES = {"KERF000", "KERF300"}
+
+
+def test_codes_and_their_pages_are_the_same() -> None:
+    used = {code for house in HOUSES for path in (ROOT / house).rglob("*.py") for code in CODE.findall(path.read_text())}
+    documented: set[str] = set()
+    for page in ("errors.md", "errors-input.md"):
+        rows = ROW.findall((ROOT / "docs" / page).read_text())
+        assert len(rows) == len(set(rows)), f"a code stands twice in {page}"
+        documented |= set(rows)
+    assert used - FAMILIES == documented
