@@ -34,9 +34,12 @@ def advance(claim: NodeClaim, state: State, now: int) -> Step:
 
 
 def node_of(claim: NodeClaim, state: State) -> Node | None:
-    """The Node with the claim's provider id (L-160)."""
-    name = state.ix.node_by_provider.get(claim.provider_id) if claim.provider_id else None
-    return state.facts.nodes.get(name) if name is not None else None
+    """The Node with the claim's provider id (L-160). Of several it is the one that the claim registered with, before
+    that none (L-161)."""
+    names = state.ix.nodes_by_provider.get(claim.provider_id, {})
+    if claim.node in names:
+        return state.facts.nodes[claim.node]
+    return state.facts.nodes[next(iter(names))] if len(names) == 1 else None
 
 
 def _vanished(claim: NodeClaim, node: Node | None) -> Step:

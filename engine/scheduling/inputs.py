@@ -6,6 +6,7 @@ from collections import Counter
 
 import msgspec
 
+from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.readiness import counting_taints
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import Node
@@ -123,8 +124,7 @@ def _nodes(state: State) -> tuple[NodeInput, ...]:
     for name in sorted(facts.claims):
         claim = facts.claims[name]
         if claim.state not in GOING:
-            joined = ix.node_by_provider.get(claim.provider_id) if claim.provider_id else None
-            found.append(_managed(claim, facts.nodes[joined] if joined is not None else None, state))
+            found.append(_managed(claim, node_of(claim, state), state))
     for name in sorted(facts.nodes):
         node = facts.nodes[name]
         if name not in ix.claim_by_node and not node.deleting and not node.labels.get(lbl.NODEPOOL):

@@ -66,8 +66,8 @@ def _named(name: str, opened: OpenedClaim) -> PlannedClaim:
 
 
 def _names(pools: list[str], state: State) -> list[str]:
-    """L-139's `<nodepool>-<five letters>`, from the record's id and the position: the same in replay, and never one that
-    another claim of this plan has or that any claim of the record ever had."""
+    """L-139's `<nodepool>-<five letters>`, from the record's id and the position: the same in replay, and never one
+    that another claim of this plan has or that any claim of the record ever had."""
     names: dict[str, None] = {}
     for index, pool in enumerate(pools):
         attempt = 0

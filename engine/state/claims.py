@@ -70,8 +70,7 @@ def index(state: State, claim: NodeClaim) -> None:
     if claim.provider_id and claim.provider_id not in ix.claim_by_provider:
         ix.claim_by_provider[claim.provider_id] = claim.name
         ix.claim_by_instance[claim.instance] = claim.name
-        node = ix.node_by_provider.get(claim.provider_id)
-        if node is not None:
+        for node in ix.nodes_by_provider.get(claim.provider_id, {}):
             ix.claim_by_node[node] = claim.name
 
 
@@ -84,8 +83,7 @@ def _over(state: State, claim: NodeClaim, entry: Entry) -> None:
         facts.searches[claim.name] = Search(order, entry.at + SEARCH_AFTER)
     ix.claim_by_provider.pop(claim.provider_id, None)
     ix.claim_by_instance.pop(claim.instance, None)
-    node = ix.node_by_provider.get(claim.provider_id)
-    if node is not None:
+    for node in ix.nodes_by_provider.get(claim.provider_id, {}):
         ix.claim_by_node.pop(node, None)
     for uid in ix.waiting_for.pop(claim.name, {}):
         facts.targets.pop(uid, None)

@@ -106,9 +106,12 @@ def _pod_gone(state: State, uid: str, entry: Entry) -> None:
 
 def _node_seen(state: State, node: Node, entry: Entry) -> None:
     ix = state.ix
+    old = state.facts.nodes.get(node.name)
+    if old is not None and old.provider_id != node.provider_id:
+        _unlink(state, old, entry)  # another instance took its name
     state.facts.nodes[node.name] = node
     if node.provider_id:
-        ix.node_by_provider[node.provider_id] = node.name
+        ix.nodes_by_provider.setdefault(node.provider_id, {})[node.name] = None
         claim = ix.claim_by_provider.get(node.provider_id)
         if claim is not None:
             ix.claim_by_node[node.name] = claim
@@ -120,13 +123,19 @@ def _node_seen(state: State, node: Node, entry: Entry) -> None:
 
 def _node_gone(state: State, name: str, entry: Entry) -> None:
     node = state.facts.nodes.pop(name, None)
-    if node is None:
-        return
-    if state.ix.node_by_provider.get(node.provider_id) == name:
-        del state.ix.node_by_provider[node.provider_id]
-    claim = state.ix.claim_by_node.pop(name, None)
+    if node is not None:
+        _unlink(state, node, entry)
+
+
+def _unlink(state: State, node: Node, entry: Entry) -> None:
+    ix = state.ix
+    names = ix.nodes_by_provider.get(node.provider_id, {})
+    names.pop(node.name, None)
+    if not names:
+        ix.nodes_by_provider.pop(node.provider_id, None)
+    claim = ix.claim_by_node.pop(node.name, None)
     if claim is not None:
-        state.ix.touched[claim] = entry.position
+        ix.touched[claim] = entry.position
 
 
 def _pool_seen(state: State, pool: NodePool, entry: Entry) -> None:

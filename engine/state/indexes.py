@@ -62,7 +62,7 @@ class Indexes:
         self.blobs = blobs
         self.pods_by_node: dict[str, dict[str, None]] = {}
         self.pending: dict[str, None] = {}
-        self.node_by_provider: dict[str, str] = {}
+        self.nodes_by_provider: dict[str, dict[str, None]] = {}  # one node, unless somebody made another (L-161)
         self.claim_by_provider: dict[str, str] = {}
         self.claim_by_node: dict[str, str] = {}
         self.claim_by_instance: dict[str, str] = {}

@@ -43,7 +43,7 @@ def rebuild(state: State) -> None:
     facts, ix = state.facts, state.ix
     for node in facts.nodes.values():
         if node.provider_id:
-            ix.node_by_provider[node.provider_id] = node.name
+            ix.nodes_by_provider.setdefault(node.provider_id, {})[node.name] = None
     for claim in facts.claims.values():
         index(state, claim)
         ix.touched[claim.name] = facts.position
