@@ -16,6 +16,7 @@ from kerf.engine.record import decisions, observations
 class Names(Protocol):
     def name(self, kind: str, text: str) -> str: ...
     def words(self, text: str) -> str: ...
+    def public_key(self, text: str) -> None: ...
 
 
 Rule = Callable[[Any, Names], Any]
@@ -42,6 +43,17 @@ def words(value: Any, names: Names) -> Any:
     if isinstance(value, dict):
         return {key: words(part, names) for key, part in value.items()}
     return value
+
+
+def params(value: dict[str, Any], names: Names) -> dict[str, Any]:
+    """Parameters of a reason: some are names of one kind, the others text."""
+    return {
+        name: names.name(_PARAM_KINDS[name], part) if name in _PARAM_KINDS else words(part, names)
+        for name, part in value.items()
+    }
+
+
+_PARAM_KINDS = {"node_pool": "nodepool", "nodepool": "nodepool", "node": "node", "instance": "instance"}
 
 
 def kind(name: str) -> Rule:
@@ -95,6 +107,7 @@ def key(value: Any, names: Names) -> Any:
         return tuple(key(part, names) for part in value)
     domain = value.rpartition("/")[0]
     if value in _VALUE_KINDS or any(domain == d or domain.endswith("." + d) for d in _PUBLIC_DOMAINS):
+        names.public_key(value)
         return value
     return names.name("key", value)
 
@@ -195,7 +208,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "zone": keep, "capacity_type": keep, "zone_id": keep, "reservation_id": kind("reservation"),
         "reservation_type": keep,
     },
-    reasons.Reason: {"code": keep, "params": words},
+    reasons.Reason: {"code": keep, "params": params},
     settings.Settings: {"cluster_name": kind("cluster"), "preference_policy": keep, "min_values_policy": keep},
     # observations
     observations.RecordStarted: {"record": keep, "engine": keep},

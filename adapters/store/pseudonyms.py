@@ -7,14 +7,16 @@ objects, and payloads of unknown types. Kept: uids (random by nature), resources
 codes, the record's id.
 
 A pseudonym is kind, rank and keyed hash ("pod-0042-9f3a1c"). The rank keeps the order of names of a kind, since
-deciders break ties by name: replaying the bundle takes the same decisions. The hash is the same in every bundle made
-with the same salt. Limit: strings inside of reasons are replaced word by word where a word is a name found in the
-record.
+deciders break ties by name: replaying the bundle takes the same decisions. So keys of labels and names of nodes also
+keep their place among the names that stay, and a claim keeps its last letters, which come from the record's id. The
+hash is the same in every bundle made with the same salt. Limit: strings inside of reasons are replaced word by word
+where a word is a name found in the record.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
@@ -36,6 +38,7 @@ from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, Settin
 _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _EMPTY_MAP = Raw(b"\x80")
 _CLAIM_STREAM = "nodeclaim/"
+_LABELS = ("key", "value")
 
 
 class Pseudonyms:
@@ -46,6 +49,7 @@ class Pseudonyms:
         self._seen: set[tuple[str, str]] = set()
         self._given: dict[tuple[str, str], str] = {}
         self._words: dict[str, str] = {}
+        self._public: set[str] = set()
         self._settled = False
 
     def name(self, kind: str, text: str) -> str:
@@ -60,14 +64,51 @@ class Pseudonyms:
         """The text with each word replaced that is a name of any kind."""
         return _WORD.sub(lambda word: self._words.get(word[0], word[0]), text)
 
+    def public_key(self, text: str) -> None:
+        """A label key that stays as it is: the others keep their order to it."""
+        self._public.add(text)
+
     def settle(self) -> None:
         width = len(str(len(self._seen)))
         for rank, (kind, text) in enumerate(sorted(self._seen)):
             keyed = blake2b(f"{kind}\x00{text}".encode(), key=self._salt[:64], digest_size=3).hexdigest()
-            pseudonym = f"{kind}-{rank:0{width}d}-{keyed}"
-            self._given[kind, text] = pseudonym
+            self._given[kind, text] = f"{kind}-{rank:0{width}d}-{keyed}"
+        self._settle_claims()
+        self._settle_order()
+        # What reasons say in words is mostly keys and values of labels.
+        for (_, text), pseudonym in sorted(self._given.items(), key=lambda item: (item[0][0] not in _LABELS, item[0])):
             self._words.setdefault(text, pseudonym)
         self._settled = True
+
+    def _settle_claims(self) -> None:
+        """A claim is named after its NodePool and the record's id: deciding again must come to the same name."""
+        for text in self._of("claim"):
+            pool, _, letters = text.rpartition("-")
+            if ("nodepool", pool) in self._given:
+                self._given["claim", text] = f"{self._given['nodepool', pool]}-{letters}"
+
+    def _settle_order(self) -> None:
+        """Keys are sorted among those that stay, and nodes among the claims that are still to become nodes: each gets
+        its place right behind the one that it stood behind."""
+        public, claims = sorted(self._public), self._of("claim")
+        for text in self._of("key"):
+            before = _before(public, text)
+            self._given["key", text] = f"{before.rpartition('/')[0] or before}0-{self._given['key', text]}"
+        for text in self._of("node"):
+            before = _before(claims, text)
+            if ("claim", text) in self._given:  # some clouds name nodes so, and a plan the nodes on their way
+                self._given["node", text] = self._given["claim", text]
+            else:
+                self._given["node", text] = f"{self._given.get(('claim', before), '')}0-{self._given['node', text]}"
+
+    def _of(self, kind: str) -> list[str]:
+        return sorted(text for each, text in self._seen if each == kind)
+
+
+def _before(ordered: list[str], text: str) -> str:
+    """The last one that sorts before the text, empty for none."""
+    index = bisect_left(ordered, text)
+    return ordered[index - 1] if index else ""
 
 
 class Pseudonymised:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from kerf.adapters.store.bundle import BundleStore, export_bundle
 from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.record.decisions import Decision
@@ -31,7 +32,7 @@ from kerf.replay.story import story
 from kerf.replay.verify import verify
 from tests.support.chaos import chaos
 from tests.support.memory import MemoryStore
-from tests.support.records import tampered
+from tests.support.records import stored, tampered
 from tests.support.simulated import Run, scale, workshop
 
 WEEK = [scale(f"{hour}h", 4 + 9 * (hour % 3)) for hour in range(1, 72, 2)]
@@ -76,6 +77,15 @@ def test_running_it_again_gives_the_same_record(random_record: MemoryStore) -> N
     rerun = Rerun(random_record)
     assert rerun.dropped == []
     assert verify(random_record).last == rerun.last_position()
+
+
+def test_a_pseudonymised_bundle_decides_itself_again(random_record: MemoryStore, tmp_path: Path) -> None:
+    """A-R6: what is handed to strangers can be replayed by them."""
+    source = SQLiteStore(stored(tmp_path / "random.kerf", random_record), "read")
+    export_bundle(source, tmp_path / "b.kerfb", pseudonymise=True, salt="s")
+    source.close()
+    report = verify(BundleStore(tmp_path / "b.kerfb"))
+    assert (report.exit_code, report.last) == (0, len(random_record.entries))
 
 
 @pytest.fixture(scope="module")

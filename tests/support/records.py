@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import groupby
+from pathlib import Path
 
 from msgspec.structs import replace
 
+from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.model.pods import Taint
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import ObjectGone, Observation
+from kerf.engine.runtime.ports import Append
 from tests.support.memory import MemoryStore
 from tests.support.world import World
 
@@ -102,3 +106,12 @@ def without(position: int) -> Callable[[list[Entry]], list[Entry]]:
 def position_of(store: MemoryStore, kind: str, nth: int = 0) -> int:
     """Where the nth entry of a type stands."""
     return [entry.position for entry in store.entries if entry.type == kind][nth]
+
+
+def stored(path: Path, memory: MemoryStore) -> Path:
+    """A record in memory as a file, turn by turn."""
+    store = SQLiteStore(path, "create")
+    for first, turn in groupby(memory.entries, key=lambda entry: entry.turn):
+        store.append(Append(tuple(turn), memory.blobs if first == 1 else {}))
+    store.close()
+    return path
