@@ -10,7 +10,7 @@ from kerf.engine.model.nodes import Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim import events as ev
-from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED, LAUNCHED, REGISTERED, REQUESTED
 from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode
 from kerf.engine.record.observations import LaunchAnswered
@@ -23,8 +23,8 @@ def advance(claim: NodeClaim, state: State, now: int) -> Step:
     """The next step of a claim that is not on its way out."""
     if claim.state == REQUESTED:
         return _launch(claim, state, now)
-    if claim.instance_status in ("gone", "terminated"):
-        return _vanished(claim, node_of(claim, state))
+    if claim.instance_status in ENDED:
+        return _vanished(claim, node_of(claim, state), now)
     if claim.state == LAUNCHED:
         return _register(claim, state, now)
     if claim.state == REGISTERED:
@@ -42,11 +42,13 @@ def node_of(claim: NodeClaim, state: State) -> Node | None:
     return state.facts.nodes[next(iter(names))] if len(names) == 1 else None
 
 
-def _vanished(claim: NodeClaim, node: Node | None) -> Step:
-    """The instance is gone and nobody here ended it: the Node object goes too (L-237)."""
+def _vanished(claim: NodeClaim, node: Node | None, now: int) -> Step:
+    """The instance is gone and nobody here ended it: the Node object goes, then the claim is over (L-237). A Node that
+    outlived its claim would keep kerf's finalizer for ever."""
+    if node is not None:
+        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code="instance-vanished")
     gone = ev.InstanceVanished(claim.name, claim.instance, claim.instance_status)
-    intents = (DeleteNode(claim.name, node.name),) if node is not None else ()
-    return Step(events=(gone,), intents=intents, reason=Reason("instance-vanished", {"instance": claim.instance}))
+    return Step(events=(gone,), reason=Reason("instance-vanished", {"instance": claim.instance}))
 
 
 # ── launch ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ from kerf.engine.model.pods import NODE_OWNER, Pod, Taint, is_terminal, owned_by
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim import events as ev
-from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import TAINTED
 from kerf.engine.record.decisions import DeleteNode, DeletePod, EvictPod, TaintNode, TerminateInstance
 from kerf.engine.scheduling.taints import tolerates_all
@@ -30,7 +30,7 @@ STUCK_AFTER = 60_000  # L-202: a pod this long past its deletion time is no long
 def drain(claim: NodeClaim, state: State, now: int) -> Step:
     """The next step of a claim that is on its way out."""
     node = node_of(claim, state)
-    if claim.instance_status in ("gone", "terminated"):
+    if claim.instance_status in ENDED:
         return _end(claim, node, now)
     if node is None or not claim.registered:
         return _terminate(claim, now, Reason("terminate-without-drain"))  # D-138, L-194

@@ -14,6 +14,9 @@ from kerf.engine.nodeclaim.effects import deletion, eviction
 from kerf.engine.nodeclaim.table import ABSENT, TAINTED, next_state
 from kerf.engine.record.observations import LaunchAnswered
 
+ENDED = ("terminated", "gone")
+"""Statuses of an instance that does not come back."""
+
 
 class Effect(Struct, omit_defaults=True):
     """The latest attempt of one effect on a claim. `ok` is None until it is answered; `retry_at` after a refusal."""

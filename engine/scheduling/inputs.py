@@ -11,7 +11,7 @@ from kerf.engine.lifecycle.readiness import counting_taints
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import DAEMONSET, HostPort, Pod, Resources, Taint, owned_by
-from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING, REQUESTED
 from kerf.engine.scheduling.problem import NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.state.state import State
@@ -123,7 +123,7 @@ def _nodes(state: State) -> tuple[NodeInput, ...]:
     found = []
     for name in sorted(facts.claims):
         claim = facts.claims[name]
-        if claim.state not in GOING:
+        if claim.state not in GOING and claim.instance_status not in ENDED:
             found.append(_managed(claim, node_of(claim, state), state))
     for name in sorted(facts.nodes):
         node = facts.nodes[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerf.engine.model.pods import Taint
 from kerf.engine.record.decisions import RegisterNode, TerminateInstance
-from kerf.engine.record.observations import EffectAnswered, Observation
+from kerf.engine.record.observations import EffectAnswered, ObjectGone, Observation
 from tests.support.lives import PROVIDER, UNREGISTERED, claim_of, launched, types
 
 
@@ -64,4 +64,5 @@ def test_l237_an_instance_that_vanishes_ends_its_claim_and_its_node() -> None:
     world.answer_all()
     (delete,) = world.instance("i-1", "terminated")
     assert delete.node == "n1"  # type: ignore[union-attr]
+    world.see(Observation(ObjectGone("node", "n1")))
     assert types(world)[-1] == "claim.instance-vanished"
