@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.model.pods import Taint
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import ObjectGone, Observation
+from kerf.engine.record.observations import EffectAnswered, LaunchAnswered, ObjectGone, Observation
 from kerf.engine.runtime.ports import Append
 from tests.support.memory import MemoryStore
 from tests.support.world import World
@@ -61,7 +62,8 @@ def leave(world: World) -> World:
 
 
 def tampered(store: MemoryStore, change: Callable[[list[Entry]], Iterable[Entry]]) -> MemoryStore:
-    """Another store with changed entries; positions, turns and stream versions are made consistent again."""
+    """Another store with changed entries; positions, turns, stream versions and what answers refer to are made
+    consistent again."""
     twin = MemoryStore()
     twin.blobs = store.blobs
     positions: dict[int, int] = {}
@@ -78,10 +80,18 @@ def tampered(store: MemoryStore, change: Callable[[list[Entry]], Iterable[Entry]
                 turn=first[entry.turn],
                 version=versions[entry.stream],
                 cause=positions.get(entry.cause, 0),
+                payload=_referring(entry.payload, positions),
             )
         )
     twin.versions = versions
     return twin
+
+
+def _referring(payload: Any, positions: dict[int, int]) -> Any:
+    if not isinstance(payload, LaunchAnswered | EffectAnswered):
+        return payload
+    position, _, index = payload.intent.partition(".")
+    return replace(payload, intent=f"{positions.get(int(position), 0)}.{index}")
 
 
 def changed(position: int, **fields: object) -> Callable[[list[Entry]], list[Entry]]:
