@@ -68,7 +68,8 @@ FULL_POD: dict[str, Any] = {
         ],
     },
 }
-EXAMPLES = sorted((Path(__file__).parents[2] / "docs/examples").rglob("*.yaml"))
+FOLDER = Path(__file__).parents[2] / "docs/examples"
+EXAMPLES = sorted(p for p in FOLDER.rglob("*.yaml") if p.parent.name != "simulations")
 VALID: list[dict[str, Any]] = [FULL_POD, NODE, CLAIM, NODE_POOL, EC2_NODE_CLASS] + [
     yaml.safe_load(path.read_text()) for path in EXAMPLES if path.parent.name != "refused"
 ]
