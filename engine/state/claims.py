@@ -15,7 +15,7 @@ from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import Asked, Orphan, Search, State
-from kerf.engine.state.window import going_pods, room_changed, trigger
+from kerf.engine.state.window import room_changed
 
 FIRST_RETRY = 1_000
 LAST_RETRY = 60_000
@@ -58,10 +58,8 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         state.ix.going.pop(name, None)
     if claim.state == TERMINATED:
         _over(state, claim, entry)
-    elif isinstance(event, Tainted) and going_pods(state, claim):
-        trigger(facts, entry.at)  # S-57: its pods need another place
-    elif isinstance(event, Initialized):
-        room_changed(state, entry.at)  # whoever still waits for it is looked at again
+    elif isinstance(event, Tainted | Initialized):
+        room_changed(state, entry.at)  # its pods, or those that wait for it, may need another place
 
 
 def index(state: State, claim: NodeClaim) -> None:

@@ -15,6 +15,7 @@ from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBud
 from kerf.engine.model.pods import DAEMONSET, Pod, is_provisionable, is_terminal, owned_by
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS
+from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.digest import content
@@ -107,6 +108,8 @@ def _pod_gone(state: State, uid: str, entry: Entry) -> None:
 def _node_seen(state: State, node: Node, entry: Entry) -> None:
     ix = state.ix
     old = state.facts.nodes.get(node.name)
+    if old == node:
+        return
     if old is not None and old.provider_id != node.provider_id:
         _unlink(state, old, entry)  # another instance took its name
     state.facts.nodes[node.name] = node
@@ -116,15 +119,25 @@ def _node_seen(state: State, node: Node, entry: Entry) -> None:
         if claim is not None:
             ix.claim_by_node[node.name] = claim
             ix.touched[claim] = entry.position
-            return
-    if lbl.NODEPOOL not in node.labels:
+    if _in_service(state, node) and (old is None or _room(old) != _room(node)):
         room_changed(state, entry.at)
+
+
+def _in_service(state: State, node: Node) -> bool:
+    """Whether pods are placed by what the Node itself says (S-71)."""
+    claim = state.facts.claims.get(state.ix.claim_by_node.get(node.name, ""))
+    return claim.state == INITIALIZED if claim is not None else lbl.NODEPOOL not in node.labels
+
+
+def _room(node: Node) -> tuple[object, ...]:
+    return node.labels, node.taints, node.allocatable, node.deleting
 
 
 def _node_gone(state: State, name: str, entry: Entry) -> None:
     node = state.facts.nodes.pop(name, None)
     if node is not None:
         _unlink(state, node, entry)
+        room_changed(state, entry.at)
 
 
 def _unlink(state: State, node: Node, entry: Entry) -> None:
@@ -139,6 +152,8 @@ def _unlink(state: State, node: Node, entry: Entry) -> None:
 
 
 def _pool_seen(state: State, pool: NodePool, entry: Entry) -> None:
+    if state.facts.pools.get(pool.name) == pool:
+        return
     state.facts.pools[pool.name] = pool
     _touch_pool(state, pool.name, entry)
     room_changed(state, entry.at)
@@ -151,17 +166,22 @@ def _touch_pool(state: State, name: str, entry: Entry) -> None:
 
 
 def _node_class_seen(state: State, seen_class: seen.NodeClassSeen, entry: Entry) -> None:
-    state.facts.node_classes[f"{seen_class.group}/{seen_class.kind}/{seen_class.name}"] = seen_class
-    room_changed(state, entry.at)
+    key = f"{seen_class.group}/{seen_class.kind}/{seen_class.name}"
+    if state.facts.node_classes.get(key) != seen_class:
+        state.facts.node_classes[key] = seen_class
+        room_changed(state, entry.at)
 
 
 def _catalogue_seen(state: State, catalogue: seen.CatalogueSeen, entry: Entry) -> None:
-    state.facts.catalogues[catalogue.node_class] = catalogue.digest
-    room_changed(state, entry.at)
+    if state.facts.catalogues.get(catalogue.node_class) != catalogue.digest:
+        state.facts.catalogues[catalogue.node_class] = catalogue.digest
+        room_changed(state, entry.at)
 
 
 def _daemonset_seen(state: State, daemonset: DaemonSet, entry: Entry) -> None:
-    state.facts.daemonsets[daemonset.uid] = daemonset
+    if state.facts.daemonsets.get(daemonset.uid) != daemonset:
+        state.facts.daemonsets[daemonset.uid] = daemonset
+        room_changed(state, entry.at)
 
 
 def _pdb_seen(state: State, pdb: PodDisruptionBudget, entry: Entry) -> None:
@@ -185,7 +205,8 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
         facts.node_classes.pop(gone.key, None)
         facts.catalogues.pop(gone.key, None)
     elif gone.kind == "daemonset":
-        facts.daemonsets.pop(gone.key, None)
+        if facts.daemonsets.pop(gone.key, None) is not None:
+            room_changed(state, entry.at)
     elif gone.kind == "pdb":
         facts.pdbs.pop(gone.key, None)
     elif gone.kind == "namespace":

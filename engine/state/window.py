@@ -15,8 +15,9 @@ def trigger(facts: Facts, at: int) -> None:
 
 
 def room_changed(state: State, at: int) -> None:
-    """Something changed that may place pods which had no place."""
-    if state.ix.pending:
+    """Something changed that may give pods a place, or take the place away that was planned for them. The reference
+    asks again every ten seconds (S-57); here every change that a plan can depend on has to come by this way."""
+    if state.ix.pending or any(going_pods(state, state.facts.claims[name]) for name in state.ix.going):
         trigger(state.facts, at)
 
 

@@ -11,7 +11,7 @@ from kerf.replay.explain import explain_decision, explain_pod
 from kerf.replay.explain_claim import explain_claim, explain_node
 from tests.support.memory import MemoryStore
 from tests.support.records import changed, position_of, tampered, whole_life
-from tests.support.world import World
+from tests.support.world import World, pool
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_a_pod_that_fits_nowhere_again_names_the_later_decision() -> None:
     world.pending("big", memory=20 * 2**30)
     world.after(1_000)
     world.see(Observation(world.pods["big"]))
-    world.prepare()  # something changed: the window opens again
+    world.prepare(pool(weight=1))  # something changed: the window opens again
     world.after(1_000)
     found = explain_pod(world.store, "default/big")
     assert found.look is not None

@@ -6,7 +6,7 @@ import msgspec
 
 from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.model.nodes import Node
-from kerf.engine.record.decisions import RegisterNode
+from kerf.engine.record.decisions import DeleteNode, RegisterNode
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.state import snapshot
 from tests.support.lives import PROVIDER, claim_of, in_service, launched
@@ -32,7 +32,7 @@ def test_l161_of_two_nodes_of_one_instance_none_registers() -> None:
     assert same_links(world)
 
 
-def test_a_second_node_of_an_instance_outlives_its_claim_without_harm() -> None:
+def test_l190_every_node_of_an_instance_is_deleted_before_its_claim_is_over() -> None:
     world = in_service()
     world.node("n2", PROVIDER)
     node = node_of(claim_of(world), world.runtime.state)
@@ -42,10 +42,11 @@ def test_a_second_node_of_an_instance_outlives_its_claim_without_harm() -> None:
     world.instance("i-1", "gone")
     world.answer_all()
     world.see(Observation(ObjectGone("node", "n1")))
-    assert world.runtime.state.facts.claims == {}
-    assert same_links(world)
+    world.after(60_000)
+    assert [intent.node for _, intent in world.intents if isinstance(intent, DeleteNode)] == ["n2"]
     world.bind("a", "n2")
     world.see(Observation(ObjectGone("node", "n2")))
+    assert world.runtime.state.facts.claims == {}
     assert same_links(world)
 
 
