@@ -24,7 +24,8 @@ from kerf.engine.state.state import State
 
 VERSION = 1
 DISRUPTED = Taint(lbl.DISRUPTED_TAINT, "NoSchedule")
-STUCK_AFTER = 60_000  # L-202: a pod this long past its deletion time is no longer awaited
+STUCK_AFTER = 60_000  # L-202: a pod longer than this past its deletion time is no longer awaited
+AT_ONCE = 1  # a time that has long passed
 
 
 def drain(claim: NodeClaim, state: State, now: int) -> Step:
@@ -71,9 +72,13 @@ def awaited(node: Node, state: State, now: int) -> list[Pod]:
 
 
 def _drainable(pod: Pod, state: State, now: int) -> bool:
-    if owned_by(pod, NODE_OWNER) or (pod.deleting and now >= pod.deleting + STUCK_AFTER):
+    if owned_by(pod, NODE_OWNER) or (pod.deleting and now >= _stuck_at(pod)):
         return False
     return not tolerates_all((DISRUPTED,), state.ix.blobs.shape(pod.shape).tolerations)
+
+
+def _stuck_at(pod: Pod) -> int:
+    return pod.deleting + STUCK_AFTER + 1
 
 
 def _evict(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
@@ -106,14 +111,15 @@ def _left(claim: NodeClaim) -> tuple[Struct, ...]:
 
 def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int) -> Step:
     """One pod's way out: by force when its deadline is near (L-203), else by eviction if it may be disrupted."""
+    stuck_at = _stuck_at(pod) if pod.deleting else 0
     forced_at = _forced_at(claim, pod, state)
     if forced_at and now > forced_at:
         grace = max(1, ((claim.deadline or now) - now) // 1000)  # D-152
         by_force = DeletePod(claim.name, node.name, pod.uid, pod.namespace, pod.name, grace)
-        return _unless_asked(claim, effects.deletion(pod.uid), by_force, now, due=0)
-    due = forced_at + 1 if forced_at else 0
+        return _unless_asked(claim, effects.deletion(pod.uid), by_force, now, due=stuck_at)
     if pod.deleting:
-        return wait("terminating", due=soonest(due, pod.deleting + STUCK_AFTER))
+        return wait("terminating", due=stuck_at)
+    due = forced_at + 1 if forced_at else 0
     if pod.do_not_disrupt == "true":  # D-147; the duration form comes with the disruption issue
         return wait("do-not-disrupt", due=due)
     key = effects.eviction(pod.uid)
@@ -124,11 +130,12 @@ def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int) -> St
 
 
 def _forced_at(claim: NodeClaim, pod: Pod, state: State) -> int:
-    """L-203, D-151: the instant after which a pod is deleted by force; 0 for never."""
+    """L-203, D-151: the instant after which a pod is deleted by force; 0 for never. One that would take longer than the
+    deadline to end is made to end by then."""
     if claim.deadline is None:
         return 0
     if pod.deleting:
-        return claim.deadline if pod.deleting > claim.deadline else 0
+        return AT_ONCE if pod.deleting > claim.deadline else 0
     grace = state.ix.blobs.shape(pod.shape).grace
     return 0 if grace is None else claim.deadline - grace * 1000
 
