@@ -9,7 +9,7 @@ import msgspec
 from kerf.engine.model.labels import SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
 from kerf.engine.nodeclaim.effects import LAUNCH, effect_key
-from kerf.engine.nodeclaim.events import Initialized, Launched, Requested, Tainted
+from kerf.engine.nodeclaim.events import Initialized, Launched, LaunchFailed, Requested, Tainted
 from kerf.engine.nodeclaim.table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
@@ -21,6 +21,7 @@ FIRST_RETRY = 1_000
 LAST_RETRY = 60_000
 EVICTION_LAST_RETRY = 10_000  # D-148
 NEVER = 1 << 62  # while the answer is awaited
+REFUSED_RETRY = 10_000  # S-57: when the same plan is tried again that was refused for a reason no plan can avoid
 SEARCH_AFTER = 60_000
 """Within a minute EC2 shows every instance that it has started, also one whose launch nobody got an answer to."""
 MESSAGE_MEMORY = 600_000  # longer than SQS keeps a message of the reference queue (A-364)
@@ -32,6 +33,7 @@ CAPACITY_CODES = frozenset(
     ]
 )  # fmt: skip
 """A-290: an offering refused with one of these is taken as unavailable for a while."""
+NO_SPOT_ROLE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"  # A-296
 
 
 def claim_event(state: State, event: Any, entry: Entry) -> None:
@@ -58,6 +60,11 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         state.ix.going.pop(name, None)
     if claim.state == TERMINATED:
         _over(state, claim, entry)
+        if isinstance(event, LaunchFailed) and not _remembered(claim):
+            again = entry.at + REFUSED_RETRY
+            facts.retry_at = min(facts.retry_at or again, again)
+        else:
+            room_changed(state, entry.at)
     elif isinstance(event, Tainted | Initialized):
         room_changed(state, entry.at)  # its pods, or those that wait for it, may need another place
 
@@ -87,7 +94,12 @@ def _over(state: State, claim: NodeClaim, entry: Entry) -> None:
         facts.targets.pop(uid, None)
     ix.touched.pop(claim.name, None)
     ix.due.pop(claim.name, None)
-    room_changed(state, entry.at)
+
+
+def _remembered(claim: NodeClaim) -> bool:
+    """Whether the refusal of the claim's launch is known of its offerings, so that the next plan avoids them."""
+    errors = claim.answer.errors if claim.answer is not None else ()
+    return any(e.code == NO_SPOT_ROLE or (e.code in CAPACITY_CODES and e.instance_type) for e in errors)
 
 
 def _refused_for_good(claim: NodeClaim) -> bool:
@@ -108,7 +120,7 @@ def launch_answered(state: State, answer: seen.LaunchAnswered, entry: Entry) -> 
         if error.code in CAPACITY_CODES and error.instance_type:
             key = f"{error.capacity_type}|{error.instance_type}|{error.zone}"
             facts.unavailable[key] = entry.at + facts.settings.unavailable_for
-        elif error.code == "AuthFailure.ServiceLinkedRoleCreationNotPermitted":
+        elif error.code == NO_SPOT_ROLE:
             facts.unavailable[f"{SPOT}||"] = entry.at + facts.settings.unavailable_for  # A-296
     asked = facts.intents.get(answer.intent)
     if asked is not None and isinstance(asked.intent, FindInstance):
