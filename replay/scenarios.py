@@ -18,18 +18,20 @@ from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.durations import parse_time
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.pods import Pod, PodShape, is_provisionable
+from kerf.engine.model.pods import Pod, PodShape, is_provisionable, is_terminal
 from kerf.engine.model.pools import NodePool
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.funnel import FunnelTracer
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem import BoundPod, PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.selectors import METADATA_NAME
 from kerf.replay.scenario_catalogues import Catalogues
 from kerf.replay.scenario_errors import ScenarioError
 from kerf.replay.scenario_nodes import StateNode, usage
 from kerf.replay.scenario_pods import reschedulable, with_defaults, with_requests
 from kerf.replay.scenario_results import failed, result_of
 
+DEFAULT = "default"
 NO_SOURCE: dict[str, Any] = {}
 HINT = "See conformance/FORMAT.md, section 1"
 
@@ -139,6 +141,7 @@ class _Reading:
             pod for node in nodes if node.going for pod in reschedulable(node.pods, budgets, self.shapes, self.now)
         ]
         waiting = [pod for pod in pods if is_provisionable(pod)]
+        placed_anew = {pod.uid for pod in (*waiting, *moving)}
         return Problem(
             pods=tuple(
                 PendingPod(each.uid, each.namespace, each.name, each.shape, each.created)
@@ -149,12 +152,26 @@ class _Reading:
             catalogues=used,
             nodes=tuple(node.input(self.shapes) for node in nodes if node.tracked and not node.going),
             daemons=tuple(each.shape for each in daemons),
-            namespaces=tuple(self._object(each, "v1", "Namespace", Namespace) for each in self._list("namespaces")),
+            namespaces=self._namespaces(),
             settings=Settings(
                 preference_policy=self._option("preferencePolicy", "Respect", "Ignore"),
                 min_values_policy=self._option("minValuesPolicy", "Strict", "BestEffort"),
             ),
+            bound=tuple(
+                BoundPod(pod.uid, pod.namespace, pod.shape, node.name, bool(pod.deleting))
+                for node in nodes
+                for pod in node.pods
+                if not is_terminal(pod) and pod.uid not in placed_anew
+            ),
+            leaving=tuple(node.input(self.shapes) for node in nodes if not node.tracked or node.going),
         )
+
+    def _namespaces(self) -> tuple[Namespace, ...]:
+        """Those listed, and always `default`."""
+        listed = tuple(self._object(each, "v1", "Namespace", Namespace) for each in self._list("namespaces"))
+        if any(each.name == DEFAULT for each in listed):
+            return listed
+        return (*listed, Namespace(DEFAULT, {METADATA_NAME: DEFAULT}))
 
     def _option(self, name: str, *allowed: str) -> str:
         """One of the allowed values, the first by default."""

@@ -1,22 +1,26 @@
 """Claims opened in this pass: what they may still become and how many more pods of a class they take
 (S-98…S-101).
 
-Pods of one class arrive in a row, so a claim works out once how many of them it takes (`room`) and then
-only counts; requests and types are brought up to date (`settle`) when another class looks at it. That
+Pods of one class arrive in a row, so a claim works out how many of them it takes at least, twice as many each
+time, and then only counts; requests and types are brought up to date (`settle`) when another class looks at it. That
 gives what adding pod by pod would: further pods of the same class change no requirement, and larger
 requests only ever rule types out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.pods import HostPort, Resources
-from kerf.engine.scheduling.classes import PodClass
+from kerf.engine.scheduling.demands import Option
 from kerf.engine.scheduling.hostports import conflicts
+from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod
 from kerf.engine.scheduling.reservations import Reservations
 from kerf.engine.scheduling.resources import added
-from kerf.engine.scheduling.taints import untolerated
 from kerf.engine.scheduling.templates import State, Template
+from kerf.engine.scheduling.topology_counts import PodCount
 
 
 class Claim:
@@ -33,10 +37,10 @@ class Claim:
         self.ports: tuple[HostPort, ...] = ()
         self.held: frozenset[str] = frozenset()
         self.order = index  # a place in creation order, until it grows
-        self.epoch = 0  # counts changes of `state`
         self._class: PodClass | None = None
         self._left = 0
         self._taken = 0
+        self._uncounted: dict[int, tuple[PodCount, int]] = {}
         self._cpu = self._memory = self._pods = 0
         self._bound()
 
@@ -45,18 +49,17 @@ class Claim:
         types had when it last settled."""
         return wanted.cpu <= self._cpu and wanted.memory <= self._memory and self._pods > 0
 
-    def accept(self, wanted: PodClass, reservations: Reservations) -> bool:
-        """Whether one more pod of the class fits; if so the claim is narrowed to it and `take` must
-        follow."""
-        if self._class is wanted and self._left > 0:
+    def accept(self, wanted: PodClass, options: Sequence[Option], reservations: Reservations) -> bool:
+        """Whether one more pod of the class fits; if so the claim is narrowed to one of the options (the lowest rank
+        first, then the cheapest) and `take` must follow."""
+        if self._class is wanted and self._left > 0 and len(options) == 1 and options[0][1] is self.state:
             return True
+        streak = 2 * self._taken if self._class is wanted else 1
         self.settle()
-        if untolerated(self.template.pool.taints, wanted.tolerations):
+        if conflicts(wanted.ports, self.ports):
             return False
-        following = self.template.step(self.state, wanted.requirements)
-        if isinstance(following, tuple) or conflicts(wanted.ports, self.ports):
-            return False
-        room = self._room(wanted, following)
+        following = options[0][1] if len(options) == 1 else self._best(wanted, options)
+        room = self._room(wanted, following, streak)
         if room == 0:
             return False
         if following.reservable or self.held:
@@ -67,11 +70,31 @@ class Claim:
         self._class, self._left = wanted, room
         return True
 
-    def take(self, pod: PendingPod) -> None:
-        """Add one pod of the class that was accepted last."""
+    def take(self, pod: PendingPod, wanted: PodClass) -> None:
+        """Add one pod of the class, which was accepted last."""
         self.pods.append(pod)
         self._left -= 1
         self._taken += 1
+        for each in wanted.counted:
+            if each.key == HOSTNAME:
+                if each.admits_claim(self.template, self.state):
+                    each.add(self.index)
+            elif each.possible:
+                for domain in self.template.domains(self.state, each.key):
+                    each.add(domain)
+            else:
+                self._uncounted[each.number] = (each, self._uncounted.get(each.number, (each, 0))[1] + 1)
+        if self._uncounted:
+            self._count()
+
+    def _count(self) -> None:
+        """Count the pods in every domain that the claim has settled on (S-134); the others wait until it has."""
+        for number, (each, pods) in tuple(self._uncounted.items()):
+            domain = self.state.settled(each.key)
+            if domain is not None:
+                del self._uncounted[number]
+                if each.admits_claim(self.template, self.state):
+                    each.add(domain, pods)
 
     def settle(self) -> None:
         """Bring requests and types up to date with the pods taken."""
@@ -86,19 +109,21 @@ class Claim:
     # ── inside ──────────────────────────────────────
 
     def _narrow(self, following: State, wanted: PodClass) -> None:
-        if following is not self.state:
-            self.state = following
-            self.epoch += 1
+        self.state = following
         self.ports += wanted.ports
 
-    def may_change_its_mind(self, wanted: PodClass) -> bool:
-        """Whether a claim that refused the class may still accept it later. Most refusals are final,
-        because a claim only ever narrows; but another pod may yet define a label that was unknown (S-96),
-        and reserved capacity may be given back (S-115)."""
-        following = self.template.step(self.state, wanted.requirements)
-        if isinstance(following, tuple):
-            return following[0].existing is None
-        return following.reservable
+    def _best(self, wanted: PodClass, options: Sequence[Option]) -> State:
+        """Of the options under which one more pod fits, that of the lowest rank, then the cheapest, then the first;
+        just the first option if it fits under none."""
+        requests = added(self.requests, wanted.requests)
+        ranked: list[tuple[int, float, int, State]] = []
+        for rank, option in options:
+            if ranked and rank > ranked[0][0]:
+                break
+            types = self._survivors(option, requests, wanted, self.ports)
+            if types:
+                ranked.append((rank, self.template.cheapest(option, types), len(ranked), option))
+        return min(ranked, key=lambda each: each[:3])[3] if ranked else options[0][1]
 
     def ports_before(self, wanted: PodClass) -> tuple[HostPort, ...]:
         """The ports of the other pods: those of the class that was added last are at the end."""
@@ -110,30 +135,16 @@ class Claim:
             return 0
         return left
 
-    def _room(self, wanted: PodClass, state: State) -> int:
-        """How many pods of the class fit; more pods never fit where fewer do not, so bisection finds it."""
+    def _room(self, wanted: PodClass, state: State, streak: int) -> int:
+        """How many more pods of the class certainly fit: `streak`, twice as many as have just arrived in a row, else
+        one, else none. More pods never fit where fewer do not."""
 
         def fits(count: int) -> bool:
             return self._survivors(state, added(self.requests, wanted.requests, count), wanted, self.ports) != 0
 
-        if not fits(1):
-            return 0
-        if wanted.ports:
-            return 1  # pods of one class clash with one another
-        low, high = 1, self._most(wanted) + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return low
-
-    def _most(self, wanted: PodClass) -> int:
-        """An upper bound of `_room`."""
-        most = self._pods
-        if wanted.cpu:
-            most = min(most, self._cpu // wanted.cpu)
-        if wanted.memory:
-            most = min(most, self._memory // wanted.memory)
-        return max(most, 1)
+        if streak > 1 and not wanted.ports and fits(streak):
+            return streak
+        return int(fits(1))  # pods of one class that want a host port clash with one another
 
     def _bound(self) -> None:
         allocatable = self.template.catalogue.allocatable

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.model.pods import HostPort, PodShape, Resources, Taint, Toleration
 from kerf.engine.scheduling.catalogue import CompiledCatalogue
-from kerf.engine.scheduling.classes import requirements_of
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.resources import total
+from kerf.engine.scheduling.shapes import requirements_of
 from kerf.engine.scheduling.taints import SOFT, tolerates_all
 
 

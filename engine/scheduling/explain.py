@@ -15,19 +15,22 @@ from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.catalogue import CompiledCatalogue, bits
 from kerf.engine.scheduling.claims import Claim
-from kerf.engine.scheduling.classes import PodClass
 from kerf.engine.scheduling.daemons import DaemonGroup
 from kerf.engine.scheduling.hostports import conflicts
-from kerf.engine.scheduling.reasons import Code, conflict_reason, reason
+from kerf.engine.scheduling.podclass import PodClass
+from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topology_reason
 from kerf.engine.scheduling.requirements import Conflict, Requirement, Requirements
 from kerf.engine.scheduling.resources import added
 from kerf.engine.scheduling.taints import text, untolerated
 from kerf.engine.scheduling.templates import NODES, SIMULATION_ONLY, State, Template
+from kerf.engine.scheduling.topology_rules import Rule
 from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss, Tracer, TypeFunnel
 
 LIMITS, REQUIREMENT, OFFERING, UNAVAILABLE = "limits", "requirement", "offering", "unavailable"
 RESOURCE, HOST_PORTS, MIN_VALUES, TAINT = "resource", "host-ports", "min-values", "taint"
 POD, NODE_POOL = "pod", "node-pool"
+NEW_HOST = -1
+"""The hostname of a claim that is not opened: nothing is counted there."""
 SHOWN = 5
 """How many near misses a funnel names."""
 
@@ -82,6 +85,9 @@ def explain_claim(claim: Claim, wanted: PodClass) -> Reason:
     following = template.step(claim.state, wanted.requirements)
     if not isinstance(following, State):
         return conflict_reason(following, WELL_KNOWN, claim.state.requirements, node_pool=name)
+    refusing = wanted.demand.refusing(template, following, claim.index)
+    if refusing is not None:
+        return topology_reason(refusing, node_pool=name)
     claim.settle()
     requests = added(claim.requests, wanted.requests)
     names = [
@@ -193,10 +199,20 @@ def _refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Re
     left = template.survivors(template.types & following.viable, wanted.requests, wanted.ports, ())
     if left & allowed:
         unmet = template.unmet_min_values(following.min_values, left & allowed)
+        refusing = None if unmet else _refusing(template, following, wanted)
+        if refusing is not None:
+            return topology_reason(refusing, node_pool=name)
         return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet))
     if left:
         return _limits_refusal(template, hurdles)
     return _type_refusal(template, wanted, hurdles, allowed)
+
+
+def _refusing(template: Template, state: State, wanted: PodClass) -> Rule | None:
+    """The rule of topology that leaves a new claim no domain, or else, if only together they leave none that is on
+    offer, the first one."""
+    rules = (*wanted.demand.rules, *wanted.demand.host_rules)
+    return wanted.demand.refusing(template, state, NEW_HOST) or next(iter(rules), None)
 
 
 def _limits_refusal(template: Template, hurdles: list[_Hurdle]) -> Reason:

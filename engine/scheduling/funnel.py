@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from kerf.engine.model.pods import Resources
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.classes import PodClass
+from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod
 from kerf.engine.scheduling.trace import Candidate, TypeFunnel
 

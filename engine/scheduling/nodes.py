@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.pods import Resources
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.classes import PodClass
 from kerf.engine.scheduling.daemons import Daemon, reserved_for
 from kerf.engine.scheduling.hostports import conflicts
+from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import NodeInput, PendingPod
-from kerf.engine.scheduling.reasons import Code, conflict_reason, reason
+from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topology_reason
 from kerf.engine.scheduling.requirements import NEGATIVE, Conflict, Requirements
 from kerf.engine.scheduling.resources import added, fits, lacking
 from kerf.engine.scheduling.taints import text, untolerated
+from kerf.engine.scheduling.topology_counts import PodCount
 
 
 class ExistingNode:
@@ -32,6 +33,7 @@ class ExistingNode:
         self._set_remaining({name: amount - waiting.get(name, 0) for name, amount in given.available.items()})
         self.ports = given.host_ports
         self.pods: list[PendingPod] = []
+        self.host = self.domain(HOSTNAME) or given.name
 
     def _set_remaining(self, remaining: Resources) -> None:
         self.remaining = remaining
@@ -43,11 +45,13 @@ class ExistingNode:
         return (not self.initialized, self.name)
 
     def accepts(self, wanted: PodClass) -> bool:
-        """S-94. A refusal is final within a pass: a node only fills up."""
+        """S-94, but for domains other than the host (`Demand.allows_domains`). A refusal is final within a pass: a
+        node only fills up."""
         return (
             wanted.cpu <= self._cpu
             and wanted.memory <= self._memory
             and fits(wanted.requests, self.remaining)
+            and wanted.demand.allows_host(self.host)
             and not self._conflicts(wanted)
             and not untolerated(self.taints, wanted.tolerations)
             and not conflicts(wanted.ports, self.ports)
@@ -57,6 +61,19 @@ class ExistingNode:
         self.pods.append(pod)
         self._set_remaining(added(self.remaining, wanted.requests, -1))
         self.ports += wanted.ports
+        self.enter(wanted.counted)
+
+    def domain(self, key: str) -> str | None:
+        """The value of a label, None if it is missing or not known yet."""
+        found = self.labels.find(key) or self.open.find(key)
+        return next(iter(found.values)) if found is not None and found.single else None
+
+    def enter(self, counts: Iterable[PodCount]) -> None:
+        """Count one pod in the domains of this node."""
+        for each in counts:
+            domain = self.host if each.key == HOSTNAME else self.domain(each.key)
+            if domain is not None and each.admits_node(self.taints, self.labels):
+                each.add(domain)
 
     def refusal(self, wanted: PodClass) -> Reason:
         """Why it does not accept the class; only asked when it does not."""
@@ -68,6 +85,9 @@ class ExistingNode:
             return reason(Code.HOST_PORTS, ports=[f"{each.port}/{each.protocol}" for each in sorted(ports)])
         if not fits(wanted.requests, self.remaining):
             return reason(Code.RESOURCES, resources=list(lacking(wanted.requests, self.remaining)))
+        refusing = wanted.demand.refusing_node(self.host, self.domain)
+        if refusing is not None:
+            return topology_reason(refusing)
         return conflict_reason(self._conflicts(wanted), frozenset(), self.labels)
 
     def _conflicts(self, wanted: PodClass) -> tuple[Conflict, ...]:

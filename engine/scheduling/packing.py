@@ -5,48 +5,42 @@ pods first, then a new claim from the first NodePool that can. Claims with as ma
 that a stable sort before every attempt leaves (S-89): a claim that has just grown comes before those that
 had as many pods already.
 
-Pipeline for one attempt: existing nodes → open claims → templates. Each of the three asks the same things
-of a candidate in the same order: taints, host ports, requirements, [topology comes here], types and
-resources, reservations.
-
-Nothing is searched twice. A class remembers which candidates refused it for good (`_Search`): a node or a
-claim only fills up and narrows, a NodePool's limits only shrink. So looking costs classes × candidates
-once, and a further pod of a class costs a few heap operations.
+Each of the three asks the same things of a candidate: taints, host ports, requirements, topology, types and
+resources, reservations. What depends on room alone is asked of the class, everything else of its demand
+(`demands`), which many classes share. `places` remembers who refused whom for good.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush, heapreplace
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.claims import Claim
-from kerf.engine.scheduling.classes import PodClass, PodClasses
-from kerf.engine.scheduling.explain import explain_claim, explain_template, trace_opening
+from kerf.engine.scheduling.classes import PodClasses
+from kerf.engine.scheduling.demands import Option
+from kerf.engine.scheduling.explain import explain_template, trace_opening
 from kerf.engine.scheduling.nodes import ExistingNode
+from kerf.engine.scheduling.places import ClaimSearch, NodeSearch
+from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod
 from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.scheduling.reservations import Reservations
-from kerf.engine.scheduling.taints import untolerated
 from kerf.engine.scheduling.templates import State, Template
+from kerf.engine.scheduling.topology import Topology
 from kerf.engine.scheduling.trace import Tracer
 
 Place = ExistingNode | Claim
 
 
-class _Search:
-    """Where one class may still look."""
+class _Opening:
+    """Which templates can no longer open a claim for a class, and why."""
 
-    __slots__ = ("claims", "deferred", "heap", "node", "parked", "reasons", "template")
+    __slots__ = ("deferred", "final", "untried")
 
     def __init__(self) -> None:
-        self.node = 0  # existing nodes before this one refused
-        self.claims = 0  # claims from this one on have not been looked at
-        self.heap: list[tuple[int, int, int]] = []  # (pods, order, index) of claims that may accept; may be stale
-        self.parked: list[tuple[Claim, int, int]] = []  # refused, not for good; with the epochs of the refusal
-        self.template = 0  # templates before this one refused
-        self.reasons: list[Reason] = []  # why, in their order
+        self.final: dict[int, Reason] = {}  # by place of the template
+        self.untried: dict[int, Sequence[Option]] = {}  # refused under these options, which may change
         self.deferred: Reason | None = None
 
 
@@ -58,6 +52,7 @@ class Packing:
         nodes: Iterable[ExistingNode],
         templates: Sequence[Template],
         classes: PodClasses,
+        topology: Topology,
         best_effort: bool,
         tracer: Tracer | None,
     ) -> None:
@@ -68,9 +63,12 @@ class Packing:
         self.claims: list[Claim] = []
         self.reservations = Reservations(templates)
         self._classes = classes
+        self._topology = topology
         self._best_effort = best_effort
         self._tracer = tracer
-        self._searches: dict[int, _Search] = {}
+        self._on_nodes = NodeSearch(self.nodes, tracer)
+        self._on_claims = ClaimSearch(self.claims, self.reservations, tracer)
+        self._openings: dict[int, _Opening] = {}
         self._grown = 0
 
     def run(
@@ -80,133 +78,121 @@ class Packing:
         (S-86, S-87: failed pods are tried again until a whole round places none)."""
         waiting = deque(queue)
         failed_in_a_row = 0
-        failures: dict[str, tuple[PodClass, tuple[Reason, ...]]] = {}
         while failed_in_a_row < len(waiting):
             pod, wanted = waiting.popleft()
-            failure = self._place(pod, wanted)
-            if failure is None:
+            if self._place(pod, wanted):
                 failed_in_a_row = 0
-                failures.pop(pod.uid, None)
-                continue
-            failures[pod.uid] = (wanted, failure)
-            waiting.append((pod, wanted))
-            failed_in_a_row += 1
-        return [(pod, *failures[pod.uid]) for pod, _ in waiting]
+            else:
+                waiting.append((pod, wanted))
+                failed_in_a_row += 1
+        why: dict[int, tuple[Reason, ...]] = {}
+        for _, wanted in waiting:
+            if wanted.number not in why:
+                why[wanted.number] = self._explained(wanted)
+        return [(pod, wanted, why[wanted.number]) for pod, wanted in waiting]
 
-    def _place(self, pod: PendingPod, wanted: PodClass) -> tuple[Reason, ...] | None:
-        """Place one pod, giving up one preference at a time (S-31); None if it has a place, else why not."""
-        rung: PodClass = wanted
-        while True:
-            search = self._searches.get(rung.number)
-            if search is None:
-                search = self._searches[rung.number] = _Search()
-            place = self._on_node(rung, search) or self._on_claim(rung, search) or self._on_new(rung, search)
+    def _place(self, pod: PendingPod, wanted: PodClass) -> bool:
+        """Place one pod, giving up one preference at a time (S-31)."""
+        rung: PodClass | None = wanted
+        while rung is not None:
+            place = self._on_nodes.find(rung) or self._on_claims.find(rung) or self._on_new(rung)
             if place is not None:
-                self._take(place, pod, rung, search)
-                return None
-            if search.deferred is not None:
-                return (search.deferred,)  # S-32: never relaxed
-            weaker = self._classes.relaxed(rung)
-            if weaker is None:
-                return tuple(search.reasons)
-            rung = weaker
+                self._take(place, pod, rung)
+                return True
+            if self._opening(rung).deferred is not None:
+                return False  # S-32: never relaxed
+            rung = self._classes.relaxed(rung)
+        return False
 
-    def _take(self, place: Place, pod: PendingPod, wanted: PodClass, search: _Search) -> None:
+    def _take(self, place: Place, pod: PendingPod, wanted: PodClass) -> None:
         if isinstance(place, ExistingNode):
             place.take(pod, wanted)
         else:
-            place.take(pod)
+            place.take(pod, wanted)
             if len(place.pods) > 1:
                 self._grown += 1
                 place.order = -self._grown
-            heapreplace(search.heap, (len(place.pods), place.order, place.index))
+            if place.state is not self._on_claims.state_of(place):
+                self._on_claims.moved(place)
+                self._topology.settled(place.template, place.state)
         if self._tracer is not None:
             self._tracer.placed(pod, wanted, place.name if isinstance(place, ExistingNode) else place.index)
 
-    # ── the three kinds of candidates ──────────────────────────────────────
+    # ── a new claim ──────────────────────────────────────
 
-    def _on_node(self, wanted: PodClass, search: _Search) -> ExistingNode | None:
-        while search.node < len(self.nodes):
-            node = self.nodes[search.node]
-            if node.accepts(wanted):
-                return node
-            if self._tracer is not None:
-                self._tracer.node_refused(wanted, node.name, node.refusal(wanted))
-            search.node += 1
-        return None
+    def _opening(self, wanted: PodClass) -> _Opening:
+        found = self._openings.get(wanted.number)
+        if found is None:
+            found = self._openings[wanted.number] = _Opening()
+        return found
 
-    def _on_claim(self, wanted: PodClass, search: _Search) -> Claim | None:
-        """The open claim with the fewest pods that accepts; it is then at the top of the class's heap."""
-        self._look_again(search)
-        heap = search.heap
-        for claim in self.claims[search.claims :]:
-            if claim.may_fit(wanted):
-                heappush(heap, (len(claim.pods), claim.order, claim.index))
-            elif self._tracer is not None:
-                self._tracer.claim_refused(wanted, claim.index, explain_claim(claim, wanted))
-        search.claims = len(self.claims)
-        while heap:
-            count, _, index = heap[0]
-            claim = self.claims[index]
-            if count != len(claim.pods):  # it has grown since: a claim only ever moves back
-                heapreplace(heap, (len(claim.pods), claim.order, index))
+    def _on_new(self, wanted: PodClass) -> Claim | None:
+        """A new claim from the first template that can (S-98)."""
+        opening, demand = self._opening(wanted), wanted.demand
+        opening.deferred = None
+        for place, template in enumerate(self.templates):
+            if place in opening.final:
                 continue
-            if claim.accept(wanted, self.reservations):
-                return claim
-            heappop(heap)
-            if claim.may_change_its_mind(wanted):
-                search.parked.append((claim, claim.epoch, self.reservations.epoch))
-            if self._tracer is not None:
-                self._tracer.claim_refused(wanted, index, explain_claim(claim, wanted))
-        return None
-
-    def _look_again(self, search: _Search) -> None:
-        """Put parked claims back that have changed in what they were refused for."""
-        if not search.parked:
-            return
-        still = []
-        for claim, epoch, reserved in search.parked:
-            if claim.epoch != epoch or self.reservations.epoch != reserved:
-                heappush(search.heap, (len(claim.pods), claim.order, claim.index))
-            else:
-                still.append((claim, epoch, reserved))
-        search.parked = still
-
-    def _on_new(self, wanted: PodClass, search: _Search) -> Claim | None:
-        """A new claim from the first template that can; put at the top of the class's heap."""
-        search.deferred = None
-        while search.template < len(self.templates):
-            template = self.templates[search.template]
-            claim = self._open(template, wanted)
+            options = demand.options(template, template.state)
+            claim = self._open(template, wanted, options) if opening.untried.get(place) is not options else None
             if claim is None:
-                search.reasons.append(explain_template(template, wanted, self._tracer))
-                search.template += 1
+                self._refuse(opening, place, template, wanted, options)
                 continue
-            if not claim.accept(wanted, self.reservations):
-                search.deferred = reason(Code.RESERVATION, node_pool=template.name)  # S-90
+            if not claim.accept(wanted, ((0, claim.state),), self.reservations):
+                opening.deferred = reason(Code.RESERVATION, node_pool=template.name)  # S-90
                 return None
             if self._tracer is not None:
                 trace_opening(template, wanted, self._tracer)
             template.spend(claim.types)
             self.claims.append(claim)
-            search.claims = len(self.claims)
-            heappush(search.heap, (0, 0, claim.index))  # before all others
             return claim
         return None
 
-    def _open(self, template: Template, wanted: PodClass) -> Claim | None:
-        """A claim for the first pod of a class, not yet accepted; None if the template cannot (S-69, S-98,
-        S-99)."""
-        if template.node_limit_reached or untolerated(template.pool.taints, wanted.tolerations):
+    def _refuse(
+        self, opening: _Opening, place: int, template: Template, wanted: PodClass, options: Sequence[Option]
+    ) -> None:
+        if wanted.demand.keys and not wanted.demand.never(template, template.state):
+            opening.untried[place] = options  # other domains may do later
+        else:
+            opening.final[place] = explain_template(template, wanted, self._tracer)
+
+    def _open(self, template: Template, wanted: PodClass, options: Sequence[Option]) -> Claim | None:
+        """A claim for the first pod of a class, narrowed but not yet accepted; None if the template cannot (S-69,
+        S-98, S-99). Of the domains that topology leaves the lowest rank is taken, then the cheapest (S-100, S-140)."""
+        if template.node_limit_reached or not wanted.demand.allows_host(len(self.claims)):
             return None
-        following = template.step(template.state, wanted.requirements)
-        if not isinstance(following, State):
-            return None
-        candidates = template.within_limits(template.types) & following.viable
-        types = template.survivors(candidates, wanted.requests, wanted.ports, ())
-        unmet = template.unmet_min_values(following.min_values, types)
+        allowed = template.within_limits(template.types)
+        found: list[tuple[int, float, int, Claim]] = []
+        for number, (rank, option) in enumerate(options):
+            if found and rank > found[0][0]:
+                break
+            claim = self._opened(template, wanted, option, allowed)
+            if claim is not None:
+                found.append((rank, template.cheapest(claim.state, claim.types), number, claim))
+        return min(found, key=lambda each: each[:3])[3] if found else None
+
+    def _opened(self, template: Template, wanted: PodClass, state: State, allowed: int) -> Claim | None:
+        types = template.survivors(allowed & state.viable, wanted.requests, wanted.ports, ())
+        unmet = template.unmet_min_values(state.min_values, types)
         if not types or (unmet and not self._best_effort):
             return None
         if unmet:
-            following = template.at(following.requirements.with_min_values(unmet))
-        return Claim(len(self.claims), template, following, types, bool(unmet))
+            state = template.at(state.requirements.with_min_values(unmet))
+        return Claim(len(self.claims), template, state, types, bool(unmet))
+
+    # ── reasons ──────────────────────────────────────
+
+    def _explained(self, wanted: PodClass) -> tuple[Reason, ...]:
+        """Why a class has no place: the reasons of every template, for the last thing that it was tried as."""
+        rung = wanted
+        while self._opening(rung).deferred is None and (weaker := self._classes.relaxed(rung)) is not None:
+            rung = weaker
+        opening = self._opening(rung)
+        if opening.deferred is not None:
+            return (opening.deferred,)
+        if self._tracer is not None:
+            self._on_nodes.explain(rung)
+        return tuple(
+            opening.final.get(place) or explain_template(template, rung, self._tracer)
+            for place, template in enumerate(self.templates)
+        )

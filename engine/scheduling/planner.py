@@ -9,17 +9,19 @@ from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.catalogue import compiled
-from kerf.engine.scheduling.classes import PodClass, PodClasses
+from kerf.engine.scheduling.classes import PodClasses
 from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.explain import explain_dropped
 from kerf.engine.scheduling.nodes import ExistingNode
 from kerf.engine.scheduling.packing import Packing
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
+from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.scheduling.results import final_state, launch_types, mask_of, opened
 from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.templates import Template
+from kerf.engine.scheduling.topology import Topology
 from kerf.engine.scheduling.trace import Tracer
 from kerf.engine.scheduling.validation import refusals
 
@@ -54,11 +56,12 @@ def plan(problem: Problem, tracer: Tracer | None = None) -> Plan:
     dropped = tuple(explain_dropped(each, tracer) for each in templates if not each.types)
     usable = [each for each in templates if each.types]
     soft = any(taint.effect == PREFER_NO_SCHEDULE for each in usable for taint in each.pool.taints)
-    classes = PodClasses(problem.shapes, problem.settings.preference_policy, soft)
+    nodes = [ExistingNode(each, given_daemons) for each in problem.nodes]
+    leaving = [ExistingNode(each, ()) for each in problem.leaving]
+    topology = Topology(problem, usable, [*nodes, *leaving])
+    classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, soft)
     queue, ignored, failures = _sorted_out(problem.pods, problem, classes, bool(pools))
-    packing = Packing(
-        (ExistingNode(each, given_daemons) for each in problem.nodes), usable, classes, not strict, tracer
-    )
+    packing = Packing(nodes, usable, classes, topology, not strict, tracer)
     failures += [(pod, wanted, (*dropped, *why)) for pod, wanted, why in packing.run(queue)]
     claims, unmet = _finish(packing, problem.settings.max_instance_types, strict, tracer)
     by_uid = {pod.uid: (pod, wanted) for pod, wanted in queue}
@@ -86,7 +89,7 @@ def _sorted_out(
     failures: list[Failure] = []
     refused: dict[str, tuple[Reason, ...]] = {}
     for pod in pods:
-        wanted = classes.of(pod.shape)
+        wanted = classes.of(pod.namespace, pod.shape)
         why = refused.get(pod.shape)
         if why is None:
             why = refused[pod.shape] = refusals(problem.shapes[pod.shape], wanted.requirements)

@@ -1,4 +1,4 @@
-"""What the planner is asked, and what it answers. The live decider, `kerf plan`, tests and benchmarks all ask this way."""
+"""What the planner is asked, and what it answers. Decider, `kerf plan`, tests and benchmarks all ask this way."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ class PendingPod(Struct, frozen=True):
     name: str
     shape: str
     created: int = 0
+
+
+class BoundPod(Struct, frozen=True):
+    """A pod that is on a node and not one of this pass; `node` is a `NodeInput.name`. Terminal pods are left out.
+    `terminating`: it still keeps others away, but no longer attracts them or counts for spreads (S-119, S-131)."""
+
+    uid: str
+    namespace: str
+    shape: str
+    node: str
+    terminating: bool = False
 
 
 class PoolInput(Struct, frozen=True):
@@ -54,7 +65,8 @@ class NodeInput(Struct, frozen=True):
 
 class Problem(Struct, frozen=True):
     """One provisioning question. `daemons` are the digests of DaemonSet shapes; `unavailable` holds the offerings
-    known to lack capacity as (capacity type, instance type, zone); "" matches any type or zone."""
+    known to lack capacity as (capacity type, instance type, zone); "" matches any type or zone. `leaving` are nodes
+    marked for deletion: no places, but the pods that stay on them still count (S-131)."""
 
     pods: tuple[PendingPod, ...]
     shapes: Mapping[str, PodShape]
@@ -65,3 +77,5 @@ class Problem(Struct, frozen=True):
     namespaces: tuple[Namespace, ...] = ()
     unavailable: frozenset[tuple[str, str, str]] = frozenset()
     settings: Settings = Settings()
+    bound: tuple[BoundPod, ...] = ()
+    leaving: tuple[NodeInput, ...] = ()

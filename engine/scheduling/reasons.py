@@ -10,6 +10,10 @@ from enum import StrEnum
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.requirements import Conflict, Requirements, suggestion
+from kerf.engine.scheduling.topology_rules import Rule
+
+SHOWN_DOMAINS = 25
+"""S-136: how many domains a reason names."""
 
 
 class Code(StrEnum):
@@ -40,6 +44,9 @@ class Code(StrEnum):
     """The candidate does not define labels that the pod selects on. `keys`, `suggestions`."""
     REQUIREMENTS = "requirements-conflict"
     """`keys`, `incoming` (what the pod asks), `existing` (what the candidate has)."""
+    TOPOLOGY = "topology"
+    """A rule of topology leaves no domain. `rule` (spread, affinity or anti-affinity), `key`, `domains` (counts as
+    domain=pods, S-136)."""
     HOST_PORTS = "host-ports-taken"
     """`ports`."""
     RESOURCES = "resources"
@@ -83,6 +90,15 @@ def conflict_reason(found: tuple[Conflict, ...], undefined: frozenset[str], own:
     )
 
 
+def topology_reason(rule: Rule, **params: str) -> Reason:
+    """The rule and how many pods are in each domain (S-136); claims of this pass are only counted."""
+    named = sorted((d, pods) for d, pods in rule.count.counts.items() if isinstance(d, str))
+    shown = [f"{domain}={pods}" for domain, pods in named[:SHOWN_DOMAINS]]
+    more = len(rule.count.counts) - len(shown)
+    domains = [*shown, f"and {more} more"] if more else shown
+    return reason(Code.TOPOLOGY, rule=rule.kind, key=rule.key, domains=domains, **params)
+
+
 _SENTENCES: dict[str, str] = {
     Code.OPTED_OUT: "the pod asks for nodes that belong to no NodePool ({requirement})",
     Code.RESTRICTED_LABEL: "label {key} may not be selected on",
@@ -94,6 +110,7 @@ _SENTENCES: dict[str, str] = {
     Code.TAINTS: "the pod does not tolerate {taints}",
     Code.LABEL_UNDEFINED: "label {keys} is not defined here",
     Code.REQUIREMENTS: "the pod asks for {incoming}, here is {existing}",
+    Code.TOPOLOGY: "{rule} over {key} leaves no place ({domains})",
     Code.HOST_PORTS: "host ports {ports} are taken",
     Code.RESOURCES: "not enough {resources} left",
     Code.NODE_LIMIT: "the NodePool's limit of {limit} nodes is reached",

@@ -59,6 +59,11 @@ class Requirement(Struct, frozen=True, cache_hash=True):
             return "NotIn" if self.values else "Exists"
         return "In" if self.values else "DoesNotExist"
 
+    @property
+    def single(self) -> bool:
+        """Whether exactly one value is left."""
+        return not self.complement and len(self.values) == 1
+
     def within_bounds(self, value: str) -> bool:
         """S-7: without bounds anything is; with bounds only an integer between them."""
         if self.gte is None and self.lte is None:

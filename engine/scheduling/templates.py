@@ -8,17 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kerf.engine.model.labels import INITIALIZED, NODEPOOL, REGISTERED, RESERVED, WELL_KNOWN
+from kerf.engine.model.labels import (
+    CAPACITY_TYPE,
+    INITIALIZED,
+    NODEPOOL,
+    REGISTERED,
+    RESERVATION_ID,
+    RESERVATION_TYPE,
+    RESERVED,
+    WELL_KNOWN,
+    ZONE,
+    ZONE_ID,
+)
 from kerf.engine.model.pods import HostPort, Resources
 from kerf.engine.model.pools import NodePool
 from kerf.engine.scheduling.catalogue import CompiledCatalogue
 from kerf.engine.scheduling.daemons import Daemon, groups
 from kerf.engine.scheduling.hostports import conflicts
-from kerf.engine.scheduling.requirements import Conflict, Requirements
+from kerf.engine.scheduling.requirements import Conflict, Requirement, Requirements
 from kerf.engine.scheduling.resources import added
 
 SIMULATION_ONLY = (REGISTERED, INITIALIZED)
 """S-65: keys that a claim has while it is planned and that never reach its spec."""
+
+SLOT_LABELS = {
+    ZONE: "zone",
+    CAPACITY_TYPE: "capacity_type",
+    ZONE_ID: "zone_id",
+    RESERVATION_ID: "reservation_id",
+    RESERVATION_TYPE: "reservation_type",
+}
+"""The labels whose values come from offerings."""
 
 NODES = "nodes"
 
@@ -27,7 +47,7 @@ class State:
     """A template under some requirements: the types that meet them and are on offer, and the slots that
     are usable."""
 
-    __slots__ = ("min_values", "requirements", "reservable", "slots", "steps", "viable")
+    __slots__ = ("domains", "min_values", "pins", "requirements", "reservable", "slots", "steps", "viable")
 
     def __init__(self, requirements: Requirements, slots: tuple[int, ...], viable: int, reservable: bool) -> None:
         self.requirements = requirements
@@ -36,6 +56,13 @@ class State:
         self.reservable = reservable  # some usable slot is reserved capacity
         self.min_values = requirements.min_values
         self.steps: dict[Requirements, State | tuple[Conflict, ...]] = {}
+        self.domains: dict[str, tuple[str, ...]] = {}  # by key
+        self.pins: dict[tuple[str, tuple[str, ...]], State] = {}  # by key and values
+
+    def settled(self, key: str) -> str | None:
+        """The one value that is left of a label, if so."""
+        found = self.requirements.find(key)
+        return next(iter(found.values)) if found is not None and found.single else None
 
 
 class Template:
@@ -90,6 +117,37 @@ class Template:
             )
             state.steps[wanted] = found
         return found
+
+    def domains(self, state: State, key: str) -> tuple[str, ...]:
+        """The values of a label that nodes of this state can have: those of offerings that can be launched, else of
+        types that can, else those that the requirements list (S-126, but only what is launchable). Sorted."""
+        found = state.domains.get(key)
+        if found is None:
+            found = state.domains[key] = tuple(sorted(self._domains(state, key)))
+        return found
+
+    def _domains(self, state: State, key: str) -> set[str]:
+        wanted = state.requirements.get(key)
+        attribute = SLOT_LABELS.get(key)
+        if attribute is not None:
+            offered = {getattr(self.slots[n], attribute) for n in state.slots if self.available[n] & state.viable}
+            return {value for value in offered if value and wanted.has(value)}
+        index = self.catalogue.labels.get(key)
+        if index is not None and index.known & state.viable:
+            return {value for value, types in index.values.items() if types & state.viable and wanted.has(value)}
+        return set() if wanted.complement or not state.viable else set(wanted.values)
+
+    def pin(self, state: State, key: str, values: tuple[str, ...]) -> State:
+        """The state narrowed to these values of a label."""
+        found = state.pins.get((key, values))
+        if found is None:
+            narrowed = state.requirements.merged([Requirement(key, False, frozenset(values))])
+            found = state.pins[key, values] = self.at(narrowed)
+        return found
+
+    def cheapest(self, state: State, types: int) -> float:
+        """The lowest price of these types, USD per hour; infinity for none."""
+        return next((price for price, number in self.by_price(state) if types >> number & 1), float("inf"))
 
     def usable_slots(self, requirements: Requirements) -> tuple[int, ...]:
         """The slots whose offerings a claim with these requirements may use (S-105): the claim is the left

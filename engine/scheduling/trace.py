@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.classes import PodClass
+from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod
 
 

@@ -13,6 +13,9 @@ class Verdict(StrEnum):
     """The same claims (pods, types in order, requirements, requests, price), places and pods left over."""
     NO_WORSE = "same or cheaper"
     """Other claims or places; no further pod left over, and where the same are left over, no higher price."""
+    IN_RANGE = "in its range"
+    """The reference gives other results from run to run, and this one is among them: no further pod left over than in
+    some run, and no higher price than in its dearest."""
     DEARER = "dearer"
     """The same pods are left over, at a higher price."""
     BEYOND = "unplaced beyond"
@@ -23,7 +26,7 @@ class Verdict(StrEnum):
     """The scenario could not be planned."""
 
 
-ACCEPTED = frozenset([Verdict.EQUAL, Verdict.NO_WORSE, Verdict.NOT_YET])
+ACCEPTED = frozenset([Verdict.EQUAL, Verdict.NO_WORSE, Verdict.IN_RANGE, Verdict.NOT_YET])
 
 
 def left_over(result: dict[str, Any]) -> frozenset[str]:
@@ -51,7 +54,17 @@ def verdict(planned: dict[str, Any], expected: dict[str, Any]) -> Verdict:
     if normalised(planned["result"]) == normalised(expected["result"]):
         return Verdict.EQUAL
     ours, theirs = left_over(planned["result"]), left_over(expected["result"])
-    if ours - theirs:
-        return Verdict.BEYOND
     cost, bound = (each["summary"]["totalCheapestPrice"] for each in (planned, expected))
-    return Verdict.DEARER if ours == theirs and cost > bound + PRICE_TOLERANCE else Verdict.NO_WORSE
+    if not ours - theirs and (ours != theirs or cost <= bound + PRICE_TOLERANCE):
+        return Verdict.NO_WORSE
+    if _in_range(ours, cost, expected.get("spread")):
+        return Verdict.IN_RANGE
+    return Verdict.BEYOND if ours - theirs else Verdict.DEARER
+
+
+def _in_range(ours: frozenset[str], cost: float, spread: dict[str, Any] | None) -> bool:
+    """Whether some run of the reference left no fewer pods over, and some run cost no less."""
+    if spread is None:
+        return False
+    runs = [frozenset(each["unschedulable"]) for each in spread.get("variants", [])]
+    return any(ours <= each for each in runs) and cost <= spread["priceMax"] + PRICE_TOLERANCE

@@ -19,17 +19,31 @@ from tests.conformance.comparison import ACCEPTED, Verdict, verdict
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "conformance"
 
-DONE: dict[str, Counter[Verdict]] = {
-    "workshop": Counter({Verdict.EQUAL: 1}),
-    "a-resources": Counter({Verdict.EQUAL: 35, Verdict.NO_WORSE: 1}),
-    "b-selectors": Counter({Verdict.EQUAL: 36}),
-    "c-taints": Counter({Verdict.EQUAL: 36}),
-    "f-nodepools": Counter({Verdict.EQUAL: 34, Verdict.NOT_YET: 2}),
-    "g-existing": Counter({Verdict.EQUAL: 15, Verdict.NOT_YET: 21}),
-    "j-offerings": Counter({Verdict.EQUAL: 24, Verdict.NOT_YET: 12}),
+DONE: dict[str, int] = {
+    "workshop": 1,
+    "a-resources": 35,
+    "b-selectors": 36,
+    "c-taints": 36,
+    "d-spread": 26,
+    "e-affinity": 30,
+    "f-nodepools": 36,
+    "g-existing": 32,
+    "i-mixed": 16,
+    "j-offerings": 32,
 }
-"""Families that are done as far as they go without topology and volumes: at least so many equal, at most so many not
-supported yet."""
+"""Families that are done: at least so many scenarios equal, none worse, none with pods that are not supported."""
+
+EXPECTED: dict[str, tuple[Verdict, str]] = {
+    "g-existing-011": (
+        Verdict.BEYOND,
+        "S-126: a zone in which the NodePool's limits leave no node to launch keeps no pod waiting, so more "
+        "pods of the spread, and fewer others, are placed",
+    ),
+    "i-mixed-036": (Verdict.DEARER, "S-89: as below; 0.4 % above the dearest of the reference's own runs"),
+    "i-mixed-054": (Verdict.BEYOND, "S-89: the reference's unstable order of claims with as many pods"),
+    "i-mixed-059": (Verdict.BEYOND, "S-89: the reference's unstable order of claims with as many pods"),
+}
+"""Scenarios that differ for the worse in one respect, and why."""
 
 
 def verdicts() -> Iterator[tuple[str, str, Verdict]]:
@@ -62,10 +76,10 @@ def test_families_that_are_done_stay_done(capsys: pytest.CaptureFixture[str]) ->
     worse: list[str] = []
     for family, name, found in verdicts():
         counts.setdefault(family, Counter())[found] += 1
-        if found not in ACCEPTED:
+        if found not in ACCEPTED and found is not EXPECTED.get(name, (None, ""))[0]:
             worse.append(f"{name}: {found.value}")
     print("\n" + table(counts))
     assert worse == []
-    for family, known in DONE.items():
-        assert counts[family][Verdict.EQUAL] >= known[Verdict.EQUAL], family
-        assert counts[family][Verdict.NOT_YET] <= known[Verdict.NOT_YET], family
+    for family, equal in DONE.items():
+        assert counts[family][Verdict.EQUAL] >= equal, family
+        assert counts[family][Verdict.NOT_YET] == 0, family

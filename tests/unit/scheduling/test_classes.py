@@ -6,9 +6,11 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Toleration
-from kerf.engine.scheduling.classes import PodClasses, relaxed, requirements_of, unsupported
+from kerf.engine.scheduling.classes import PodClasses
+from kerf.engine.scheduling.shapes import relaxed, requirements_of
 from kerf.engine.scheduling.taints import SOFT
-from tests.unit.scheduling.problems import preferred, term
+from kerf.engine.scheduling.topology import Topology
+from tests.unit.scheduling.problems import Workloads, ladder, preferred, problem, term
 
 ZONE_1 = (lbl.ZONE, "In", ("z1",))
 ZONE_2 = (lbl.ZONE, "In", ("z2",))
@@ -74,12 +76,16 @@ def test_s33_step_6_only_with_soft_taints_and_only_once() -> None:
     assert steps(PodShape(tolerations=(Toleration("x"),)), soft_taints=True)[0].tolerations[-1] == SOFT
 
 
-def test_unsupported_preferences_count_while_they_are_respected() -> None:
-    """S-36, S-37."""
-    shape = PodShape(spread=(spread("a"),), affinity=(AffinityTerm("a", weight=1),))
-    assert unsupported(shape, respect=True) == ("topology spread constraints", "pod affinity")
-    assert unsupported(shape, respect=False) == ()
-    assert unsupported(PodShape(anti_affinity=(AffinityTerm("a"),)), respect=False) == ("pod anti-affinity",)
+def test_s37_under_policy_ignore_preferences_form_no_rules() -> None:
+    shape = PodShape(spread=(spread(lbl.ZONE),), affinity=(AffinityTerm(lbl.ARCH, weight=1), AffinityTerm(lbl.ZONE)))
+    for policy, kinds in (("Respect", ["affinity", "affinity", "spread"]), ("Ignore", ["affinity"])):
+        classes = PodClasses({"a": shape}, topology(shape, policy), policy, soft_taints=False)
+        assert sorted(each.kind for each in classes.of("default", "a").demand.rules) == kinds
+
+
+def topology(shape: PodShape, policy: str) -> Topology:
+    work = Workloads().add("w", 1, shape)
+    return Topology(problem(work, ladder(1), preference_policy=policy), [], [])
 
 
 def test_classes_join_shapes_that_differ_in_what_no_rule_reads() -> None:
@@ -90,9 +96,18 @@ def test_classes_join_shapes_that_differ_in_what_no_rule_reads() -> None:
         "c": replace(base, tolerations=(SOFT,)),
         "d": replace(base, anti_affinity=(AffinityTerm("z", Selector({"app": "a"})),)),
     }
-    classes = PodClasses(shapes, "Respect", soft_taints=True)
-    assert classes.of("a") is classes.of("b")
-    assert classes.of("a").requests == {"cpu": 100, "memory": 5, "pods": 1}
-    assert len({classes.of(each).number for each in shapes}) == 3
-    assert classes.relaxed(classes.of("a")) is classes.of("c")
-    assert classes.relaxed(classes.of("c")) is None
+    asked = Workloads()
+    for each in "abc":
+        asked.add(each, 1, shapes[each])
+    classes = PodClasses(shapes, Topology(problem(asked, ladder(1)), [], []), "Respect", soft_taints=True)
+    found = {each: classes.of("default", each) for each in "abc"}
+    assert found["a"] is found["b"]
+    assert found["a"].requests == {"cpu": 100, "memory": 5, "pods": 1}
+    assert found["a"] is not found["c"]
+    assert classes.relaxed(found["a"]) is found["c"]
+    assert classes.relaxed(found["c"]) is None
+    told_apart = Workloads()
+    for each in "abcd":
+        told_apart.add(each, 1, shapes[each])
+    classes = PodClasses(shapes, Topology(problem(told_apart, ladder(1)), [], []), "Respect", soft_taints=True)
+    assert len({classes.of("default", each).number for each in shapes}) == 4, "d looks at the label app"

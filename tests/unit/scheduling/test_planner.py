@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import HostPort, PodShape, SpreadConstraint, Taint, Toleration, VolumeRef
+from kerf.engine.model.pods import HostPort, PodShape, Taint, Toleration, VolumeRef
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan, usable_pools
 from kerf.engine.scheduling.problem import NodeInput, PoolInput
@@ -479,7 +479,6 @@ def test_s108_values_of_a_label_are_counted_over_the_types_that_are_left() -> No
 @pytest.mark.parametrize(
     ("given", "feature"),
     [
-        (shape(spread=(SpreadConstraint(lbl.ZONE),)), "topology spread constraints"),
         (shape(volumes=(VolumeRef("v", "pvc"),)), "volumes"),
         (shape(resource_claims=("gpu",)), "resource claims"),
     ],

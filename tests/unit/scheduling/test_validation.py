@@ -7,8 +7,8 @@ import pytest
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import Expression, NodeTerm, PodShape
 from kerf.engine.model.pools import RequirementSpec
-from kerf.engine.scheduling.classes import requirements_of
 from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.shapes import requirements_of
 from kerf.engine.scheduling.validation import Problem, refusals, requirement_problems
 from tests.unit.scheduling.problems import spec, term
 

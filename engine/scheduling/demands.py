@@ -1,0 +1,162 @@
+"""Demands: what the pods of a class ask of a place, apart from room in it (S-94, S-99).
+
+Classes that differ only in their requests share one demand, and so do their searches. A demand answers, for a claim
+in some `State`, into which states the claim may be narrowed to take the pod (`options`); that answer is kept until
+a count that it rests on changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.model.pods import HostPort, Toleration
+from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.taints import untolerated
+from kerf.engine.scheduling.templates import State, Template
+from kerf.engine.scheduling.topology_rules import Domain, DomainCount, Rule, Together
+
+Option = tuple[int, State]
+"""A state that a claim may be narrowed to, and its rank: lower ones come first (S-140)."""
+
+NOWHERE: tuple[Option, ...] = ()
+
+
+class Demand:
+    """`host_rules` look at the node itself, `rules` at the domains of other keys. `sought`: counts that affinity terms
+    of other pods look at and that count this pod; as long as nothing is counted there, the pod pins its node, so that
+    those pods can follow in this pass (unlike S-145)."""
+
+    def __init__(
+        self,
+        number: int,
+        requirements: Requirements,
+        tolerations: tuple[Toleration, ...],
+        ports: tuple[HostPort, ...],
+        rules: Iterable[Rule],
+        sought: tuple[DomainCount, ...],
+    ) -> None:
+        self.number = number
+        self.requirements = requirements
+        self.tolerations = tolerations
+        self.ports = ports
+        everything: tuple[Rule, ...] = tuple(rules)
+        self.host_rules = tuple(each for each in everything if each.key == HOSTNAME)
+        self.rules = tuple(each for each in everything if each.key != HOSTNAME)
+        self.sought = tuple(each for each in sought if each.key != HOSTNAME)
+        self.keys = tuple(sorted({r.key for r in self.rules} | {c.key for c in self.sought}))
+        self._by_key = tuple(
+            (key, tuple(r for r in self.rules if r.key == key), tuple(c for c in self.sought if c.key == key))
+            for key in self.keys
+        )
+        watched: dict[int, DomainCount] = {each.count.number: each.count for each in self.rules}
+        watched |= {each.number: each for each in self.sought}
+        self._watched = tuple(watched.values())
+        self._known: dict[State, tuple[int, tuple[Option, ...]]] = {}
+        self._never: set[State] = set()
+
+    # ── nodes that exist, and hosts ──────────────────────────────────────
+
+    def allows_host(self, host: Domain) -> bool:
+        """The rules over hostnames. Unless `follows`, a refusal is final."""
+        return all(rule.allows(host) for rule in self.host_rules)
+
+    @property
+    def follows(self) -> frozenset[Domain] | None:
+        """The only hosts that affinity over the hostname leaves; None if there is no such rule or nothing to follow
+        yet."""
+        left: frozenset[Domain] | None = None
+        for rule in self.host_rules:
+            if isinstance(rule, Together) and rule.count.total:
+                there = frozenset(host for host, pods in rule.count.counts.items() if pods)
+                left = there if left is None else left & there
+        return left
+
+    def allows_domains(self, values: tuple[str | None, ...]) -> bool:
+        """The rules over other keys, for a node with these values of `keys`; a missing label refuses (S-137)."""
+        return all(
+            value is not None and all(rule.allows(value) for rule in rules)
+            for value, (_, rules, _) in zip(values, self._by_key, strict=True)
+            if rules
+        )
+
+    def refusing_node(self, host: str, domain_of: Callable[[str], str | None]) -> Rule | None:
+        """The first rule that refuses a node, None if none does."""
+        for rule in (*self.host_rules, *self.rules):
+            domain = host if rule.key == HOSTNAME else domain_of(rule.key)
+            if domain is None or not rule.allows(domain):
+                return rule
+        return None
+
+    def refusing(self, template: Template, state: State, host: Domain) -> Rule | None:
+        """The first rule that leaves a claim no domain, None if each alone leaves some."""
+        for rule in self.host_rules:
+            if not rule.allows(host):
+                return rule
+        for rule in self.rules:
+            if not any(rule.allows(each) for each in template.domains(state, rule.key)):
+                return rule
+        return None
+
+    # ── claims ──────────────────────────────────────
+
+    @property
+    def version(self) -> int:
+        """Changes whenever the answer of `options` may."""
+        return sum(each.version for each in self._watched)
+
+    def never(self, template: Template, state: State) -> bool:
+        """Whether taints or requirements rule the state out, whatever is counted."""
+        if state in self._never:
+            return True
+        if untolerated(template.pool.taints, self.tolerations) or isinstance(
+            template.step(state, self.requirements), tuple
+        ):
+            self._never.add(state)
+            return True
+        return False
+
+    def options(self, template: Template, state: State) -> tuple[Option, ...]:
+        """What a claim in this state may be narrowed to for one pod, lowest rank first."""
+        version = self.version
+        known = self._known.get(state)
+        if known is None or known[0] != version:
+            fresh = self._options(template, state)
+            if known is not None and known[1] == fresh:
+                fresh = known[1]  # the same object: callers compare by identity
+            known = self._known[state] = (version, fresh)
+        return known[1]
+
+    def _options(self, template: Template, state: State) -> tuple[Option, ...]:
+        if self.never(template, state):
+            return NOWHERE
+        base = template.step(state, self.requirements)
+        assert isinstance(base, State)
+        found: list[Option] = [(0, base)]
+        for key, rules, sought in self._by_key:
+            found = [each for option in found for each in self._narrowed(template, option, key, rules, sought)]
+        return tuple(sorted(found, key=lambda option: option[0]))
+
+    def _narrowed(
+        self,
+        template: Template,
+        option: Option,
+        key: str,
+        rules: tuple[Rule, ...],
+        sought: tuple[DomainCount, ...],
+    ) -> list[Option]:
+        rank, state = option
+        domains = template.domains(state, key)
+        allowed = tuple(each for each in domains if all(rule.allows(each) for rule in rules))
+        pins = any(rule.pins for rule in rules) or any(not each.total for each in sought)
+        if not pins:
+            if not rules or allowed == domains:
+                return [option] if not rules or allowed else []
+            narrowed = [(rank, template.pin(state, key, allowed))] if allowed else []
+        else:
+            if not rules and not domains:
+                return [option]  # a label that nobody defines: there is nothing to pin
+            narrowed = [
+                (rank + sum(rule.rank(each) for rule in rules), template.pin(state, key, (each,))) for each in allowed
+            ]
+        return [each for each in narrowed if each[1].viable]

@@ -1,0 +1,77 @@
+"""Which pods a label selector selects, in which namespaces (S-123…S-125)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from kerf.engine.model.nodes import Namespace
+from kerf.engine.model.pods import AffinityTerm, Expression, Selector, SpreadConstraint
+
+METADATA_NAME = "kubernetes.io/metadata.name"
+
+
+class PodSelector(Struct, frozen=True, cache_hash=True):
+    """Equal selectors are equal values: entries are distinct and sorted. `nothing`: a nil selector (S-123)."""
+
+    namespaces: frozenset[str]
+    labels: tuple[tuple[str, str], ...] = ()
+    expressions: tuple[Expression, ...] = ()
+    nothing: bool = False
+
+    def selects(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return (
+            not self.nothing
+            and namespace in self.namespaces
+            and all(labels.get(key) == value for key, value in self.labels)
+            and all(holds(each, labels) for each in self.expressions)
+        )
+
+
+def holds(expression: Expression, labels: Mapping[str, str]) -> bool:
+    """Label selectors know In, NotIn, Exists and DoesNotExist; a missing label satisfies the negative ones."""
+    value = labels.get(expression.key)
+    if expression.operator == "In":
+        return value in expression.values
+    if expression.operator == "NotIn":
+        return value not in expression.values
+    return (value is not None) == (expression.operator == "Exists")
+
+
+def selects(selector: Selector | None, labels: Mapping[str, str]) -> bool:
+    """A selector alone, as for the labels of a namespace."""
+    return _selector(frozenset([""]), selector, ()).selects("", labels)
+
+
+def of_spread(constraint: SpreadConstraint, namespace: str, labels: Mapping[str, str]) -> PodSelector:
+    """The pods that a spread constraint of a pod with these labels counts (S-124, S-125)."""
+    return _selector(frozenset([namespace]), constraint.selector, _keyed("In", constraint.match_label_keys, labels))
+
+
+def of_term(
+    term: AffinityTerm, namespace: str, labels: Mapping[str, str], namespaces: Iterable[Namespace]
+) -> PodSelector:
+    """The pods that an affinity term of such a pod speaks of (S-124)."""
+    named = frozenset(term.namespaces)
+    if term.namespace_selector is not None:
+        named |= frozenset(each.name for each in namespaces if selects(term.namespace_selector, each.labels))
+    elif not named:
+        named = frozenset([namespace])
+    more = [*_keyed("In", term.match_label_keys, labels), *_keyed("NotIn", term.mismatch_label_keys, labels)]
+    return _selector(named, term.selector, more)
+
+
+def _keyed(operator: str, keys: Iterable[str], labels: Mapping[str, str]) -> list[Expression]:
+    return [Expression(key, operator, (labels[key],)) for key in keys if key in labels]
+
+
+def _selector(namespaces: frozenset[str], selector: Selector | None, more: Iterable[Expression]) -> PodSelector:
+    if selector is None:
+        return PodSelector(namespaces, nothing=True)
+    distinct = {
+        (each.key, each.operator, tuple(sorted(frozenset(each.values)))) for each in (*selector.expressions, *more)
+    }
+    return PodSelector(
+        namespaces, tuple(sorted(selector.labels.items())), tuple(Expression(*each) for each in sorted(distinct))
+    )
