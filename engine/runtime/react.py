@@ -60,7 +60,7 @@ def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
     orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != NEVER)
     searches = (s.at for s in state.facts.searches.values() if s.at != NEVER)
-    return soonest(provisioning.due_at(state), *state.ix.due.values(), *orphans, *searches)
+    return soonest(provisioning.due_at(state), state.ix.due.next(), *orphans, *searches)
 
 
 def _decision(draft: Draft, decider: str, version: int, result: object, intents: tuple[Intent, ...]) -> Decision:
@@ -75,7 +75,7 @@ def _decision(draft: Draft, decider: str, version: int, result: object, intents:
 def _claims(draft: Draft) -> None:
     """Every claim about which something changed, or whose time has come, in the order of their names."""
     ix = draft.state.ix
-    for name in sorted(n for n, due in ix.due.items() if draft.now >= due):
+    for name in ix.due.take(draft.now):
         ix.touched.setdefault(name, 0)
     for _ in range(ROUNDS):
         touched = dict(ix.touched)
@@ -84,7 +84,7 @@ def _claims(draft: Draft) -> None:
         if not names:
             return
         for name in names:
-            ix.due.pop(name, None)
+            ix.due.drop(name)
         _disrupt(draft, names)
         for name in names:
             claim = draft.state.facts.claims.get(name)
@@ -95,7 +95,8 @@ def _claims(draft: Draft) -> None:
 def _disrupt(draft: Draft, names: list[str]) -> None:
     state = draft.state
     outcome = disruption.disrupt(state, draft.now, names)
-    state.ix.due.update(outcome.due)
+    for name, due in outcome.due.items():
+        state.ix.due.by(name, due)
     if not outcome.result.verdicts and not outcome.events:
         return
     decision = _decision(draft, "disrupt", disruption.VERSION, outcome.result, outcome.intents)
@@ -109,7 +110,7 @@ def _step(draft: Draft, claim: NodeClaim, cause: int) -> None:
     decider, version = ("drain", draining.VERSION) if claim.state in GOING else ("advance", advancing.VERSION)
     step: Step = (draining.drain if claim.state in GOING else advancing.advance)(claim, state, now)
     if step.due:
-        state.ix.due[claim.name] = soonest(step.due, state.ix.due.get(claim.name, 0))
+        state.ix.due.by(claim.name, step.due)
     if step.intents:
         result = LifecycleResult(claim.name, step.reason)
         cause = draft.add(_decision(draft, decider, version, result, step.intents), cause=cause).position

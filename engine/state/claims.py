@@ -50,9 +50,10 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
     if isinstance(event, Launched):
         facts.launches.pop(name, None)
     elif isinstance(event, Requested):  # its launch was asked for by the decision that stands before it
-        for ref, asked in facts.intents.items():
-            if asked.intent.claim == name:
-                _attempt(claim, ref, asked.intent, asked.at)
+        launch = facts.launches.get(name)
+        asked = facts.intents.get(launch.again) if launch is not None else None
+        if launch is not None and asked is not None:
+            _attempt(claim, launch.again, asked.intent, asked.at)
     state.ix.touched[name] = entry.position
     if claim.state in GOING:
         state.ix.going[name] = None
@@ -93,7 +94,7 @@ def _over(state: State, claim: NodeClaim, entry: Entry) -> None:
     for uid in ix.waiting_for.pop(claim.name, {}):
         facts.targets.pop(uid, None)
     ix.touched.pop(claim.name, None)
-    ix.due.pop(claim.name, None)
+    ix.due.drop(claim.name)
 
 
 def _remembered(claim: NodeClaim) -> bool:

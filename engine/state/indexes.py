@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from kerf.engine.model.instances import Catalogue, InstanceType
 from kerf.engine.model.pods import PodShape
+from kerf.engine.state.due import Due
 
 BlobSource = Callable[[str], bytes]
 """Content by digest: the store's, or a dict's in tests."""
@@ -69,4 +70,4 @@ class Indexes:
         self.going: dict[str, None] = {}  # claims on their way out
         self.waiting_for: dict[str, dict[str, None]] = {}  # claim → pending pods planned onto it
         self.touched: dict[str, int] = {}
-        self.due: dict[str, int] = {}  # claim → when it must be looked at although nothing changed
+        self.due = Due()
