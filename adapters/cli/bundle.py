@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 from kerf.adapters.cli.output import Printer, emit_json
 from kerf.adapters.cli.record import Json, opened
 from kerf.adapters.store.bundle import BundleInfo, export_bundle, inspect_bundle
+from kerf.adapters.store.golden import write_golden
 from kerf.projections.prose import count, moment
 from kerf.replay.at import locate
 
@@ -67,6 +68,31 @@ def inspect(file: Path, /, *, json: Json = False) -> None:
         Print JSON.
     """
     _show(inspect_bundle(file), file, json)
+
+
+@bundle.command
+def golden(record: Path, folder: Path, /, *, guards: str, until: str = "end") -> None:
+    """Write a record, from its beginning, as a golden folder: below a folder named golden it is a test for pytest.
+
+    Examples: `kerf bundle golden my.kerf tests/golden/bad-morning --guards "The last spot node is replaced"`
+
+    Parameters
+    ----------
+    record
+        A .kerf file or a .kerfb bundle.
+    folder
+        The folder to write; it must not hold a record yet.
+    guards
+        What the case guards: the line of its README.md.
+    until
+        The last position or time to take along (see kerf at).
+    """
+    with opened(record) as store:
+        write_golden(store, folder, until=None if until == "end" else locate(store, until))
+    readme = folder / "README.md"
+    if not readme.exists():
+        readme.write_text(f"# {folder.name}\n\n{guards}\n", encoding="utf-8")
+    Printer().line(f"{folder}: run pytest on it; pytest --golden-update writes it anew, on purpose")
 
 
 def _show(info: BundleInfo, file: Path, json: bool) -> None:

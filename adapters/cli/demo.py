@@ -50,11 +50,7 @@ def demo(
 
     Exit codes: 0 all went as it should, 1 a part did not (the last line says which), 2 usage.
 
-    Examples
-    --------
-    kerf demo
-
-    kerf demo --real-time --record /tmp/demo.kerf
+    Examples: `kerf demo`, `kerf demo --real-time --record my.kerf`
 
     Parameters
     ----------

@@ -63,8 +63,7 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(tmp_path: Path) -> Path:
     """Where a reader would stand: the repository, as far as the commands need it."""
     (tmp_path / "docs").symlink_to(ROOT / "docs")
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv/bin").symlink_to(Path(sys.executable).parent)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
     return tmp_path
 
 

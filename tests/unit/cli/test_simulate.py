@@ -310,3 +310,13 @@ def test_a_long_record_verifies_in_other_processes_with_other_hash_seeds(tmp_pat
         assert report["claim_events"] > 200
     again = run("simulate", manifests, timeline, "--until", "48h", "--json", seed="99")
     assert json.loads(again.stdout) == {**json.loads(made.stdout), "record": None}
+
+
+def test_a_record_becomes_a_golden_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record, case = tmp_path / "run.kerf", tmp_path / "golden" / "workshop"
+    simulated(capsys, WORKSHOP, example("workshop.yaml"), "--record", str(record))
+    assert main(["bundle", "golden", str(record), str(case), "--guards", "One node for five pods"]) == 0
+    assert (case / "README.md").read_text() == "# workshop\n\nOne node for five pods\n"
+    assert main(["verify", str(case)]) == 0
+    assert main(["bundle", "golden", str(record), str(case), "--guards", "again"]) == 2
+    assert capsys.readouterr().err.startswith("KERF114: ")
