@@ -19,6 +19,9 @@ from kerf.engine.scheduling.topology_rules import Domain, DomainCount, Rule, Tog
 Option = tuple[int, State]
 """A state that a claim may be narrowed to, and its rank: lower ones come first (S-140)."""
 
+Domains = tuple[tuple[str, ...], ...]
+"""Of a node, for several keys: the values that the label has, or may come to have."""
+
 NOWHERE: tuple[Option, ...] = ()
 
 
@@ -72,19 +75,20 @@ class Demand:
                 left = there if left is None else left & there
         return left
 
-    def allows_domains(self, values: tuple[str | None, ...]) -> bool:
-        """The rules over other keys, for a node with these values of `keys`; a missing label refuses (S-137)."""
+    def allows_domains(self, domains: Domains) -> bool:
+        """The rules over other keys, for a node with these values of `keys`. A missing label refuses (S-137); of one
+        that is not known yet every value that it may have must do."""
         return all(
-            value is not None and all(rule.allows(value) for rule in rules)
-            for value, (_, rules, _) in zip(values, self._by_key, strict=True)
+            values and all(rule.allows(each) for rule in rules for each in values)
+            for values, (_, rules, _) in zip(domains, self._by_key, strict=True)
             if rules
         )
 
-    def refusing_node(self, host: str, domain_of: Callable[[str], str | None]) -> Rule | None:
+    def refusing_node(self, host: str, domains_of: Callable[[str], tuple[str, ...]]) -> Rule | None:
         """The first rule that refuses a node, None if none does."""
         for rule in (*self.host_rules, *self.rules):
-            domain = host if rule.key == HOSTNAME else domain_of(rule.key)
-            if domain is None or not rule.allows(domain):
+            domains = (host,) if rule.key == HOSTNAME else domains_of(rule.key)
+            if not domains or not all(map(rule.allows, domains)):
                 return rule
         return None
 

@@ -10,10 +10,10 @@ from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.readiness import counting_taints
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import DAEMONSET, HostPort, Pod, Resources, Taint, owned_by
+from kerf.engine.model.pods import DAEMONSET, HostPort, Pod, PodShape, Resources, Taint, is_terminal, owned_by
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING, REQUESTED
-from kerf.engine.scheduling.problem import NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.state.state import State
 from kerf.engine.state.window import going_pods
 
@@ -23,8 +23,11 @@ def problem_of(state: State, now: int) -> Problem:
     facts = state.facts
     pods = waiting_pods(state)
     nodes = _nodes(state)
+    leaving = _leaving(state)
+    bound = _bound(state, pods, {**_places(state), **{node.name: node.name for node in leaving}})
     daemons = [d.shape for d in sorted(facts.daemonsets.values(), key=lambda d: (d.namespace, d.name, d.uid))]
-    shapes = {digest: state.ix.blobs.shape(digest) for digest in sorted({p.shape for p in pods} | set(daemons))}
+    asked_for = {p.shape for p in pods} | {p.shape for p in bound} | set(daemons)
+    shapes = {digest: state.ix.blobs.shape(digest) for digest in sorted(asked_for)}
     pools = tuple(_pool(state, name) for name in sorted(facts.pools))
     digests = sorted({p.catalogue for p in pools if p.catalogue})
     return Problem(
@@ -37,6 +40,8 @@ def problem_of(state: State, now: int) -> Problem:
         namespaces=tuple(facts.namespaces[name] for name in sorted(facts.namespaces)),
         unavailable=unavailable(state, now),
         settings=facts.settings,
+        bound=bound,
+        leaving=leaving if bound else (),
     )
 
 
@@ -54,6 +59,29 @@ def waiting_pods(state: State) -> list[Pod]:
         if pod.do_not_disrupt != "true" or facts.claims[name].interruption
     ]
     return pending + going
+
+
+def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[BoundPod, ...]:
+    """The pods that topology counts where they are (S-119, S-131); none if no pod of the pass can notice them.
+
+    `moving`: the pods of this pass; `places`: Node → name of its NodeInput."""
+    blobs, facts = state.ix.blobs, state.facts
+    here = {p.uid for p in moving}
+    found = [
+        p
+        for name in sorted(places)
+        for p in (facts.pods[uid] for uid in state.ix.pods_by_node.get(name, {}))
+        if not is_terminal(p) and p.uid not in here
+    ]
+    asks = any(_relates(blobs.shape(digest)) for digest in sorted({p.shape for p in moving}))
+    if not asks and not any(blobs.shape(digest).anti_affinity for digest in sorted({p.shape for p in found})):
+        return ()
+    found.sort(key=lambda p: (p.namespace, p.name, p.uid))
+    return tuple(BoundPod(p.uid, p.namespace, p.shape, places[p.node], bool(p.deleting)) for p in found)
+
+
+def _relates(shape: PodShape) -> bool:
+    return bool(shape.spread or shape.affinity or shape.anti_affinity)
 
 
 def unavailable(state: State, now: int) -> frozenset[tuple[str, str, str]]:
@@ -130,6 +158,26 @@ def _nodes(state: State) -> tuple[NodeInput, ...]:
         if name not in ix.claim_by_node and not node.deleting and not node.labels.get(lbl.NODEPOOL):
             found.append(_input(node.name, "", node.labels, node, state, node.allocatable, node.taints))
     return tuple(found)
+
+
+def _places(state: State) -> dict[str, str]:
+    """Node → the name of the NodeInput that stands for it (S-71)."""
+    facts, ix = state.facts, state.ix
+    places = {name: name for name in facts.nodes if name not in ix.claim_by_node}
+    for name, owner in ix.claim_by_node.items():
+        claim = facts.claims[owner]
+        if claim.state not in GOING:
+            places[name] = name if claim.registered or claim.initialized else claim.name
+    return places
+
+
+def _leaving(state: State) -> tuple[NodeInput, ...]:
+    """Nodes marked for deletion (S-50): what stays on them still counts."""
+    facts = state.facts
+    names = {name for name in state.ix.claim_by_node if facts.claims[state.ix.claim_by_node[name]].state in GOING}
+    names |= {node.name for node in facts.nodes.values() if node.deleting and node.name not in state.ix.claim_by_node}
+    found = [facts.nodes[name] for name in sorted(names) if name in facts.nodes]
+    return tuple(NodeInput(node.name, "", node.labels, node.taints, {}) for node in found)
 
 
 def _managed(claim: NodeClaim, node: Node | None, state: State) -> NodeInput:

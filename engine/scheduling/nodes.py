@@ -63,10 +63,15 @@ class ExistingNode:
         self.ports += wanted.ports
         self.enter(wanted.counted)
 
+    def domains(self, key: str) -> tuple[str, ...]:
+        """The values that a label has or, on a claim not launched yet, may come to have; none if it is missing."""
+        found = self.labels.find(key) or self.open.find(key)
+        return () if found is None or found.complement else tuple(sorted(found.values))
+
     def domain(self, key: str) -> str | None:
         """The value of a label, None if it is missing or not known yet."""
-        found = self.labels.find(key) or self.open.find(key)
-        return next(iter(found.values)) if found is not None and found.single else None
+        found = self.domains(key)
+        return found[0] if len(found) == 1 else None
 
     def enter(self, counts: Iterable[PodCount]) -> None:
         """Count one pod in the domains of this node."""
@@ -85,7 +90,7 @@ class ExistingNode:
             return reason(Code.HOST_PORTS, ports=[f"{each.port}/{each.protocol}" for each in sorted(ports)])
         if not fits(wanted.requests, self.remaining):
             return reason(Code.RESOURCES, resources=list(lacking(wanted.requests, self.remaining)))
-        refusing = wanted.demand.refusing_node(self.host, self.domain)
+        refusing = wanted.demand.refusing_node(self.host, self.domains)
         if refusing is not None:
             return topology_reason(refusing)
         return conflict_reason(self._conflicts(wanted), frozenset(), self.labels)

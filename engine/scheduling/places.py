@@ -13,7 +13,7 @@ from heapq import heappop, heappush, heapreplace
 
 from kerf.engine.model.pods import Resources
 from kerf.engine.scheduling.claims import Claim
-from kerf.engine.scheduling.demands import Demand
+from kerf.engine.scheduling.demands import Demand, Domains
 from kerf.engine.scheduling.explain import explain_claim
 from kerf.engine.scheduling.nodes import ExistingNode
 from kerf.engine.scheduling.podclass import PodClass
@@ -31,8 +31,8 @@ class NodeSearch:
     def __init__(self, nodes: Sequence[ExistingNode], tracer: Tracer | None) -> None:
         self._nodes = nodes
         self._tracer = tracer
-        self._lanes: dict[tuple[str, ...], dict[tuple[str | None, ...], Lane]] = {}
-        self._looks: dict[int, dict[tuple[str | None, ...], int]] = {}
+        self._lanes: dict[tuple[str, ...], dict[Domains, Lane]] = {}
+        self._looks: dict[int, dict[Domains, int]] = {}
 
     def find(self, wanted: PodClass) -> ExistingNode | None:
         if not self._nodes:
@@ -50,11 +50,9 @@ class NodeSearch:
         return self._nodes[best] if best < len(self._nodes) else None
 
     def _allowed(self, node: ExistingNode, demand: Demand) -> bool:
-        return demand.allows_domains(tuple(node.domain(key) for key in demand.keys))
+        return demand.allows_domains(tuple(node.domains(key) for key in demand.keys))
 
-    def _first(
-        self, wanted: PodClass, domains: tuple[str | None, ...], lane: Lane, looked: dict[tuple[str | None, ...], int]
-    ) -> int:
+    def _first(self, wanted: PodClass, domains: Domains, lane: Lane, looked: dict[Domains, int]) -> int:
         """The first node of a lane that accepts, else their number; those before it have refused for good."""
         at = looked.get(domains, 0)
         while at < len(lane):
@@ -68,12 +66,12 @@ class NodeSearch:
         looked[domains] = at
         return len(self._nodes)
 
-    def _lanes_of(self, demand: Demand) -> dict[tuple[str | None, ...], Lane]:
+    def _lanes_of(self, demand: Demand) -> dict[Domains, Lane]:
         lanes = self._lanes.get(demand.keys)
         if lanes is None:
             lanes = self._lanes[demand.keys] = {}
             for number, node in enumerate(self._nodes):
-                lanes.setdefault(tuple(node.domain(key) for key in demand.keys), []).append(number)
+                lanes.setdefault(tuple(node.domains(key) for key in demand.keys), []).append(number)
         return lanes
 
     def explain(self, wanted: PodClass) -> None:
