@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from cyclopts import App, CycloptsError
 
@@ -52,6 +53,9 @@ def build(*, overview: bool = False) -> App:
 def main(tokens: Sequence[str] | None = None) -> int:
     """Runs one command and gives its exit code."""
     given = list(sys.argv[1:] if tokens is None else tokens)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal without Unicode shows question marks, not a traceback
+            stream.reconfigure(errors="replace")
     try:
         done = build(overview=given[:1] in ([], ["--help"], ["-h"]))(
             given,
