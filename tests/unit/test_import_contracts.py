@@ -244,9 +244,7 @@ def test_the_links_are_relative_and_lead_to_the_houses() -> None:
 
 
 def test_no_house_is_imported_under_its_bare_name() -> None:
-    modules = [
-        module_name(path) for house in ("engine", "projections", "replay") for path in python_files(house)
-    ]
+    modules = [module_name(path) for house in ("engine", "projections", "replay") for path in python_files(house)]
     program = (
         "import importlib, sys\n"
         f"for name in {modules!r}: importlib.import_module(name)\n"
