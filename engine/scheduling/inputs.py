@@ -129,17 +129,7 @@ def _over_types(claim: NodeClaim, state: State, *, largest: bool) -> Resources:
     """Per resource, the largest capacity or the smallest allocatable over the types a claim may still become."""
     ref = claim.node_class
     digest = state.facts.catalogues.get(f"{ref.group}/{ref.kind}/{ref.name}", "")
-    merged: Resources = {}
-    for index, name in enumerate(claim.instance_types):
-        found = state.ix.blobs.instance_type(digest, name) if digest else None
-        if found is None:
-            continue
-        amounts = found.capacity if largest else found.allocatable()
-        for resource in {**merged, **amounts}:
-            have = amounts.get(resource, 0)
-            pick = max if largest else min
-            merged[resource] = pick(merged.get(resource, 0), have) if index else have
-    return merged
+    return state.ix.blobs.over_types(digest, claim.instance_types, largest=largest) if digest else {}
 
 
 # ── nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from kerf.engine.model.instances import Catalogue, InstanceType
-from kerf.engine.model.pods import PodShape
+from kerf.engine.model.pods import PodShape, Resources
 from kerf.engine.state.due import Due
 
+_KEPT = 1_000
 BlobSource = Callable[[str], bytes]
 """Content by digest: the store's, or a dict's in tests."""
 
@@ -27,6 +28,7 @@ class Blobs:
         self._shapes: dict[str, PodShape] = {}
         self._catalogues: dict[str, Catalogue] = {}
         self._types: dict[str, dict[str, InstanceType]] = {}
+        self._over_types: dict[tuple[str, tuple[str, ...], bool], Resources] = {}
 
     def offer(self, digest: str, value: Struct) -> None:
         """Content that arrived with an observation and may not be stored yet."""
@@ -53,6 +55,22 @@ class Blobs:
         if types is None:
             types = self._types[digest] = {t.name: t for t in self.catalogue(digest).types}
         return types.get(name)
+
+    def over_types(self, digest: str, names: tuple[str, ...], *, largest: bool) -> Resources:
+        """Per resource, the largest capacity or the smallest allocatable over the named types that the catalogue has.
+        The claims of one plan mostly name the same types."""
+        key = (digest, names, largest)
+        known = self._over_types.get(key)
+        if known is None:
+            found = [t for name in names if (t := self.instance_type(digest, name)) is not None]
+            amounts = [t.capacity if largest else t.allocatable() for t in found]
+            resources = dict.fromkeys(resource for each in amounts for resource in each)
+            pick = max if largest else min
+            known = {resource: pick(each.get(resource, 0) for each in amounts) for resource in resources}
+            if len(self._over_types) >= _KEPT:
+                self._over_types.clear()
+            self._over_types[key] = known
+        return dict(known)
 
 
 class Indexes:
