@@ -435,5 +435,5 @@ def test_entries_of_a_newer_kerf_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_file_in_a_folder_that_is_not_there_is_a_coded_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="KERF100.*unable to open"):
+    with pytest.raises(StoreError, match=r"KERF100.*unable to open"):
         SQLiteStore(tmp_path / "no" / "record.kerf", "create")
