@@ -111,9 +111,11 @@ def deleted(claim: NodeClaim, state: State, now: int) -> Finding:
     """A user deleted the NodeClaim (L-189…L-192) or its Node (L-193)."""
     if claim.deletion:
         return remove(why.DELETED, "deleted", detail=claim.deletion)
+    if claim.state in GOING:  # kerf itself deletes the Node in the end
+        return keep(why.DELETED, "not-deleted")
     node = node_of(claim, state)
-    if node is not None and node.deleting:
-        return remove(why.DELETED, "node-deleted", detail=node.name)
+    if node.deleting if node is not None else claim.registered:  # a kubelet does not make its Node a second time
+        return remove(why.DELETED, "node-deleted", detail=claim.node)
     return keep(why.DELETED, "not-deleted")
 
 
