@@ -88,7 +88,7 @@ SENTENCES: dict[str, str] = {
     "claim-tainted": "{name} is to go: {why}",
     "claim-reason-raised": "{name} is to go because it is {why}, no longer because it is {was}",
     "claim-untainted": "{name} stays after all",
-    "claim-drain-started": "{name} is drained: {pods} have to leave",
+    "claim-drain-started": "{name} is being drained: {pods} to leave",
     "claim-pod-evicted": "{pod} is evicted from {name}",
     "claim-pod-forced": "{pod} is deleted by force from {name}, with {grace}s of grace",
     "claim-drained": "{name} is drained after {took}",
@@ -101,7 +101,7 @@ SENTENCES: dict[str, str] = {
     "pods-ignored": "{pods} are not looked at: {because}",
     "pods-not-reached": "{pods} were not reached within the effort limit",
     "claim-kept": "{name} stays: {because}",
-    "claim-condemned": "{name} may go: {because}",
+    "claim-condemned": "{name} has to go: {because}",
     "effect-asked": "{name}: {because}",
     "entry-unknown": "an entry of type {type} (schema {schema}), which this version does not know",
 }
