@@ -1,0 +1,494 @@
+"""A judge of plans that shares no code with the planner: slow, plain, and only about what kube-scheduler and the
+NodePools would say of the result.
+
+`faults` turns a plan into nodes, pods into pairs of (namespace, shape), and asks, in kube-scheduler's terms: does every
+pod fit, whichever of its claim's types and offerings is launched; is every taint tolerated and every label there; do
+ports and anti-affinity leave everybody in peace; and is there an order in which all pods can be bound under hard
+spreads and required affinity. A claim whose domain is still open must do for every domain that it may get.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import InstanceType, Offering
+from kerf.engine.model.pods import (
+    AffinityTerm,
+    Expression,
+    HostPort,
+    NodeTerm,
+    PodShape,
+    Resources,
+    Selector,
+    SpreadConstraint,
+    Taint,
+)
+from kerf.engine.scheduling.plan import OpenedClaim, Plan
+from kerf.engine.scheduling.problem import NodeInput, PendingPod, PoolInput, Problem
+
+Labels = Mapping[str, str]
+Kind = tuple[str, str]
+"""Pods that are alike: namespace and digest of the shape."""
+
+SHUFFLES = 10
+ANY_ADDRESS = ("", "0.0.0.0", "::")
+
+
+class Host(Struct, eq=False):
+    """A node: the label sets that it may come to have (one, unless it is still to be launched), and its pods."""
+
+    name: str
+    labels: list[dict[str, str]]
+    taints: tuple[Taint, ...]
+    bound: Counter[Kind]
+    planned: Counter[Kind]
+    existing: bool
+
+    def values(self, key: str) -> frozenset[str | None]:
+        return frozenset(each.get(lbl.normalise(key)) for each in self.labels)
+
+    def domain(self, key: str) -> str | None:
+        """The value that it certainly has."""
+        found = self.values(key)
+        return next(iter(found)) if len(found) == 1 else None
+
+
+# ── what labels, taints and selectors say ──────────────────────────────────────
+
+
+def expression_holds(each: Expression, labels: Labels) -> bool:
+    value = labels.get(lbl.normalise(each.key))
+    if each.operator in ("NotIn", "DoesNotExist"):
+        return value is None or (each.operator == "NotIn" and value not in each.values)
+    if value is None:
+        return False
+    if each.operator == "In":
+        return value in each.values
+    if each.operator == "Exists":
+        return True
+    try:
+        have, bound = int(value), int(each.values[0])
+    except ValueError:
+        return False
+    return {"Gt": have > bound, "Gte": have >= bound, "Lt": have < bound, "Lte": have <= bound}[each.operator]
+
+
+def wants_node(shape: PodShape, labels: Labels, unknown: frozenset[str] = frozenset()) -> bool:
+    """nodeSelector and required node affinity. Labels in `unknown` may be missing from what is known of the node."""
+    missing = unknown - labels.keys()
+    own = [Expression(key, "In", (value,)) for key, value in shape.node_selector.items()]
+    terms = shape.required_terms or (NodeTerm(),)
+    return any(
+        all(lbl.normalise(e.key) in missing or expression_holds(e, labels) for e in (*own, *term.expressions))
+        for term in terms
+    )
+
+
+def tolerated(taint: Taint, shape: PodShape) -> bool:
+    for each in shape.tolerations:
+        if each.effect not in ("", taint.effect) or each.key not in ("", taint.key):
+            continue
+        if each.operator == "Exists" or (each.operator in ("", "Equal") and each.value == taint.value):
+            return True
+        if each.operator in ("Lt", "Gt") and taint.value.isdigit() and each.value.isdigit():
+            less = int(taint.value) < int(each.value)
+            if less if each.operator == "Lt" else int(taint.value) > int(each.value):
+                return True
+    return False
+
+
+def tolerates(shape: PodShape, taints: Iterable[Taint]) -> bool:
+    return all(each.effect == "PreferNoSchedule" or tolerated(each, shape) for each in taints)
+
+
+def selected(selector: Selector | None, labels: Labels, more: Iterable[Expression] = ()) -> bool:
+    """A label selector; labels of pods have no aliases, and neither have these."""
+    if selector is None:
+        return False
+    for each in (*selector.expressions, *more):
+        value = labels.get(each.key)
+        holds = {
+            "In": value in each.values,
+            "NotIn": value not in each.values,
+            "Exists": value is not None,
+            "DoesNotExist": value is None,
+        }[each.operator]
+        if not holds:
+            return False
+    return all(labels.get(key) == value for key, value in selector.labels.items())
+
+
+# ── the plan as nodes ──────────────────────────────────────
+
+
+class Judge:
+    def __init__(self, problem: Problem, planned: Plan) -> None:
+        self.problem, self.planned = problem, planned
+        self.shapes = problem.shapes
+        self.kinds: dict[str, Kind] = {pod.uid: (pod.namespace, pod.shape) for pod in problem.pods}
+        self.pools = {each.pool.name: each for each in problem.pools}
+        self.found: list[str] = []
+        self.daemons = [problem.shapes[each] for each in problem.daemons]
+        self.hosts = [self._existing(each) for each in (*problem.nodes, *problem.leaving)]
+        by_name = {host.name: host for host in self.hosts}
+        for placement in planned.placements:
+            by_name[placement.node].planned.update(self.kinds[uid] for uid in placement.pods)
+        self.hosts += [self._launched(number, each) for number, each in enumerate(planned.claims)]
+
+    def faults(self) -> list[str]:
+        self._complete()
+        for node in self.problem.nodes:
+            self._room_on(node)
+        for number, claim in enumerate(self.planned.claims):
+            self._room_in(number, claim)
+        self._limits()
+        for host in self.hosts:
+            self._welcome(host)
+        self._apart()
+        self._bind()
+        return self.found
+
+    def _existing(self, node: NodeInput) -> Host:
+        known = {lbl.normalise(key): value for key, value in node.labels.items()}
+        known.setdefault(lbl.HOSTNAME, node.name)
+        possible = [known]
+        for each in node.requirements:  # a claim in flight: whatever it leaves open
+            if each.operator == "In" and lbl.normalise(each.key) not in known:
+                possible = [{**p, lbl.normalise(each.key): value} for p in possible for value in each.values]
+        bound = Counter((pod.namespace, pod.shape) for pod in self.problem.bound if pod.node == node.name)
+        return Host(node.name, possible, node.taints, bound, Counter(), existing=True)
+
+    def _launched(self, number: int, claim: OpenedClaim) -> Host:
+        name = f"claim {number}"
+        pool = self.pools[claim.node_pool]
+        possible: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+        for type_name in claim.instance_types:
+            given = self._type(pool, type_name)
+            offers = list(self._offers(given, claim))
+            if not offers and not claim.reservations:  # S-164: a claim with reservations also lists other types
+                self.found.append(f"{name}: {type_name} is not on offer")
+            for offer in offers:
+                labels = self._labels(pool, claim, given, offer, name)
+                possible[tuple(sorted(labels.items()))] = labels
+        if not possible:
+            self.found.append(f"{name}: nothing is on offer")
+        pods = Counter(self.kinds[uid] for uid in claim.pods)
+        return Host(name, list(possible.values()), pool.pool.taints, Counter(), pods, existing=False)
+
+    def _type(self, pool: PoolInput, name: str) -> InstanceType:
+        return next(each for each in self.problem.catalogues[pool.catalogue].types if each.name == name)
+
+    def _offers(self, given: InstanceType, claim: OpenedClaim) -> Iterator[Offering]:
+        """What can be launched under the claim's requirements."""
+        wanted = [Expression(each.key, each.operator, each.values) for each in claim.requirements]
+        about = (lbl.ZONE, lbl.CAPACITY_TYPE, lbl.ZONE_ID, lbl.RESERVATION_ID, lbl.RESERVATION_TYPE)
+        for offer in given.offerings:
+            gone = {(c, t, z) for c in (offer.capacity_type, "") for t in (given.name, "") for z in (offer.zone, "")}
+            labels = _of_offer(offer)
+            if (
+                offer.available
+                and not gone & self.problem.unavailable
+                and all(
+                    expression_holds(each, labels)
+                    for each in wanted
+                    if each.key in about and (each.key in labels or each.key not in (lbl.ZONE_ID,))
+                )
+            ):
+                yield offer
+
+    def _labels(
+        self, pool: PoolInput, claim: OpenedClaim, given: InstanceType, offer: Offering, name: str
+    ) -> dict[str, str]:
+        own = {key: values[0] for key, values in given.requirements.items() if len(values) == 1}
+        return {
+            **{lbl.normalise(key): value for key, value in own.items()},
+            lbl.INSTANCE_TYPE: given.name,
+            **_of_offer(offer),
+            **{lbl.normalise(key): value for key, value in pool.pool.labels.items()},
+            **{lbl.normalise(key): value for key, value in claim.labels.items()},
+            lbl.HOSTNAME: name,
+        }
+
+    # ── nobody lost, room, limits ──────────────────────────────────────
+
+    def _complete(self) -> None:
+        planned = self.planned
+        placed = [*(each.pods for each in planned.claims), *(each.pods for each in planned.placements)]
+        others = [each.pods for each in (*planned.unplaced, *planned.ignored)]
+        seen = Counter(uid for pods in (*placed, *others, planned.truncated) for uid in pods)
+        if seen != Counter(list(self.kinds)):
+            self.found.append("a pod is lost or doubled")
+
+    def _requests(self, kinds: Counter[Kind]) -> Resources:
+        total: Counter[str] = Counter({"pods": sum(kinds.values())})
+        for (_, digest), count in kinds.items():
+            for name, amount in self.shapes[digest].requests.items():
+                total[name] += count * amount
+        return dict(total)
+
+    def _room_on(self, node: NodeInput) -> None:
+        host = next(each for each in self.hosts if each.name == node.name)
+        for name, amount in self._requests(host.planned).items():
+            if host.planned and amount > node.available.get(name, 0):
+                self.found.append(f"{node.name}: not enough {name}")
+        ports = [port for kind in host.planned.elements() for port in self.shapes[kind[1]].host_ports]
+        self._ports(node.name, ports, node.host_ports)
+
+    def _room_in(self, number: int, claim: OpenedClaim) -> None:
+        host, pool = self._claim_host(number), self.pools[claim.node_pool]
+        requests = self._requests(host.planned)
+        ports = [port for kind in host.planned.elements() for port in self.shapes[kind[1]].host_ports]
+        if not claim.instance_types:
+            self.found.append(f"claim {number}: no instance type")
+        for type_name in claim.instance_types:
+            given = self._type(pool, type_name)
+            daemons = [each for each in self.daemons if self._runs(each, pool, given)]
+            room = given.allocatable()
+            for name in {*requests, *(name for each in daemons for name in each.requests)}:
+                extra = len(daemons) if name == "pods" else sum(each.requests.get(name, 0) for each in daemons)
+                if requests.get(name, 0) + extra > room.get(name, 0):
+                    self.found.append(f"claim {number}: {type_name} has not enough {name}")
+            self._ports(f"claim {number}", ports, tuple(port for each in daemons for port in each.host_ports))
+
+    def _claim_host(self, number: int) -> Host:
+        return self.hosts[len(self.problem.nodes) + len(self.problem.leaving) + number]
+
+    def _runs(self, daemon: PodShape, pool: PoolInput, given: InstanceType) -> bool:
+        """Whether the DaemonSet certainly runs on nodes of the type, going by single-valued labels of type and pool."""
+        single = {key: values[0] for key, values in given.requirements.items() if len(values) == 1}
+        labels = {**single, **pool.pool.labels, lbl.NODEPOOL: pool.pool.name, lbl.INSTANCE_TYPE: given.name}
+        return tolerates(daemon, pool.pool.taints) and wants_node(daemon, labels)
+
+    def _ports(self, name: str, ports: list[HostPort], taken: tuple[HostPort, ...]) -> None:
+        for index, a in enumerate(ports):
+            for b in (*ports[:index], *taken):
+                same = a.port == b.port and a.protocol == b.protocol
+                if same and (a.ip == b.ip or a.ip in ANY_ADDRESS or b.ip in ANY_ADDRESS):
+                    self.found.append(f"{name}: host port {a.port} is wanted twice")
+
+    def _limits(self) -> None:
+        for name, pool in self.pools.items():
+            claims = [each for each in self.planned.claims if each.node_pool == name]
+            for resource, limit in (pool.pool.limits or {}).items():
+                largest = [
+                    max(self._type(pool, each).capacity.get(resource, 0) for each in claim.instance_types)
+                    for claim in claims
+                ]
+                if claims and resource != "nodes" and pool.usage.get(resource, 0) + sum(largest) > limit:
+                    self.found.append(f"NodePool {name}: limit on {resource} exceeded")
+
+    # ── every pod by itself ──────────────────────────────────────
+
+    def _welcome(self, host: Host) -> None:
+        """Taints and labels; PreferNoSchedule taints are no business of the filters."""
+        for kind in host.planned:
+            shape = self.shapes[kind[1]]
+            if not tolerates(shape, host.taints):
+                self.found.append(f"{host.name}: a taint is not tolerated")
+            unknown = (
+                frozenset() if host.existing else lbl.WELL_KNOWN
+            )  # S-20: a cloud may not tell all labels of a type
+            if not all(wants_node(shape, labels, unknown) for labels in host.labels):
+                self.found.append(f"{host.name}: a label is not what a pod asks for")
+
+    # ── pods among each other ──────────────────────────────────────
+
+    def _matches(self, kind: Kind, owner: Kind, term: SpreadConstraint | AffinityTerm) -> bool:
+        """Whether the term of a pod of `owner` speaks of pods of `kind`."""
+        labels, own = self.shapes[kind[1]].labels, self.shapes[owner[1]].labels
+        more = [Expression(k, "In", (own[k],)) for k in term.match_label_keys if k in own]
+        more += [Expression(k, "NotIn", (own[k],)) for k in getattr(term, "mismatch_label_keys", ()) if k in own]
+        named = getattr(term, "namespaces", ())
+        wide = getattr(term, "namespace_selector", None)
+        if wide is not None:
+            inside = kind[0] in named or any(
+                each.name == kind[0] and selected(wide, each.labels) for each in self.problem.namespaces
+            )
+        else:
+            inside = kind[0] in (named or (owner[0],))
+        return inside and selected(term.selector, labels, more)
+
+    def _apart(self) -> None:
+        """Required anti-affinity, both ways: at the end nobody shares a domain with whom it must not."""
+        everybody = sorted({kind for host in self.hosts for kind in (*host.bound, *host.planned)})
+        for owner in everybody:
+            for term in self.shapes[owner[1]].anti_affinity:
+                if term.weight:
+                    continue
+                others = [kind for kind in everybody if self._matches(kind, owner, term)]
+                for host in self.hosts:
+                    if host.bound[owner] or host.planned[owner]:
+                        self._keeps_clear(host, owner, others, term.topology_key)
+
+    def _keeps_clear(self, host: Host, owner: Kind, others: list[Kind], key: str) -> None:
+        here = host.values(key) - {None}
+        for other_host in self.hosts:
+            if not here & other_host.values(key):
+                continue
+            for other in others:
+                pods = other_host.bound[other] + other_host.planned[other]
+                pods -= other_host is host and other == owner
+                new = host.planned[owner] or other_host.planned[other]
+                if pods > 0 and new:
+                    self.found.append(f"{host.name}: required anti-affinity over {key} with {other_host.name}")
+
+    def _bind(self) -> None:
+        """Bind pod by pod wherever hard spreads and required affinity allow it now, until nothing moves. One order in
+        which everybody gets a place is enough: large pods first (S-85), those that no spread counts first, or any of
+        some others."""
+        by_name = {host.name: host for host in self.hosts}
+        host_of = {uid: by_name[placement.node] for placement in self.planned.placements for uid in placement.pods}
+        for number, claim in enumerate(self.planned.claims):
+            host_of |= dict.fromkeys(claim.pods, self._claim_host(number))
+        queue = sorted((pod for pod in self.problem.pods if pod.uid in host_of), key=self._size)
+        by_size = [(host_of[pod.uid], self.kinds[pod.uid]) for pod in queue]
+        orders = [by_size, sorted(by_size, key=lambda each: self._urgency(each[1]))]
+        orders += [random.Random(seed).sample(by_size, len(by_size)) for seed in range(SHUFFLES)]
+        stuck = self._bound_late(by_size)
+        for order in orders if stuck else ():
+            stuck = self._bound_in(order)
+            if not stuck:
+                return
+        names = Counter((host.name, self.shapes[kind[1]].labels.get("app", kind[1])) for host, kind in stuck)
+        self.found += [f"{name}: {count} pods of {app} cannot be bound" for (name, app), count in names.items()]
+
+    def _bound_late(self, order: list[tuple[Host, Kind]]) -> list[tuple[Host, Kind]]:
+        """Pods with rules of their own first; a pod without only when those are stuck, where fewest are."""
+        here: dict[int, Counter[Kind]] = {id(host): Counter(host.bound) for host in self.hosts}
+        ruled = [each for each in order if self._ruled(each[1])]
+        free = [each for each in order if not self._ruled(each[1])]
+        while ruled:
+            rest = []
+            for host, kind in ruled:
+                if self._bindable(host, kind, here):
+                    here[id(host)][kind] += 1
+                else:
+                    rest.append((host, kind))
+            if len(rest) == len(ruled):
+                if not free:
+                    return rest
+                host, kind = min(free, key=lambda each: self._crowd(each, rest[0][1], here))
+                free.remove((host, kind))
+                here[id(host)][kind] += 1
+            ruled = rest
+        return []
+
+    def _ruled(self, kind: Kind) -> bool:
+        shape = self.shapes[kind[1]]
+        hard = any(each.when_unsatisfiable == "DoNotSchedule" for each in shape.spread)
+        return hard or any(not each.weight for each in shape.affinity)
+
+    def _crowd(self, pod: tuple[Host, Kind], stuck: Kind, here: Mapping[int, Counter[Kind]]) -> tuple[bool, int, str]:
+        """Whether a pod does not count for those that are stuck, and how many that do are in its domain."""
+        host, kind = pod
+        for each in self.shapes[stuck[1]].spread:
+            if self._matches(kind, stuck, each) and host.domain(each.topology_key) is not None:
+                domain = host.domain(each.topology_key)
+                others = (other for other in self.hosts if other.domain(each.topology_key) == domain)
+                pods = sum(n for other in others for k, n in here[id(other)].items() if self._matches(k, stuck, each))
+                return False, pods, host.name
+        return True, 0, host.name
+
+    def _bound_in(self, order: list[tuple[Host, Kind]]) -> list[tuple[Host, Kind]]:
+        """The pods that are left over; each that can be bound is, and then all before it are tried again."""
+        here: dict[int, Counter[Kind]] = {id(host): Counter(host.bound) for host in self.hosts}
+        left = order
+        while left:
+            rest = []
+            for host, kind in left:
+                if self._bindable(host, kind, here):
+                    here[id(host)][kind] += 1
+                else:
+                    rest.append((host, kind))
+            if len(rest) == len(left):
+                return rest
+            left = rest
+        return []
+
+    def _size(self, pod: PendingPod) -> tuple[int, int, int, str]:
+        requests = self.shapes[pod.shape].requests
+        return -requests.get("cpu", 0), -requests.get("memory", 0), pod.created, pod.uid
+
+    def _urgency(self, kind: Kind) -> int:
+        if self._ruled(kind):
+            return 1
+        return 2 if kind in self._spread_over else 0
+
+    @property
+    def _spread_over(self) -> frozenset[Kind]:
+        """Pods that count for somebody's hard spread."""
+        found = self.__dict__.get("spread_over")
+        if found is None:
+            kinds = {kind for host in self.hosts for kind in host.planned}
+            found = self.__dict__["spread_over"] = frozenset(
+                kind
+                for kind in kinds
+                for owner in kinds
+                for each in self.shapes[owner[1]].spread
+                if each.when_unsatisfiable == "DoNotSchedule" and self._matches(kind, owner, each)
+            )
+        return found
+
+    def _bindable(self, host: Host, kind: Kind, here: Mapping[int, Counter[Kind]]) -> bool:
+        shape = self.shapes[kind[1]]
+        hard = [each for each in shape.spread if each.when_unsatisfiable == "DoNotSchedule"]
+        return all(self._within_skew(host, kind, each, here) for each in hard) and self._near(host, kind, here)
+
+    def _within_skew(self, host: Host, kind: Kind, each: SpreadConstraint, here: Mapping[int, Counter[Kind]]) -> bool:
+        key: str = each.topology_key
+        shape = self.shapes[kind[1]]
+        counts: Counter[str] = Counter()
+        for other in self.hosts:
+            domain = other.domain(key)
+            fits = any(wants_node(shape, labels) for labels in other.labels)
+            if domain is None or (each.node_affinity_policy == "Honor" and not fits):
+                continue
+            if each.node_taints_policy == "Honor" and not tolerates(shape, other.taints):
+                continue
+            counts[domain] += sum(n for k, n in here[id(other)].items() if self._matches(k, kind, each))
+        mine = host.domain(key)
+        if mine is None:
+            return False
+        enough = len(counts) >= (each.min_domains or 0)
+        least = min(counts.values(), default=0) if enough else 0
+        own = self._matches(kind, kind, each)
+        return bool(counts[mine] + own - least <= each.max_skew)
+
+    def _near(self, host: Host, kind: Kind, here: Mapping[int, Counter[Kind]]) -> bool:
+        """Required affinity: pods that match all terms, in the domain of each; or nobody matches anywhere, and the pod
+        matches its own terms."""
+        terms = [each for each in self.shapes[kind[1]].affinity if not each.weight]
+        if not terms:
+            return True
+
+        def friends(other: Host) -> bool:
+            return any(n and all(self._matches(k, kind, t) for t in terms) for k, n in here[id(other)].items())
+
+        if any(None in host.values(term.topology_key) for term in terms):
+            return False
+        there = [other for other in self.hosts if friends(other)]
+        if not there:
+            return all(self._matches(kind, kind, term) for term in terms)
+        return host in there or all(
+            host.values(term.topology_key) <= {other.domain(term.topology_key) for other in there} for term in terms
+        )
+
+
+def _of_offer(offer: Offering) -> dict[str, str]:
+    labels = {lbl.ZONE: offer.zone, lbl.CAPACITY_TYPE: offer.capacity_type}
+    optional = {
+        lbl.ZONE_ID: offer.zone_id,
+        lbl.RESERVATION_ID: offer.reservation_id,
+        lbl.RESERVATION_TYPE: offer.reservation_type,
+    }
+    return labels | {key: value for key, value in optional.items() if value}
+
+
+def faults(problem: Problem, planned: Plan) -> list[str]:
+    """Everything that is wrong with a plan; empty if it is valid."""
+    return Judge(problem, planned).faults()
