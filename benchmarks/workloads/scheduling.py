@@ -1,15 +1,25 @@
-"""Workloads for the scheduling benchmark: the plain part of the reference's own, and its pods against EC2's types."""
+"""Workloads for the scheduling benchmark: the reference's own, and its plain pods against EC2's types."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from kerf.adapters.aws.catalogue import offline_catalogue
 from kerf.adapters.aws.facts import tables
 from kerf.engine.model import labels
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.pods import PodShape
+from kerf.engine.model.pods import (
+    AffinityTerm,
+    Expression,
+    NodeTerm,
+    PodShape,
+    PreferredNodeTerm,
+    Selector,
+    SpreadConstraint,
+)
 from kerf.engine.model.pools import NodeClassRef, NodePool
 from kerf.engine.record.digest import content
 from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
@@ -21,6 +31,9 @@ MIB = 2**20
 REFERENCE_TYPES = 400
 EC2_TYPES = 800
 SEED = 42
+LABEL = "my-label"
+Pods = tuple[tuple[PendingPod, ...], dict[str, PodShape]]
+"""Pods and their shapes by digest."""
 
 
 def reference_types() -> Catalogue:
@@ -52,22 +65,100 @@ def ec2_types() -> Catalogue:
     return offline_catalogue(names=chosen)
 
 
-def plain_pods(count: int) -> tuple[tuple[PendingPod, ...], dict[str, PodShape]]:
+def requests(draw: random.Random) -> dict[str, int]:
+    return {"cpu": draw.choice(CPU), "memory": draw.choice(MEMORY) * MIB}
+
+
+def plain_pods(count: int) -> Pods:
     """Pods with requests and one label each, drawn at random with a fixed seed."""
     draw = random.Random(SEED)
+    return _pods([plain(draw) for _ in range(count)])
+
+
+def diverse_pods(count: int) -> Pods:
+    """The reference's mix, in fifths: plain; zone spread; hostname spread; zone affinity to their own label; hostname
+    anti-affinity, all of one label."""
+    draw = random.Random(SEED)
+    kinds = (plain, zone_spread, host_spread, own_affinity, apart)
+    sizes = [count // len(kinds)] * (len(kinds) - 1)
+    sizes.append(count - sum(sizes))
+    return _pods([kind(draw) for kind, size in zip(kinds, sizes, strict=True) for _ in range(size)])
+
+
+def plain(draw: random.Random) -> PodShape:
+    return PodShape(requests=requests(draw), labels={LABEL: draw.choice(APPS)})
+
+
+def zone_spread(draw: random.Random) -> PodShape:
+    return _spread(draw, labels.ZONE)
+
+
+def host_spread(draw: random.Random) -> PodShape:
+    return _spread(draw, labels.HOSTNAME)
+
+
+def _spread(draw: random.Random, key: str) -> PodShape:
+    """Label and selector are drawn apart from each other."""
+    selector = Selector({LABEL: draw.choice(APPS)})
+    return PodShape(
+        requests=requests(draw), labels={LABEL: draw.choice(APPS)}, spread=(SpreadConstraint(key, selector=selector),)
+    )
+
+
+def own_affinity(draw: random.Random) -> PodShape:
+    own = {"my-affinity": draw.choice(APPS)}
+    return PodShape(requests=requests(draw), labels=own, affinity=(AffinityTerm(labels.ZONE, Selector(own)),))
+
+
+def apart(draw: random.Random) -> PodShape:
+    own = {"app": "nginx"}
+    return PodShape(requests=requests(draw), labels=own, anti_affinity=(AffinityTerm(labels.HOSTNAME, Selector(own)),))
+
+
+def preference_pods(count: int) -> Pods:
+    """A zone that can be had, a zonal anti-affinity that cannot for long, and a hostname anti-affinity that can."""
+    draw = random.Random(SEED)
+    own = {"app": "nginx"}
+    zone = PreferredNodeTerm(1, NodeTerm((Expression(labels.ZONE, "In", ("test-zone-1",)),)))
+    return _pods(
+        [
+            PodShape(
+                requests=requests(draw),
+                labels=own,
+                preferred_terms=(zone,),
+                anti_affinity=(
+                    AffinityTerm(labels.ZONE, Selector(own), weight=10),
+                    AffinityTerm(labels.HOSTNAME, Selector(own), weight=1),
+                ),
+            )
+            for _ in range(count)
+        ]
+    )
+
+
+def unique_pods(count: int) -> Pods:
+    """The diverse mix with requests of which no two are alike: every pod is a class of its own."""
+    pods, shapes = diverse_pods(count)
+    own = [
+        replace(shapes[pod.shape], requests={"cpu": shapes[pod.shape].requests["cpu"] + number % 97,
+                                             "memory": shapes[pod.shape].requests["memory"] + number * 4096})
+        for number, pod in enumerate(pods)
+    ]  # fmt: skip
+    return _pods(own)
+
+
+def _pods(drawn: list[PodShape]) -> Pods:
     shapes: dict[str, PodShape] = {}
     pods = []
-    for number in range(count):
-        requests = {"cpu": draw.choice(CPU), "memory": draw.choice(MEMORY) * MIB}
-        shape = PodShape(requests=requests, labels={"my-label": draw.choice(APPS)})
+    for number, shape in enumerate(drawn):
         digest = content(shape)[0]
         shapes[digest] = shape
         pods.append(PendingPod(f"uid-{number:07d}", "default", f"pod-{number:07d}", digest))
     return tuple(pods), shapes
 
 
-def problem(count: int, types: Callable[[], Catalogue]) -> Problem:
-    pods, shapes = plain_pods(count)
+def problem(count: int, types: Callable[[], Catalogue], drawn: Callable[[int], Pods] = plain_pods) -> Problem:
+    pods, shapes = drawn(count)
     catalogue = types()
     digest = content(catalogue)[0]
     pool = NodePool("default", NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "default"))
@@ -77,13 +168,8 @@ def problem(count: int, types: Callable[[], Catalogue]) -> Problem:
 SHAPES: dict[str, Callable[[int], Problem]] = {
     "plain": lambda count: problem(count, reference_types),
     "plain-ec2": lambda count: problem(count, ec2_types),
+    "diverse": lambda count: problem(count, reference_types, diverse_pods),
+    "preferences": lambda count: problem(count, reference_types, preference_pods),
+    "unique": lambda count: problem(count, reference_types, unique_pods),
 }
-"""What can be measured now."""
-
-NOT_YET: dict[str, str] = {
-    "diverse": "needs topology spread and pod (anti-)affinity",
-    "spread": "needs topology spread",
-    "affinity": "needs pod affinity",
-    "anti-affinity": "needs pod anti-affinity",
-}
-"""Shapes of the reference's benchmark that this version cannot place, and why."""
+"""What can be measured."""
