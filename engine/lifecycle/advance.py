@@ -47,7 +47,7 @@ def _vanished(claim: NodeClaim, node: Node | None, now: int) -> Step:
     outlived its claim would keep kerf's finalizer for ever."""
     if node is not None:
         return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code="instance-vanished")
-    gone = ev.InstanceVanished(claim.name, claim.instance, claim.instance_status)
+    gone = ev.InstanceVanished(claim.name, claim.instance, claim.instance_status, *claim.lifetime(now))
     return Step(events=(gone,), reason=Reason("instance-vanished", {"instance": claim.instance}))
 
 

@@ -46,9 +46,7 @@ def _end(claim: NodeClaim, node: Node | None, now: int) -> Step:
     """The instance is gone: the Node object goes, then the claim is over (L-201, L-192)."""
     if node is not None:
         return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code="delete-node")
-    lifetime = now - claim.launched if claim.launched else 0
-    cost = round(claim.price * lifetime / 3_600_000, 6)
-    return Step(events=(ev.Terminated(claim.name, claim.why, lifetime, cost),), reason=Reason("terminated"))
+    return Step(events=(ev.Terminated(claim.name, claim.why, *claim.lifetime(now)),), reason=Reason("terminated"))
 
 
 def _terminate(claim: NodeClaim, now: int, reason: Reason) -> Step:

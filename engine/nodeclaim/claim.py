@@ -86,6 +86,11 @@ class NodeClaim(Struct, omit_defaults=True):
     interruption: str = ""  # the kind of message that said it will be interrupted
     verdict: str = ""  # the code of the latest disruption verdict
 
+    def lifetime(self, now: int) -> tuple[int, float]:
+        """How long the instance has run by `now`, in ms, and what that has cost, in USD at its launch price."""
+        lived = now - self.launched if self.launched else 0
+        return lived, round(self.price * lived / 3_600_000, 6)
+
     def effect(self, key: str) -> Effect | None:
         return self.effects.get(key)
 

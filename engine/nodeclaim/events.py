@@ -166,11 +166,13 @@ class VolumesDetached(Struct, frozen=True, omit_defaults=True):
 
 
 class InstanceVanished(Struct, frozen=True, omit_defaults=True):
-    """The instance is gone and kerf did not end it."""
+    """The instance is gone and kerf did not end it. `lifetime` and `cost` as in Terminated."""
 
     claim: str
     instance: str
     status: str = ""
+    lifetime: int = 0
+    cost: float = 0.0
 
 
 class Terminated(Struct, frozen=True, omit_defaults=True):

@@ -52,9 +52,10 @@ class Runtime:
         self.error: KerfError | None = None
         self.new_entries: tuple[Entry, ...] = ()
         self._waiting: Append | None = None
+        self._failed: KerfError | None = None
         self._backlog: list[Observation] = []
         self._held: list[tuple[str, Intent]] = []
-        self._snapshot_at = self.state.facts.position
+        self._snapshot_at = latest[0] if (latest := store.snapshot(None, snapshot.SCHEMA)) is not None else 0
         self._office = max(store.epoch(), epoch) + 1
         self._open(holder, settings, record, engine, now)
 
@@ -76,8 +77,8 @@ class Runtime:
 
     @property
     def ready(self) -> bool:
-        """Whether kerf may act: the latest turn is stored."""
-        return self._waiting is None
+        """Whether kerf may act: the latest turn is stored, and no turn has failed."""
+        return self._waiting is None and self._failed is None
 
     @property
     def record(self) -> str:
@@ -88,17 +89,16 @@ class Runtime:
 
         Returns the intents that may be carried out now, as ("position.index", intent), in order. While the store fails
         that is nothing: the turn and all further observations are kept and tried again with the next call. Raises
-        EpochRefused (KERF1xx) when another writer has taken office: this one must end.
+        EpochRefused (KERF103) when another writer has taken office, and what the engine raises when it finds itself at
+        fault (KERF7xx): this process must end, and a new one start from the record.
         """
+        if self._failed is not None:
+            raise self._failed
         self._backlog.extend(observations)
         self.new_entries = ()
         if self._waiting is not None and not self._stored():
             return []
-        draft = Draft(self.state, max(now, self.state.facts.at))
-        for observation in self._backlog:
-            draft.add(observation.payload, blobs=observation.blobs)
-        self._backlog.clear()
-        react(draft)
+        draft = self._drafted(now)
         self._held += _intents(draft.entries)
         if draft.entries:
             self._waiting = self._append(draft)
@@ -106,6 +106,19 @@ class Runtime:
                 return []
         released, self._held = self._held, []
         return released
+
+    def _drafted(self, now: int) -> Draft:
+        """The turn over what has come in. An error in between leaves the state half moved: nothing may build on it."""
+        draft = Draft(self.state, max(now, self.state.facts.at))
+        try:
+            for observation in self._backlog:
+                draft.add(observation.payload, blobs=observation.blobs)
+            react(draft)
+        except KerfError as error:
+            self.error = self._failed = error
+            raise
+        self._backlog.clear()
+        return draft
 
     def _stored(self) -> bool:
         """Tries to append the turn that waits."""

@@ -8,6 +8,7 @@ from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.errors import EpochRefused
 from kerf.engine.record.observations import LaunchAnswered, Observation
 from kerf.engine.runtime.effects import reconcile
+from kerf.engine.runtime.react import Restless
 from tests.support.lives import asked, claim_of, types
 from tests.support.world import World
 
@@ -75,3 +76,23 @@ def test_after_a_crash_it_looks_first_and_repeats_only_what_did_not_happen(found
         assert claim_of(world).instance == "i-1"
     else:
         assert types(world)[-1] == "claim.launch-failed"
+
+
+def test_after_a_fault_of_its_own_the_runtime_does_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn that fails half way leaves a state that nothing may build on: a new process starts from the record."""
+    world = asked()
+    stored = len(world.store.entries)
+
+    def fail(draft: object) -> None:
+        raise Restless("for the test")
+
+    monkeypatch.setattr("kerf.engine.runtime.runtime.react", fail)
+    with pytest.raises(Restless):
+        world.pending("late")
+    monkeypatch.undo()
+    with pytest.raises(Restless):
+        world.after(1_000)
+    assert not world.runtime.ready
+    assert len(world.store.entries) == stored
+    world.runtime = world.start()
+    assert world.runtime.ready
