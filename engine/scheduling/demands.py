@@ -56,7 +56,7 @@ class Demand:
         watched |= {each.number: each for each in self.sought}
         self._watched = tuple(watched.values())
         self._known: dict[State, tuple[int, tuple[Option, ...]]] = {}
-        self._never: set[State] = set()
+        self._never: dict[State, bool] = {}
 
     # ── nodes that exist, and hosts ──────────────────────────────────────
 
@@ -111,14 +111,12 @@ class Demand:
 
     def never(self, template: Template, state: State) -> bool:
         """Whether taints or requirements rule the state out, whatever is counted."""
-        if state in self._never:
-            return True
-        if untolerated(template.pool.taints, self.tolerations) or isinstance(
-            template.step(state, self.requirements), tuple
-        ):
-            self._never.add(state)
-            return True
-        return False
+        found = self._never.get(state)
+        if found is None:
+            found = self._never[state] = bool(untolerated(template.pool.taints, self.tolerations)) or isinstance(
+                template.step(state, self.requirements), tuple
+            )
+        return found
 
     def options(self, template: Template, state: State) -> tuple[Option, ...]:
         """What a claim in this state may be narrowed to for one pod, lowest rank first."""

@@ -18,7 +18,7 @@ from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.reasons import Code, reason
-from kerf.engine.scheduling.results import final_state, launch_types, mask_of, opened
+from kerf.engine.scheduling.results import Launches, opened
 from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.templates import Template
 from kerf.engine.scheduling.topology import Topology
@@ -112,19 +112,18 @@ def _finish(
     """The claims as planned, and the pods of those that the cut of the type list leaves below minValues
     (S-162)."""
     claims, unmet = [], []
+    launches = Launches(most)
     for claim in packing.claims:
         claim.settle()
-        state = final_state(claim)
-        chosen = launch_types(claim, state, most)
-        template = claim.template
-        missing = template.unmet_min_values(state.min_values, mask_of(template, chosen)) if strict else {}
+        launch, template = launches.of(claim), claim.template
+        missing = template.unmet_min_values(claim.state.min_values, launch.mask) if strict else {}
         if missing:
             why = reason(Code.MIN_VALUES, node_pool=template.name, keys=sorted(missing))
             unmet += [(pod.uid, why) for pod in claim.pods]
             continue
-        claims.append(opened(claim, state, chosen))
+        claims.append(opened(claim, launch))
         if tracer is not None:
-            tracer.claim_finished(claim.index, template.name, chosen)
+            tracer.claim_finished(claim.index, template.name, launch.chosen)
     return tuple(claims), unmet
 
 

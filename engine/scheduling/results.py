@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from msgspec import Struct
+
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
     HOSTNAME,
@@ -13,6 +15,7 @@ from kerf.engine.model.labels import (
     WELL_KNOWN,
 )
 from kerf.engine.model.pods import Resources
+from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.scheduling.claims import Claim
 from kerf.engine.scheduling.explain import candidates
 from kerf.engine.scheduling.plan import OpenedClaim
@@ -35,35 +38,69 @@ def final_state(claim: Claim) -> State:
     return claim.template.at(narrowed)
 
 
-def launch_types(claim: Claim, state: State, most: int) -> tuple[Candidate, ...]:
-    """The types that the claim may become, cheapest first, at most so many (S-162)."""
-    return candidates(claim.template, state, claim.types)[:most]
+class Launch(Struct, frozen=True):
+    """What claims with equal requirements and types have in common: the types cheapest first, at most so many (S-162),
+    `mask` being their numbers, and everything that goes into the NodeClaim because of them."""
+
+    chosen: tuple[Candidate, ...]
+    mask: int
+    instance_types: tuple[str, ...]
+    requirements: tuple[RequirementSpec, ...]
+    capacity_types: tuple[str, ...]
+    labels: dict[str, str]
+    constraints: tuple[Requirement, ...]
+    price: float
 
 
-def mask_of(template: Template, chosen: tuple[Candidate, ...]) -> int:
-    return sum(1 << template.catalogue.numbers[each.instance_type] for each in chosen)
+class Launches:
+    """Each `Launch` worked out once."""
+
+    def __init__(self, most: int) -> None:
+        """`most`: how many types a claim may list."""
+        self._most = most
+        self._made: dict[tuple[State, int], Launch] = {}
+
+    def of(self, claim: Claim) -> Launch:
+        state = final_state(claim)
+        found = self._made.get((state, claim.types))
+        if found is None:
+            found = self._made[state, claim.types] = _launch(claim.template, state, claim.types, self._most)
+        return found
 
 
-def opened(claim: Claim, state: State, chosen: tuple[Candidate, ...]) -> OpenedClaim:
-    """The claim as the plan gives it."""
-    template = claim.template
+def _launch(template: Template, state: State, types: int, most: int) -> Launch:
+    chosen = candidates(template, state, types)[:most]
+    mask = sum(1 << template.catalogue.numbers[each.instance_type] for each in chosen)
     constraints = state.requirements.without([HOSTNAME, *SIMULATION_ONLY])
-    capacity_types = _capacity_types(template, state, mask_of(template, chosen))
-    prices = [each.price for each in chosen if math.isfinite(each.price)]
-    return OpenedClaim(
-        node_pool=template.name,
-        pods=tuple(pod.uid for pod in sorted(claim.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
+    capacity_types = _capacity_types(template, state, mask)
+    return Launch(
+        chosen=chosen,
+        mask=mask,
         instance_types=tuple(each.instance_type for each in chosen),
         requirements=tuple(
             spec for each in _launch_requirements(constraints, chosen, capacity_types) for spec in each.specs()
         ),
-        requests=dict(sorted(added(claim.requests, daemon_overhead(claim)).items())),
-        price=prices[0] if prices else 0.0,
         capacity_types=capacity_types,
         labels=_labels(template, constraints),
+        constraints=tuple(constraints),
+        price=next((each.price for each in chosen if math.isfinite(each.price)), 0.0),
+    )
+
+
+def opened(claim: Claim, launch: Launch) -> OpenedClaim:
+    """The claim as the plan gives it."""
+    return OpenedClaim(
+        node_pool=claim.template.name,
+        pods=tuple(pod.uid for pod in sorted(claim.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
+        instance_types=launch.instance_types,
+        requirements=launch.requirements,
+        requests=dict(sorted(added(claim.requests, daemon_overhead(claim)).items())),
+        price=launch.price,
+        capacity_types=launch.capacity_types,
+        labels=launch.labels,
         min_values_relaxed=claim.relaxed,
         reservations=tuple(sorted(claim.held)),
-        constraints=tuple(constraints),
+        constraints=launch.constraints,
     )
 
 
