@@ -120,7 +120,8 @@ class Topology:
 
     def _spread(self, constraint: SpreadConstraint, namespace: str, given: PodShape, shape: PodShape) -> Rule:
         """For kube-scheduler a hard constraint looks at the nodes of every required term; a soft one, which costs
-        money to keep, only at those of the term that is being tried (S-138)."""
+        money to keep, only at those of the term that is being tried. Under policy Ignore a hard one looks at all nodes
+        (unlike S-138)."""
         selector = of_spread(constraint, namespace, given.labels)
         key = normalise(constraint.topology_key)
         looks_at = NodeFilter(
@@ -133,7 +134,7 @@ class Topology:
         own = int(selector.selects(namespace, given.labels))
         hard = constraint.when_unsatisfiable == HARD_SPREAD
         tried = looks_at.alternatives if hard else (requirements_of(shape, preferences=False),)
-        asked = _asked(tried, key)
+        asked = _asked(tried, key) if looks_at.by_affinity or not hard else None
         identity = (count.number, constraint.max_skew, constraint.min_domains, own, asked)
         return self._interned(
             identity,

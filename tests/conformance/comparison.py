@@ -22,6 +22,8 @@ class Verdict(StrEnum):
     """A pod is left over that the reference places."""
     NOT_YET = "not supported yet"
     """Some pod carries what kerf does not place yet."""
+    INVALID = "invalid"
+    """The judge (tests/support/judge.py) refuses the plan."""
     ERROR = "error"
     """The scenario could not be planned."""
 

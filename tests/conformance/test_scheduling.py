@@ -14,8 +14,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.replay.scenarios import plan_scenario, read_catalogues, read_scenarios
+from kerf.engine.scheduling.planner import plan
+from kerf.replay.scenarios import plan_scenario, problem_of, read_catalogues, read_scenarios
 from tests.conformance.comparison import ACCEPTED, Verdict, verdict
+from tests.support.judge import faults
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "conformance"
 
@@ -55,7 +57,10 @@ def verdicts() -> Iterator[tuple[str, str, Verdict]]:
     catalogues = read_catalogues(FOLDER / "catalogues.json")
     for scenario in read_scenarios(FOLDER / "scenarios.jsonl"):
         planned = plan_scenario(scenario, catalogues)
-        yield planned["family"], planned["name"], verdict(planned, expected[planned["name"]])
+        problem = problem_of(scenario, catalogues)
+        wrong = faults(problem, plan(problem))
+        found = Verdict.INVALID if wrong else verdict(planned, expected[planned["name"]])
+        yield planned["family"], planned["name"], found
 
 
 def table(counts: dict[str, Counter[Verdict]]) -> str:

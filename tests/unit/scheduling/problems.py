@@ -7,11 +7,12 @@ from typing import Any
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.nodes import Namespace
 from kerf.engine.model.pods import Expression, NodeTerm, PodShape, PreferredNodeTerm, Resources
 from kerf.engine.model.pools import NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.digest import content
-from kerf.engine.scheduling.problem import NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 
 GI = 2**30
 ZONES = ("z1", "z2", "z3")
@@ -85,9 +86,9 @@ class Workloads:
         self.pods: list[PendingPod] = []
         self.shapes: dict[str, PodShape] = {}
 
-    def add(self, name: str, count: int, given: PodShape, created: int = 0) -> Workloads:
+    def add(self, name: str, count: int, given: PodShape, created: int = 0, namespace: str = "default") -> Workloads:
         digest = self.shape(given)
-        self.pods += [PendingPod(f"{name}-{i}", "default", f"{name}-{i}", digest, created) for i in range(count)]
+        self.pods += [PendingPod(f"{name}-{i}", namespace, f"{name}-{i}", digest, created) for i in range(count)]
         return self
 
     def shape(self, given: PodShape) -> str:
@@ -101,12 +102,14 @@ def problem(
     catalogue: Catalogue,
     *pools: NodePool,
     nodes: Sequence[NodeInput] = (),
+    bound: Sequence[tuple[PodShape, str]] = (),
+    namespaces: Sequence[Namespace] = (),
     daemons: Sequence[PodShape] = (),
     usage: Mapping[str, Resources] | None = None,
     unavailable: frozenset[tuple[str, str, str]] = frozenset(),
     **settings: Any,
 ) -> Problem:
-    """One catalogue for all NodePools; one pool named default if none is given."""
+    """One catalogue for all NodePools; one pool named default if none is given. `bound`: (shape, node)."""
     digest, _ = content(catalogue)
     inputs = tuple(PoolInput(each, digest, (usage or {}).get(each.name, {})) for each in pools or (pool(),))
     digests = tuple(workloads.shape(each) for each in daemons)
@@ -117,6 +120,11 @@ def problem(
         catalogues={digest: catalogue},
         nodes=tuple(nodes),
         daemons=digests,
+        namespaces=(Namespace("default"), *namespaces),
         unavailable=unavailable,
         settings=Settings(**settings),
+        bound=tuple(
+            BoundPod(f"bound-{number}", "default", workloads.shape(given), node)
+            for number, (given, node) in enumerate(bound)
+        ),
     )
