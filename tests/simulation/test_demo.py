@@ -8,7 +8,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +27,12 @@ KERF = (sys.executable, "-m", "kerf")
 
 
 class Shown(Struct):
-    """One demonstration: what it printed, how long it took (s), its peak memory (MiB), and where it was."""
+    """One demonstration: what it printed, and where it was."""
 
     folder: Path
     code: int
     out: str
     error: str
-    seconds: float
-    peak: float
 
     def entries(self) -> list[Entry]:
         store = SQLiteStore(self.folder / "demo.kerf", "read")
@@ -64,21 +61,15 @@ def kerf(folder: Path, *arguments: str, **environment: str) -> subprocess.Comple
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     folder = tmp_path_factory.mktemp("demo")
     out, error = folder / "out.txt", folder / "error.txt"
-    began = time.monotonic()
     with out.open("wb") as to_out, error.open("wb") as to_error:
-        process = subprocess.Popen([*KERF, "demo"], cwd=folder, stdout=to_out, stderr=to_error)
-        _, status, usage = os.wait4(process.pid, 0)  # the usage of this child alone
-        process.returncode = os.waitstatus_to_exitcode(status)
-    seconds, peak = time.monotonic() - began, usage.ru_maxrss / 1024
-    return Shown(folder, process.returncode, out.read_text(), error.read_text(), seconds, peak)
+        done = subprocess.run([*KERF, "demo"], cwd=folder, stdout=to_out, stderr=to_error, timeout=300, check=False)
+    return Shown(folder, done.returncode, out.read_text(), error.read_text())
 
 
-def test_it_ends_well_within_its_time_and_memory(shown: Shown) -> None:
-    """Issue: under 20 s, under 400 MB."""
+def test_it_comes_to_its_end_without_an_error(shown: Shown) -> None:
+    """Its time and memory are measured in benchmarks/memory.py."""
     assert shown.code == 0, shown.out + shown.error
     assert shown.error == ""
-    assert shown.seconds < 20
-    assert shown.peak < 400
     assert "demo.kerf" in shown.out.splitlines()[0]
 
 
