@@ -19,7 +19,9 @@ from kerf.engine.state.window import room_changed
 
 FIRST_RETRY = 1_000
 LAST_RETRY = 60_000
-EVICTION_LAST_RETRY = 10_000  # D-148
+EVICTION_LAST_RETRY = 300_000
+"""The reference goes on every 10 s (D-148). Here a budget that changes brings the retry at once; so that a budget which
+never does costs no entry every 10 s, the pause grows."""
 NEVER = 1 << 62  # while the answer is awaited
 REFUSED_RETRY = 10_000  # S-57: when the same plan is tried again that was refused for a reason no plan can avoid
 SEARCH_AFTER = 60_000

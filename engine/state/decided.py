@@ -7,6 +7,7 @@ from kerf.engine.record.digest import content
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.claims import asked_for
 from kerf.engine.state.state import State
+from kerf.engine.state.window import nomination
 
 
 def decided(state: State, decision: Decision, entry: Entry) -> None:
@@ -39,7 +40,7 @@ def _aim(state: State, result: ProvisionResult, entry: Entry) -> None:
     ix.touched.update(dict.fromkeys(ix.waiting_for, entry.position))  # whom nobody may wait for any more
     facts.targets = {}
     ix.waiting_for = {}
-    until = entry.at + max(2 * facts.settings.batch_max, 10_000)
+    until = entry.at + nomination(facts.settings)
     for placement in result.placements:
         _wait(state, placement.claim, placement.pods)
         claim = facts.claims.get(placement.claim)
@@ -52,6 +53,6 @@ def _aim(state: State, result: ProvisionResult, entry: Entry) -> None:
 
 def _wait(state: State, claim: str, pods: tuple[str, ...]) -> None:
     for uid in pods:
-        if claim and uid in state.ix.pending:
+        if claim and uid in state.facts.pods:
             state.facts.targets[uid] = claim
             state.ix.waiting_for.setdefault(claim, {})[uid] = None

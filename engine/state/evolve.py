@@ -23,8 +23,9 @@ from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered
 from kerf.engine.state.decided import decided
 from kerf.engine.state.state import State
-from kerf.engine.state.window import room_changed, trigger
+from kerf.engine.state.window import nomination, room_changed, trigger
 
+TOO_MANY = "429"  # what the eviction API says when a PodDisruptionBudget allows no more (D-150)
 POD_EVENT_GRAIN = 10_000  # D-57: a pod event within 10 s of the stored one changes nothing
 
 
@@ -65,6 +66,7 @@ def _bound(state: State, old: Pod | None, pod: Pod, entry: Entry) -> None:
     if was != now:
         if was:
             ix.pods_by_node.get(was, {}).pop(pod.uid, None)
+            _expected_no_more(state, pod.uid, entry)
         if now:
             ix.pods_by_node.setdefault(now, {})[pod.uid] = None
     name = ix.claim_by_node.get(pod.node)
@@ -82,6 +84,11 @@ def _settled(state: State, uid: str, entry: Entry) -> None:
     del state.ix.pending[uid]
     if not state.ix.pending and not state.ix.going:
         state.facts.batch_opened = state.facts.batch_last = 0  # S-51: nobody is left to plan for
+    _expected_no_more(state, uid, entry)
+
+
+def _expected_no_more(state: State, uid: str, entry: Entry) -> None:
+    """The claim that a plan put this pod on need not wait for it any more."""
     target = state.facts.targets.pop(uid, "")
     if target:
         state.ix.waiting_for.get(target, {}).pop(uid, None)
@@ -98,8 +105,13 @@ def _pod_gone(state: State, uid: str, entry: Entry) -> None:
         name = ix.claim_by_node.get(pod.node)
         if name is not None:
             ix.touched[name] = entry.position
+    claim = facts.claims.get(facts.targets.get(uid, ""))
+    if claim is not None:  # D-8: the pod that takes its place shows in a moment
+        claim.nominated_until = max(claim.nominated_until, entry.at + nomination(facts.settings))
     if uid in ix.pending:
         _settled(state, uid, entry)
+    else:
+        _expected_no_more(state, uid, entry)
 
 
 # ── nodes and the rest of the cluster ──────────────────────────────────────────────────────────────────────────────
@@ -185,7 +197,19 @@ def _daemonset_seen(state: State, daemonset: DaemonSet, entry: Entry) -> None:
 
 
 def _pdb_seen(state: State, pdb: PodDisruptionBudget, entry: Entry) -> None:
-    state.facts.pdbs[pdb.uid] = pdb
+    if state.facts.pdbs.get(pdb.uid) != pdb:
+        state.facts.pdbs[pdb.uid] = pdb
+        _budgets_changed(state, entry)
+
+
+def _budgets_changed(state: State, entry: Entry) -> None:
+    """Evictions that a PodDisruptionBudget refused are tried again as soon as one changes."""
+    for name in state.ix.going:
+        refused = [e for e in state.facts.claims[name].effects.values() if e.ok is False and e.code == TOO_MANY]
+        for effect in refused:
+            effect.retry_at = entry.at
+        if refused:
+            state.ix.touched[name] = entry.position
 
 
 def _namespace_seen(state: State, namespace: Namespace, entry: Entry) -> None:
@@ -208,7 +232,8 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
         if facts.daemonsets.pop(gone.key, None) is not None:
             room_changed(state, entry.at)
     elif gone.kind == "pdb":
-        facts.pdbs.pop(gone.key, None)
+        if facts.pdbs.pop(gone.key, None) is not None:
+            _budgets_changed(state, entry)
     elif gone.kind == "namespace":
         facts.namespaces.pop(gone.key, None)
 

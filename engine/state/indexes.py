@@ -86,6 +86,6 @@ class Indexes:
         self.claim_by_node: dict[str, str] = {}
         self.claim_by_instance: dict[str, str] = {}
         self.going: dict[str, None] = {}  # claims on their way out
-        self.waiting_for: dict[str, dict[str, None]] = {}  # claim → pending pods planned onto it
+        self.waiting_for: dict[str, dict[str, None]] = {}  # claim → pods planned onto it that are not there yet
         self.touched: dict[str, int] = {}
         self.due = Due()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kerf.engine.model.pods import Pod, is_reschedulable
+from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.state.state import Facts, State
 
@@ -19,6 +20,11 @@ def room_changed(state: State, at: int) -> None:
     asks again every ten seconds (S-57); here every change that a plan can depend on has to come by this way."""
     if state.ix.pending or any(going_pods(state, state.facts.claims[name]) for name in state.ix.going):
         trigger(state.facts, at)
+
+
+def nomination(settings: Settings) -> int:
+    """D-8: for how long a node that a plan counts on is not disrupted, in ms."""
+    return max(2 * settings.batch_max, 10_000)
 
 
 def closes_at(facts: Facts) -> int:

@@ -111,3 +111,21 @@ def test_a_drained_node_of_an_interrupted_claim_ends() -> None:
     world.answer_all()
     show_taint(world)
     assert claim_of(world).state == "draining"
+
+
+def test_a_node_that_pods_of_a_going_node_were_planned_onto_is_not_empty() -> None:
+    """Otherwise a replacement comes and goes for as long as a PodDisruptionBudget holds the pods."""
+    world = in_service(termination_grace_period=600_000)
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    world.answer_launch(ref, order, instance="i-2")
+    provider = "aws:///us-west-2a/i-2"
+    world.node("n2", provider)
+    world.answer_all()
+    world.node("n2", provider, registered="true")
+    world.answer_all()
+    world.node("n2", provider, registered="true", initialized="true")
+    world.after(120_000)
+    replacement = world.runtime.state.facts.claims[order.claim]
+    assert (replacement.state, replacement.verdict) == ("initialized", "awaiting-pods")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kerf.engine.model.nodes import PodDisruptionBudget
 from kerf.engine.model.pods import Pod
 from kerf.engine.record.decisions import DeletePod, EvictPod, TerminateInstance
 from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, Observation
@@ -77,3 +78,23 @@ def test_d147_a_protected_pod_holds_the_drain_without_a_deadline() -> None:
     show_taint(world)
     assert world.after(10 * 3_600_000) == []
     assert claim_of(world).state == "draining"
+
+
+def test_d150_a_refused_eviction_is_tried_again_as_soon_as_a_budget_changes() -> None:
+    world = draining()
+    refused = [ref for ref, intent in world.intents if isinstance(intent, EvictPod)]
+    world.see(*(Observation(EffectAnswered(ref, False, "429")) for ref in refused))
+    again = world.see(Observation(PodDisruptionBudget("uid-pdb", "default", "pdb", disruptions_allowed=1)))
+    assert len([i for i in again if isinstance(i, EvictPod)]) == len(PODS)
+
+
+def test_a_budget_that_never_allows_costs_less_and_less() -> None:
+    world = draining()
+    end = world.now + 3_600_000
+    asked = 0
+    while world.now < end:
+        refused = [ref for ref, intent in world.intents if isinstance(intent, EvictPod)]
+        asked += len(refused)
+        world.see(*(Observation(EffectAnswered(ref, False, "429")) for ref in refused))
+        world.after((world.runtime.next_due() or end) - world.now)
+    assert len(PODS) * 10 < asked <= len(PODS) * (9 + 12)  # 1 s doubling to 5 min, then every 5 min for an hour
