@@ -1,0 +1,185 @@
+"""The cluster as disruption looks at it: nodes with their pods, NodePools, and the question that the planner is asked
+when some of the nodes are gone (D-4…D-8, D-87…D-93).
+
+Deciders build it from the state, `kerf disrupt` from a scenario. It is a value: moves make a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.disruption.pods import PodRules
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.labels import NODEPOOL
+from kerf.engine.model.nodes import Namespace, PodDisruptionBudget
+from kerf.engine.model.pods import Pod, PodShape, Resources, Taint, Toleration, is_terminal
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.settings import Settings
+from kerf.engine.record.digest import content
+from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.resources import total
+
+SETTLING = Taint("kerf.sh/settling", "NoSchedule")
+"""Stands, in simulations only, on nodes that are under consolidateAfter (D-93)."""
+SETTLING_TOLERATED = Toleration(key=SETTLING.key, operator="Exists", effect=SETTLING.effect)
+
+
+class ClusterNode(Struct, frozen=True):
+    """A state node (D-4). `place` is what the planner sees of it; `pods` are all pods bound to it. Times are
+    milliseconds since the epoch, 0 when absent; `created`, `expire_after` and `grace_period` are the NodeClaim's.
+
+    `tracked`: it may take pods at all (S-71). `marked`: on its way out (D-7). `nominated`: pods were promised it (D-8).
+    `queued`: part of a command that is being carried out. `buffers`: virtual pods that it holds room for (D-9).
+    """
+
+    place: NodeInput
+    pods: tuple[Pod, ...] = ()
+    managed: bool = True
+    has_node: bool = True
+    annotations: dict[str, str] = {}
+    capacity: Resources = {}
+    created: int = 0
+    expire_after: int | None = None
+    grace_period: int | None = None
+    tracked: bool = True
+    marked: bool = False
+    terminating: bool = False
+    nominated: bool = False
+    queued: bool = False
+    ready: bool = True
+    consolidatable: bool = False
+    drifted_since: int = 0
+    initialized_since: int = 0
+    last_pod_event: int = 0
+    buffers: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.place.name
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.place.labels
+
+    @property
+    def initialized(self) -> bool:
+        return self.place.initialized
+
+    @property
+    def node_pool(self) -> str:
+        return self.place.labels.get(NODEPOOL, "")
+
+
+class Cluster(Struct, frozen=True):
+    """Everything that a disruption pass looks at. `pools` carry no usage of their own: it follows from the nodes.
+    `spot_to_spot` is the feature gate (D-102)."""
+
+    now: int
+    nodes: tuple[ClusterNode, ...]
+    pools: tuple[PoolInput, ...]
+    catalogues: Mapping[str, Catalogue]
+    shapes: Mapping[str, PodShape]
+    pending: tuple[Pod, ...] = ()
+    budgets: tuple[PodDisruptionBudget, ...] = ()
+    daemons: tuple[str, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    settings: Settings = Settings()
+    unavailable: frozenset[tuple[str, str, str]] = frozenset()
+    spot_to_spot: bool = False
+
+    @property
+    def rules(self) -> PodRules:
+        return PodRules(self.shapes, self.budgets, self.now)
+
+    def pool(self, name: str) -> NodePool | None:
+        return next((each.pool for each in self.pools if each.pool.name == name), None)
+
+    def catalogue(self, name: str) -> Catalogue | None:
+        """The instance types of a NodePool; None if it has none (D-29)."""
+        digest = next((each.catalogue for each in self.pools if each.pool.name == name), "")
+        found = self.catalogues[digest] if digest else None
+        return found if found is not None and found.types else None
+
+    def settling(self, node: ClusterNode) -> bool:
+        """Under consolidateAfter (D-56), as a destination (D-93)."""
+        pool = self.pool(node.node_pool)
+        if pool is None or pool.replicas is not None or not pool.ready or pool.deleting:
+            return False
+        if not node.managed or not node.initialized or not pool.consolidate_after:
+            return False
+        return self.now - (node.last_pod_event or node.initialized_since) < pool.consolidate_after
+
+
+def moving_pods(cluster: Cluster, leaving: frozenset[str]) -> tuple[list[Pod], list[Pod]]:
+    """The pods that need another place: of the nodes that are to go, and of those already marked (D-88)."""
+    rules = cluster.rules
+    going = [pod for node in cluster.nodes if node.name in leaving for pod in node.pods if rules.moves(pod)]
+    gone = [
+        pod
+        for node in cluster.nodes
+        if node.marked and node.name not in leaving
+        for pod in node.pods
+        if rules.moves(pod)
+    ]
+    return going, gone
+
+
+def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool) -> Problem:
+    """The planner's question with these nodes gone (D-87…D-91). Preferences count as they do when pods are placed:
+    D-90 says that they are ignored, but the reference's own results do not. `respect_settling`: nodes under consolidateAfter take
+    only pods that are pending or on nodes marked for deletion (D-93)."""
+    going, gone = moving_pods(cluster, leaving)
+    stays = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in leaving]
+    leaves = [node for node in cluster.nodes if not (node.tracked and not node.marked and node.name not in leaving)]
+    settling = frozenset(node.name for node in stays if respect_settling and cluster.settling(node))
+    shapes = dict(cluster.shapes)
+    free = [*cluster.pending, *gone]
+    pods = [_wanting(pod, pod.shape) for pod in going]
+    pods += [_wanting(pod, _tolerating(pod.shape, shapes) if settling else pod.shape) for pod in free]
+    moved = frozenset(pod.uid for pod in pods)
+    return Problem(
+        pods=tuple(pods),
+        shapes=shapes,
+        pools=tuple(replace(each, usage=_usage(stays, each.pool.name)) for each in cluster.pools),
+        catalogues=cluster.catalogues,
+        nodes=tuple(_tainted(node.place) if node.name in settling else node.place for node in stays),
+        daemons=cluster.daemons,
+        namespaces=cluster.namespaces,
+        unavailable=cluster.unavailable,
+        settings=cluster.settings,
+        bound=tuple(_bound(cluster.nodes, moved)),
+        leaving=tuple(node.place for node in leaves),
+    )
+
+
+def _wanting(pod: Pod, shape: str) -> PendingPod:
+    return PendingPod(pod.uid, pod.namespace, pod.name, shape, pod.created)
+
+
+def _tolerating(digest: str, shapes: dict[str, PodShape]) -> str:
+    shape = shapes[digest]
+    made = replace(shape, tolerations=(*shape.tolerations, SETTLING_TOLERATED))
+    name = content(made)[0]
+    shapes[name] = made
+    return name
+
+
+def _tainted(place: NodeInput) -> NodeInput:
+    return replace(place, taints=(*place.taints, SETTLING))
+
+
+def _usage(nodes: Iterable[ClusterNode], pool: str) -> Resources:
+    """S-68, D-91."""
+    return total({**node.capacity, "nodes": 1} for node in nodes if node.node_pool == pool)
+
+
+def _bound(nodes: Iterable[ClusterNode], moved: frozenset[str]) -> list[BoundPod]:
+    return [
+        BoundPod(pod.uid, pod.namespace, pod.shape, node.name, bool(pod.deleting))
+        for node in nodes
+        for pod in node.pods
+        if pod.uid not in moved and not is_terminal(pod)
+    ]

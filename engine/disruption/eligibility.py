@@ -1,0 +1,188 @@
+"""Which nodes a method may disrupt at all, and the coded reason why another may not (D-28…D-35, D-59, D-67)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.disruption.cost import NODE_COST, node_price, rescheduling_cost, savings_ratio
+from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.labels import CAPACITY_TYPE, DO_NOT_DISRUPT, INSTANCE_TYPE, NODEPOOL, ZONE
+from kerf.engine.model.pods import Pod, is_reschedulable
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.reasons import Reason
+
+WHEN_EMPTY = "WhenEmpty"
+
+
+class Candidate(Struct, frozen=True):
+    """A node that may be disrupted (D-33). `pods` are its reschedulable ones; `price` is in USD per hour (D-34), `cost`
+    its rescheduling cost (D-38)."""
+
+    node: ClusterNode
+    pool: NodePool
+    instance_type: InstanceType | None
+    pods: tuple[Pod, ...]
+    price: float
+    cost: float
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def capacity_type(self) -> str:
+        return self.node.labels.get(CAPACITY_TYPE, "")
+
+    @property
+    def empty(self) -> bool:
+        """D-35: no pod has a positive eviction cost."""
+        return self.cost <= NODE_COST
+
+    @property
+    def ratio(self) -> float:
+        return savings_ratio(self.price, self.cost)
+
+
+Filter = Callable[[Candidate], Reason | None]
+
+
+class Census(Struct, frozen=True):
+    """The candidates of a method in their order (D-40), those before the method's own filter, and why each other node
+    is none."""
+
+    chosen: tuple[Candidate, ...]
+    eligible: tuple[Candidate, ...]
+    excluded: dict[str, Reason]
+
+
+def census(cluster: Cluster, own: Filter, *, eventual: bool = False) -> Census:
+    """`own` is the method's filter; `eventual` its class (D-31)."""
+    chosen: list[Candidate] = []
+    eligible: list[Candidate] = []
+    excluded: dict[str, Reason] = {}
+    for node in cluster.nodes:
+        found = judge(node, cluster, eventual=eventual)
+        if isinstance(found, Reason):
+            excluded[node.name] = found
+            continue
+        eligible.append(found)
+        why = own(found)
+        if why is None:
+            chosen.append(found)
+        else:
+            excluded[node.name] = why
+    return Census(ordered(chosen), tuple(eligible), dict(sorted(excluded.items())))
+
+
+def ordered(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """D-40: by savings ratio, highest first; then by name."""
+    return tuple(sorted(candidates, key=lambda each: (-each.ratio, each.name)))
+
+
+def judge(node: ClusterNode, cluster: Cluster, *, eventual: bool = False) -> Candidate | Reason:
+    """The candidate, or the first of the checks of D-30 that excludes the node."""
+    pool = cluster.pool(node.node_pool)
+    why = _unfit(node) or _unknown_pool(node, pool, cluster)
+    if why is None and not (eventual and node.grace_period is not None):  # D-31
+        why = _held_by_pods(node, cluster)
+    if why is not None or pool is None:
+        return why or Reason("no-nodepool")
+    catalogue = cluster.catalogue(pool.name)
+    wanted = node.labels.get(INSTANCE_TYPE)
+    types = () if catalogue is None else catalogue.types
+    instance_type = next((each for each in types if each.name == wanted), None)
+    pods = tuple(pod for pod in node.pods if is_reschedulable(pod))
+    price = node_price(instance_type, node.labels)
+    return Candidate(node, pool, instance_type, pods, price, rescheduling_cost(pods, cluster.shapes))
+
+
+def _unfit(node: ClusterNode) -> Reason | None:
+    """D-30, steps 1 to 8."""
+    if node.queued:
+        return Reason("being-disrupted")
+    if not node.managed:
+        return Reason("not-managed")
+    if not node.has_node:
+        return Reason("no-node")
+    if not node.initialized:
+        return Reason("not-initialized")
+    if node.marked:
+        return Reason("going")
+    if node.nominated:
+        return Reason("nominated")
+    if node.annotations.get(DO_NOT_DISRUPT) == "true":
+        return Reason("do-not-disrupt")
+    if NODEPOOL not in node.labels:
+        return Reason("no-nodepool-label", {"label": NODEPOOL})
+    return None
+
+
+def _unknown_pool(node: ClusterNode, pool: NodePool | None, cluster: Cluster) -> Reason | None:
+    """D-30, step 9."""
+    if pool is None:
+        return Reason("no-nodepool", {"nodepool": node.node_pool})
+    if cluster.catalogue(pool.name) is None:
+        return Reason("no-instance-types", {"nodepool": pool.name})
+    return None
+
+
+def _held_by_pods(node: ClusterNode, cluster: Cluster) -> Reason | None:
+    """D-30, steps 11 and 12."""
+    rules = cluster.rules
+    pods = sorted(node.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))
+    for pod in pods:
+        if not rules.disruptable(pod):
+            return Reason("pod-do-not-disrupt", {"pod": pod.key})
+    for pod in pods:
+        budgets = rules.blocked_now(pod)
+        if budgets:
+            names = [f"{each.namespace}/{each.name}" for each in budgets]
+            code = "pod-budget-exhausted" if len(names) == 1 else "several-pod-budgets"
+            return Reason(code, {"pod": pod.key, "budgets": names})
+    return None
+
+
+# ── what the methods ask beyond that ─────────────────────────────────────────────────────────────────────────────
+
+
+def emptiness(candidate: Candidate) -> Reason | None:
+    """D-59. A node whose running pods all cost nothing to evict is empty too (D-35)."""
+    pool = candidate.pool
+    if pool.replicas is not None:
+        return Reason("static-nodepool")
+    if pool.consolidate_after is None:
+        return Reason("consolidate-after-never")
+    if candidate.node.buffers:
+        return Reason("holds-buffers", {"buffers": candidate.node.buffers})
+    if not candidate.empty:
+        return Reason("has-pods")
+    return None if candidate.node.consolidatable else Reason("not-consolidatable")
+
+
+def consolidation(candidate: Candidate) -> Reason | None:
+    """D-67: multi-node and single-node."""
+    pool, labels = candidate.pool, candidate.node.labels
+    if pool.replicas is not None:
+        return Reason("static-nodepool")
+    if candidate.instance_type is None:
+        return Reason("unknown-instance-type", {"instance_type": labels.get(INSTANCE_TYPE, "")})
+    for key in (CAPACITY_TYPE, ZONE):
+        if key not in labels:
+            return Reason("missing-label", {"label": key})
+    if pool.consolidate_after is None:
+        return Reason("consolidate-after-never")
+    if candidate.empty:
+        return Reason("empty")
+    if pool.consolidation_policy == WHEN_EMPTY:
+        return Reason("policy-when-empty")
+    return None if candidate.node.consolidatable else Reason("not-consolidatable")
+
+
+def drift(candidate: Candidate) -> Reason | None:
+    """D-62."""
+    if candidate.pool.replicas is not None:
+        return Reason("static-nodepool")
+    return None if candidate.node.drifted_since else Reason("not-drifted")
