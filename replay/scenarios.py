@@ -116,10 +116,10 @@ def plan_scenario(
 
 def problem_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Problem:
     """The planner's question that a scenario asks, with all defaults of FORMAT.md applied."""
-    return _Reading(scenario, catalogues).problem()
+    return Reading(scenario, catalogues).problem()
 
 
-class _Reading:
+class Reading:
     """One scenario on its way to a Problem."""
 
     def __init__(self, scenario: Mapping[str, Any], catalogues: Catalogues) -> None:
