@@ -116,8 +116,21 @@ def _extra(planned: Plan, pods: Mapping[str, PendingPod], funnel: Funnel | None)
             sorted(Counter(reason.code for each in planned.unplaced for reason in each.reasons).items())
         ),
     }
+    if planned.first_price:
+        made |= _gains(planned, pods)
     if funnel is not None:
         made["funnel"] = msgspec.to_builtins(funnel)
+    return made
+
+
+def _gains(planned: Plan, pods: Mapping[str, PendingPod]) -> dict[str, Any]:
+    """What the effort came to: prices in USD per hour; `gap` is the part of the price that the bound leaves open."""
+    cost = math.fsum(each.price for each in planned.claims)
+    made: dict[str, Any] = {"firstPrice": planned.first_price, "lowerBound": planned.lower_bound}
+    if cost:
+        made["gap"] = round(1 - planned.lower_bound / cost, 6)
+    if planned.rated:
+        made["unbound"] = sorted(pods[uid].name for uid in planned.unbound)
     return made
 
 

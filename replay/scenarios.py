@@ -21,8 +21,8 @@ from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBud
 from kerf.engine.model.pods import Pod, PodShape, is_provisionable, is_terminal
 from kerf.engine.model.pools import NodePool
 from kerf.engine.model.settings import Settings
+from kerf.engine.scheduling.best import best_plan
 from kerf.engine.scheduling.funnel import FunnelTracer
-from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import BoundPod, PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.selectors import METADATA_NAME
 from kerf.replay.scenario_catalogues import Catalogues
@@ -32,6 +32,7 @@ from kerf.replay.scenario_pods import reschedulable, with_defaults, with_request
 from kerf.replay.scenario_results import failed, result_of
 
 DEFAULT = "default"
+EFFORT = Settings().effort
 NO_SOURCE: dict[str, Any] = {}
 HINT = "See conformance/FORMAT.md, section 1"
 
@@ -94,11 +95,15 @@ def read_catalogues(path: Path) -> Catalogues:
 
 
 def plan_scenario(
-    scenario: Mapping[str, Any], catalogues: Catalogues | Mapping[str, Any], *, trace: bool = False
+    scenario: Mapping[str, Any],
+    catalogues: Catalogues | Mapping[str, Any],
+    *,
+    trace: bool = False,
+    effort: int = EFFORT,
 ) -> dict[str, Any]:
     """Plan one scenario: `{name, family, summary, result, kerf}`. `kerf` holds what the reference has no
-    words for: coded reasons per class of unplaced pods with counts, prices, and with `trace` the whole
-    funnel."""
+    words for: coded reasons per class of unplaced pods with counts, what `effort` search steps gained and how far
+    from the bound the price is, and with `trace` the whole funnel."""
     known = catalogues if isinstance(catalogues, Catalogues) else Catalogues(catalogues)
     identity = {"name": str(scenario.get("name", "")), "family": str(scenario.get("family", ""))}
     if "error" in scenario and "pods" not in scenario:
@@ -110,7 +115,7 @@ def plan_scenario(
     except (msgspec.ValidationError, AttributeError, TypeError, ValueError, OverflowError) as error:
         return failed(identity, str(ScenarioError(f"the scenario has another form: {error}", hint=HINT)))
     tracer = FunnelTracer() if trace else None
-    planned = plan(problem, tracer)
+    planned = best_plan(problem, effort, tracer)
     return result_of(identity, problem, planned, tracer.funnel if tracer is not None else None)
 
 

@@ -12,8 +12,10 @@ from cyclopts import Parameter
 from kerf.adapters.cli.text import columns, counted, dollars, some
 from kerf.replay.scenario_catalogues import Catalogues
 from kerf.replay.scenario_errors import ScenarioError
-from kerf.replay.scenarios import plan_scenario, read_catalogues, read_scenarios
+from kerf.replay.scenarios import EFFORT, plan_scenario, read_catalogues, read_scenarios
 
+SHOWN = 0.00005
+"""Savings below this would be shown as nothing, USD per hour."""
 REFUSED = 1
 """The exit code when a scenario could not be read."""
 
@@ -24,6 +26,7 @@ def plan(
     catalogues: Annotated[Path | None, Parameter(help="A file of named instance-type catalogues.")] = None,
     json: Annotated[bool, Parameter(help="One result per line, in the format of the scenarios.", negative="")] = False,
     trace: Annotated[bool, Parameter(help="With --json: what ruled out each instance type.", negative="")] = False,
+    effort: Annotated[int, Parameter(help="Search steps for a cheaper plan; 0: the first one.")] = EFFORT,
 ) -> int:
     """Decide once for each scenario: which pods go where, and which nodes are launched for the rest.
 
@@ -41,7 +44,7 @@ def plan(
     known = _readable(catalogues, read_catalogues) if catalogues is not None else Catalogues({})
     refused = False
     for scenario in _readable(scenarios, _all):
-        result = plan_scenario(scenario, known, trace=trace)
+        result = plan_scenario(scenario, known, trace=trace, effort=effort)
         refused = refused or "error" in result["result"]
         print(msgspec.json.encode(result).decode() if json else "\n".join(describe(result)))
     return REFUSED if refused else 0
@@ -72,6 +75,11 @@ def describe(line: dict[str, Any]) -> list[str]:
     parts = [f"{counted(summary['nodes'], 'new node')} for {dollars(summary['totalCheapestPrice'])} an hour"]
     if summary["podsOnExistingNodes"]:
         parts.append(f"{counted(summary['podsOnExistingNodes'], 'pod')} on existing nodes")
+    saved = line["kerf"].get("firstPrice", 0.0) - summary["totalCheapestPrice"]
+    if saved >= SHOWN:
+        parts.append(f"{dollars(saved)} less than a first fit")
+    if line["kerf"].get("unbound"):
+        parts.append(f"{counted(len(line['kerf']['unbound']), 'pod')} may not bind at once")
     if left:
         parts.append(f"no place for {counted(left, 'pod')}")
     lines = [f"{name}: {', '.join(parts)}"]

@@ -19,4 +19,4 @@ class Settings(Struct, frozen=True):
     drain_settle: int = 5_000  # L-198: a drain is not done before this long after it began
     max_instance_types: int = 600  # S-162
     max_launch_types: int = 60
-    effort: int = 0  # search steps for improving a plan; 0 until the planner can use them
+    effort: int = 100  # search steps for improving and rating a plan (kerf.engine.scheduling.effort); 0: neither

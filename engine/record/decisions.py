@@ -161,6 +161,9 @@ class ProvisionResult(Struct, frozen=True, tag="provision", omit_defaults=True):
     ignored: tuple[Unplaced, ...] = ()  # refused before scheduling (S-42)
     repeats: int = 0  # the position of the decision whose result this pass came to again; all else is empty then
     truncated: tuple[str, ...] = ()  # pods not looked at because the pass ended at its step limit
+    first_price: float = 0.0  # what the plan cost before effort was spent on it, USD per hour; 0 without effort
+    lower_bound: float = 0.0  # no nodes for the pods on `claims` cost less together, USD per hour; 0 bounds nothing
+    unbound: int | None = None  # pods that kube-scheduler would find no place for on these nodes; None if not rated
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):

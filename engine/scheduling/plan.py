@@ -36,10 +36,24 @@ class OpenedClaim(Struct, frozen=True, omit_defaults=True):
 class Plan(Struct, frozen=True, omit_defaults=True):
     """`claims` in the order of opening; `placements` by node name; `unplaced` and `ignored` (refused
     before scheduling, S-42) by their first pod. `truncated`: pods not looked at because a step limit was
-    reached. Every pod of the problem is in exactly one of them."""
+    reached. Every pod of the problem is in exactly one of them.
+
+    `rated` says whether effort was spent on improving and rating it; then `first_price` is what the first plan would
+    cost, `lower_bound` what any nodes for the pods on claims cost at least (both USD per hour; 0 bounds nothing), and
+    `unbound` are the pods (uids) that the cluster's scheduler would find no place for (see `rating`)."""
 
     claims: tuple[OpenedClaim, ...] = ()
     placements: tuple[Placement, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
     ignored: tuple[Unplaced, ...] = ()
     truncated: tuple[str, ...] = ()
+    first_price: float = 0.0
+    lower_bound: float = 0.0
+    unbound: tuple[str, ...] = ()
+    rated: bool = False
+
+    @property
+    def placed(self) -> frozenset[str]:
+        """The pods (uids) that have a place."""
+        on_new = {uid for each in self.claims for uid in each.pods}
+        return frozenset(on_new.union(uid for each in self.placements for uid in each.pods))

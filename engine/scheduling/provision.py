@@ -11,15 +11,16 @@ from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, ProvisionResult
 from kerf.engine.record.digest import content
+from kerf.engine.scheduling.best import best_plan
 from kerf.engine.scheduling.inputs import problem_of
-from kerf.engine.scheduling.planner import OpenedClaim, Plan, plan
+from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.trace import Tracer
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 1
+VERSION = 2
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
 
 
@@ -41,10 +42,19 @@ def due_at(state: State) -> int:
 def provision(state: State, now: int, tracer: Tracer | None = None) -> Outcome:
     """One pass. A result equal to the latest recorded one only names that one (`repeats`)."""
     problem = problem_of(state, now)
-    planned = plan(problem, tracer)
+    planned = best_plan(problem, problem.settings.effort, tracer)
     names = _names([opened.node_pool for opened in planned.claims], state)
     claims = tuple(_named(name, opened) for name, opened in zip(names, planned.claims, strict=True))
-    result = ProvisionResult(claims, planned.placements, planned.unplaced, planned.ignored, truncated=planned.truncated)
+    result = ProvisionResult(
+        claims,
+        planned.placements,
+        planned.unplaced,
+        planned.ignored,
+        truncated=planned.truncated,
+        first_price=planned.first_price,
+        lower_bound=planned.lower_bound,
+        unbound=len(planned.unbound) if planned.rated else None,
+    )
     if not claims and content(result)[0] == state.facts.plan_digest:
         return Outcome(ProvisionResult(repeats=state.facts.plan))
     return Outcome(result, _launches(claims, planned, problem))

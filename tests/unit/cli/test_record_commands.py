@@ -67,7 +67,7 @@ def test_verify_says_unsupported(kerf: Any, life: World, tmp_path: Path) -> None
     older = stored(tmp_path / "older.kerf", tampered(life.store, changed(position, version=0)))
     code, out, _ = kerf("verify", older)
     assert code == 4
-    assert "decision-version: provision 0, today's is 1" in out
+    assert "decision-version: provision 0, today's is 2" in out
 
 
 def test_verify_says_corrupt(kerf: Any, record: Path, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_story_has_its_time_beside_it(capsys: pytest.CaptureFixture[str]) ->
 def test_a_morning_with_an_interruption_and_a_lack_of_capacity(capsys: pytest.CaptureFixture[str]) -> None:
     code, outcome = simulated(capsys, example("morning.yaml"))
     assert code == 0
-    assert outcome["nodes"]["removed"] == {"empty": 2, "interrupted": 1}
+    assert outcome["nodes"]["removed"] == {"empty": 5, "interrupted": 1}
     assert (outcome["nodes"]["running"], outcome["waiting"]) == (0, [])
 
 

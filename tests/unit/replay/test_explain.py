@@ -160,7 +160,7 @@ def test_a_node_that_is_not_ready_says_what_it_waits_for(store: MemoryStore) -> 
 
 def test_a_provisioning_decision_piece_by_piece(store: MemoryStore, claim: str) -> None:
     found = explain_decision(store, position_of(store, "decision.made"))
-    assert (found.decider, found.same, found.version, found.version_today) == ("provision", True, 1, 1)
+    assert (found.decider, found.same, found.version, found.version_today) == ("provision", True, 2, 2)
     (plan,) = found.plans
     assert (plan.claim, plan.pods) == (claim, tuple(f"default/{name}" for name in "abcde"))
     assert plan.how is not None

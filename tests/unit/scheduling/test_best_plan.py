@@ -1,0 +1,139 @@
+"""Plans improved within an effort: what the search gains, and what it must not touch."""
+
+from __future__ import annotations
+
+import math
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint
+from kerf.engine.scheduling.best import best_plan
+from kerf.engine.scheduling.effort import Effort, steps_of
+from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.planner import plan
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, pool, preferred, problem, shape, spec
+
+EFFORT = 100
+ZONE_SPREAD = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
+
+
+def price(planned: Plan) -> float:
+    return math.fsum(each.price for each in planned.claims)
+
+
+def dear_giant() -> Catalogue:
+    """Up to 16 cores a core costs 0.1, on 64 it costs 1."""
+    small = [instance_type(f"t{cores:02d}", cores) for cores in (2, 4, 8, 16)]
+    return Catalogue((*small, instance_type("t64", 64, price=64.0)))
+
+
+def test_s208_many_small_nodes_are_taken_where_the_largest_is_dear() -> None:
+    asked = problem(Workloads().add("web", 30, shape(1900, 3 * GI)), dear_giant())
+    first, best = plan(asked), best_plan(asked, EFFORT)
+    assert first.claims[0].instance_types == ("t64",)
+    assert price(best) < price(first) / 5
+    assert math.isclose(best.first_price, price(first))
+    assert 0 < best.lower_bound <= price(best)
+    assert best.rated
+    assert best.unbound == ()
+
+
+def test_effort_0_is_the_first_plan_unrated() -> None:
+    asked = problem(Workloads().add("web", 30, shape(1900)), dear_giant())
+    assert best_plan(asked, 0) == plan(asked)
+    assert not best_plan(asked, 0).rated
+
+
+def test_claims_keep_every_type_that_they_may_become() -> None:
+    """Types are left out only to find groups: launches need alternatives."""
+    asked = problem(Workloads().add("web", 30, shape(1900, 3 * GI)), dear_giant())
+    for claim in best_plan(asked, EFFORT).claims:
+        assert claim.instance_types[-1] == "t64"
+        assert claim.price == min(0.03 * cores for cores in (2, 4, 8, 16) if f"t{cores:02d}" in claim.instance_types)
+
+
+def test_pods_are_matched_to_what_is_left_of_a_node() -> None:
+    """Pods with much memory and pods with much CPU share nodes that are cheaper than two kinds of nodes."""
+    work = Workloads().add("cpu", 6, shape(3000, GI)).add("memory", 6, shape(500, 6 * GI))
+    types = Catalogue(tuple(instance_type(f"t{cores:02d}", cores, memory=2 * cores * GI) for cores in (4, 8, 64)))
+    best = best_plan(problem(work, types), EFFORT)
+    assert price(best) <= price(plan(problem(work, types)))
+    assert best.unbound == ()
+
+
+def test_a_spread_holds_when_types_are_left_out() -> None:
+    work = Workloads().add("web", 12, shape(1900, labels={"app": "web"}, spread=(ZONE_SPREAD,)))
+    asked = problem(work, dear_giant())
+    best = best_plan(asked, EFFORT)
+    zones = [
+        value for c in best.claims for r in c.requirements if r.key == lbl.ZONE for value in r.values * len(c.pods)
+    ]
+    assert sorted(zones.count(zone) for zone in ("z1", "z2", "z3")) == [4, 4, 4]
+    assert price(best) <= price(plan(asked))
+
+
+def test_pods_stay_off_node_pools_of_less_weight() -> None:
+    dear = pool("dear", spec(lbl.CAPACITY_TYPE, "In", "on-demand"), weight=10)
+    cheap = pool("cheap", spec(lbl.CAPACITY_TYPE, "In", "spot"))
+    best = best_plan(problem(Workloads().add("web", 5, shape(1900)), dear_giant(), dear, cheap), EFFORT)
+    assert {each.node_pool for each in best.claims} == {"dear"}
+
+
+def test_the_cheaper_of_two_node_pools_of_one_weight_is_taken() -> None:
+    """S-63 takes the first by name, whatever it costs."""
+    dear = pool("z-dear", spec(lbl.CAPACITY_TYPE, "In", "on-demand"))
+    cheap = pool("a-cheap", spec(lbl.CAPACITY_TYPE, "In", "spot"))
+    asked = problem(Workloads().add("web", 5, shape(1900)), dear_giant(), dear, cheap)
+    assert {each.node_pool for each in plan(asked).claims} == {"z-dear"}
+    assert {each.node_pool for each in best_plan(asked, EFFORT).claims} == {"a-cheap"}
+
+
+def test_s69_the_limit_on_nodes_is_kept() -> None:
+    asked = problem(Workloads().add("web", 30, shape(1900, 3 * GI)), dear_giant(), pool(limits={"nodes": 2}))
+    assert len(best_plan(asked, EFFORT).claims) <= max(2, len(plan(asked).claims))
+
+
+def test_s70_limits_on_resources_are_kept() -> None:
+    asked = problem(Workloads().add("web", 30, shape(1900, 3 * GI)), dear_giant(), pool(limits={"cpu": 80_000}))
+    best = best_plan(asked, EFFORT)
+    assert not best.unplaced
+    cores = {each.name: each.capacity["cpu"] for each in dear_giant().types}
+    assert sum(max(cores[name] for name in each.instance_types) for each in best.claims) <= 80_000
+
+
+def test_no_preference_is_given_up_to_save_money() -> None:
+    """S-36: only the giant has what the pods prefer."""
+    giant = instance_type("t64", 64, price=64.0, labels={"example.com/disk": ("fast",)})
+    small = instance_type("t04", 4, labels={"example.com/disk": ("slow",)})
+    wants = shape(1900, preferred_terms=(preferred(1, ("example.com/disk", "In", ("fast",))),))
+    asked = problem(
+        Workloads().add("web", 5, wants), Catalogue((small, giant)), pool("p", spec("example.com/disk", "Exists"))
+    )
+    assert [each.instance_types for each in best_plan(asked, EFFORT).claims] == [("t64",)]
+
+
+def test_pods_that_others_keep_away_from_stay_where_they_are() -> None:
+    """The victim asks for nothing itself, but a required anti-affinity term selects it."""
+    away = AffinityTerm(lbl.HOSTNAME, Selector({"app": "victim"}))
+    work = Workloads().add("lonely", 2, shape(500, labels={"app": "lonely"}, anti_affinity=(away,)))
+    work.add("victim", 4, shape(500, labels={"app": "victim"}))
+    best = best_plan(problem(work, dear_giant()), EFFORT)
+    for claim in best.claims:
+        assert len({uid.partition("-")[0] for uid in claim.pods}) == 1
+
+
+def test_the_tracer_hears_of_the_plan_that_is_returned() -> None:
+    asked = problem(Workloads().add("web", 30, shape(1900, 3 * GI)), dear_giant())
+    tracer = FunnelTracer()
+    best = best_plan(asked, EFFORT, tracer)
+    told = tracer.funnel.claims
+    assert [tuple(c.instance_type for c in each.left) for each in told] == [c.instance_types for c in best.claims]
+
+
+def test_effort_is_counted_in_steps_of_a_hundred_pods() -> None:
+    assert [steps_of(pods) for pods in (0, 1, 100, 101)] == [1, 1, 1, 2]
+    effort = Effort(3)
+    assert effort.take(2)
+    assert not effort.take(2)
+    assert (effort.left, effort.spent) == (1, 2)

@@ -1,0 +1,129 @@
+"""What kube-scheduler would make of a plan."""
+
+from __future__ import annotations
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint, Taint, Toleration
+from kerf.engine.record.decisions import Placement
+from kerf.engine.scheduling.best import best_plan
+from kerf.engine.scheduling.company import Company, Place
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem import NodeInput, Problem
+from kerf.engine.scheduling.rating import unbound
+from kerf.engine.scheduling.requirements import Requirements
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape
+
+
+def node(name: str, cpu: int, **labels: str) -> NodeInput:
+    known = {key.replace("zone", lbl.ZONE): value for key, value in labels.items()}
+    return NodeInput(name, "", known, (), {"cpu": cpu, "memory": 8 * GI, "pods": 10})
+
+
+def test_a_plan_whose_pods_can_go_anywhere_binds_whole() -> None:
+    asked = problem(Workloads().add("web", 5, shape(900)), ladder(2, 4))
+    assert unbound(asked, plan(asked)) == ()
+
+
+def test_a_pod_that_can_go_anywhere_takes_the_place_of_one_that_cannot() -> None:
+    """Least allocated comes first: the empty node in z1 is larger, though the plan means it for the second pod."""
+    work = Workloads().add("a", 1, shape(1000), created=1)
+    work.add("b", 1, shape(1500, node_selector={lbl.ZONE: "z1"}), created=2)
+    asked = problem(work, ladder(2), nodes=[node("one", 2000, zone="z1"), node("two", 1200, zone="z2")])
+    placed = Plan(placements=(Placement("one", "", ("b-0",)), Placement("two", "", ("a-0",))))
+    assert unbound(asked, placed) == ("b-0",)
+
+
+def test_the_queue_goes_by_priority_and_then_by_age() -> None:
+    nodes = [node("only", 1000)]
+    old = Workloads().add("old", 1, shape(1000), created=1).add("young", 1, shape(1000), created=2)
+    both = Plan(placements=(Placement("only", "", ("old-0", "young-0")),))
+    assert unbound(problem(old, ladder(2), nodes=nodes), both) == ("young-0",)
+    ranked = Workloads().add("old", 1, shape(1000), created=1).add("young", 1, shape(1000, priority=5), created=2)
+    assert unbound(problem(ranked, ladder(2), nodes=nodes), both) == ("old-0",)
+
+
+def test_taints_hold_and_soft_ones_only_repel() -> None:
+    hard = pool("p", taints=(Taint("t", "NoSchedule"),))
+    tolerant = shape(500, tolerations=(Toleration("t", "Exists"),))
+    asked = problem(Workloads().add("web", 2, tolerant), ladder(2), hard)
+    assert unbound(asked, plan(asked)) == ()
+
+
+def test_daemons_take_their_part_of_a_planned_node() -> None:
+    asked = problem(Workloads().add("web", 1, shape(1500)), ladder(2, 4), daemons=[shape(1000)])
+    planned = plan(asked)
+    assert planned.claims[0].instance_types == ("t04",)
+    assert unbound(asked, planned) == ()
+
+
+def test_what_would_be_left_over_gets_a_node_if_that_is_still_cheaper() -> None:
+    """A tight packing of unlike pods on unlike nodes, against a dear giant that holds them all."""
+    types = Catalogue(
+        (
+            instance_type("lean", 4, memory=4 * GI, price=0.2),
+            instance_type("fat", 4, memory=32 * GI, price=0.5),
+            instance_type("giant", 64, memory=256 * GI, price=64.0),
+        )
+    )
+    work = Workloads().add("cpu", 6, shape(1900, GI)).add("memory", 6, shape(600, 14 * GI))
+    best = best_plan(problem(work, types), 100)
+    assert best.unbound == ()
+    assert best.first_price > 10
+
+
+# ── pods that look at pods ──────────────────────────────────────
+
+
+def company(work: Workloads, zones: str = "aab") -> tuple[Company, list[Place], Problem]:
+    asked = problem(work, ladder(2))
+    places = []
+    for index, zone in enumerate(zones):
+        labels = {lbl.ZONE: zone, lbl.HOSTNAME: f"n{index}"}
+        places.append(Place(index, labels, Requirements.of_labels(labels), f"n{index}"))
+    return Company(asked, places), places, asked
+
+
+def allowed(found: Company, places: list[Place], asked: Problem, number: int = 0) -> list[int]:
+    pod = asked.pods[number]
+    return [each.index for each in places if found.allows((pod.namespace, pod.shape), each)]
+
+
+def bind(found: Company, asked: Problem, number: int, place: Place) -> None:
+    found.bound((asked.pods[number].namespace, asked.pods[number].shape), place)
+
+
+def test_a_spread_allows_only_the_emptier_zone() -> None:
+    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "x"}))
+    found, places, asked = company(Workloads().add("x", 3, shape(labels={"app": "x"}, spread=(spread,))))
+    assert allowed(found, places, asked) == [0, 1, 2]
+    bind(found, asked, 0, places[0])
+    assert allowed(found, places, asked) == [2]
+
+
+def test_min_domains_that_are_not_there_keep_the_minimum_at_zero() -> None:
+    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "x"}), min_domains=3)
+    found, places, asked = company(Workloads().add("x", 3, shape(labels={"app": "x"}, spread=(spread,))))
+    bind(found, asked, 0, places[0])
+    bind(found, asked, 1, places[2])
+    assert allowed(found, places, asked) == []
+
+
+def test_affinity_lets_the_first_one_start_and_the_others_follow() -> None:
+    term = AffinityTerm(lbl.ZONE, Selector({"app": "x"}))
+    found, places, asked = company(Workloads().add("x", 2, shape(labels={"app": "x"}, affinity=(term,))))
+    assert allowed(found, places, asked) == [0, 1, 2]
+    bind(found, asked, 0, places[0])
+    assert allowed(found, places, asked) == [0, 1]
+
+
+def test_anti_affinity_keeps_both_sides_apart() -> None:
+    term = AffinityTerm(lbl.HOSTNAME, Selector({"app": "victim"}))
+    work = Workloads().add("lonely", 1, shape(labels={"app": "lonely"}, anti_affinity=(term,)))
+    work.add("victim", 1, shape(labels={"app": "victim"}))
+    found, places, asked = company(work)
+    bind(found, asked, 0, places[0])
+    assert allowed(found, places, asked, 1) == [1, 2]
+    bind(found, asked, 1, places[1])
+    assert allowed(found, places, asked, 0) == [0, 2]
