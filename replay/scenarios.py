@@ -30,6 +30,7 @@ from kerf.replay.scenario_errors import ScenarioError
 from kerf.replay.scenario_nodes import StateNode, usage
 from kerf.replay.scenario_pods import reschedulable, with_defaults, with_requests
 from kerf.replay.scenario_results import failed, result_of
+from kerf.replay.scenario_volumes import volume_facts
 
 DEFAULT = "default"
 EFFORT = Settings().effort
@@ -112,7 +113,7 @@ def plan_scenario(
         problem = problem_of(scenario, known)
     except KerfError as error:
         return failed(identity, str(error))
-    except (msgspec.ValidationError, AttributeError, TypeError, ValueError, OverflowError) as error:
+    except (msgspec.ValidationError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         return failed(identity, str(ScenarioError(f"the scenario has another form: {error}", hint=HINT)))
     tracer = FunnelTracer() if trace else None
     planned = best_plan(problem, effort, tracer)
@@ -163,11 +164,12 @@ class Reading:
                 min_values_policy=self._option("minValuesPolicy", "Strict", "BestEffort"),
             ),
             bound=tuple(
-                BoundPod(pod.uid, pod.namespace, pod.shape, node.name, bool(pod.deleting))
+                BoundPod(pod.uid, pod.namespace, pod.shape, node.name, bool(pod.deleting), pod.name)
                 for node in nodes
                 for pod in node.pods
                 if not is_terminal(pod) and pod.uid not in placed_anew
             ),
+            volumes=volume_facts(*(self._list(name) for name in ("pvcs", "pvs", "storageClasses", "csiNodes"))),
             leaving=tuple(node.input(self.shapes) for node in nodes if not node.tracked or node.going),
         )
 

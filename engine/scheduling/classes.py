@@ -13,10 +13,12 @@ import msgspec
 from msgspec.structs import replace
 
 from kerf.engine.model.pods import PodShape
+from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.scheduling.demands import Demand
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.shapes import relaxed, requirements_of
 from kerf.engine.scheduling.topology import Bonds, Topology
+from kerf.engine.scheduling.volumes import PodVolumes, of_claims
 
 RESPECT = "Respect"
 
@@ -26,55 +28,72 @@ _encoder = msgspec.msgpack.Encoder(order="deterministic")
 class PodClasses:
     """The classes of one pass, found by namespace and shape digest and by relaxation."""
 
-    def __init__(self, shapes: Mapping[str, PodShape], topology: Topology, policy: str, soft_taints: bool) -> None:
+    def __init__(
+        self,
+        shapes: Mapping[str, PodShape],
+        topology: Topology,
+        policy: str,
+        soft_taints: bool,
+        facts: VolumeFacts | None = None,
+    ) -> None:
         self._shapes = shapes
         self._topology = topology
+        self._facts = facts
         self._respect = policy == RESPECT
         self._soft_taints = soft_taints
         self._by_key: dict[Hashable, PodClass] = {}
-        self._by_digest: dict[tuple[str, str], PodClass] = {}
+        self._by_digest: dict[tuple[str, str, tuple[str, ...]], PodClass] = {}
         self._relaxed: dict[int, PodClass | None] = {}
         self._demands: dict[Hashable, Demand] = {}
 
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def of(self, namespace: str, digest: str) -> PodClass:
-        found = self._by_digest.get((namespace, digest))
+    def of(self, namespace: str, digest: str, claims: tuple[str, ...] = ()) -> PodClass:
+        """`claims`: those of the pod's volumes, as namespace/name."""
+        found = self._by_digest.get((namespace, digest, claims))
         if found is None:
             shape = self._shapes[digest]
-            found = self._by_digest[namespace, digest] = self._intern(namespace, shape, shape)
+            volumes = of_claims(self._facts, claims) if self._facts is not None else None
+            found = self._by_digest[namespace, digest, claims] = self._intern(namespace, shape, shape, volumes)
         return found
 
     def relaxed(self, wanted: PodClass) -> PodClass | None:
         """The class one step of S-33 further, None at the end."""
         if wanted.number not in self._relaxed:
             shape = relaxed(wanted.shape, self._soft_taints)
-            weaker = None if shape is None else self._intern(wanted.namespace, wanted.given, shape)
+            weaker = None if shape is None else self._intern(wanted.namespace, wanted.given, shape, wanted.volumes)
             self._relaxed[wanted.number] = weaker
         return self._relaxed[wanted.number]
 
-    def _intern(self, namespace: str, given: PodShape, shape: PodShape) -> PodClass:
+    def _intern(self, namespace: str, given: PodShape, shape: PodShape, volumes: PodVolumes | None) -> PodClass:
         bonds = self._topology.bonds(namespace, given, shape)
         rules = tuple(each.number for each in bonds.rules)
         counted = tuple(each.number for each in bonds.counted)
         plain = replace(shape, labels={}, priority=0, priority_class="", grace=None)
-        key = _encoder.encode(plain), rules, counted
+        key = _encoder.encode(plain), rules, counted, volumes
         found = self._by_key.get(key)
         if found is None:
-            demand = self._demand(plain, bonds)
-            made = PodClass(len(self._by_key), namespace, given, plain, demand, bonds.counted)
+            demand = self._demand(plain, bonds, volumes)
+            made = PodClass(len(self._by_key), namespace, given, plain, demand, bonds.counted, volumes)
             found = self._by_key[key] = made
         return found
 
-    def _demand(self, shape: PodShape, bonds: Bonds) -> Demand:
+    def _demand(self, shape: PodShape, bonds: Bonds, volumes: PodVolumes | None) -> Demand:
         requirements = requirements_of(shape, preferences=self._respect)
         rules = tuple(each.number for each in bonds.rules)
         sought = tuple(each.number for each in bonds.sought)
-        key = requirements, shape.tolerations, shape.host_ports, rules, sought
+        alternatives = volumes.alternatives if volumes is not None else ()
+        key = requirements, alternatives, shape.tolerations, shape.host_ports, rules, sought
         found = self._demands.get(key)
         if found is None:
             found = self._demands[key] = Demand(
-                len(self._demands), requirements, shape.tolerations, shape.host_ports, bonds.rules, bonds.sought
+                len(self._demands),
+                requirements,
+                alternatives,
+                shape.tolerations,
+                shape.host_ports,
+                bonds.rules,
+                bonds.sought,
             )
         return found

@@ -17,7 +17,7 @@ from kerf.engine.scheduling.templates import State, Template
 from kerf.engine.scheduling.topology_rules import Domain, DomainCount, Rule, Together
 
 Option = tuple[int, State]
-"""A state that a claim may be narrowed to, and its rank: lower ones come first (S-140)."""
+"""A state that a claim may be narrowed to, and its rank: lower ones come first (S-140, S-156)."""
 
 Domains = tuple[tuple[str, ...], ...]
 """Of a node, for several keys: the values that the label has, or may come to have."""
@@ -28,12 +28,14 @@ NOWHERE: tuple[Option, ...] = ()
 class Demand:
     """`host_rules` look at the node itself, `rules` at the domains of other keys. `sought`: counts that affinity terms
     of other pods look at and that count this pod; as long as nothing is counted there, the pod pins its node, so that
-    those pods can follow in this pass (unlike S-145)."""
+    those pods can follow in this pass (unlike S-145). `alternatives`: where the pod's volumes may be, in order (S-156);
+    none if they ask nothing."""
 
     def __init__(
         self,
         number: int,
         requirements: Requirements,
+        alternatives: tuple[Requirements, ...],
         tolerations: tuple[Toleration, ...],
         ports: tuple[HostPort, ...],
         rules: Iterable[Rule],
@@ -41,6 +43,7 @@ class Demand:
     ) -> None:
         self.number = number
         self.requirements = requirements
+        self.alternatives = alternatives
         self.tolerations = tolerations
         self.ports = ports
         everything: tuple[Rule, ...] = tuple(rules)
@@ -74,6 +77,10 @@ class Demand:
                 there = frozenset(host for host, pods in rule.count.counts.items() if pods)
                 left = there if left is None else left & there
         return left
+
+    def allows_volumes(self, labels: Requirements) -> bool:
+        """Whether the pod's volumes can be where a node with these labels is; no label may be undefined (S-94)."""
+        return not self.alternatives or any(labels.compatible(each) for each in self.alternatives)
 
     def allows_domains(self, domains: Domains) -> bool:
         """The rules over other keys, for a node with these values of `keys`. A missing label refuses (S-137); of one
@@ -134,6 +141,18 @@ class Demand:
             return NOWHERE
         base = template.step(state, self.requirements)
         assert isinstance(base, State)
+        if not self.alternatives:
+            return self._in_domains(template, base)
+        found: list[Option] = []
+        for each in self.alternatives:
+            there = template.step(base, each)
+            options = self._in_domains(template, there) if isinstance(there, State) else NOWHERE
+            worst = found[-1][0] + 1 if found else 0  # whatever the domains: a later alternative is a later choice
+            found += [(worst + rank, option) for rank, option in options]
+        return tuple(found)
+
+    def _in_domains(self, template: Template, base: State) -> tuple[Option, ...]:
+        """What topology leaves of a state."""
         found: list[Option] = [(0, base)]
         for key, rules, sought in self._by_key:
             found = [each for option in found for each in self._narrowed(template, option, key, rules, sought)]

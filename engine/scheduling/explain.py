@@ -202,6 +202,9 @@ def _refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Re
         refusing = None if unmet else _refusing(template, following, wanted)
         if refusing is not None:
             return topology_reason(refusing, node_pool=name)
+        if wanted.demand.alternatives and not unmet:
+            there = [str(each) for each in wanted.demand.alternatives]
+            return reason(Code.VOLUME_TOPOLOGY, node_pool=name, allowed=there)
         return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet))
     if left:
         return _limits_refusal(template, hurdles)

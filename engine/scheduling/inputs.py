@@ -77,7 +77,7 @@ def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[Bou
     if not asks and not any(blobs.shape(digest).anti_affinity for digest in sorted({p.shape for p in found})):
         return ()
     found.sort(key=lambda p: (p.namespace, p.name, p.uid))
-    return tuple(BoundPod(p.uid, p.namespace, p.shape, places[p.node], bool(p.deleting)) for p in found)
+    return tuple(BoundPod(p.uid, p.namespace, p.shape, places[p.node], bool(p.deleting), p.name) for p in found)
 
 
 def _relates(shape: PodShape) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.pods import Resources
@@ -16,13 +17,15 @@ from kerf.engine.scheduling.requirements import NEGATIVE, Conflict, Requirements
 from kerf.engine.scheduling.resources import added, fits, lacking
 from kerf.engine.scheduling.taints import text, untolerated
 from kerf.engine.scheduling.topology_counts import PodCount
+from kerf.engine.scheduling.volumes import Attachment
 
 
 class ExistingNode:
     """One node in one pass. Its labels are what they are: unlike the reference (S-96), a pod that asks for
     a label *not* to have a value does not define that label for the pods after it."""
 
-    def __init__(self, given: NodeInput, daemons: Iterable[Daemon]) -> None:
+    def __init__(self, given: NodeInput, daemons: Iterable[Daemon], limits: Mapping[str, int] | None = None) -> None:
+        """`limits`: how many volumes of a CSI driver can be attached; all, if it is not there."""
         self.name = given.name
         self.claim = given.claim
         self.initialized = given.initialized
@@ -33,6 +36,8 @@ class ExistingNode:
         self._set_remaining({name: amount - waiting.get(name, 0) for name, amount in given.available.items()})
         self.ports = given.host_ports
         self.pods: list[PendingPod] = []
+        self._limits = limits or {}
+        self._attached: set[Attachment] = set()
         self.host = self.domain(HOSTNAME) or given.name
 
     def _set_remaining(self, remaining: Resources) -> None:
@@ -52,6 +57,8 @@ class ExistingNode:
             and wanted.memory <= self._memory
             and fits(wanted.requests, self.remaining)
             and wanted.demand.allows_host(self.host)
+            and wanted.demand.allows_volumes(self.labels)
+            and not self.drivers_full(wanted.attached)
             and not self._conflicts(wanted)
             and not untolerated(self.taints, wanted.tolerations)
             and not conflicts(wanted.ports, self.ports)
@@ -62,6 +69,19 @@ class ExistingNode:
         self._set_remaining(added(self.remaining, wanted.requests, -1))
         self.ports += wanted.ports
         self.enter(wanted.counted)
+        self.attach(wanted.attached)
+
+    def attach(self, attached: Iterable[Attachment]) -> None:
+        self._attached.update(attached)
+
+    def drivers_full(self, attached: tuple[Attachment, ...]) -> list[str]:
+        """The CSI drivers of which the node takes no such volumes more (S-159); a volume that is there already does
+        not count again."""
+        if not attached or not self._limits:
+            return []
+        counts = Counter(driver for driver, _ in self._attached.union(attached))
+        asked = sorted({driver for driver, _ in attached})
+        return [driver for driver in asked if driver in self._limits and counts[driver] > self._limits[driver]]
 
     def domains(self, key: str) -> tuple[str, ...]:
         """The values that a label has or, on a claim not launched yet, may come to have; none if it is missing."""
@@ -90,6 +110,11 @@ class ExistingNode:
             return reason(Code.HOST_PORTS, ports=[f"{each.port}/{each.protocol}" for each in sorted(ports)])
         if not fits(wanted.requests, self.remaining):
             return reason(Code.RESOURCES, resources=list(lacking(wanted.requests, self.remaining)))
+        if not wanted.demand.allows_volumes(self.labels):
+            return reason(Code.VOLUME_TOPOLOGY, allowed=[str(each) for each in wanted.demand.alternatives])
+        full = self.drivers_full(wanted.attached)
+        if full:
+            return reason(Code.VOLUME_LIMIT, drivers=full)
         refusing = wanted.demand.refusing_node(self.host, self.domains)
         if refusing is not None:
             return topology_reason(refusing)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.reasons import Reason
+from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.catalogue import compiled
 from kerf.engine.scheduling.classes import PodClasses
@@ -24,6 +25,7 @@ from kerf.engine.scheduling.templates import Template
 from kerf.engine.scheduling.topology import Topology
 from kerf.engine.scheduling.trace import Tracer
 from kerf.engine.scheduling.validation import refusals
+from kerf.engine.scheduling.volumes import claim_names, of_claims, problems
 
 __all__ = ["OpenedClaim", "Plan", "plan", "usable_pools"]
 
@@ -56,10 +58,12 @@ def plan(problem: Problem, tracer: Tracer | None = None) -> Plan:
     dropped = tuple(explain_dropped(each, tracer) for each in templates if not each.types)
     usable = [each for each in templates if each.types]
     soft = any(taint.effect == PREFER_NO_SCHEDULE for each in usable for taint in each.pool.taints)
-    nodes = [ExistingNode(each, given_daemons) for each in problem.nodes]
+    facts = problem.volumes or VolumeFacts()
+    nodes = [ExistingNode(each, given_daemons, facts.limits.get(each.name)) for each in problem.nodes]
+    _attach(nodes, problem, facts)
     leaving = [ExistingNode(each, ()) for each in problem.leaving]
     topology = Topology(problem, usable, [*nodes, *leaving])
-    classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, soft)
+    classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, soft, problem.volumes)
     queue, ignored, failures = _sorted_out(problem.pods, problem, classes, bool(pools))
     packing = Packing(nodes, usable, classes, topology, not strict, tracer)
     failures += [(pod, wanted, (*dropped, *why)) for pod, wanted, why in packing.run(queue)]
@@ -79,6 +83,15 @@ def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
     return sorted(by_name, key=lambda each: -each.pool.weight)
 
 
+def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts) -> None:
+    """The volumes of bound pods take their part of the limits (S-159)."""
+    by_name = {node.name: node for node in nodes}
+    for pod in problem.bound:
+        shape = problem.shapes[pod.shape]
+        if shape.volumes and pod.node in by_name:
+            by_name[pod.node].attach(of_claims(facts, claim_names(pod.namespace, pod.name, shape)).attached)
+
+
 def _sorted_out(
     pods: Iterable[PendingPod], problem: Problem, classes: PodClasses, any_pool: bool
 ) -> tuple[list[tuple[PendingPod, PodClass]], list[Failure], list[Failure]]:
@@ -87,12 +100,17 @@ def _sorted_out(
     queue: list[tuple[PendingPod, PodClass]] = []
     ignored: list[Failure] = []
     failures: list[Failure] = []
-    refused: dict[str, tuple[Reason, ...]] = {}
+    refused: dict[tuple[str, tuple[str, ...]], tuple[Reason, ...]] = {}
     for pod in pods:
-        wanted = classes.of(pod.namespace, pod.shape)
-        why = refused.get(pod.shape)
+        shape = problem.shapes[pod.shape]
+        claims = claim_names(pod.namespace, pod.name, shape) if shape.volumes else ()
+        wanted = classes.of(pod.namespace, pod.shape, claims)
+        why = refused.get((pod.shape, claims))
         if why is None:
-            why = refused[pod.shape] = refusals(problem.shapes[pod.shape], wanted.requirements)
+            why = refusals(shape, wanted.requirements)
+            if problem.volumes is not None:
+                why += problems(problem.volumes, claims)
+            refused[pod.shape, claims] = why
         if why:
             ignored.append((pod, wanted, why))
         elif not any_pool:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.demands import Demand
 from kerf.engine.scheduling.topology_counts import PodCount
+from kerf.engine.scheduling.volumes import PodVolumes
 
 VOLUMES = "volumes"
 RESOURCE_CLAIMS = "resource claims"
 
 
-def unsupported(shape: PodShape) -> tuple[str, ...]:
+def unsupported(shape: PodShape, volumes: PodVolumes | None) -> tuple[str, ...]:
     """What a pod carries that this version cannot honour."""
     found = []
-    if shape.volumes:
+    if shape.volumes and volumes is None:
         found.append(VOLUMES)
     if shape.resource_claims:
         found.append(RESOURCE_CLAIMS)
@@ -25,6 +26,7 @@ class PodClass:
     appearance; `demand` is all that its pods ask of a place but room; `counted` are the counts that they enter."""
 
     __slots__ = (
+        "attached",
         "counted",
         "cpu",
         "demand",
@@ -38,6 +40,7 @@ class PodClass:
         "shape",
         "tolerations",
         "unsupported",
+        "volumes",
     )
 
     def __init__(
@@ -48,8 +51,9 @@ class PodClass:
         shape: PodShape,
         demand: Demand,
         counted: tuple[PodCount, ...],
+        volumes: PodVolumes | None,
     ) -> None:
-        """`given`: the shape before anything was given up."""
+        """`given`: the shape before anything was given up; `volumes`: None if nothing is known of them."""
         self.number = number
         self.namespace = namespace
         self.given = given
@@ -62,7 +66,9 @@ class PodClass:
         self.tolerations = demand.tolerations
         self.ports = demand.ports
         self.counted = counted
-        self.unsupported = unsupported(shape)
+        self.volumes = volumes
+        self.attached = volumes.attached if volumes is not None else ()
+        self.unsupported = unsupported(shape, volumes)
 
     def __repr__(self) -> str:
         return f"PodClass({self.number}, {self.requests}, {self.requirements})"

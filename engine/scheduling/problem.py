@@ -11,6 +11,7 @@ from kerf.engine.model.nodes import Namespace
 from kerf.engine.model.pods import HostPort, PodShape, Resources, Taint
 from kerf.engine.model.pools import NodePool, RequirementSpec
 from kerf.engine.model.settings import Settings
+from kerf.engine.model.volumes import VolumeFacts
 
 
 class PendingPod(Struct, frozen=True):
@@ -32,6 +33,7 @@ class BoundPod(Struct, frozen=True):
     shape: str
     node: str
     terminating: bool = False
+    name: str = ""
 
 
 class PoolInput(Struct, frozen=True):
@@ -66,7 +68,8 @@ class NodeInput(Struct, frozen=True):
 class Problem(Struct, frozen=True):
     """One provisioning question. `daemons` are the digests of DaemonSet shapes; `unavailable` holds the offerings
     known to lack capacity as (capacity type, instance type, zone); "" matches any type or zone. `leaving` are nodes
-    marked for deletion: no places, but the pods that stay on them still count (S-131)."""
+    marked for deletion: no places, but the pods that stay on them still count (S-131). `volumes`: None
+    if nothing is known of volumes; then pods that have some are left over."""
 
     pods: tuple[PendingPod, ...]
     shapes: Mapping[str, PodShape]
@@ -79,3 +82,4 @@ class Problem(Struct, frozen=True):
     settings: Settings = Settings()
     bound: tuple[BoundPod, ...] = ()
     leaving: tuple[NodeInput, ...] = ()
+    volumes: VolumeFacts | None = None

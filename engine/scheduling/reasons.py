@@ -29,6 +29,9 @@ class Code(StrEnum):
     MATCH_FIELDS = "match-fields"
     """A required node affinity term has matchFields. `keys`."""
 
+    VOLUME = "volume"
+    """A volume of the pod is not in order (S-153). `claim`, `problem`."""
+
     # nothing can be tried
     NO_NODE_POOL = "no-node-pool"
     """No NodePool is ready, dynamic and not being deleted (S-62)."""
@@ -47,6 +50,10 @@ class Code(StrEnum):
     TOPOLOGY = "topology"
     """A rule of topology leaves no domain. `rule` (spread, affinity or anti-affinity), `key`, `domains` (counts as
     domain=pods, S-136)."""
+    VOLUME_TOPOLOGY = "volume-topology"
+    """The pod's volumes are elsewhere. `allowed` (each alternative)."""
+    VOLUME_LIMIT = "volume-limit"
+    """The node takes no more volumes of a driver (S-159). `drivers`."""
     HOST_PORTS = "host-ports-taken"
     """`ports`."""
     RESOURCES = "resources"
@@ -111,6 +118,9 @@ _SENTENCES: dict[str, str] = {
     Code.LABEL_UNDEFINED: "label {keys} is not defined here",
     Code.REQUIREMENTS: "the pod asks for {incoming}, here is {existing}",
     Code.TOPOLOGY: "{rule} over {key} leaves no place ({domains})",
+    Code.VOLUME: "volume claim {claim}: {problem}",
+    Code.VOLUME_TOPOLOGY: "the pod's volumes allow only {allowed}",
+    Code.VOLUME_LIMIT: "the node takes no more volumes of {drivers}",
     Code.HOST_PORTS: "host ports {ports} are taken",
     Code.RESOURCES: "not enough {resources} left",
     Code.NODE_LIMIT: "the NodePool's limit of {limit} nodes is reached",

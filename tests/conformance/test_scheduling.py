@@ -30,6 +30,7 @@ DONE: dict[str, int] = {
     "e-affinity": 30,
     "f-nodepools": 36,
     "g-existing": 32,
+    "h-ds-ports-volumes": 26,
     "i-mixed": 16,
     "j-offerings": 32,
 }
@@ -41,6 +42,21 @@ EXPECTED: dict[str, tuple[Verdict, str]] = {
         "S-126: a zone in which the NodePool's limits leave no node to launch keeps no pod waiting, so more "
         "pods of the spread, and fewer others, are placed",
     ),
+    **{
+        f"h-ds-ports-volumes-{number}": (
+            found,
+            "S-154: the reference's results leave out zones of bound volumes",
+        )
+        for number, found in [
+            ("002", Verdict.DEARER),
+            ("008", Verdict.DEARER),
+            ("029", Verdict.DEARER),
+            ("041", Verdict.DEARER),
+            ("050", Verdict.DEARER),
+            ("056", Verdict.BEYOND),
+            ("059", Verdict.DEARER),
+        ]
+    },
     "i-mixed-036": (Verdict.DEARER, "S-89: as below; 0.4 % above the dearest of the reference's own runs"),
     "i-mixed-054": (Verdict.BEYOND, "S-89: the reference's unstable order of claims with as many pods"),
     "i-mixed-059": (Verdict.BEYOND, "S-89: the reference's unstable order of claims with as many pods"),

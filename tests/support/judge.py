@@ -28,6 +28,7 @@ from kerf.engine.model.pods import (
     SpreadConstraint,
     Taint,
 )
+from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem import NodeInput, PendingPod, PoolInput, Problem
 
@@ -149,6 +150,7 @@ class Judge:
         self._limits()
         for host in self.hosts:
             self._welcome(host)
+        self._volumes()
         self._apart()
         self._bind()
         return self.found
@@ -295,6 +297,48 @@ class Judge:
             )  # S-20: a cloud may not tell all labels of a type
             if not all(wants_node(shape, labels, unknown) for labels in host.labels):
                 self.found.append(f"{host.name}: a label is not what a pod asks for")
+
+    def _volumes(self) -> None:
+        """Every bound volume can be attached where its pod goes, every unbound one be made there; and a node takes no
+        more volumes of a driver than it can."""
+        facts = self.problem.volumes
+        if facts is None:
+            return
+        pods = {pod.uid: pod for pod in self.problem.pods}
+        by_name = {host.name: host for host in self.hosts}
+        placed = [(by_name[each.node], each.pods) for each in self.planned.placements]
+        placed += [(self._claim_host(number), each.pods) for number, each in enumerate(self.planned.claims)]
+        for host, uids in placed:
+            attached = {
+                found
+                for pod in self.problem.bound
+                if pod.node == host.name
+                for found in self._attached(facts, pod.namespace, pod.name, pod.shape)
+            }
+            before = len(attached)
+            for uid in uids:
+                pod = pods[uid]
+                for name in self._claims(pod.namespace, pod.name, pod.shape):
+                    if not all(_reaches(facts, name, labels) for labels in host.labels):
+                        self.found.append(f"{host.name}: volume {name} is elsewhere")
+                attached.update(self._attached(facts, pod.namespace, pod.name, pod.shape))
+            for driver, limit in facts.limits.get(host.name, {}).items():
+                if len(attached) > before and sum(each[0] == driver for each in attached) > limit:
+                    self.found.append(f"{host.name}: too many volumes of {driver}")
+
+    def _claims(self, namespace: str, name: str, digest: str) -> list[str]:
+        volumes = self.shapes[digest].volumes
+        return [f"{namespace}/{each.claim if each.claim else name + '-' + each.name}" for each in volumes]
+
+    def _attached(self, facts: VolumeFacts, namespace: str, name: str, digest: str) -> list[tuple[str, str]]:
+        found = []
+        for claim_name in self._claims(namespace, name, digest):
+            claim = facts.claims.get(claim_name)
+            volume = facts.volumes.get(claim.volume) if claim is not None else None
+            given = facts.classes.get(claim.storage_class) if claim is not None and not claim.volume else None
+            driver = volume.driver if volume is not None else given.driver if given is not None else ""
+            found += [(driver, claim_name)] if driver else []
+        return found
 
     # ── pods among each other ──────────────────────────────────────
 
@@ -471,12 +515,32 @@ class Judge:
 
         if any(None in host.values(term.topology_key) for term in terms):
             return False
-        there = [other for other in self.hosts if friends(other)]
+        keys = [term.topology_key for term in terms]
+        labelled = [other for other in self.hosts if any(None not in other.values(key) for key in keys)]
+        there = [other for other in labelled if friends(other)]
         if not there:
             return all(self._matches(kind, kind, term) for term in terms)
         return host in there or all(
             host.values(term.topology_key) <= {other.domain(term.topology_key) for other in there} for term in terms
         )
+
+
+def _reaches(facts: VolumeFacts, name: str, labels: Labels) -> bool:
+    """Whether a volume can be on a node with these labels. The host of a local one is not asked for: its node is gone,
+    and its owner has to make another (S-154)."""
+    claim = facts.claims.get(name)
+    volume = facts.volumes.get(claim.volume) if claim is not None else None
+    given = facts.classes.get(claim.storage_class) if claim is not None and not claim.volume else None
+    terms = volume.terms if volume is not None else given.topologies if given is not None else ()
+    local = volume is not None and volume.local
+    return not terms or any(
+        all(
+            (local and lbl.normalise(each.key) == lbl.HOSTNAME) or expression_holds(each, labels)
+            for each in term.expressions
+        )
+        for term in terms
+        if term.expressions
+    )
 
 
 def _of_offer(offer: Offering) -> dict[str, str]:
