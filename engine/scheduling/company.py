@@ -5,19 +5,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.pods import AffinityTerm, PodShape
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
-from kerf.engine.scheduling.shapes import HARD_SPREAD, requirements_of
+from kerf.engine.scheduling.shapes import HARD_SPREAD, alternatives_of
 
 Pair = tuple[str, str]
 """The namespace and the shape (digest) of a pod."""
+Selectors = tuple[PodSelector, ...]
+"""Of which a pod must match all."""
 
 
 class Place(Struct, frozen=True):
@@ -40,12 +42,22 @@ class _Count:
         self.selects = selects
         self.places = frozenset(each.index for each in places)
         self.by_domain: Counter[str] = Counter()
+        self._least: int | None = None
         self.domains = frozenset(d for each in places if (d := each.domain(key)) is not None)
 
-    def add(self, pair: Pair, place: Place) -> None:
+    def add(self, place: Place) -> None:
+        """One more pod that is selected."""
         domain = place.domain(self.key)
-        if domain is not None and place.index in self.places and self.selects(pair):
+        if domain is not None and place.index in self.places:
             self.by_domain[domain] += 1
+            self._least = None
+
+    @property
+    def least(self) -> int:
+        """The fewest pods in any domain."""
+        if self._least is None:
+            self._least = min((self.by_domain[each] for each in self.domains), default=0)
+        return self._least
 
     def at(self, place: Place) -> int:
         domain = place.domain(self.key)
@@ -61,8 +73,7 @@ class _Spread(Struct, frozen=True):
     def allows(self, place: Place) -> bool:
         if place.domain(self.count.key) is None:
             return False
-        few = len(self.count.domains) < self.min_domains
-        least = 0 if few else min((self.count.by_domain[each] for each in self.count.domains), default=0)
+        least = 0 if len(self.count.domains) < self.min_domains else self.count.least
         return self.count.at(place) + self.own - least <= self.max_skew
 
 
@@ -81,7 +92,8 @@ class Company:
     def __init__(self, problem: Problem, places: Iterable[Place]) -> None:
         self._problem = problem
         self._places = tuple(places)
-        self._counts: list[_Count] = []
+        self._counts: dict[object, _Count] = {}
+        self._entered: dict[Pair, tuple[_Count, ...]] = {}
         self._demands: dict[Pair, _Demands] = {}
         pending = {(each.namespace, each.shape) for each in problem.pods}
         pairs = sorted(pending | {(each.namespace, each.shape) for each in problem.bound})
@@ -102,8 +114,11 @@ class Company:
         )
 
     def bound(self, pair: Pair, place: Place) -> None:
-        for each in self._counts:
-            each.add(pair, place)
+        counts = self._entered.get(pair)
+        if counts is None:
+            counts = self._entered[pair] = tuple(each for each in self._counts.values() if each.selects(pair))
+        for each in counts:
+            each.add(place)
 
     def _together(self, wanted: _Demands, place: Place) -> bool:
         if any(place.domain(each.key) is None for each in wanted.together):
@@ -118,60 +133,56 @@ class Company:
         namespace, digest = pair
         shape = self._problem.shapes[digest]
         required = [each for each in shape.affinity if not each.weight]
-        selectors = [self._selector(each, namespace, shape) for each in required]
-        everyone = self._selecting(selectors)
+        selectors = tuple(self._selector(each, namespace, shape) for each in required)
         apart = [
-            self._count(each.topology_key, self._selecting([self._selector(each, namespace, shape)]), self._places)
+            self._count(each.topology_key, (self._selector(each, namespace, shape),))
             for each in shape.anti_affinity
             if not each.weight
         ]
         return _Demands(
             tuple(self._spreads(pair, shape)),
-            tuple(self._count(each.topology_key, everyone, self._places) for each in required),
-            (*apart, *(count for selects, count in self._keepers if selects(pair))),
-            bool(required) and everyone(pair),
+            tuple(self._count(each.topology_key, selectors) for each in required),
+            (*apart, *(count for keeps_away, count in self._keepers if self._selects((keeps_away,), pair))),
+            bool(required) and self._selects(selectors, pair),
         )
 
     def _spreads(self, pair: Pair, shape: PodShape) -> Iterable[_Spread]:
         for each in shape.spread:
             if each.when_unsatisfiable == HARD_SPREAD:
-                selects = self._selecting([of_spread(each, pair[0], shape.labels)])
-                places = self._places
-                if each.node_affinity_policy == "Honor":
-                    places = tuple(place for place in places if node_affinity_holds(shape, place.known))
-                count = self._count(each.topology_key, selects, places)
-                yield _Spread(count, each.max_skew, each.min_domains or 0, int(selects(pair)))
+                selectors = (of_spread(each, pair[0], shape.labels),)
+                asked = alternatives_of(shape) if each.node_affinity_policy == "Honor" else ()
+                count = self._count(each.topology_key, selectors, asked)
+                yield _Spread(count, each.max_skew, each.min_domains or 0, int(self._selects(selectors, pair)))
 
-    def _keeping_away(self, pair: Pair) -> Iterable[tuple[Callable[[Pair], bool], _Count]]:
+    def _keeping_away(self, pair: Pair) -> Iterable[tuple[PodSelector, _Count]]:
         """For each required anti-affinity term of a pod: whom it keeps away, and the count of such pods."""
         namespace, digest = pair
         shape = self._problem.shapes[digest]
         for each in shape.anti_affinity:
             if not each.weight:
-                selects = self._selecting([self._selector(each, namespace, shape)])
-                yield selects, self._count(each.topology_key, pair.__eq__, self._places)
+                key = normalise(each.topology_key)
+                owners = self._counts.get((key, pair)) or _Count(key, pair.__eq__, self._places)
+                self._counts[key, pair] = owners
+                yield self._selector(each, namespace, shape), owners
 
     def _selector(self, term: AffinityTerm, namespace: str, shape: PodShape) -> PodSelector:
         return of_term(term, namespace, shape.labels, self._problem.namespaces)
 
-    def _selecting(self, selectors: list[PodSelector]) -> Callable[[Pair], bool]:
-        known: dict[Pair, bool] = {}
+    def _selects(self, selectors: Selectors, pair: Pair) -> bool:
+        labels = self._problem.shapes[pair[1]].labels
+        return all(each.selects(pair[0], labels) for each in selectors)
 
-        def selects(pair: Pair) -> bool:
-            if pair not in known:
-                labels = self._problem.shapes[pair[1]].labels
-                known[pair] = all(each.selects(pair[0], labels) for each in selectors)
-            return known[pair]
-
-        return selects
-
-    def _count(self, key: str, selects: Callable[[Pair], bool], places: Iterable[Place]) -> _Count:
-        made = _Count(normalise(key), selects, tuple(places))
-        self._counts.append(made)
-        return made
+    def _count(self, key: str, selectors: Selectors, asked: tuple[Requirements, ...] = ()) -> _Count:
+        """The count of the pods that all these select, on the nodes that meet one of `asked`."""
+        identity = normalise(key), selectors, asked
+        found = self._counts.get(identity)
+        if found is None:
+            places = tuple(each for each in self._places if not asked or meets_one(asked, each.known))
+            found = _Count(normalise(key), partial(self._selects, selectors), places)
+            self._counts[identity] = found
+        return found
 
 
-def node_affinity_holds(shape: PodShape, labels: Requirements) -> bool:
-    """kube-scheduler's reading: the nodeSelector and any one of the required terms."""
-    terms = [replace(shape, required_terms=(term,)) for term in shape.required_terms] or [shape]
-    return any(labels.compatible(requirements_of(each, preferences=False)) for each in terms)
+def meets_one(alternatives: Iterable[Requirements], labels: Requirements) -> bool:
+    """Whether a node's labels meet the nodeSelector and some required term of a pod (see `alternatives_of`)."""
+    return any(not each or labels.compatible(each) for each in alternatives)

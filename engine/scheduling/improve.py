@@ -34,7 +34,7 @@ from kerf.engine.scheduling.cells import alone, limited, reopened, without
 from kerf.engine.scheduling.classes import RESPECT
 from kerf.engine.scheduling.effort import Effort, steps_of
 from kerf.engine.scheduling.lower_bound import loosest
-from kerf.engine.scheduling.menu import Kind, Menu, ways
+from kerf.engine.scheduling.menu import Demands, Kind, Menu, ways
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
@@ -303,14 +303,20 @@ class Search:
     def _floor(self, cpu: Mapping[str, int]) -> int:
         """The smallest size that leaves every pod on a new node some type to go to."""
         floor = 0
+        known: dict[Demands, list[tuple[int, tuple[int, ...]]]] = {}
         for digest in sorted({self._pods[uid].shape for uid in self._weights}):
             wanted = loosest(self._problem.shapes[digest], self._menu)
-            fitting = [
-                cpu[self._menu.templates[way.template].catalogue.names[way.kind]]
-                for way in ways(self._menu, wanted, any_weight=True)
-                if all(a <= b for a, b in zip(wanted.amounts, self._menu.room(way.template, way.kind), strict=True))
-            ]
-            floor = max(floor, min(fitting, default=0))
+            if wanted.demands not in known:
+                known[wanted.demands] = sorted(
+                    (cpu[self._menu.templates[w.template].catalogue.names[w.kind]], self._menu.room(w.template, w.kind))
+                    for w in ways(self._menu, wanted, any_weight=True)
+                )
+            fitting = (
+                size
+                for size, room in known[wanted.demands]
+                if all(a <= b for a, b in zip(wanted.amounts, room, strict=True))
+            )
+            floor = max(floor, next(fitting, 0))
         return floor
 
     def widened(self, candidate: Candidate) -> Candidate:

@@ -15,13 +15,14 @@ from heapq import heapify, heappop, heappush, heapreplace
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, ZONE_ID
 from kerf.engine.model.pods import HostPort, PodShape, Resources, Taint
-from kerf.engine.scheduling.company import Company, Place, node_affinity_holds
+from kerf.engine.scheduling.company import Company, Place, meets_one
 from kerf.engine.scheduling.daemons import Daemon, daemons, reserved_for
 from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem import NodeInput, PendingPod, Problem
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.resources import added, fits
+from kerf.engine.scheduling.shapes import alternatives_of
 from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE, untolerated
 
 LEAST_ALLOCATED, NODE_AFFINITY, TAINT_TOLERATION = 1, 2, 3
@@ -71,7 +72,8 @@ class _Class:
         self.shape = shape
         self.requests = {**shape.requests, "pods": 1}
         self.counted = {name: shape.requests.get(name) or least for name, least in DEFAULT_REQUESTS.items()}
-        possible = [number for number, seat in enumerate(seats) if _possible(shape, seat)]
+        asked = alternatives_of(shape)
+        possible = [number for number, seat in enumerate(seats) if _possible(shape, asked, seat)]
         self._fixed = dict(zip(possible, _fixed_scores(shape, [seats[number] for number in possible]), strict=True))
         self._heap = [self._entry(number, seats) for number in possible]
         heapify(self._heap)
@@ -134,11 +136,11 @@ def _rank(pod: PendingPod, problem: Problem) -> tuple[int, int, str, str, str]:
 # ── filters and scores that do not change ──────────────────────────────────────
 
 
-def _possible(shape: PodShape, seat: Seat) -> bool:
+def _possible(shape: PodShape, asked: tuple[Requirements, ...], seat: Seat) -> bool:
     hard = tuple(each for each in seat.taints if each.effect != PREFER_NO_SCHEDULE)
     if untolerated(hard, shape.tolerations):
         return False
-    return node_affinity_holds(shape, seat.known)
+    return meets_one(asked, seat.known)
 
 
 def _fixed_scores(shape: PodShape, seats: list[Seat]) -> list[float]:
