@@ -14,10 +14,9 @@ from msgspec.structs import replace
 from kerf.engine.disruption.pods import PodRules
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.labels import NODEPOOL
-from kerf.engine.model.nodes import Namespace, PodDisruptionBudget
+from kerf.engine.model.nodes import PodDisruptionBudget
 from kerf.engine.model.pods import Pod, PodShape, Resources, Taint, Toleration, is_terminal
 from kerf.engine.model.pools import NodePool
-from kerf.engine.model.settings import Settings
 from kerf.engine.record.digest import content
 from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.resources import total
@@ -74,21 +73,24 @@ class ClusterNode(Struct, frozen=True):
 
 
 class Cluster(Struct, frozen=True):
-    """Everything that a disruption pass looks at. `pools` carry no usage of their own: it follows from the nodes.
-    `spot_to_spot` is the feature gate (D-102)."""
+    """Everything that a disruption pass looks at. `base` is the planner's question as it stands: shapes, NodePools,
+    catalogues, DaemonSets and settings are taken from it, pods and places are asked anew each time (`what_if`).
+    `pending` are provisionable pods; `spot_to_spot` is the feature gate (D-102); `now` in milliseconds."""
 
     now: int
     nodes: tuple[ClusterNode, ...]
-    pools: tuple[PoolInput, ...]
-    catalogues: Mapping[str, Catalogue]
-    shapes: Mapping[str, PodShape]
+    base: Problem
     pending: tuple[Pod, ...] = ()
     budgets: tuple[PodDisruptionBudget, ...] = ()
-    daemons: tuple[str, ...] = ()
-    namespaces: tuple[Namespace, ...] = ()
-    settings: Settings = Settings()
-    unavailable: frozenset[tuple[str, str, str]] = frozenset()
     spot_to_spot: bool = False
+
+    @property
+    def shapes(self) -> Mapping[str, PodShape]:
+        return self.base.shapes
+
+    @property
+    def pools(self) -> tuple[PoolInput, ...]:
+        return self.base.pools
 
     @property
     def rules(self) -> PodRules:
@@ -100,7 +102,7 @@ class Cluster(Struct, frozen=True):
     def catalogue(self, name: str) -> Catalogue | None:
         """The instance types of a NodePool; None if it has none (D-29)."""
         digest = next((each.catalogue for each in self.pools if each.pool.name == name), "")
-        found = self.catalogues[digest] if digest else None
+        found = self.base.catalogues[digest] if digest else None
         return found if found is not None and found.types else None
 
     def settling(self, node: ClusterNode) -> bool:
@@ -129,8 +131,8 @@ def moving_pods(cluster: Cluster, leaving: frozenset[str]) -> tuple[list[Pod], l
 
 def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool) -> Problem:
     """The planner's question with these nodes gone (D-87…D-91). Preferences count as they do when pods are placed:
-    D-90 says that they are ignored, but the reference's own results do not. `respect_settling`: nodes under consolidateAfter take
-    only pods that are pending or on nodes marked for deletion (D-93)."""
+    D-90 says that they are ignored, but the reference's own results do not. `respect_settling`: nodes under
+    consolidateAfter take only pods that are pending or on nodes marked for deletion (D-93)."""
     going, gone = moving_pods(cluster, leaving)
     stays = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in leaving]
     leaves = [node for node in cluster.nodes if not (node.tracked and not node.marked and node.name not in leaving)]
@@ -140,18 +142,15 @@ def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool
     pods = [_wanting(pod, pod.shape) for pod in going]
     pods += [_wanting(pod, _tolerating(pod.shape, shapes) if settling else pod.shape) for pod in free]
     moved = frozenset(pod.uid for pod in pods)
-    return Problem(
+    return replace(
+        cluster.base,
         pods=tuple(pods),
         shapes=shapes,
         pools=tuple(replace(each, usage=_usage(stays, each.pool.name)) for each in cluster.pools),
-        catalogues=cluster.catalogues,
         nodes=tuple(_tainted(node.place) if node.name in settling else node.place for node in stays),
-        daemons=cluster.daemons,
-        namespaces=cluster.namespaces,
-        unavailable=cluster.unavailable,
-        settings=cluster.settings,
         bound=tuple(_bound(cluster.nodes, moved)),
         leaving=tuple(node.place for node in leaves),
+        settings=replace(cluster.base.settings, effort=0),  # one search is not made within another
     )
 
 

@@ -12,7 +12,7 @@ from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.pods import Owner, Pod, PodShape, Resources
 from kerf.engine.model.pools import Budget, NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.record.digest import content
-from kerf.engine.scheduling.problem import NodeInput, PoolInput
+from kerf.engine.scheduling.problem import NodeInput, PoolInput, Problem
 from kerf.engine.scheduling.resources import added, total
 
 NOW = 1_768_478_400_000
@@ -96,4 +96,5 @@ def cluster(*nodes: ClusterNode, pools: tuple[NodePool, ...] | None = None, **ch
     catalogue = changes.pop("catalogue", CATALOGUE)
     digest = content(catalogue)[0]
     given = tuple(PoolInput(each, digest) for each in pools or (pool(),))
-    return Cluster(NOW, nodes, given, {digest: catalogue}, dict(SHAPES), **changes)
+    base = Problem((), dict(SHAPES), given, {digest: catalogue})
+    return Cluster(NOW, nodes, base, **changes)

@@ -1,0 +1,161 @@
+"""Whether nodes can go, and by what they are replaced: at most one node, strictly cheaper (D-98…D-104, D-74)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
+from kerf.engine.disruption.eligibility import Candidate
+from kerf.engine.disruption.pricing import Market
+from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.model.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import Placement
+from kerf.engine.scheduling.plan import OpenedClaim
+from kerf.engine.scheduling.requirements import Requirement, Requirements
+
+SPOT_OPTIONS = 15
+"""How many cheaper types a single spot node needs, so that it is not replaced over and over (D-102)."""
+
+DELETE, REPLACE = "delete", "replace"
+ONLY_SPOT = Requirement(CAPACITY_TYPE, False, frozenset([SPOT]))
+
+
+class Replacement(Struct, frozen=True):
+    """The node to launch: `claim` as planned, narrowed to these types (cheapest first) and requirements; `price` is
+    that of the cheapest available offering of the first type, USD per hour (D-82)."""
+
+    claim: OpenedClaim
+    instance_types: tuple[str, ...]
+    requirements: Requirements
+    capacity_types: tuple[str, ...]
+    price: float
+
+
+class Command(Struct, frozen=True):
+    """Candidates that go together, and what is launched before they do. `savings` is in USD per hour (D-82)."""
+
+    reason: str
+    candidates: tuple[Candidate, ...]
+    replacements: tuple[Replacement, ...] = ()
+    placements: tuple[Placement, ...] = ()
+    savings: float = 0.0
+
+    @property
+    def decision(self) -> Literal["delete", "replace"]:
+        return "replace" if self.replacements else "delete"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(each.name for each in self.candidates))
+
+    @property
+    def evictions(self) -> int:
+        return sum(len(each.pods) for each in self.candidates)
+
+
+def removal(candidates: Sequence[Candidate]) -> Command:
+    """Empty nodes go without a simulation (D-60)."""
+    return Command(EMPTY, tuple(candidates), savings=math.fsum(each.price for each in candidates))
+
+
+def decide(simulator: Simulator, candidates: Sequence[Candidate]) -> Command | Reason:
+    """The consolidation decision for exactly these nodes, or the first thing that speaks against it (D-98)."""
+    outcome = simulator.without(each.name for each in candidates)
+    if outcome.failure is not None:
+        return outcome.failure
+    total = math.fsum(each.price for each in candidates)
+    if not outcome.claims:
+        return Command(UNDERUTILIZED, tuple(candidates), (), outcome.placements, total)
+    if len(outcome.claims) > 1:
+        return Reason("several-replacements", {"count": len(outcome.claims)})
+    claim = outcome.claims[0]
+    market = simulator.market(claim.node_pool)
+    chosen = _narrowed(claim, candidates, total, market, simulator.cluster.spot_to_spot)
+    if isinstance(chosen, Reason):
+        return chosen
+    found = replacement(claim, *chosen, market)
+    return Command(UNDERUTILIZED, tuple(candidates), (found,), outcome.placements, total - found.price)
+
+
+def replacement(claim: OpenedClaim, names: tuple[str, ...], requirements: Requirements, market: Market) -> Replacement:
+    price = market.cheapest(names[0], requirements)
+    kinds = market.capacity_types(names, requirements)
+    return Replacement(claim, names, requirements, kinds, price if math.isfinite(price) else 0.0)
+
+
+Chosen = tuple[tuple[str, ...], Requirements]
+
+
+def _narrowed(
+    claim: OpenedClaim, candidates: Sequence[Candidate], total: float, market: Market, spot_to_spot: bool
+) -> Chosen | Reason:
+    """Steps 4 to 8 of D-98: the types that are left and the requirements they are launched under."""
+    requirements = Requirements(claim.constraints)
+    kinds = requirements.get(CAPACITY_TYPE)
+    if all(each.capacity_type == SPOT for each in candidates) and kinds.has(SPOT):
+        if not spot_to_spot:
+            return Reason("spot-to-spot-off")
+        return _spot_to_spot(claim, requirements.merged([ONLY_SPOT]), len(candidates), total, market)
+    names = _cheaper(claim.instance_types, requirements, total, market)
+    if isinstance(names, Reason):
+        return names
+    if kinds.has(SPOT) and kinds.has(ON_DEMAND):
+        requirements = requirements.merged([ONLY_SPOT])
+    return names, requirements
+
+
+def _cheaper(
+    names: Sequence[str], requirements: Requirements, limit: float, market: Market
+) -> tuple[str, ...] | Reason:
+    """The types whose launch price is below the limit (D-98 steps 6 and 7, S-207)."""
+    kept = tuple(name for name in names if market.launch_price(name, requirements) < limit)
+    if not market.meets_min_values(kept, requirements):
+        return Reason("min-values", {"left": len(kept)})
+    return kept or Reason("nothing-cheaper", {"limit": limit})
+
+
+def _spot_to_spot(
+    claim: OpenedClaim, requirements: Requirements, count: int, total: float, market: Market
+) -> Chosen | Reason:
+    """D-102."""
+    priced = [(market.cheapest(name, requirements), name) for name in claim.instance_types]
+    offered = [name for price, name in sorted(priced) if math.isfinite(price)]
+    names = _cheaper(offered, requirements, total, market)
+    if isinstance(names, Reason):
+        return names
+    if count > 1:
+        return names, requirements
+    if len(names) < SPOT_OPTIONS:
+        return Reason("too-few-spot-options", {"needed": SPOT_OPTIONS, "found": len(names)})
+    least = SPOT_OPTIONS
+    if requirements.min_values:
+        ends = range(1, len(names) + 1)
+        least = max(least, next(end for end in ends if market.meets_min_values(names[:end], requirements)))
+    return names[:least], requirements
+
+
+def without_same_type(command: Command, market: Market) -> Command | Reason:
+    """D-74: several nodes are not replaced by a type that some of them already are, or by a dearer one."""
+    found = command.replacements[0]
+    prices: dict[str, float] = {}
+    for each in command.candidates:
+        name = "" if each.instance_type is None else each.instance_type.name
+        price = market.cheapest_at_all(name, Requirements.of_labels(each.node.labels))
+        if price is not None:
+            prices[name] = min(price, prices.get(name, math.inf))
+        else:
+            prices.setdefault(name, math.inf)
+    shared = [prices[name] for name in found.instance_types if name in prices]
+    limit = min((0.0 if math.isinf(price) else price for price in shared), default=math.inf)
+    names = _cheaper(found.instance_types, found.requirements, limit, market)
+    if isinstance(names, Reason):
+        return names
+    left = replacement(found.claim, names, found.requirements, market)
+    total = math.fsum(each.price for each in command.candidates)
+    return replace(command, replacements=(left,), savings=total - left.price)

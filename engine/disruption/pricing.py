@@ -1,0 +1,75 @@
+"""Prices of what a replacement may become (D-74, D-82, D-99, S-204…S-207)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT, WELL_KNOWN
+from kerf.engine.scheduling.catalogue import compiled
+from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.templates import available
+
+LAUNCH_ORDER = (RESERVED, SPOT, ON_DEMAND)
+
+
+class Market:
+    """The offerings of one catalogue, less those known to lack capacity."""
+
+    def __init__(self, digest: str, catalogue: Catalogue, unavailable: frozenset[tuple[str, str, str]]) -> None:
+        self._compiled = compiled(digest, catalogue)
+        self._available = available(self._compiled, unavailable)
+        self._demands = tuple(slot.requirements() for slot in self._compiled.slots)
+        self._usable: dict[Requirements, tuple[int, ...]] = {}
+
+    def usable(self, requirements: Requirements) -> tuple[int, ...]:
+        """The slots whose offerings these requirements admit."""
+        found = self._usable.get(requirements)
+        if found is None:
+            found = self._usable[requirements] = tuple(
+                number for number, each in enumerate(self._demands) if requirements.compatible(each, WELL_KNOWN)
+            )
+        return found
+
+    def cheapest(self, name: str, requirements: Requirements) -> float:
+        """The lowest price of an available offering of a type; infinity for none (S-204)."""
+        return min((price for _, price in self._offers(name, requirements)), default=math.inf)
+
+    def cheapest_at_all(self, name: str, requirements: Requirements) -> float | None:
+        """As `cheapest`, for offerings available or not; None for none (D-74)."""
+        number = self._compiled.numbers.get(name, -1)
+        slots = self._compiled.slots
+        prices = (slots[each].prices.get(number) for each in self.usable(requirements))
+        return min((price for price in prices if price is not None), default=None)
+
+    def launch_price(self, name: str, requirements: Requirements) -> float:
+        """What a launch may cost at worst: the dearest zone of the capacity type that is tried first (D-99, S-206)."""
+        offers = self._offers(name, requirements)
+        for kind in LAUNCH_ORDER:
+            prices = [price for capacity_type, price in offers if capacity_type == kind]
+            if prices:
+                return max(prices)
+        return math.inf
+
+    def capacity_types(self, names: Iterable[str], requirements: Requirements) -> tuple[str, ...]:
+        """Those of the available offerings of these types."""
+        return tuple(sorted({kind for name in names for kind, _ in self._offers(name, requirements)}))
+
+    def meets_min_values(self, names: Iterable[str], requirements: Requirements) -> bool:
+        """S-108, S-207: no types at all count as met."""
+        mask = sum(1 << self._compiled.numbers[name] for name in names)
+        least = requirements.min_values
+        return not mask or all(self._compiled.distinct_values(key, mask) >= count for key, count in least)
+
+    def _offers(self, name: str, requirements: Requirements) -> list[tuple[str, float]]:
+        """(capacity type, price) of the available offerings of a type."""
+        number = self._compiled.numbers.get(name)
+        if number is None:
+            return []
+        slots = self._compiled.slots
+        return [
+            (slots[each].capacity_type, slots[each].prices[number])
+            for each in self.usable(requirements)
+            if self._available[each] >> number & 1
+        ]
