@@ -24,6 +24,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("demo", "kerf.adapters.cli.demo:demo"),
     ("simulate", "kerf.adapters.cli.simulate:simulate"),
     ("plan", "kerf.adapters.cli.plan:plan"),
+    ("disrupt", "kerf.adapters.cli.disrupt:disrupt"),
     ("log", "kerf.adapters.cli.record:log"),
     ("at", "kerf.adapters.cli.record:at"),
     ("explain", "kerf.adapters.cli.record:explain"),

@@ -41,21 +41,23 @@ def plan(
     scenarios: Path
         A JSON file of one scenario, or of many: one per line.
     """
-    known = _readable(catalogues, read_catalogues) if catalogues is not None else Catalogues({})
+    known = readable(catalogues, read_catalogues) if catalogues is not None else Catalogues({})
     refused = False
-    for scenario in _readable(scenarios, _all):
+    for scenario in readable(scenarios, scenarios_of):
         result = plan_scenario(scenario, known, trace=trace, effort=effort)
         refused = refused or "error" in result["result"]
         print(msgspec.json.encode(result).decode() if json else "\n".join(describe(result)))
     return REFUSED if refused else 0
 
 
-def _all(path: Path) -> Iterator[dict[str, Any]]:
+def scenarios_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The scenarios of a file."""
     with path.open("rb"):  # a file that cannot be read is refused now, not at its first scenario
         return read_scenarios(path)
 
 
-def _readable(path: Path, read: Any) -> Any:
+def readable(path: Path, read: Any) -> Any:
+    """What `read` makes of a file. Raises ScenarioError if there is no such file, or it may not be read."""
     try:
         return read(path)
     except OSError as error:

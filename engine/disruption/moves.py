@@ -1,0 +1,198 @@
+"""kerf's own choice: a *set* of moves for the whole cluster, towards the cheapest fleet with the fewest evictions.
+
+The reference tries prefixes of one list and carries out one command at a time. Here commands are chosen one after the
+other on the cluster as the ones before leave it, within the budgets of all together, so that all of them may be under
+way at once. No pod is moved twice: a node that takes pods of one command is no candidate of another.
+
+The search is greedy, under two rankings, and the cheaper end wins. It ends by a number of steps, never by a clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.aftermath import after
+from kerf.engine.disruption.balanced import Totals, approves, hopeless, pool_totals, price_of
+from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Ledger
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation import Command, decide, removal
+from kerf.engine.disruption.eligibility import Candidate, census
+from kerf.engine.disruption.methods import together, usage
+from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.model.reasons import Reason
+
+STEPS = 600
+"""Plans that one choice may make."""
+WIDEST = 100
+"""Nodes of one command at most."""
+LEAST = 1e-9
+"""USD per hour: a move that saves less is none."""
+
+Rank = tuple[float, float, tuple[str, ...]]
+Ranking = Callable[[Command], Rank]
+
+
+class Moves(Struct, frozen=True):
+    """`commands` in the order of choice; they may all run at once. `end_price`: of all nodes kept and replacements, USD
+    per hour. `kept`: why each other node stays. `exhausted`: the steps ran out."""
+
+    commands: tuple[Command, ...]
+    end_price: float
+    kept: dict[str, Reason]
+    exhausted: bool = False
+
+    @property
+    def evictions(self) -> int:
+        return sum(each.evictions for each in self.commands)
+
+
+def by_savings(command: Command) -> Rank:
+    return -command.savings, float(command.evictions), command.names
+
+
+def by_worth(command: Command) -> Rank:
+    """Savings per disruption."""
+    cost = math.fsum(each.cost for each in command.candidates)
+    return -command.savings / cost, float(command.evictions), command.names
+
+
+def choose(cluster: Cluster, *, steps: int = STEPS) -> Moves:
+    """The moves to make now. Equal clusters give equal moves."""
+    start = Simulator(cluster)
+    found = [_Search(cluster, start, ranking, steps // 2).run() for ranking in (by_savings, by_worth)]
+    return min(found, key=lambda each: (round(each.end_price, 9), each.evictions, len(each.commands)))
+
+
+class _Search:
+    """One greedy descent."""
+
+    def __init__(self, cluster: Cluster, start: Simulator, ranking: Ranking, steps: int) -> None:
+        self._first = cluster
+        self._simulator = start
+        self._ranking = ranking
+        self._left = steps
+        self._empty = census(cluster, eligibility.emptiness)
+        self._busy = census(cluster, eligibility.consolidation)
+        self._totals: Mapping[str, Totals] = pool_totals(cluster, self._busy.eligible)
+        self._ledger = Ledger((each.pool for each in cluster.pools), usage(cluster), cluster.now)
+        self._commands: list[Command] = []
+        self._settled: set[str] = set()  # nodes that go, or take pods that move
+        self._refusals: dict[str, Reason] = {}
+
+    def run(self) -> Moves:
+        while (command := self._best()) is not None:
+            self._take(command)
+        removed = frozenset(name for each in self._commands for name in each.names)
+        stay = [node for node in self._first.nodes if node.name not in removed and not node.marked]
+        launched = [new.price for each in self._commands for new in each.replacements]
+        price = math.fsum([*(price_of(node, self._first) for node in stay), *launched])
+        return Moves(tuple(self._commands), price, self._kept(removed), self._left <= 0)
+
+    def _take(self, command: Command) -> None:
+        self._commands.append(command)
+        for each in command.candidates:
+            self._ledger.take(each.pool.name)
+        moved = {pod.uid for each in command.candidates for pod in each.pods}
+        self._settled |= {each.name for each in command.candidates}
+        self._settled |= {each.node for each in command.placements if moved.intersection(each.pods)}
+        self._simulator = Simulator(after(self._simulator.cluster, command, len(self._commands)))
+
+    def _best(self) -> Command | None:
+        """The command that ranks first of those tried."""
+        best: Command | None = None
+        empties = self._within(self._empty.chosen, EMPTY)
+        if empties:
+            best = removal(empties)
+        for tried in self._sets():
+            if self._left <= 0:
+                break
+            if best is not None and self._bound(tried) >= self._ranking(best)[0]:
+                continue
+            found = self._decided(tried)
+            if found is not None and (best is None or self._ranking(found) < self._ranking(best)):
+                best = found
+        return best
+
+    def _bound(self, candidates: list[Candidate]) -> float:
+        """No command of these nodes ranks before this: that they go without a replacement."""
+        return self._ranking(Command(UNDERUTILIZED, tuple(candidates), savings=_price(candidates)))[0]
+
+    def _decided(self, candidates: list[Candidate]) -> Command | None:
+        before = self._simulator.steps
+        tried = (together if len(candidates) > 1 else decide)(self._simulator, candidates)
+        self._left -= self._simulator.steps - before
+        if isinstance(tried, Command) and (tried.savings <= LEAST or not approves(tried, self._totals)):
+            tried = Reason("not-worth-it")
+        if isinstance(tried, Command):
+            return tried
+        if len(candidates) == 1:
+            self._refusals[candidates[0].name] = tried
+        return None
+
+    def _sets(self) -> list[list[Candidate]]:
+        """Sets of nodes to try, those that may save most first."""
+        found: dict[tuple[str, ...], list[Candidate]] = {}
+        for each in self._named():
+            found.setdefault(tuple(sorted(one.name for one in each)), each)
+        return sorted(found.values(), key=lambda each: (-_price(each), len(each), [one.name for one in each]))
+
+    def _named(self) -> Iterator[list[Candidate]]:
+        chosen = self._within_all(self._busy.chosen)
+        yield from ([each] for each in chosen if not hopeless(each, self._totals))
+        for order in _orders(chosen):
+            kept = self._within(order, UNDERUTILIZED)[:WIDEST]
+            yield from (kept[:size] for size in range(2, len(kept) + 1))
+
+    def _within_all(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Those that any command may still take."""
+        return [
+            each
+            for each in candidates
+            if each.name not in self._settled and self._ledger.left(each.pool.name, UNDERUTILIZED) > 0
+        ]
+
+    def _within(self, candidates: Iterable[Candidate], reason: str) -> list[Candidate]:
+        """Those that one command may take together."""
+        ledger = self._ledger.copy()
+        kept = []
+        for each in candidates:
+            if each.name not in self._settled and ledger.left(each.pool.name, reason) > 0:
+                ledger.take(each.pool.name)
+                kept.append(each)
+        return kept
+
+    def _kept(self, removed: frozenset[str]) -> dict[str, Reason]:
+        """The latest reason for which each node that does not go stays."""
+        kept: dict[str, Reason] = {}
+        for node in sorted(self._first.nodes, key=lambda each: each.name):
+            name = node.name
+            if name in removed:
+                continue
+            empty, busy = self._empty.excluded.get(name), self._busy.excluded.get(name)
+            if busy is not None and busy.code == "empty":
+                busy = empty
+            if name in self._settled:
+                kept[name] = Reason("takes-pods")
+            elif busy is None and self._ledger.left(node.node_pool, UNDERUTILIZED) <= 0:
+                kept[name] = Reason("budget", {"nodepool": node.node_pool})
+            else:
+                kept[name] = busy or self._refusals.get(name) or Reason("budget", {"nodepool": node.node_pool})
+        return kept
+
+
+def _price(candidates: Iterable[Candidate]) -> float:
+    return math.fsum(each.price for each in candidates)
+
+
+def _orders(candidates: list[Candidate]) -> Iterator[list[Candidate]]:
+    """Lists whose prefixes are tried: by savings ratio, by disruption, by price, and by ratio within each NodePool."""
+    yield candidates
+    yield sorted(candidates, key=lambda each: (each.cost, each.name))
+    yield sorted(candidates, key=lambda each: (each.price, each.name))
+    pools = sorted({each.pool.name for each in candidates})
+    if len(pools) > 1:
+        yield from ([each for each in candidates if each.pool.name == pool] for pool in pools)

@@ -1,0 +1,125 @@
+"""Disruption against the reference's golden clusters, family by family (conformance FORMAT.md, section 3).
+
+Held for every scenario: candidates, costs and budgets equal; the fleet after kerf's moves costs no more than after the
+reference's command, of whichever method; and kerf touches nothing that the reference excludes. The scenarios stand
+beside the repository (../shared/conformance). Where they are absent, the one test says so and passes. `pytest -s`
+prints the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kerf.engine.disruption.balanced import price_of
+from kerf.replay.disrupt_scenarios import cluster_of, disrupt_scenario
+from kerf.replay.scenarios import read_catalogues, read_scenarios
+
+FOLDER = Path(__file__).resolve().parents[3] / "shared" / "conformance"
+METHODS = ("emptiness", "multiNode", "singleNode")
+TOLERANCE = 1e-9
+
+COLUMNS = ("scenarios", "candidates", "allowed", "commands", "decisions", "same end", "cheaper", "dearer")
+
+DEARER: dict[str, str] = {}
+"""Scenarios after which kerf's fleet costs more, and why."""
+
+
+def candidates(method: dict[str, Any]) -> list[tuple[str, float, float]]:
+    return sorted(
+        (each["name"], round(each["price"], 9), round(each["disruptionCost"], 9)) for each in method["candidates"]
+    )
+
+
+def commands(method: dict[str, Any]) -> list[Any]:
+    """What has to be equal of a method's commands."""
+    return [
+        (
+            each["decision"],
+            each["reason"],
+            each["candidates"],
+            [(new["nodePool"], new["pods"], new["instanceTypes"], new["requirements"], new["requests"])
+             for new in each.get("replacements", [])],
+            each.get("podsToExistingNodes", []),
+            round(each["estimatedSavings"], 9),
+        )
+        for each in method["commands"]
+    ]  # fmt: skip
+
+
+def brief(method: dict[str, Any]) -> list[str]:
+    """A method's commands as the variants of a result have them."""
+    return [
+        f"{each['decision']} [{','.join(each['candidates'])}]"
+        + "".join(f" -> {new['cheapestInstanceType']}" for new in each.get("replacements", []))
+        for each in method["commands"]
+    ]
+
+
+def savings(result: dict[str, Any]) -> float:
+    """The most that any method's command saves, USD per hour."""
+    return max((each["estimatedSavings"] for name in METHODS for each in result[name]["commands"]), default=0.0)
+
+
+def compared() -> Iterator[tuple[str, str, Counter[str], list[str]]]:
+    """(family, name, what holds, what must not be) of every scenario."""
+    lines = (FOLDER / "consolidation-results.jsonl").read_bytes().splitlines()
+    expected = {each["name"]: each for each in map(msgspec.json.decode, lines)}
+    catalogues = read_catalogues(FOLDER / "catalogues.json")
+    for scenario in read_scenarios(FOLDER / "consolidation-scenarios.jsonl"):
+        ours, theirs = disrupt_scenario(scenario, catalogues), expected[scenario["name"]]
+        cluster = cluster_of(scenario, catalogues)
+        price = math.fsum(price_of(node, cluster) for node in cluster.nodes if not node.marked)
+        yield ours["family"], ours["name"], *_judged(ours["result"], theirs, price)
+
+
+def _judged(ours: dict[str, Any], theirs: dict[str, Any], price: float) -> tuple[Counter[str], list[str]]:
+    holds, faults = Counter(["scenarios"]), []
+    wanted = theirs["result"]
+    for what, view in (("candidates", candidates), ("allowed", lambda each: each["allowedDisruptions"])):
+        unequal = [name for name in METHODS if view(ours[name]) != view(wanted[name])]
+        holds[what] += not unequal
+        faults += [f"{name}: other {what}" for name in unequal]
+    holds["commands"] += all(commands(ours[name]) == commands(wanted[name]) for name in METHODS)
+    runs = [{name: brief(wanted[name]) for name in METHODS}, *theirs.get("variants", [])]
+    holds["decisions"] += all(any(brief(ours[name]) == each[name] for each in runs) for name in METHODS)
+    known = {each["name"] for name in METHODS for each in wanted[name]["candidates"]}
+    touched = {name for each in ours["kerf"]["commands"] for name in each["candidates"]}
+    faults += [f"touches {name}, which the reference excludes" for name in sorted(touched - known)]
+    end, bound = ours["kerf"]["endPrice"], price - savings(wanted)
+    holds["same end"] += abs(end - bound) <= TOLERANCE
+    holds["cheaper"] += end < bound - TOLERANCE
+    holds["dearer"] += end > bound + TOLERANCE
+    return holds, faults
+
+
+def table(counts: dict[str, Counter[str]]) -> str:
+    total: Counter[str] = sum(counts.values(), Counter())
+    rows = {**dict(sorted(counts.items())), "all": total}
+    width = max(map(len, rows))
+    head = " " * width + "".join(f"  {each:>11}" for each in COLUMNS)
+    return "\n".join(
+        [head, *(f"{name:<{width}}" + "".join(f"  {row[c]:>11}" for c in COLUMNS) for name, row in rows.items())]
+    )
+
+
+def test_every_cluster_ends_no_dearer_than_with_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    if not FOLDER.is_dir():
+        with capsys.disabled():
+            print(f"\nno conformance scenarios beside the repository ({FOLDER.name}/): nothing compared")
+        return
+    counts: dict[str, Counter[str]] = {}
+    wrong: list[str] = []
+    for family, name, holds, faults in compared():
+        counts.setdefault(family, Counter()).update(holds)
+        wrong += [f"{name}: {fault}" for fault in faults]
+        if holds["dearer"] and name not in DEARER:
+            wrong.append(f"{name}: dearer")
+    print("\n" + table(counts))
+    assert wrong == []
