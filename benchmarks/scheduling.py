@@ -53,7 +53,7 @@ def measure(shape: str, pods: int, runs: int, effort: int) -> dict[str, Any]:
     problem = SHAPES[shape](pods)
     first, planned = timed(problem, effort)
     seconds = min(timed(problem, effort)[0] for _ in range(runs))
-    placed = sum(len(claim.pods) for claim in planned.claims)
+    placed = sum(len(each.pods) for each in (*planned.claims, *planned.placements))
     if placed != pods:
         raise SystemExit(f"{pods - placed} pods were not placed: the workload or the planner is wrong")
     return {

@@ -22,7 +22,7 @@ from kerf.engine.model.pods import (
 )
 from kerf.engine.model.pools import NodeClassRef, NodePool
 from kerf.engine.record.digest import content
-from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 
 CPU = (100, 250, 500, 1000, 1500)  # milli-CPU
 MEMORY = (100, 256, 512, 1024, 2048, 4096)  # Mi
@@ -31,6 +31,7 @@ MIB = 2**20
 REFERENCE_TYPES = 400
 EC2_TYPES = 800
 SEED = 42
+NODES = 5_000
 LABEL = "my-label"
 Pods = tuple[tuple[PendingPod, ...], dict[str, PodShape]]
 """Pods and their shapes by digest."""
@@ -165,11 +166,39 @@ def problem(count: int, types: Callable[[], Catalogue], drawn: Callable[[int], P
     return Problem(pods, shapes, (PoolInput(pool, digest),), {digest: catalogue})
 
 
+def beside_nodes(count: int) -> Problem:
+    """The diverse mix beside 5,000 nodes, each with two bound pods and room for a few more."""
+    draw = random.Random(SEED)
+    asked = problem(count, reference_types, diverse_pods)
+    drawn = [plain(draw) for _ in range(40)]
+    shapes = {content(shape)[0]: shape for shape in drawn}
+    nodes = tuple(
+        NodeInput(
+            f"node-{number:05d}",
+            "",
+            {
+                labels.ZONE: f"test-zone-{1 + number % 3}",
+                labels.CAPACITY_TYPE: labels.ON_DEMAND,
+                labels.HOSTNAME: f"node-{number:05d}",
+            },
+            (),
+            {"cpu": draw.choice((0, 200, 400, 800, 1600)), "memory": draw.choice((256, 1024, 2048)) * MIB, "pods": 20},
+        )
+        for number in range(NODES)
+    )
+    bound = tuple(
+        BoundPod(f"bound-{number:05d}", "default", draw.choice(sorted(shapes)), nodes[number % NODES].name)
+        for number in range(2 * NODES)
+    )
+    return replace(asked, shapes={**asked.shapes, **shapes}, nodes=nodes, bound=bound)
+
+
 SHAPES: dict[str, Callable[[int], Problem]] = {
     "plain": lambda count: problem(count, reference_types),
     "plain-ec2": lambda count: problem(count, ec2_types),
     "diverse": lambda count: problem(count, reference_types, diverse_pods),
     "preferences": lambda count: problem(count, reference_types, preference_pods),
+    "beside-nodes": beside_nodes,
     "unique": lambda count: problem(count, reference_types, unique_pods),
 }
 """What can be measured."""
