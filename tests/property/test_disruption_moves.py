@@ -1,0 +1,150 @@
+"""Moves on random clusters: held to rules that are worked out here anew, from the cluster and the commands alone."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from kerf.engine.disruption.aftermath import after
+from kerf.engine.disruption.balanced import price_of
+from kerf.engine.disruption.budgets import EMPTY
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.eligibility import Candidate, judge
+from kerf.engine.disruption.methods import allowed, emptiness, multi_node, single_node
+from kerf.engine.disruption.moves import Moves, choose
+from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.model.pools import Budget
+from tests.unit.disruption.clusters import DAEMON, SIZES, capacity, cluster, node, pending, pod, pool
+
+SEEDS = st.integers(0, 1 << 32)
+SHARES = ("100%", "50%", "2", "1")
+POLICIES = ("WhenEmptyOrUnderutilized", "WhenEmptyOrUnderutilized", "Balanced", "WhenEmpty")
+
+
+def made(seed: int) -> Cluster:
+    """A cluster of up to nine nodes in one or two NodePools, some of them held by something."""
+    dice = random.Random(seed)
+    pools = tuple(
+        pool(
+            name, consolidation_policy=dice.choice(POLICIES), budgets=(Budget(dice.choice(["100%", "50%", "2", "1"])),)
+        )
+        for name in ("default", "other")[: dice.randint(1, 2)]
+    )
+    nodes = []
+    for number in range(dice.randint(1, 9)):
+        size = dice.choice(list(SIZES))
+        pods, left = [], SIZES[size]
+        for index in range(dice.randint(0, 5)):
+            cpu = dice.choice([100, 300, 700, 1_500])
+            if cpu <= left:
+                left -= cpu
+                shield = "true" if dice.random() < 0.04 else ""
+                owner = {"owner": DAEMON} if dice.random() < 0.1 else {}
+                cost = dice.choice([0, 0, 0, 134_217_728])
+                pods.append(pod(f"p{number}-{index}", cpu, do_not_disrupt=shield, deletion_cost=cost, **owner))
+        changes: dict[str, Any] = {
+            "nominated": dice.random() < 0.05,
+            "marked": dice.random() < 0.05,
+            "consolidatable": dice.random() < 0.9,
+            "ready": dice.random() < 0.95,
+        }
+        nodes.append(node(f"n{number}", size, *pods, pool=dice.choice(pools).name, **changes))
+    waiting = tuple(pending(f"w{index}", dice.choice([300, 3_000])) for index in range(dice.choice([0, 0, 0, 1, 2])))
+    return cluster(*nodes, pools=pools, pending=waiting)
+
+
+def bill(given: Cluster) -> float:
+    return math.fsum(price_of(each, given) for each in given.nodes if not each.marked)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_moves_take_only_candidates_within_the_budgets(seed: int) -> None:
+    """D-30, D-50, D-53: budgets hold for all moves together."""
+    start = made(seed)
+    moves = choose(start)
+    gone = [each for command in moves.commands for each in command.candidates]
+    assert len({each.name for each in gone}) == len(gone)
+    for each in gone:
+        assert isinstance(judge(each.node, start), Candidate)
+        assert each.node.consolidatable
+    spent = Counter(each.pool.name for each in gone)
+    assert all(spent[name] <= left for name, left in allowed(start, EMPTY).items())
+    assert {each.name for each in gone} | set(moves.kept) == {each.name for each in start.nodes}
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_every_pod_that_moves_has_one_place_that_holds_it(seed: int) -> None:
+    """D-96: nodes take no more than they have, and none takes pods that goes itself."""
+    start = made(seed)
+    moves = choose(start)
+    names = {name for command in moves.commands for name in command.names}
+    here = {each.name: Counter(each.place.available) for each in start.nodes}
+    for command in moves.commands:
+        moving = {each.uid: each for one in command.candidates for each in one.pods}
+        places = [(each.node, uid) for each in command.placements for uid in each.pods if uid in moving]
+        news = [uid for each in command.replacements for uid in each.claim.pods if uid in moving]
+        if command.reason != EMPTY:
+            assert Counter([*news, *(uid for _, uid in places)]) == Counter(list(moving))
+        for target, uid in places:
+            assert target not in names
+            here[target].subtract({**start.shapes[moving[uid].shape].requests, "pods": 1})
+        for each in command.replacements:
+            least = min(capacity(SIZES[name])["cpu"] for name in each.instance_types)
+            assert each.claim.requests["cpu"] <= least
+    assert all(amount >= 0 for room in here.values() for amount in room.values())
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_the_end_is_no_dearer_than_after_any_method_of_the_reference(seed: int) -> None:
+    start = made(seed)
+    moves = choose(start)
+    simulator = Simulator(start)
+    found = (emptiness(start), multi_node(start, simulator), single_node(start, simulator))
+    best = max((each.command.savings for each in found if each.command is not None), default=0.0)
+    assert moves.end_price <= bill(start) - best + 1e-9
+    saved = math.fsum(each.savings for each in moves.commands)
+    assert math.isclose(moves.end_price, bill(start) - saved, abs_tol=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=SEEDS)
+def test_equal_clusters_get_equal_moves_whatever_the_order_of_their_nodes(seed: int) -> None:
+    start = made(seed)
+    nodes = list(start.nodes)
+    random.Random(seed + 1).shuffle(nodes)
+    assert told(choose(start)) == told(choose(replace(start, nodes=tuple(nodes))))
+
+
+def told(moves: Moves) -> list[object]:
+    commands = [
+        (each.decision, each.names, [new.instance_types for new in each.replacements], each.placements)
+        for each in moves.commands
+    ]
+    return [commands, moves.end_price, sorted(moves.kept)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=SEEDS)
+def test_the_fleet_comes_to_rest_and_no_move_undoes_another(seed: int) -> None:
+    """With the moves made and the replacements still on their way, each further move saves, none touches a
+    replacement, and after a few passes nothing is left to do."""
+    current, number = made(seed), 0
+    for _ in range(12):
+        moves = choose(current)
+        if not moves.commands:
+            return
+        for command in moves.commands:
+            assert command.savings > 0 or command.reason == EMPTY
+            assert not any(name.startswith("replacement-") for name in command.names)
+            number += 1
+            current = after(current, command, number)
+    raise AssertionError("it does not come to rest")
