@@ -6,6 +6,7 @@ from collections import Counter
 
 import msgspec
 
+from kerf.engine.disruption.pods import PodRules
 from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.readiness import counting_taints
 from kerf.engine.model import labels as lbl
@@ -21,7 +22,7 @@ from kerf.engine.state.window import going_pods
 def problem_of(state: State, now: int) -> Problem:
     """The provisioning question as the state stands at `now`."""
     facts = state.facts
-    pods = waiting_pods(state)
+    pods = waiting_pods(state, now)
     nodes = _nodes(state)
     leaving = _leaving(state)
     bound = _bound(state, pods, {**_places(state), **{node.name: node.name for node in leaving}})
@@ -45,20 +46,29 @@ def problem_of(state: State, now: int) -> Problem:
     )
 
 
-def waiting_pods(state: State) -> list[Pod]:
-    """S-41, S-46: pods without a node, then the pods of nodes that are going; each by namespace and name.
-
-    A pod that must not be disrupted keeps its place until its node has no choice (S-48)."""
+def waiting_pods(state: State, now: int) -> list[Pod]:
+    """S-41, S-46: pods without a node, then the pods of nodes that are going; each by namespace and name."""
     facts = state.facts
     pending = sorted((facts.pods[uid] for uid in state.ix.pending), key=lambda p: (p.namespace, p.name, p.uid))
     going = [
         pod
         for name in sorted(state.ix.going)
         if facts.claims[name].node
-        for pod in going_pods(state, facts.claims[name])
-        if pod.do_not_disrupt != "true" or facts.claims[name].interruption
+        for pod in _moving(state, facts.claims[name], now)
     ]
     return pending + going
+
+
+def _moving(state: State, claim: NodeClaim, now: int) -> list[Pod]:
+    """The pods of a going node that will leave it: all of them by its deadline or its interruption; without either not
+    those that nobody may evict (S-48, S-49), for whom a new node would stand empty."""
+    pods = going_pods(state, claim)
+    if claim.deadline is not None or claim.interruption:
+        return pods
+    shapes = {pod.shape: state.ix.blobs.shape(pod.shape) for pod in pods}
+    budgets = tuple(sorted(state.facts.pdbs.values(), key=lambda b: (b.namespace, b.name, b.uid)))
+    rules = PodRules(shapes, budgets, now)
+    return [pod for pod in pods if rules.moves(pod)]
 
 
 def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[BoundPod, ...]:

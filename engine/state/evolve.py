@@ -203,7 +203,10 @@ def _pdb_seen(state: State, pdb: PodDisruptionBudget, entry: Entry) -> None:
 
 
 def _budgets_changed(state: State, entry: Entry) -> None:
-    """Evictions that a PodDisruptionBudget refused are tried again as soon as one changes."""
+    """Evictions that a PodDisruptionBudget refused are tried again as soon as one changes; pods that it lets go now need
+    another place."""
+    if state.ix.going:
+        room_changed(state, entry.at)
     for name in state.ix.going:
         refused = [e for e in state.facts.claims[name].effects.values() if e.ok is False and e.code == TOO_MANY]
         for effect in refused:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from kerf.engine.model.nodes import PodDisruptionBudget
+from kerf.engine.model.pods import Selector
 from kerf.engine.record.decisions import TaintNode
 from kerf.engine.record.observations import InterruptionSeen, NodeClaimDeletionSeen, Observation
 from tests.support.lives import PODS, claim_of, in_service, launched, show_taint, types
@@ -129,3 +131,16 @@ def test_a_node_that_pods_of_a_going_node_were_planned_onto_is_not_empty() -> No
     world.after(120_000)
     replacement = world.runtime.state.facts.claims[order.claim]
     assert (replacement.state, replacement.verdict) == ("initialized", "awaiting-pods")
+
+
+def test_s49_no_node_is_launched_for_pods_that_nobody_may_evict() -> None:
+    world = in_service()
+    held = PodDisruptionBudget("uid-pdb", "default", "pdb", Selector(), max_unavailable="0")
+    world.see(Observation(held))
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.after(60_000)
+    assert world.launches() == []
+    assert types(world).count("claim.requested") == 1
+    world.see(Observation(msgspec.structs.replace(held, max_unavailable="1", disruptions_allowed=1)))
+    world.after(1_000)
+    assert types(world).count("claim.requested") == 2
