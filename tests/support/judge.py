@@ -9,11 +9,8 @@ spreads and required affinity. A claim whose domain is still open must do for ev
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-
-from msgspec import Struct
+from collections.abc import Iterator
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import InstanceType, Offering
@@ -21,110 +18,17 @@ from kerf.engine.model.pods import (
     AffinityTerm,
     Expression,
     HostPort,
-    NodeTerm,
     PodShape,
     Resources,
-    Selector,
     SpreadConstraint,
-    Taint,
 )
 from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem import NodeInput, PendingPod, PoolInput, Problem
+from tests.support.judge_binding import Binding
+from tests.support.judge_labels import Host, Kind, expression_holds, of_offer, reaches, selected, tolerates, wants_node
 
-Labels = Mapping[str, str]
-Kind = tuple[str, str]
-"""Pods that are alike: namespace and digest of the shape."""
-
-SHUFFLES = 10
 ANY_ADDRESS = ("", "0.0.0.0", "::")
-
-
-class Host(Struct, eq=False):
-    """A node: the label sets that it may come to have (one, unless it is still to be launched), and its pods."""
-
-    name: str
-    labels: list[dict[str, str]]
-    taints: tuple[Taint, ...]
-    bound: Counter[Kind]
-    planned: Counter[Kind]
-    existing: bool
-
-    def values(self, key: str) -> frozenset[str | None]:
-        return frozenset(each.get(lbl.normalise(key)) for each in self.labels)
-
-    def domain(self, key: str) -> str | None:
-        """The value that it certainly has."""
-        found = self.values(key)
-        return next(iter(found)) if len(found) == 1 else None
-
-
-# ── what labels, taints and selectors say ──────────────────────────────────────
-
-
-def expression_holds(each: Expression, labels: Labels) -> bool:
-    value = labels.get(lbl.normalise(each.key))
-    if each.operator in ("NotIn", "DoesNotExist"):
-        return value is None or (each.operator == "NotIn" and value not in each.values)
-    if value is None:
-        return False
-    if each.operator == "In":
-        return value in each.values
-    if each.operator == "Exists":
-        return True
-    try:
-        have, bound = int(value), int(each.values[0])
-    except ValueError:
-        return False
-    return {"Gt": have > bound, "Gte": have >= bound, "Lt": have < bound, "Lte": have <= bound}[each.operator]
-
-
-def wants_node(shape: PodShape, labels: Labels, unknown: frozenset[str] = frozenset()) -> bool:
-    """nodeSelector and required node affinity. Labels in `unknown` may be missing from what is known of the node."""
-    missing = unknown - labels.keys()
-    own = [Expression(key, "In", (value,)) for key, value in shape.node_selector.items()]
-    terms = shape.required_terms or (NodeTerm(),)
-    return any(
-        all(lbl.normalise(e.key) in missing or expression_holds(e, labels) for e in (*own, *term.expressions))
-        for term in terms
-    )
-
-
-def tolerated(taint: Taint, shape: PodShape) -> bool:
-    for each in shape.tolerations:
-        if each.effect not in ("", taint.effect) or each.key not in ("", taint.key):
-            continue
-        if each.operator == "Exists" or (each.operator in ("", "Equal") and each.value == taint.value):
-            return True
-        if each.operator in ("Lt", "Gt") and taint.value.isdigit() and each.value.isdigit():
-            less = int(taint.value) < int(each.value)
-            if less if each.operator == "Lt" else int(taint.value) > int(each.value):
-                return True
-    return False
-
-
-def tolerates(shape: PodShape, taints: Iterable[Taint]) -> bool:
-    return all(each.effect == "PreferNoSchedule" or tolerated(each, shape) for each in taints)
-
-
-def selected(selector: Selector | None, labels: Labels, more: Iterable[Expression] = ()) -> bool:
-    """A label selector; labels of pods have no aliases, and neither have these."""
-    if selector is None:
-        return False
-    for each in (*selector.expressions, *more):
-        value = labels.get(each.key)
-        holds = {
-            "In": value in each.values,
-            "NotIn": value not in each.values,
-            "Exists": value is not None,
-            "DoesNotExist": value is None,
-        }[each.operator]
-        if not holds:
-            return False
-    return all(labels.get(key) == value for key, value in selector.labels.items())
-
-
-# ── the plan as nodes ──────────────────────────────────────
 
 
 class Judge:
@@ -191,7 +95,7 @@ class Judge:
         about = (lbl.ZONE, lbl.CAPACITY_TYPE, lbl.ZONE_ID, lbl.RESERVATION_ID, lbl.RESERVATION_TYPE)
         for offer in given.offerings:
             gone = {(c, t, z) for c in (offer.capacity_type, "") for t in (given.name, "") for z in (offer.zone, "")}
-            labels = _of_offer(offer)
+            labels = of_offer(offer)
             if (
                 offer.available
                 and not gone & self.problem.unavailable
@@ -210,7 +114,7 @@ class Judge:
         return {
             **{lbl.normalise(key): value for key, value in own.items()},
             lbl.INSTANCE_TYPE: given.name,
-            **_of_offer(offer),
+            **of_offer(offer),
             **{lbl.normalise(key): value for key, value in pool.pool.labels.items()},
             **{lbl.normalise(key): value for key, value in claim.labels.items()},
             lbl.HOSTNAME: name,
@@ -319,7 +223,7 @@ class Judge:
             for uid in uids:
                 pod = pods[uid]
                 for name in self._claims(pod.namespace, pod.name, pod.shape):
-                    if not all(_reaches(facts, name, labels) for labels in host.labels):
+                    if not all(reaches(facts, name, labels) for labels in host.labels):
                         self.found.append(f"{host.name}: volume {name} is elsewhere")
                 attached.update(self._attached(facts, pod.namespace, pod.name, pod.shape))
             for driver, limit in facts.limits.get(host.name, {}).items():
@@ -382,175 +286,20 @@ class Judge:
                     self.found.append(f"{host.name}: required anti-affinity over {key} with {other_host.name}")
 
     def _bind(self) -> None:
-        """Bind pod by pod wherever hard spreads and required affinity allow it now, until nothing moves. One order in
-        which everybody gets a place is enough: large pods first (S-85), those that no spread counts first, or any of
-        some others."""
+        """Hard spreads and required affinity, pod by pod."""
         by_name = {host.name: host for host in self.hosts}
         host_of = {uid: by_name[placement.node] for placement in self.planned.placements for uid in placement.pods}
         for number, claim in enumerate(self.planned.claims):
             host_of |= dict.fromkeys(claim.pods, self._claim_host(number))
         queue = sorted((pod for pod in self.problem.pods if pod.uid in host_of), key=self._size)
         by_size = [(host_of[pod.uid], self.kinds[pod.uid]) for pod in queue]
-        orders = [by_size, sorted(by_size, key=lambda each: self._urgency(each[1]))]
-        orders += [random.Random(seed).sample(by_size, len(by_size)) for seed in range(SHUFFLES)]
-        stuck = self._bound_late(by_size)
-        for order in orders if stuck else ():
-            stuck = self._bound_in(order)
-            if not stuck:
-                return
+        stuck = Binding(self.hosts, self.shapes, self._matches).stuck(by_size)
         names = Counter((host.name, self.shapes[kind[1]].labels.get("app", kind[1])) for host, kind in stuck)
         self.found += [f"{name}: {count} pods of {app} cannot be bound" for (name, app), count in names.items()]
-
-    def _bound_late(self, order: list[tuple[Host, Kind]]) -> list[tuple[Host, Kind]]:
-        """Pods with rules of their own first; a pod without only when those are stuck, where fewest are."""
-        here: dict[int, Counter[Kind]] = {id(host): Counter(host.bound) for host in self.hosts}
-        ruled = [each for each in order if self._ruled(each[1])]
-        free = [each for each in order if not self._ruled(each[1])]
-        while ruled:
-            rest = []
-            for host, kind in ruled:
-                if self._bindable(host, kind, here):
-                    here[id(host)][kind] += 1
-                else:
-                    rest.append((host, kind))
-            if len(rest) == len(ruled):
-                if not free:
-                    return rest
-                host, kind = min(free, key=lambda each: self._crowd(each, rest[0][1], here))
-                free.remove((host, kind))
-                here[id(host)][kind] += 1
-            ruled = rest
-        return []
-
-    def _ruled(self, kind: Kind) -> bool:
-        shape = self.shapes[kind[1]]
-        hard = any(each.when_unsatisfiable == "DoNotSchedule" for each in shape.spread)
-        return hard or any(not each.weight for each in shape.affinity)
-
-    def _crowd(self, pod: tuple[Host, Kind], stuck: Kind, here: Mapping[int, Counter[Kind]]) -> tuple[bool, int, str]:
-        """Whether a pod does not count for those that are stuck, and how many that do are in its domain."""
-        host, kind = pod
-        for each in self.shapes[stuck[1]].spread:
-            if self._matches(kind, stuck, each) and host.domain(each.topology_key) is not None:
-                domain = host.domain(each.topology_key)
-                others = (other for other in self.hosts if other.domain(each.topology_key) == domain)
-                pods = sum(n for other in others for k, n in here[id(other)].items() if self._matches(k, stuck, each))
-                return False, pods, host.name
-        return True, 0, host.name
-
-    def _bound_in(self, order: list[tuple[Host, Kind]]) -> list[tuple[Host, Kind]]:
-        """The pods that are left over; each that can be bound is, and then all before it are tried again."""
-        here: dict[int, Counter[Kind]] = {id(host): Counter(host.bound) for host in self.hosts}
-        left = order
-        while left:
-            rest = []
-            for host, kind in left:
-                if self._bindable(host, kind, here):
-                    here[id(host)][kind] += 1
-                else:
-                    rest.append((host, kind))
-            if len(rest) == len(left):
-                return rest
-            left = rest
-        return []
 
     def _size(self, pod: PendingPod) -> tuple[int, int, int, str]:
         requests = self.shapes[pod.shape].requests
         return -requests.get("cpu", 0), -requests.get("memory", 0), pod.created, pod.uid
-
-    def _urgency(self, kind: Kind) -> int:
-        if self._ruled(kind):
-            return 1
-        return 2 if kind in self._spread_over else 0
-
-    @property
-    def _spread_over(self) -> frozenset[Kind]:
-        """Pods that count for somebody's hard spread."""
-        found = self.__dict__.get("spread_over")
-        if found is None:
-            kinds = {kind for host in self.hosts for kind in host.planned}
-            found = self.__dict__["spread_over"] = frozenset(
-                kind
-                for kind in kinds
-                for owner in kinds
-                for each in self.shapes[owner[1]].spread
-                if each.when_unsatisfiable == "DoNotSchedule" and self._matches(kind, owner, each)
-            )
-        return found
-
-    def _bindable(self, host: Host, kind: Kind, here: Mapping[int, Counter[Kind]]) -> bool:
-        shape = self.shapes[kind[1]]
-        hard = [each for each in shape.spread if each.when_unsatisfiable == "DoNotSchedule"]
-        return all(self._within_skew(host, kind, each, here) for each in hard) and self._near(host, kind, here)
-
-    def _within_skew(self, host: Host, kind: Kind, each: SpreadConstraint, here: Mapping[int, Counter[Kind]]) -> bool:
-        key: str = each.topology_key
-        shape = self.shapes[kind[1]]
-        counts: Counter[str] = Counter()
-        for other in self.hosts:
-            domain = other.domain(key)
-            fits = any(wants_node(shape, labels) for labels in other.labels)
-            if domain is None or (each.node_affinity_policy == "Honor" and not fits):
-                continue
-            if each.node_taints_policy == "Honor" and not tolerates(shape, other.taints):
-                continue
-            counts[domain] += sum(n for k, n in here[id(other)].items() if self._matches(k, kind, each))
-        mine = host.domain(key)
-        if mine is None:
-            return False
-        enough = len(counts) >= (each.min_domains or 0)
-        least = min(counts.values(), default=0) if enough else 0
-        own = self._matches(kind, kind, each)
-        return bool(counts[mine] + own - least <= each.max_skew)
-
-    def _near(self, host: Host, kind: Kind, here: Mapping[int, Counter[Kind]]) -> bool:
-        """Required affinity: pods that match all terms, in the domain of each; or nobody matches anywhere, and the pod
-        matches its own terms."""
-        terms = [each for each in self.shapes[kind[1]].affinity if not each.weight]
-        if not terms:
-            return True
-
-        def friends(other: Host) -> bool:
-            return any(n and all(self._matches(k, kind, t) for t in terms) for k, n in here[id(other)].items())
-
-        if any(None in host.values(term.topology_key) for term in terms):
-            return False
-        keys = [term.topology_key for term in terms]
-        labelled = [other for other in self.hosts if any(None not in other.values(key) for key in keys)]
-        there = [other for other in labelled if friends(other)]
-        if not there:
-            return all(self._matches(kind, kind, term) for term in terms)
-        return host in there or all(
-            host.values(term.topology_key) <= {other.domain(term.topology_key) for other in there} for term in terms
-        )
-
-
-def _reaches(facts: VolumeFacts, name: str, labels: Labels) -> bool:
-    """Whether a volume can be on a node with these labels. The host of a local one is not asked for: its node is gone,
-    and its owner has to make another (S-154)."""
-    claim = facts.claims.get(name)
-    volume = facts.volumes.get(claim.volume) if claim is not None else None
-    given = facts.classes.get(claim.storage_class) if claim is not None and not claim.volume else None
-    terms = volume.terms if volume is not None else given.topologies if given is not None else ()
-    local = volume is not None and volume.local
-    return not terms or any(
-        all(
-            (local and lbl.normalise(each.key) == lbl.HOSTNAME) or expression_holds(each, labels)
-            for each in term.expressions
-        )
-        for term in terms
-        if term.expressions
-    )
-
-
-def _of_offer(offer: Offering) -> dict[str, str]:
-    labels = {lbl.ZONE: offer.zone, lbl.CAPACITY_TYPE: offer.capacity_type}
-    optional = {
-        lbl.ZONE_ID: offer.zone_id,
-        lbl.RESERVATION_ID: offer.reservation_id,
-        lbl.RESERVATION_TYPE: offer.reservation_type,
-    }
-    return labels | {key: value for key, value in optional.items() if value}
 
 
 def faults(problem: Problem, planned: Plan) -> list[str]:
