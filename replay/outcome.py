@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from kerf.engine.record.decisions import (
@@ -14,6 +15,9 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.projections.prose import count, sentence
+
+SHOWN = 0.00005
+"""Savings below this would be shown as nothing, USD per hour."""
 
 
 def outcome(entries: Iterable[Entry]) -> tuple[str, ...]:
@@ -38,12 +42,24 @@ def _provisioned(result: ProvisionResult) -> list[str]:
     if result.repeats:
         return [f"nothing new: the same result as the decision at {result.repeats}"]
     lines = [_launched(claim) for claim in result.claims]
+    lines += _gained(result)
     lines += [f"{count(len(p.pods), 'pod')} onto {p.node}" for p in result.placements]
     lines += [_left(unplaced, "without a place") for unplaced in result.unplaced]
     lines += [_left(ignored, "not looked at") for ignored in result.ignored]
     if result.truncated:
         lines.append(f"{count(len(result.truncated), 'pod')} not reached within the effort limit")
     return lines or ["nothing to do"]
+
+
+def _gained(result: ProvisionResult) -> list[str]:
+    """What the effort came to, where it came to anything."""
+    price = math.fsum(claim.price for claim in result.claims)
+    saved = result.first_price - price
+    lines = [f"${saved:.4f}/h less than the first plan; no nodes can cost less than ${result.lower_bound:.4f}/h"]
+    lines = lines if saved >= SHOWN else []
+    if result.unbound:
+        lines.append(f"{count(result.unbound, 'pod')} may find no place there at first")
+    return lines
 
 
 def _launched(claim: PlannedClaim) -> str:

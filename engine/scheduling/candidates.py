@@ -130,7 +130,7 @@ def unattached(problem: Problem) -> frozenset[Pair]:
     ask, so that they can be moved without looking at anything but the nodes."""
     pending = {(each.namespace, each.shape) for each in problem.pods}
     present = sorted(pending | {(each.namespace, each.shape) for each in problem.bound})
-    selectors = sorted({each for pair in present for each in _selectors(problem, *pair)}, key=repr)
+    selectors = tuple(dict.fromkeys(each for pair in present for each in _selectors(problem, *pair)))
     return frozenset(
         (namespace, digest)
         for namespace, digest in pending
