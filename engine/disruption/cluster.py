@@ -177,7 +177,7 @@ def _usage(nodes: Iterable[ClusterNode], pool: str) -> Resources:
 
 def _bound(nodes: Iterable[ClusterNode], moved: frozenset[str]) -> list[BoundPod]:
     return [
-        BoundPod(pod.uid, pod.namespace, pod.shape, node.name, bool(pod.deleting))
+        BoundPod(pod.uid, pod.namespace, pod.shape, node.name, bool(pod.deleting), pod.name)
         for node in nodes
         for pod in node.pods
         if pod.uid not in moved and not is_terminal(pod)

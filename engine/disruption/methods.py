@@ -6,12 +6,12 @@ of moves is in `moves`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.balanced import approves, hopeless, pool_totals
+from kerf.engine.disruption.balanced import Totals, approves, hopeless, pool_totals
 from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Use, left
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import Command, decide, removal, without_same_type
@@ -75,17 +75,22 @@ def multi_node(cluster: Cluster, simulator: Simulator) -> Proposal:
     """D-67…D-72: by bisection, the longest prefix of the candidates that can go for one node or none."""
     found, limits = census(cluster, eligibility.consolidation), allowed(cluster, UNDERUTILIZED)
     kept = within(found.chosen, limits)
-    totals = pool_totals(cluster, found.eligible)
+    best = longest(simulator, kept, pool_totals(cluster, found.eligible))
+    return Proposal(UNDERUTILIZED, found, limits, best)
+
+
+def longest(simulator: Simulator, candidates: list[Candidate], totals: Mapping[str, Totals]) -> Command | None:
+    """The search of D-69: the longest of the prefixes that bisection looks at and that can go."""
     best: Command | None = None
-    low, high = 1, MOST if len(kept) > MOST else len(kept) - 1
+    low, high = 1, MOST if len(candidates) > MOST else len(candidates) - 1
     while low <= high:
         middle = (low + high) // 2
-        tried = together(simulator, kept[: middle + 1])
+        tried = together(simulator, candidates[: middle + 1])
         if isinstance(tried, Command) and approves(tried, totals):
             best, low = tried, middle + 1
         else:
             high = middle - 1
-    return Proposal(UNDERUTILIZED, found, limits, best)
+    return best
 
 
 def together(simulator: Simulator, candidates: list[Candidate]) -> Command | Reason:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.aftermath import after
@@ -21,9 +22,10 @@ from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Ledger
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import Command, decide, removal
 from kerf.engine.disruption.eligibility import Candidate, census
-from kerf.engine.disruption.methods import together, usage
+from kerf.engine.disruption.methods import longest, together, usage
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import Placement
 
 STEPS = 600
 """Plans that one choice may make."""
@@ -93,13 +95,23 @@ class _Search:
         return Moves(tuple(self._commands), price, self._kept(removed), self._left <= 0)
 
     def _take(self, command: Command) -> None:
-        self._commands.append(command)
+        self._commands += self._parts(command)
         for each in command.candidates:
             self._ledger.take(each.pool.name)
-        moved = {pod.uid for each in command.candidates for pod in each.pods}
         self._settled |= {each.name for each in command.candidates}
-        self._settled |= {each.node for each in command.placements if moved.intersection(each.pods)}
+        self._settled |= {each.node for each in _arrivals(command, command.candidates)}
         self._simulator = Simulator(after(self._simulator.cluster, command, len(self._commands)))
+
+    def _parts(self, command: Command) -> list[Command]:
+        """Nodes that go without a replacement need not wait for one another: one command each, where the policies allow
+        it. Placements are those of pods that move: pending pods find their places by themselves."""
+        parts = [command]
+        if command.reason != EMPTY and not command.replacements:
+            single = [
+                Command(command.reason, (each,), (), command.placements, each.price) for each in command.candidates
+            ]
+            parts = single if all(approves(each, self._totals) for each in single) else parts
+        return [replace(each, placements=_arrivals(each, each.candidates)) for each in parts]
 
     def _best(self) -> Command | None:
         """The command that ranks first of those tried."""
@@ -107,6 +119,7 @@ class _Search:
         empties = self._within(self._empty.chosen, EMPTY)
         if empties:
             best = removal(empties)
+        best = min(filter(None, (best, self._longest())), key=self._ranking, default=None)
         for tried in self._sets():
             if self._left <= 0:
                 break
@@ -116,6 +129,15 @@ class _Search:
             if found is not None and (best is None or self._ranking(found) < self._ranking(best)):
                 best = found
         return best
+
+    def _longest(self) -> Command | None:
+        """What the reference's search finds, so that the end is never dearer than its own."""
+        if self._left <= 0:
+            return None
+        before = self._simulator.steps
+        found = longest(self._simulator, self._within(self._busy.chosen, UNDERUTILIZED), self._totals)
+        self._left -= self._simulator.steps - before
+        return found if found is not None and found.savings > LEAST else None
 
     def _bound(self, candidates: list[Candidate]) -> float:
         """No command of these nodes ranks before this: that they go without a replacement."""
@@ -182,6 +204,15 @@ class _Search:
             else:
                 kept[name] = busy or self._refusals.get(name) or Reason("budget", {"nodepool": node.node_pool})
         return kept
+
+
+def _arrivals(command: Command, candidates: Iterable[Candidate]) -> tuple[Placement, ...]:
+    """Where the command puts the pods of these nodes on others."""
+    moved = frozenset(pod.uid for each in candidates for pod in each.pods)
+    there = [
+        Placement(each.node, each.claim, tuple(uid for uid in each.pods if uid in moved)) for each in command.placements
+    ]
+    return tuple(each for each in there if each.pods)
 
 
 def _price(candidates: Iterable[Candidate]) -> float:

@@ -1,0 +1,62 @@
+"""kerf's own set of moves (issue 5, point 3)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.engine.disruption.moves import choose
+from kerf.engine.model.pools import Budget
+from tests.unit.disruption.clusters import cluster, node, pending, pod, pool, price
+
+
+def test_nodes_that_go_without_a_replacement_go_each_by_itself() -> None:
+    given = cluster(
+        *(node(f"n{n}", "small", pod(f"p{n}", 600)) for n in range(3)), node("big", "large", pod("q", 5_000))
+    )
+    moves = choose(given)
+    assert [each.names for each in moves.commands] == [("n0",), ("n1",), ("n2",)]
+    assert [[(to.node, to.pods) for to in each.placements] for each in moves.commands] == [
+        [("big", (f"uid-p{n}",))] for n in range(3)
+    ]
+    assert moves.end_price == pytest.approx(price("large"))
+    assert moves.kept["big"].code == "takes-pods"
+
+
+def test_of_ends_that_cost_the_same_the_one_with_fewer_evictions_counts() -> None:
+    pods = [pod(f"p{n}", 100) for n in range(5)]
+    moves = choose(
+        cluster(node("a", "medium", *pods), node("b", "medium", pod("q", 100)), pools=(pool(limits={"cpu": 0}),))
+    )
+    assert [each.names for each in moves.commands] == [("b",)]
+    assert moves.evictions == 1
+
+
+def test_empty_nodes_and_others_go_in_one_set_within_one_budget() -> None:
+    nodes = [node("idle", "small"), node("half", "large", pod("a")), node("full", "small", pod("b", 1_400))]
+    both = choose(cluster(*nodes))
+    assert sorted(name for each in both.commands for name in each.names) == ["half", "idle"]
+    one = choose(cluster(*nodes, pools=(pool(budgets=(Budget("1"),)),)))
+    assert [each.names for each in one.commands] == [("half",)]
+    assert one.kept["idle"].code == "budget"
+
+
+def test_a_pending_pod_goes_along_with_one_replacement_only() -> None:
+    nodes = [node(f"n{n}", "large", pod(f"p{n}", 5_000)) for n in range(2)]
+    moves = choose(cluster(*nodes, pending=(pending("w", 3_500),)))
+    news = [uid for each in moves.commands for new in each.replacements for uid in new.claim.pods]
+    assert len(news) == len(set(news))
+
+
+def test_the_search_ends_by_its_steps_and_says_so() -> None:
+    nodes = [node(f"n{n}", "large", pod(f"p{n}", 5_000)) for n in range(6)]
+    assert not choose(cluster(*nodes)).exhausted
+    short = choose(cluster(*nodes), steps=4)
+    assert short.exhausted
+    assert short.end_price <= 6 * price("large")
+
+
+def test_nothing_to_do_gives_every_node_its_reason() -> None:
+    given = cluster(node("a", "small", pod("p", 1_900)), node("b", "small", pod("q", 1_900), nominated=True))
+    moves = choose(given)
+    assert moves.commands == ()
+    assert {name: why.code for name, why in moves.kept.items()} == {"a": "nothing-cheaper", "b": "nominated"}
