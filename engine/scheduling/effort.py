@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-PODS_A_STEP = 100
-"""A step is to plan at most so many pods again; more pods cost as many steps as they hold hundreds."""
+PODS_A_STEP = 500
+"""A step is to plan at most so many pods again; more pods cost accordingly more."""
 
 
 class Effort:

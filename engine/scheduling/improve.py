@@ -46,7 +46,7 @@ from kerf.engine.scheduling.softness import preferences_kept
 CLOSE = 1.005
 """A plan within this factor of the bound is good enough."""
 WIDTHS = (32, 8, 2)
-"""How many types a regrouping tries per group: as many as the effort allows. 8 cost what planning costs."""
+"""How many types a regrouping tries per group: as many as the effort allows. 2 cost what planning costs."""
 CAPS = (4, 2, 6, 1, 3, 5, 7)
 """Eighths of the sizes of types, in the order in which they are tried as the largest one."""
 
@@ -193,7 +193,7 @@ class Search:
             kind = self._kind(pod)
             assert kind is not None  # the caller takes movable ones only
             pods.setdefault(kind, []).append(pod)
-        width = next((w for w in WIDTHS if self._effort.take(steps_of(len(uids) * w // WIDTHS[1]))), 0)
+        width = next((w for w in WIDTHS if self._effort.take(steps_of(len(uids) * w // 2))), 0)
         run = Regrouping(self._menu, list(pods), [len(each) for each in pods.values()], width)
         groups = run.groups() if width else None
         if groups is None or price(e.claim for e in kept) + sum(g.price for g in groups) > below - TOLERANCE:

@@ -40,15 +40,18 @@ class Rated(Struct, frozen=True):
 
 
 def carried_out(problem: Problem, first: Plan, search: Search, effort: Effort) -> Rated | None:
-    """The best of the plans found so far, or of those made of them; None if there was no effort to rate any."""
+    """The best of the plans found so far, or of those made of them; None if the effort does not suffice to rate the
+    cheapest."""
     cheapest = sorted(search.found, key=lambda each: (each.price, len(each.parts)))
     below = search.found[0].price + 2 * TOLERANCE
     best: Rated | None = None
     for each in [*cheapest[:LOOKED_AT], search.found[0]]:
         candidate: Candidate | None = each
         for _ in range(ROUNDS):
-            if candidate is None or candidate.price >= below or not effort.take(_steps(problem, candidate)):
+            if candidate is None or candidate.price >= below:
                 break
+            if not effort.take(_steps(problem, candidate)):
+                return best  # dearer plans are no better for being known better
             rated = _rated(problem, first, search, candidate)
             if best is None or rated.rank < best.rank:
                 best = rated

@@ -131,9 +131,16 @@ def test_the_tracer_hears_of_the_plan_that_is_returned() -> None:
     assert [tuple(c.instance_type for c in each.left) for each in told] == [c.instance_types for c in best.claims]
 
 
-def test_effort_is_counted_in_steps_of_a_hundred_pods() -> None:
-    assert [steps_of(pods) for pods in (0, 1, 100, 101)] == [1, 1, 1, 2]
+def test_effort_is_counted_in_steps_of_five_hundred_pods() -> None:
+    assert [steps_of(pods) for pods in (0, 1, 500, 501)] == [1, 1, 1, 2]
     effort = Effort(3)
     assert effort.take(2)
     assert not effort.take(2)
     assert (effort.left, effort.spent) == (1, 2)
+
+
+def test_a_cheap_plan_that_there_is_no_effort_to_rate_is_not_given_up_for_a_dear_one() -> None:
+    asked = problem(Workloads().add("web", 2500, shape(1900, 3 * GI)), dear_giant())
+    best = best_plan(asked, 60)
+    assert not best.rated
+    assert price(best) < best.first_price / 5
