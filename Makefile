@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test lint types contracts check format demo lock clean
+.PHONY: golden help setup test lint types contracts check format demo lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ check: test lint types contracts ## All of the four above
 format: setup ## Repair style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+golden: setup ## Simulate the golden records' scenes again (CASES="a b" for some): look at the difference
+	$(BIN)/python tests/golden/remake.py $(CASES)
 
 demo: setup ## Run the demonstration: kerf on a simulated cluster and a mock of AWS
 	$(BIN)/kerf demo $(DEMO_ARGS)

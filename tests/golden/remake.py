@@ -1,0 +1,46 @@
+"""Simulates the scenes again and writes their records as golden cases: `make golden`.
+
+For when a story itself goes another way than recorded, and `--golden-update` has no answers for it. A case's README
+stays; that of a new one is the scene's first comment. Look at the difference as at any other change of code.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from kerf.adapters.store.golden import write_golden
+from kerf.adapters.store.sqlite import SQLiteStore
+from tests.support.simulated import Run, documents
+
+HERE = Path(__file__).parent
+WORKSHOP = ("workshop/nodepool.yaml", "workshop/ec2nodeclass.yaml", "workshop/inflate.yaml")
+WITH_WORKSHOP = "# with: workshop\n"
+WRITTEN = ("record.jsonl", "decisions.jsonl", "blobs.jsonl")
+
+
+def remake(scene: Path) -> None:
+    """One case, from one scene."""
+    text = scene.read_text()
+    given = documents(*WORKSHOP) if WITH_WORKSHOP in text else []
+    with tempfile.TemporaryDirectory() as folder:
+        store = SQLiteStore(Path(folder) / "scene.kerf", "create")
+        Run([*given, *yaml.safe_load_all(text)], store=store)
+        case = HERE / scene.stem
+        for name in WRITTEN:
+            (case / name).unlink(missing_ok=True)
+        write_golden(store, case)
+        store.close()
+    readme = case / "README.md"
+    if not readme.exists():
+        said = [line[2:] for line in text.splitlines() if line.startswith("# ") and not line.startswith("# with:")]
+        readme.write_text("# " + said[0] + "\n\n" + "\n".join(said[1:]) + "\n")
+
+
+if __name__ == "__main__":
+    for path in sorted((HERE / "scenes").glob("*.yaml")):
+        if len(sys.argv) < 2 or path.stem in sys.argv[1:]:
+            remake(path)
