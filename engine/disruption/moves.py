@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.aftermath import after
 from kerf.engine.disruption.balanced import Totals, approves, hopeless, pool_totals, price_of
+from kerf.engine.disruption.bounds import Bound
 from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Ledger
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import Command, decide, removal
@@ -75,6 +76,7 @@ class _Search:
     def __init__(self, cluster: Cluster, start: Simulator, ranking: Ranking, steps: int) -> None:
         self._first = cluster
         self._simulator = start
+        self._bounds = Bound(start)
         self._ranking = ranking
         self._left = steps
         self._empty = census(cluster, eligibility.emptiness)
@@ -101,6 +103,7 @@ class _Search:
         self._settled |= {each.name for each in command.candidates}
         self._settled |= {each.node for each in _arrivals(command, command.candidates)}
         self._simulator = Simulator(after(self._simulator.cluster, command, len(self._commands)))
+        self._bounds = Bound(self._simulator)
 
     def _parts(self, command: Command) -> list[Command]:
         """Nodes that go without a replacement need not wait for one another: one command each, where the policies allow
@@ -144,16 +147,23 @@ class _Search:
         return self._ranking(Command(UNDERUTILIZED, tuple(candidates), savings=_price(candidates)))[0]
 
     def _decided(self, candidates: list[Candidate]) -> Command | None:
-        before = self._simulator.steps
-        tried = (together if len(candidates) > 1 else decide)(self._simulator, candidates)
-        self._left -= self._simulator.steps - before
-        if isinstance(tried, Command) and (tried.savings <= LEAST or not approves(tried, self._totals)):
-            tried = Reason("not-worth-it")
+        if self._bounds.excludes(candidates):
+            tried: Command | Reason = Reason("nothing-cheaper", {"limit": _price(candidates)})
+        else:
+            tried = self._simulated(candidates)
         if isinstance(tried, Command):
             return tried
         if len(candidates) == 1:
             self._refusals[candidates[0].name] = tried
         return None
+
+    def _simulated(self, candidates: list[Candidate]) -> Command | Reason:
+        before = self._simulator.steps
+        tried = (together if len(candidates) > 1 else decide)(self._simulator, candidates)
+        self._left -= self._simulator.steps - before
+        if isinstance(tried, Command) and (tried.savings <= LEAST or not approves(tried, self._totals)):
+            return Reason("not-worth-it")
+        return tried
 
     def _sets(self) -> list[list[Candidate]]:
         """Sets of nodes to try, those that may save most first."""

@@ -13,13 +13,16 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.aftermath import after
 from kerf.engine.disruption.balanced import price_of
+from kerf.engine.disruption.bounds import Bound
 from kerf.engine.disruption.budgets import EMPTY
 from kerf.engine.disruption.cluster import Cluster
-from kerf.engine.disruption.eligibility import Candidate, judge
+from kerf.engine.disruption.consolidation import decide
+from kerf.engine.disruption.eligibility import Candidate, census, consolidation, judge
 from kerf.engine.disruption.methods import allowed, emptiness, multi_node, single_node
 from kerf.engine.disruption.moves import Moves, choose
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.pools import Budget
+from kerf.engine.model.reasons import Reason
 from tests.unit.disruption.clusters import DAEMON, SIZES, capacity, cluster, node, pending, pod, pool
 
 SEEDS = st.integers(0, 1 << 32)
@@ -113,6 +116,19 @@ def test_the_end_is_no_dearer_than_after_any_method_of_the_reference(seed: int) 
     assert moves.end_price <= bill(start) - best + 1e-9
     saved = math.fsum(each.savings for each in moves.commands)
     assert math.isclose(moves.end_price, bill(start) - saved, abs_tol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_the_bound_excludes_only_what_a_simulation_refuses(seed: int) -> None:
+    start, dice = made(seed), random.Random(seed)
+    chosen = list(census(start, consolidation).chosen)
+    simulator = Simulator(start)
+    bound = Bound(simulator)
+    for size in range(1, len(chosen) + 1):
+        tried = dice.sample(chosen, size)
+        if bound.excludes(tried):
+            assert isinstance(decide(simulator, tried), Reason)
 
 
 @settings(max_examples=30, deadline=None)

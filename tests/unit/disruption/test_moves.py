@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kerf.engine.disruption.bounds import Bound
+from kerf.engine.disruption.eligibility import census, consolidation
 from kerf.engine.disruption.moves import choose
+from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.pools import Budget
 from tests.unit.disruption.clusters import cluster, node, pending, pod, pool, price
 
@@ -60,3 +63,17 @@ def test_nothing_to_do_gives_every_node_its_reason() -> None:
     moves = choose(given)
     assert moves.commands == ()
     assert {name: why.code for name, why in moves.kept.items()} == {"a": "nothing-cheaper", "b": "nominated"}
+
+
+def test_what_no_cheaper_node_can_hold_is_not_simulated() -> None:
+    """Their pods fit on no other node, and no type below their price holds them together."""
+    given = cluster(*(node(f"n{n}", "large", pod(f"p{n}", 7_000)) for n in range(4)))
+    simulator = Simulator(given)
+    candidates = list(census(given, consolidation).chosen)
+    assert Bound(simulator).excludes(candidates[:1])
+    assert Bound(simulator).excludes(candidates)
+    assert simulator.steps == 0
+    roomier = Simulator(cluster(*given.nodes, node("spare", "large")))
+    assert not Bound(roomier).excludes(candidates[:1])
+    cheaper = Simulator(cluster(*given.nodes, pools=(pool(requirements=()),)))
+    assert not Bound(cheaper).excludes(candidates[:1])
