@@ -118,6 +118,43 @@ def test_s138_e81_min_domains(least: int, placed: list[int]) -> None:
     assert per_domain(asked, planned(asked)) == placed
 
 
+def test_s140_e80_a_skew_of_five() -> None:
+    nodes = [node("n1", "z1"), node("n2", "z2")]
+    work = Workloads().add("w", 10, web(spread=(spread(skew=5),)))
+    only = pool("default", spec(lbl.ZONE, "In", "z3"))
+    asked = problem(work, ladder(4, 8), only, nodes=nodes, bound=[(web(), "n1"), (web(), "n2")])
+    assert per_domain(asked, planned(asked)) == [6]
+
+
+@pytest.mark.parametrize("least", [2, 3])
+def test_s138_e82_min_domains_that_there_are(least: int) -> None:
+    asked, made = spread_over(11, web(spread=(spread(min_domains=least),)))
+    assert per_domain(asked, made) == [4, 4, 3]
+
+
+def test_s140_e92_capacity_types() -> None:
+    spot = node("n1", "z1", 0, **{lbl.CAPACITY_TYPE: "spot"})
+    work = Workloads().add("w", 5, web(spread=(spread(lbl.CAPACITY_TYPE),)))
+    only = pool("default", spec(lbl.CAPACITY_TYPE, "In", "on-demand"))
+    asked = problem(work, ladder(4), only, nodes=[spot], bound=[(web(), "n1")])
+    made = planned(asked)
+    assert per_domain(asked, made, lbl.CAPACITY_TYPE) == [2]
+    assert len(left(made)) == 3
+
+
+def test_s122_s128_e95_taints_honored() -> None:
+    pools = [
+        pool(name, spec("k", "In", *values), taints=(Taint(name, "NoSchedule"),))
+        for name, values in (("A", ("foo", "bar")), ("B", ("foo", "baz")))
+    ]
+    work = Workloads()
+    for name, count in (("A", 2), ("B", 4)):
+        given = web(spread=(spread("k", node_taints_policy="Honor"),), tolerations=(Toleration(name, "Exists"),))
+        work.add(name, count, given)
+    asked = problem(work, ladder(4), *pools)
+    assert left(planned(asked)) == []
+
+
 def test_s120_two_workloads_that_differ_only_in_min_domains_do_not_share_it() -> None:
     """The reference gives both the minDomains of whichever came first."""
     zones = spec(lbl.ZONE, "In", "z1", "z2")
