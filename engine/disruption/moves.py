@@ -28,8 +28,9 @@ from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
 
-STEPS = 600
-"""Plans that one choice may make."""
+MOST_STEPS, LEAST_STEPS = 600, 60
+NODE_STEPS = 60_000
+"""Plans that one choice may make: so many, fewer the larger the cluster, as each then costs more."""
 WIDEST = 100
 """Nodes of one command at most."""
 LEAST = 1e-9
@@ -63,10 +64,13 @@ def by_worth(command: Command) -> Rank:
     return -command.savings / cost, float(command.evictions), command.names
 
 
-def choose(cluster: Cluster, *, steps: int = STEPS) -> Moves:
+def choose(cluster: Cluster, *, steps: int | None = None) -> Moves:
     """The moves to make now. Equal clusters give equal moves."""
+    if steps is None:
+        steps = max(LEAST_STEPS, min(MOST_STEPS, NODE_STEPS // max(1, len(cluster.nodes))))
     start = Simulator(cluster)
-    found = [_Search(cluster, start, ranking, steps // 2).run() for ranking in (by_savings, by_worth)]
+    shares = ((by_savings, steps - steps // 3), (by_worth, steps // 3))
+    found = [_Search(cluster, start, ranking, share).run() for ranking, share in shares]
     return min(found, key=lambda each: (round(each.end_price, 9), each.evictions, len(each.commands)))
 
 
