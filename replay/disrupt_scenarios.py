@@ -41,7 +41,7 @@ def disrupt_scenario(scenario: Mapping[str, Any], catalogues: Catalogues | Mappi
         cluster = cluster_of(scenario, known)
     except KerfError as error:
         return failed(identity, str(error))
-    except (msgspec.ValidationError, AttributeError, TypeError, ValueError, OverflowError) as error:
+    except (msgspec.ValidationError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         return failed(identity, str(ScenarioError(f"not a scenario: {error}", where=identity["name"], hint=HINT)))
     return {**identity, "result": result_of(cluster)}
 
