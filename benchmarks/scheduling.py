@@ -24,7 +24,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.workloads.scheduling import SHAPES
-from kerf.engine.scheduling.best import best_plan
+from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem import Problem
 

@@ -21,8 +21,8 @@ from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBud
 from kerf.engine.model.pods import Pod, PodShape, is_provisionable, is_terminal
 from kerf.engine.model.pools import NodePool
 from kerf.engine.model.settings import Settings
-from kerf.engine.scheduling.best import best_plan
 from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.problem import BoundPod, PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.selectors import METADATA_NAME
 from kerf.replay.scenario_catalogues import Catalogues

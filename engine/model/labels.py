@@ -66,8 +66,7 @@ AWS_WELL_KNOWN: frozenset[str] = frozenset(
 """A-68."""
 
 WELL_KNOWN: frozenset[str] = (
-    frozenset([NODEPOOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD])
-    | AWS_WELL_KNOWN
+    frozenset([NODEPOOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD]) | AWS_WELL_KNOWN
 )
 """S-21 with the AWS provider's additions: an undefined key of these denies nothing (S-20)."""
 

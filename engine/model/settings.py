@@ -19,4 +19,6 @@ class Settings(Struct, frozen=True):
     drain_settle: int = 5_000  # L-198: a drain is not done before this long after it began
     max_instance_types: int = 600  # S-162
     max_launch_types: int = 60
-    effort: int = 100  # search steps for improving and rating a plan (kerf.engine.scheduling.effort); 0: neither
+    effort: int = (
+        100  # search steps for improving and rating a plan (kerf.engine.scheduling.improvement.effort); 0: neither
+    )

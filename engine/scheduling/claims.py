@@ -20,7 +20,7 @@ from kerf.engine.scheduling.problem import PendingPod
 from kerf.engine.scheduling.reservations import Reservations
 from kerf.engine.scheduling.resources import added
 from kerf.engine.scheduling.templates import State, Template
-from kerf.engine.scheduling.topology_counts import PodCount
+from kerf.engine.scheduling.topology.counts import PodCount
 
 
 class Claim:

@@ -17,7 +17,7 @@ from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.scheduling.demands import Demand
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.shapes import relaxed, requirements_of
-from kerf.engine.scheduling.topology import Bonds, Topology
+from kerf.engine.scheduling.topology.topology import Bonds, Topology
 from kerf.engine.scheduling.volumes import PodVolumes, of_claims
 
 RESPECT = "Respect"

@@ -14,7 +14,7 @@ from kerf.engine.model.pods import HostPort, Toleration
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.taints import untolerated
 from kerf.engine.scheduling.templates import State, Template
-from kerf.engine.scheduling.topology_rules import Domain, DomainCount, Rule, Together
+from kerf.engine.scheduling.topology.rules import Domain, DomainCount, Rule, Together
 
 Option = tuple[int, State]
 """A state that a claim may be narrowed to, and its rank: lower ones come first (S-140, S-156)."""

@@ -23,7 +23,7 @@ from kerf.engine.scheduling.requirements import Conflict, Requirement, Requireme
 from kerf.engine.scheduling.resources import added
 from kerf.engine.scheduling.taints import text, untolerated
 from kerf.engine.scheduling.templates import NODES, SIMULATION_ONLY, State, Template
-from kerf.engine.scheduling.topology_rules import Rule
+from kerf.engine.scheduling.topology.rules import Rule
 from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss, Tracer, TypeFunnel
 
 LIMITS, REQUIREMENT, OFFERING, UNAVAILABLE = "limits", "requirement", "offering", "unavailable"

@@ -16,7 +16,7 @@ from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topolo
 from kerf.engine.scheduling.requirements import NEGATIVE, Conflict, Requirements
 from kerf.engine.scheduling.resources import added, fits, lacking
 from kerf.engine.scheduling.taints import text, untolerated
-from kerf.engine.scheduling.topology_counts import PodCount
+from kerf.engine.scheduling.topology.counts import PodCount
 from kerf.engine.scheduling.volumes import Attachment
 
 

@@ -27,7 +27,7 @@ from kerf.engine.scheduling.problem import PendingPod
 from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.scheduling.reservations import Reservations
 from kerf.engine.scheduling.templates import State, Template
-from kerf.engine.scheduling.topology import Topology
+from kerf.engine.scheduling.topology.topology import Topology
 from kerf.engine.scheduling.trace import Tracer
 
 Place = ExistingNode | Claim

@@ -22,7 +22,7 @@ from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.scheduling.results import Launches, opened
 from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.templates import Template
-from kerf.engine.scheduling.topology import Topology
+from kerf.engine.scheduling.topology.topology import Topology
 from kerf.engine.scheduling.trace import Tracer
 from kerf.engine.scheduling.validation import refusals
 from kerf.engine.scheduling.volumes import claim_names, of_claims, problems

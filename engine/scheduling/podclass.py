@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.demands import Demand
-from kerf.engine.scheduling.topology_counts import PodCount
+from kerf.engine.scheduling.topology.counts import PodCount
 from kerf.engine.scheduling.volumes import PodVolumes
 
 VOLUMES = "volumes"

@@ -11,7 +11,7 @@ from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, ProvisionResult
 from kerf.engine.record.digest import content
-from kerf.engine.scheduling.best import best_plan
+from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.inputs import problem_of
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem import Problem

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.requirements import Conflict, Requirements, suggestion
-from kerf.engine.scheduling.topology_rules import Rule
+from kerf.engine.scheduling.topology.rules import Rule
 
 SHOWN_DOMAINS = 25
 """S-136: how many domains a reason names."""

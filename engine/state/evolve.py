@@ -203,8 +203,8 @@ def _pdb_seen(state: State, pdb: PodDisruptionBudget, entry: Entry) -> None:
 
 
 def _budgets_changed(state: State, entry: Entry) -> None:
-    """Evictions that a PodDisruptionBudget refused are tried again as soon as one changes; pods that it lets go now need
-    another place."""
+    """Evictions that a PodDisruptionBudget refused are tried again as soon as one changes; pods that it lets go now
+    need another place."""
     if state.ix.going:
         room_changed(state, entry.at)
     for name in state.ix.going:

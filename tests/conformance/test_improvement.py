@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from kerf.engine.scheduling.best import best_plan
+from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.planner import plan
 from kerf.replay.scenarios import EFFORT, plan_scenario, problem_of, read_catalogues, read_scenarios
 from tests.conformance.comparison import left_over

@@ -69,9 +69,7 @@ def test_the_wheel_holds_kerf_and_nothing_beside_it(wheel: Path) -> None:
 
 
 def test_the_wheel_holds_every_file_of_the_houses_as_a_real_file(wheel: Path) -> None:
-    listed = run(
-        "git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *HOUSES, cwd=ROOT
-    ).split()
+    listed = run("git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *HOUSES, cwd=ROOT).split()
     expected = {f"kerf/{path}": ROOT / path for path in listed if (ROOT / path).is_file()}
     assert "kerf/engine/model/__init__.py" in expected
     with zipfile.ZipFile(wheel) as archive:
@@ -112,9 +110,7 @@ def test_data_files_of_a_house_are_packed(tmp_path: Path) -> None:
     (built,) = (tmp_path / "out").glob("*.whl")
     with zipfile.ZipFile(built) as archive:
         names = set(archive.namelist())
-    expected = {
-        f"kerf/{house}/{sub}data.{kind}" for house in HOUSES for sub in ("", "below/") for kind in kinds
-    }
+    expected = {f"kerf/{house}/{sub}data.{kind}" for house in HOUSES for sub in ("", "below/") for kind in kinds}
     assert expected <= names
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kerf.engine.model.instances import Catalogue
-from kerf.engine.scheduling.best import best_plan
-from kerf.engine.scheduling.bound import Row, worth
 from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.improvement.bound import Row, worth
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import Problem

@@ -13,7 +13,9 @@ FAMILIES = {"KERF000", "KERF300"}
 
 
 def test_codes_and_their_pages_are_the_same() -> None:
-    used = {code for house in HOUSES for path in (ROOT / house).rglob("*.py") for code in CODE.findall(path.read_text())}
+    used = {
+        code for house in HOUSES for path in (ROOT / house).rglob("*.py") for code in CODE.findall(path.read_text())
+    }
     documented: set[str] = set()
     for page in ("errors.md", "errors-input.md"):
         rows = ROW.findall((ROOT / "docs" / page).read_text())

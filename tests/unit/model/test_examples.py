@@ -15,7 +15,8 @@ from kerf.engine.model.workloads import Workload
 
 DOCS = Path(__file__).parents[3] / "docs"
 EXAMPLES = DOCS / "examples"
-# simulations/ holds whole scenes for `kerf simulate`, Timelines among them: tests/contract/test_docs_commands.py runs them
+# simulations/ holds whole scenes for `kerf simulate`, Timelines among them; tests/contract/test_docs_commands.py runs
+# them
 ACCEPTED = sorted(p for p in EXAMPLES.rglob("*.yaml") if p.parent.name not in ("refused", "simulations"))
 REFUSED = sorted((EXAMPLES / "refused").glob("*.yaml"))
 

@@ -7,9 +7,9 @@ import math
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint
-from kerf.engine.scheduling.best import best_plan
-from kerf.engine.scheduling.effort import Effort, steps_of
 from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.improvement.effort import Effort, steps_of
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, pool, preferred, problem, shape, spec

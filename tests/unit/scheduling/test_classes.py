@@ -9,7 +9,7 @@ from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConst
 from kerf.engine.scheduling.classes import PodClasses
 from kerf.engine.scheduling.shapes import relaxed, requirements_of
 from kerf.engine.scheduling.taints import SOFT
-from kerf.engine.scheduling.topology import Topology
+from kerf.engine.scheduling.topology.topology import Topology
 from tests.unit.scheduling.problems import Workloads, ladder, preferred, problem, term
 
 ZONE_1 = (lbl.ZONE, "In", ("z1",))

@@ -6,12 +6,12 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.record.decisions import Placement
-from kerf.engine.scheduling.best import best_plan
-from kerf.engine.scheduling.company import Company, Place
+from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.improvement.company import Company, Place
+from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput, Problem
-from kerf.engine.scheduling.rating import unbound
 from kerf.engine.scheduling.requirements import Requirements
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape
 

@@ -1,0 +1,61 @@
+"""The planner's entry: a first plan, then a cheaper one within an effort, with its lower bound and its rating."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kerf.engine.scheduling.improvement.candidates import assembled, price
+from kerf.engine.scheduling.improvement.effort import Effort
+from kerf.engine.scheduling.improvement.improve import Search
+from kerf.engine.scheduling.improvement.lower_bound import lower_bound
+from kerf.engine.scheduling.improvement.menu import Menu
+from kerf.engine.scheduling.improvement.retrace import retrace
+from kerf.engine.scheduling.improvement.wholeness import carried_out
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.trace import Tracer
+
+HELD_BACK = 3
+"""One part in so many of the effort is for rating plans and for what that leads to."""
+
+
+def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Plan:
+    """The cheapest plan found within `effort` search steps (see `effort`); 0 gives the planner's first one, unrated.
+
+    Never dearer than the first, never with a pod pending that the first one places, and deterministic. Raises
+    KeyError as `planner.plan` does.
+    """
+    if effort <= 0:
+        return plan(problem, tracer)
+    first = plan(problem)
+    if not first.claims:
+        return first if tracer is None else plan(problem, tracer)
+    menu = Menu(problem, _resources(problem))
+    steps = Effort(effort - effort // HELD_BACK)
+    search = Search(problem, first, menu, steps, _bound(problem, menu, first))
+    search.run()
+    steps.add(effort // HELD_BACK)
+    rated = carried_out(problem, first, search, steps)
+    chosen = search.widened(rated.candidate if rated else search.best)
+    if tracer is not None:
+        retrace(chosen, tracer)
+    made = assembled(chosen, first)
+    return replace(
+        made,
+        first_price=price(first.claims),
+        lower_bound=_bound(problem, menu, made),
+        unbound=rated.unbound if rated else (),
+        rated=rated is not None,
+    )
+
+
+def _resources(problem: Problem) -> tuple[str, ...]:
+    shapes = {each.shape for each in problem.pods}
+    return tuple(sorted({"pods", *(name for shape in shapes for name in problem.shapes[shape].requests)}))
+
+
+def _bound(problem: Problem, menu: Menu, planned: Plan) -> float:
+    """For the pods that this plan puts on new nodes."""
+    on_new = {uid for each in planned.claims for uid in each.pods}
+    return lower_bound(problem, menu, [each for each in problem.pods if each.uid in on_new])

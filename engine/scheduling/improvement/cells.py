@@ -1,0 +1,90 @@
+"""Parts of a plan planned alone: the planner's own word on a group of pods, and on what a claim may become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.pods import PodShape, Resources
+from kerf.engine.model.pools import NodePool
+from kerf.engine.scheduling.plan import OpenedClaim
+from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.templates import NODES
+
+
+def alone(problem: Problem, pods: Sequence[PendingPod], pool: PoolInput, largest: Resources) -> Problem:
+    """The question what these pods need of one NodePool if nothing else exists. `largest`: types that have more of
+    one of these resources are left out, so that limits stay as they were counted."""
+    return _part(problem, pods, problem.shapes, pool, largest)
+
+
+def reopened(
+    problem: Problem, claim: OpenedClaim, pods: Sequence[PendingPod], pool: PoolInput, largest: Resources
+) -> Problem:
+    """The question what a planned claim may become: its pods, bound to its constraints and to nothing else."""
+    narrowed = replace(pool.pool, requirements=tuple(spec for each in claim.constraints for spec in each.specs()))
+    shapes = {_plain_digest(pod): _plain(problem.shapes[pod.shape]) for pod in pods}
+    return _part(
+        problem,
+        [replace(pod, shape=_plain_digest(pod)) for pod in pods],
+        {**shapes, **{digest: problem.shapes[digest] for digest in problem.daemons}},
+        replace(pool, pool=narrowed),
+        largest,
+    )
+
+
+def _part(
+    problem: Problem,
+    pods: Sequence[PendingPod],
+    shapes: Mapping[str, PodShape],
+    pool: PoolInput,
+    largest: Resources,
+) -> Problem:
+    return Problem(
+        pods=tuple(pods),
+        shapes=shapes,
+        pools=(pool,),
+        catalogues=problem.catalogues,
+        daemons=problem.daemons,
+        unavailable=problem.unavailable | _larger(problem.catalogues[pool.catalogue], largest),
+        settings=problem.settings,
+    )
+
+
+def _plain_digest(pod: PendingPod) -> str:
+    return f"plain:{pod.shape}"
+
+
+def _plain(shape: PodShape) -> PodShape:
+    """Only what weighs and what occupies: the claim's constraints hold the rest."""
+    return PodShape(requests=shape.requests, tolerations=shape.tolerations, host_ports=shape.host_ports)
+
+
+def _larger(catalogue: Catalogue, largest: Resources) -> frozenset[tuple[str, str, str]]:
+    return without(
+        each.name
+        for each in catalogue.types
+        if any(each.capacity.get(name, 0) > amount for name, amount in largest.items())
+    )
+
+
+def without(types: Iterable[str]) -> frozenset[tuple[str, str, str]]:
+    """Types left out, in the form of `Problem.unavailable`."""
+    return frozenset(("", name, "") for name in types)
+
+
+# ── limits ──────────────────────────────────────
+
+
+def limited(pool: NodePool) -> tuple[str, ...]:
+    """The resources that a NodePool limits, apart from the number of nodes."""
+    return tuple(sorted(name for name in pool.limits or {} if name != NODES))
+
+
+def counted(names: Iterable[str], types: Iterable[str], catalogue: Catalogue) -> Resources:
+    """What a claim of these types counts against limits: the most that it may have of each (S-70)."""
+    wanted = frozenset(types)
+    chosen = [each.capacity for each in catalogue.types if each.name in wanted]
+    return {name: max((each.get(name, 0) for each in chosen), default=0) for name in names}

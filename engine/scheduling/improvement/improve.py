@@ -1,0 +1,341 @@
+"""Cheaper plans from a first one, by search within an effort (issue: packing better than first-fit).
+
+First-fit fills few nodes of the largest types, whatever these cost. Two moves mend that:
+
+* `regroup`: pods that no other pod looks at are split into groups by worth (see `regroup`), and the planner plans each
+  group alone, with all its types;
+* `capped`: the planner plans the whole problem with types up to some size, which also holds where pods depend on
+  one another; in the end every claim is planned alone with its constraints, so that it keeps all types it may become.
+
+Every claim of a result is the planner's own. A candidate replaces the best one only if nothing gets worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from kerf.engine.model.pods import Resources
+from kerf.engine.scheduling.classes import RESPECT
+from kerf.engine.scheduling.improvement.candidates import (
+    TOLERANCE,
+    Candidate,
+    Part,
+    assembled,
+    first_candidate,
+    has_soft_demands,
+    keeps_domains,
+    limits_of,
+    may_replace,
+    price,
+    unattached,
+)
+from kerf.engine.scheduling.improvement.cells import alone, limited, reopened, without
+from kerf.engine.scheduling.improvement.effort import Effort, steps_of
+from kerf.engine.scheduling.improvement.lower_bound import loosest
+from kerf.engine.scheduling.improvement.menu import Demands, Kind, Menu, ways
+from kerf.engine.scheduling.improvement.regroup import Group, Regrouping
+from kerf.engine.scheduling.improvement.softness import preferences_kept
+from kerf.engine.scheduling.plan import OpenedClaim, Plan
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.resources import added
+from kerf.engine.scheduling.shapes import requirements_of
+
+CLOSE = 1.005
+"""A plan within this factor of the bound is good enough."""
+WIDTHS = (32, 8, 2)
+"""How many types a regrouping tries per group: as many as the effort allows. 2 cost what planning costs."""
+CAPS = (4, 2, 6, 1, 3, 5, 7)
+"""Eighths of the sizes of types, in the order in which they are tried as the largest one."""
+
+FIRST_CAPS = 2
+"""So many sizes are tried before regrouping: they show early what there is to gain, even where effort is short."""
+
+
+class Search:
+    """The search for one problem. `best` starts as the first plan."""
+
+    def __init__(self, problem: Problem, first: Plan, menu: Menu, effort: Effort, bound: float) -> None:
+        self.best = first_candidate(problem, first)
+        self.found = [self.best]
+        self._problem, self._first, self._menu, self._effort, self._bound = problem, first, menu, effort, bound
+        self._pods = {each.uid: each for each in problem.pods}
+        self._pools = {each.pool.name: each for each in problem.pools}
+        self._weights = {uid: self._pools[c.node_pool].pool.weight for c in first.claims for uid in c.pods}
+        self._kinds: dict[tuple[str, str, int | None], Kind | None] = {}
+        self._unattached = unattached(problem)
+        self._known: dict[object, OpenedClaim | None] = {}
+        self._kept: dict[str, int] | None = None
+
+    def run(self) -> None:
+        caps = list(self._caps())
+        self._cap(caps[:FIRST_CAPS])
+        self._regroup_all()
+        self._cap(caps[FIRST_CAPS:])
+        self._regroup_worst()
+
+    def eased(self, candidate: Candidate, uids: Iterable[str], below: float) -> Candidate | None:
+        """The candidate with some pods on further nodes, and the nodes they were on as large as before, if that costs
+        less than `below`; None if it does not or they cannot be moved."""
+        gone = frozenset(uids)
+        if any(self._kind(self._pods[uid]) is None for uid in gone):
+            return None
+        kept = [each if gone.isdisjoint(each.claim.pods) else self._lightened(each, gone) for each in candidate.parts]
+        eased = self._with_groups(candidate, [each for each in kept if each.claim.pods], sorted(gone), below)
+        return eased if eased is not None and self._allowed(eased) else None
+
+    def _lightened(self, part: Part, gone: frozenset[str]) -> Part:
+        claim = part.claim
+        requests = claim.requests
+        for uid in gone.intersection(claim.pods):
+            requests = added(requests, {**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1}, -1)
+        left = tuple(uid for uid in claim.pods if uid not in gone)
+        return replace(part, claim=replace(claim, pods=left, requests=requests))
+
+    def own_node(self, uid: str) -> float:
+        """What a node for this pod alone costs at the least, USD per hour; 0.0 if it cannot be said."""
+        wanted = self._kind(self._pods[uid])
+        if wanted is None:
+            return 0.0
+        for way in self._menu.choices(wanted):
+            if all(a <= b for a, b in zip(wanted.amounts, self._menu.room(way.template, way.kind), strict=True)):
+                return way.price
+        return 0.0
+
+    @property
+    def _done(self) -> bool:
+        return self.best.price <= self._bound * CLOSE or self._effort.left == 0
+
+    def _offer(self, candidate: Candidate | None) -> bool:
+        """Note a candidate that may replace the first plan; True if it is the cheapest so far."""
+        if candidate is None or not self._allowed(candidate):
+            return False
+        self.found.append(candidate)
+        if candidate.price > self.best.price - TOLERANCE:
+            return False
+        self.best = candidate
+        return True
+
+    def _allowed(self, candidate: Candidate) -> bool:
+        return may_replace(self._problem, self._first, assembled(candidate, self._first))
+
+    # ── regrouping ──────────────────────────────────────
+
+    def _regroup_all(self) -> None:
+        """All pods that may move: those of whole claims, or, where they share claims with others, after those others
+        have been planned without them."""
+        if self._done:
+            return
+        movable = [each for each in self.best.parts if self._movable(each)]
+        self._offer(self._regrouped(self.best, movable))
+        moving = [uid for each in self.best.parts for uid in each.claim.pods if self._kind(self._pods[uid]) is not None]
+        staying = len(self._problem.pods) - len(moving)
+        if len(movable) < len(self._first.claims) and moving and self._effort.take(steps_of(staying)):
+            gone = frozenset(moving)
+            rest = replace(self._problem, pods=tuple(each for each in self._problem.pods if each.uid not in gone))
+            base = Candidate(rest, planned := plan(rest), first_candidate(rest, planned).parts)
+            self._offer(self._with_groups(base, base.parts, moving, self.best.price))
+
+    def _regroup_worst(self) -> None:
+        """The claims that are dearest for what they hold, with their neighbours, until it no longer helps."""
+        size, start = 3, 0
+        while not self._done:
+            movable = [each for each in self.best.parts if self._movable(each)]
+            movable.sort(key=lambda each: (-each.claim.price / len(each.claim.pods), each.claim.pods))
+            chosen = movable[start : start + size]
+            if len(chosen) < 2:
+                if size >= len(movable):
+                    return
+                size, start = size * 2, 0
+                continue
+            start = 0 if self._offer(self._regrouped(self.best, chosen)) else start + size
+
+    def _movable(self, part: Part) -> bool:
+        return not part.claim.reservations and all(self._kind(self._pods[uid]) is not None for uid in part.claim.pods)
+
+    def _kind(self, pod: PendingPod) -> Kind | None:
+        """What the pod is for a regrouping; None for one that cannot be moved."""
+        key = pod.namespace, pod.shape, self._weights.get(pod.uid)
+        if key not in self._kinds:
+            self._kinds[key] = self._make_kind(pod)
+        return self._kinds[key]
+
+    def _make_kind(self, pod: PendingPod) -> Kind | None:
+        shape = self._problem.shapes[pod.shape]
+        if (pod.namespace, pod.shape) not in self._unattached or pod.uid not in self._weights:
+            return None
+        made = Kind(
+            self._menu.amounts(shape.requests),
+            requirements_of(shape, self._problem.settings.preference_policy == RESPECT),
+            shape.tolerations,
+            shape.host_ports,
+            self._weights[pod.uid],
+        )
+        rooms = (self._menu.room(each.template, each.kind) for each in ways(self._menu, made))
+        fits = any(all(a <= b for a, b in zip(made.amounts, room, strict=True)) for room in rooms)
+        return made if fits else None
+
+    def _regrouped(self, base: Candidate, chosen: Sequence[Part]) -> Candidate | None:
+        """The base with the pods of some claims in other groups, if that promises to be cheaper."""
+        if not chosen:
+            return None
+        kept = [each for each in base.parts if each not in chosen]
+        return self._with_groups(base, kept, [uid for each in chosen for uid in each.claim.pods], self.best.price)
+
+    def _with_groups(
+        self, base: Candidate, kept: Sequence[Part], uids: Sequence[str], below: float
+    ) -> Candidate | None:
+        """The base with `kept` of its claims and these pods in groups of their own, if it costs less than `below`."""
+        pods: dict[Kind, list[PendingPod]] = {}
+        for pod in sorted(map(self._pods.__getitem__, uids), key=lambda each: (each.namespace, each.name, each.uid)):
+            kind = self._kind(pod)
+            assert kind is not None  # the caller takes movable ones only
+            pods.setdefault(kind, []).append(pod)
+        width = next((w for w in WIDTHS if self._effort.take(steps_of(len(uids) * w // 2))), 0)
+        run = Regrouping(self._menu, list(pods), [len(each) for each in pods.values()], width)
+        groups = run.groups() if width else None
+        if groups is None or price(e.claim for e in kept) + sum(g.price for g in groups) > below - TOLERANCE:
+            return None
+        parts = self._planned(groups, list(pods.values()), kept)
+        return None if parts is None else Candidate(base.question, base.base, (*kept, *parts))
+
+    def _planned(
+        self, groups: Iterable[Group], pods: list[list[PendingPod]], kept: Sequence[Part]
+    ) -> list[Part] | None:
+        """Every group planned alone; None if one of them needs more than one node, or the effort is spent."""
+        used = {name: self._counted(name, kept) for name in self._pools}
+        parts = []
+        taken = [0] * len(pods)
+        for group in groups:
+            members = []
+            for index, count in group.counts:
+                members += pods[index][taken[index] : taken[index] + count]
+                taken[index] += count
+            pool = self._pools[self._menu.templates[group.template].name]
+            part = self._alone(group, members, pool, used[pool.pool.name])
+            if part is None:
+                return None
+            parts.append(part)
+            counts = limits_of(pool.pool, part.claim, self._problem, pool.catalogue)
+            used[pool.pool.name] = {name: used[pool.pool.name][name] + amount for name, amount in counts.items()}
+        return parts
+
+    def _counted(self, pool: str, parts: Iterable[Part]) -> Resources:
+        """What claims count against a NodePool's limits."""
+        given = self._pools[pool]
+        total = dict.fromkeys(limited(given.pool), 0)
+        for each in parts:
+            if each.claim.node_pool == pool and total:
+                for name, amount in limits_of(given.pool, each.claim, self._problem, given.catalogue).items():
+                    total[name] += amount
+        return total
+
+    def _alone(self, group: Group, members: list[PendingPod], pool: PoolInput, used: Resources) -> Part | None:
+        chosen = self._menu.templates[group.template].catalogue.types[group.kind]
+        largest = {name: chosen.capacity.get(name, 0) for name in used}
+        usage = {**pool.usage, **{name: pool.usage.get(name, 0) + amount for name, amount in used.items()}}
+        question = alone(self._problem, members, replace(pool, usage=usage), largest)
+        key = None if used else (group.template, group.kind, tuple(sorted(each.shape for each in members)))
+        claim = self._single(question, key)
+        return None if claim is None else Part(claim, -1, question)
+
+    def _single(self, question: Problem, key: object) -> OpenedClaim | None:
+        """The one claim that the planner opens for a question, None if it is not exactly one for all. Equal keys are
+        equal questions but for the names of the pods."""
+        if key is not None and key in self._known:
+            found = self._known[key]
+        else:
+            made = plan(question) if self._effort.take(steps_of(len(question.pods))) else None
+            whole = made is not None and len(made.claims) == 1 and not (made.unplaced or made.ignored or made.truncated)
+            found = made.claims[0] if made is not None and whole else None
+            if key is not None:
+                self._known[key] = found
+        if found is None:
+            return None
+        names = sorted(question.pods, key=lambda each: (each.namespace, each.name, each.uid))
+        return replace(found, pods=tuple(each.uid for each in names))
+
+    # ── smaller types ──────────────────────────────────────
+
+    def _cap(self, caps: Iterable[list[str]]) -> None:
+        for types in caps:
+            if self._done or not self._effort.take(self._whole):
+                return
+            question = replace(self._problem, unavailable=self._problem.unavailable | without(types))
+            base = plan(question)
+            parts = tuple(Part(claim, number, narrow=True) for number, claim in enumerate(base.claims))
+            made = Candidate(question, base, parts)
+            if made.price < price(self._first.claims) - TOLERANCE and self._as_willing(question):
+                self._offer(made)
+
+    def _as_willing(self, question: Problem) -> bool:
+        """Whether every pod keeps as many preferences under a question as in the first plan."""
+        if not has_soft_demands(self._problem):
+            return True
+        if self._kept is None and self._effort.take(self._whole):
+            self._kept = preferences_kept(self._problem)
+        if self._kept is None or not self._effort.take(self._whole):
+            return False
+        kept = preferences_kept(question)
+        return all(kept.get(uid, 0) >= before for uid, before in self._kept.items())
+
+    @property
+    def _whole(self) -> int:
+        return steps_of(len(self._problem.pods))
+
+    def _caps(self) -> Iterable[list[str]]:
+        """The types that are too large, for several sizes that leave every pod a type; by CPU, which every node has."""
+        cpu = {
+            each.name: each.capacity.get("cpu", 0)
+            for template in self._menu.templates
+            for each in template.catalogue.types
+        }
+        floor = self._floor(cpu)
+        sizes = sorted({size for size in cpu.values() if size >= floor})
+        for eighth in CAPS if len(sizes) > 1 else ():
+            cap = sizes[(len(sizes) - 1) * eighth // 8]
+            gone = sorted(name for name, size in cpu.items() if size > cap)
+            if keeps_domains(self._problem, frozenset(gone)):
+                yield gone
+
+    def _floor(self, cpu: Mapping[str, int]) -> int:
+        """The smallest size that leaves every pod on a new node some type to go to."""
+        floor = 0
+        known: dict[Demands, list[tuple[int, tuple[int, ...]]]] = {}
+        for digest in sorted({self._pods[uid].shape for uid in self._weights}):
+            wanted = loosest(self._problem.shapes[digest], self._menu)
+            if wanted.demands not in known:
+                known[wanted.demands] = sorted(
+                    (cpu[self._menu.templates[w.template].catalogue.names[w.kind]], self._menu.room(w.template, w.kind))
+                    for w in ways(self._menu, wanted, any_weight=True)
+                )
+            fitting = (
+                size
+                for size, room in known[wanted.demands]
+                if all(a <= b for a, b in zip(wanted.amounts, room, strict=True))
+            )
+            floor = max(floor, next(fitting, 0))
+        return floor
+
+    def widened(self, candidate: Candidate) -> Candidate:
+        """With the claims that were planned with fewer types open to all that they may become, as far as the effort
+        goes; that never makes them dearer."""
+        parts = tuple(self._reopened(each) if each.narrow else each for each in candidate.parts)
+        wide = Candidate(candidate.question, candidate.base, parts)
+        return wide if self._allowed(wide) else candidate
+
+    def _reopened(self, part: Part) -> Part:
+        claim = part.claim
+        if claim.reservations:
+            return part
+        pool = self._pools[claim.node_pool]
+        largest = limits_of(pool.pool, claim, self._problem, pool.catalogue)
+        members = [self._pods[uid] for uid in claim.pods]
+        question = reopened(self._problem, claim, members, pool, largest)
+        shapes = tuple(sorted(each.shape for each in members))
+        wide = self._single(question, (claim.node_pool, claim.constraints, tuple(sorted(largest.items())), shapes))
+        if wide is None or wide.price > claim.price + TOLERANCE:
+            return part
+        return Part(replace(wide, constraints=claim.constraints, labels=claim.labels), part.base, question)

@@ -1,0 +1,147 @@
+"""What pods could be put on, and at what price: the view that improving a plan and bounding its price share.
+
+Nothing here decides anything; a plan that rests on it is planned again by the planner itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.pods import HostPort, Resources, Toleration
+from kerf.engine.scheduling.catalogue import bits, compiled
+from kerf.engine.scheduling.daemons import daemons
+from kerf.engine.scheduling.planner import STRICT, usable_pools
+from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.taints import untolerated
+from kerf.engine.scheduling.templates import State, Template
+
+NO_CATALOGUE = Catalogue(types=())
+
+
+Demands = tuple[Requirements, tuple[Toleration, ...], int]
+
+
+class Kind(Struct, frozen=True, cache_hash=True):
+    """Pods that may take each other's places: equal requests (`amounts`, in the order of `Menu.resources`) and
+    equal demands. `weight` is that of the NodePools they may go to."""
+
+    amounts: tuple[int, ...]
+    requirements: Requirements
+    tolerations: tuple[Toleration, ...]
+    ports: tuple[HostPort, ...] = ()
+    weight: int = 0
+
+    @property
+    def demands(self) -> Demands:
+        """What it asks of a node, apart from room."""
+        return self.requirements, self.tolerations, self.weight
+
+
+class Way(Struct, frozen=True):
+    """A type that a pod could open a node of: type `kind` of template `template`, at a price, in a state."""
+
+    template: int
+    kind: int
+    price: float
+    state: State
+
+
+class Menu:
+    """The NodePools of a problem with what a node of each type leaves for pods, beside its daemons."""
+
+    def __init__(self, problem: Problem, resources: tuple[str, ...]) -> None:
+        """`resources`: the names that amounts are given for; all that any pod requests."""
+        self.resources = resources
+        given = daemons(problem.daemons, problem.shapes)
+        made = [
+            Template(
+                each.pool,
+                each.usage,
+                compiled(each.catalogue, problem.catalogues[each.catalogue] if each.catalogue else NO_CATALOGUE),
+                problem.unavailable,
+                given,
+                problem.settings.min_values_policy == STRICT,
+            )
+            for each in usable_pools(problem.pools)
+        ]
+        self.templates = tuple(each for each in made if each.types)
+        self._rooms = tuple(self._rooms_of(each) for each in self.templates)
+        self._prices: dict[tuple[int, tuple[int, ...]], dict[int, float]] = {}
+        self._choices: dict[Demands, tuple[Way, ...]] = {}
+
+    def amounts(self, requests: Resources) -> tuple[int, ...]:
+        """Requests of one pod, which is one of the resource `pods`."""
+        return tuple(1 if name == "pods" else requests.get(name, 0) for name in self.resources)
+
+    def room(self, number: int, kind: int) -> tuple[int, ...]:
+        """What a node of type `kind` of template `number` leaves for pods; never below 0."""
+        return self._rooms[number][kind]
+
+    def state(self, number: int, requirements: Requirements, start: State | None = None) -> State | None:
+        """Template `number` narrowed (further) by requirements, None if they cannot hold there."""
+        template = self.templates[number]
+        found = template.step(start or template.state, requirements)
+        return found if isinstance(found, State) and found.viable & template.types else None
+
+    def tolerated(self, number: int, wanted: Kind) -> bool:
+        return not untolerated(self.templates[number].pool.taints, wanted.tolerations)
+
+    def prices(self, number: int, state: State) -> dict[int, float]:
+        """Per type of the state its cheapest available offering, USD per hour."""
+        template = self.templates[number]
+        key = number, state.slots
+        found = self._prices.get(key)
+        if found is None:
+            order = template.by_price(state)
+            found = self._prices[key] = {kind: price for price, kind in order if math.isfinite(price)}
+        return found
+
+    def position(self, number: int, slot: int, kind: int) -> int:
+        """A number for every (template, slot, type)."""
+        before = sum(len(each.slots) * len(each.catalogue.types) for each in self.templates[:number])
+        return before + slot * len(self.templates[number].catalogue.types) + kind
+
+    def choices(self, wanted: Kind) -> tuple[Way, ...]:
+        """The ways for pods of such demands to NodePools of their weight that are worth a thought, cheapest first."""
+        found = self._choices.get(wanted.demands)
+        if found is None:
+            found = self._choices[wanted.demands] = undominated(self, ways(self, wanted))
+        return found
+
+    def _rooms_of(self, template: Template) -> dict[int, tuple[int, ...]]:
+        types = template.catalogue.types
+        rooms = {}
+        for group in template.groups:
+            for kind in bits(group.types):
+                free = types[kind].allocatable()
+                rooms[kind] = tuple(max(0, free.get(name, 0) - group.requests.get(name, 0)) for name in self.resources)
+        return rooms
+
+
+def ways(menu: Menu, wanted: Kind, *, any_weight: bool = False) -> Iterator[Way]:
+    """All ways for pods of such demands, whether or not there is room, by template and type; only those of NodePools
+    of its weight, unless `any_weight`."""
+    for number, template in enumerate(menu.templates):
+        weighted = any_weight or template.pool.weight == wanted.weight
+        state = menu.state(number, wanted.requirements) if weighted and menu.tolerated(number, wanted) else None
+        if state is None:
+            continue
+        prices = menu.prices(number, state)
+        for kind in bits(state.viable & template.types):
+            if kind in prices:
+                yield Way(number, kind, prices[kind], state)
+
+
+def undominated(menu: Menu, given: Iterable[Way]) -> tuple[Way, ...]:
+    """Cheapest first, without those that have no more of anything than another that costs no more."""
+    kept: list[tuple[Way, tuple[int, ...]]] = []
+    for way in sorted(given, key=lambda each: (each.price, each.template, each.kind)):
+        room = menu.room(way.template, way.kind)
+        if not any(all(a <= b for a, b in zip(room, other, strict=True)) for _, other in kept):
+            kept.append((way, room))
+    return tuple(way for way, _ in kept)

@@ -1,0 +1,93 @@
+"""A plan that was put together from parts, told as if the planner had made it in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.improvement.candidates import Candidate
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.podclass import PodClass
+from kerf.engine.scheduling.problem import PendingPod, Problem
+from kerf.engine.scheduling.trace import Candidate as Offered
+from kerf.engine.scheduling.trace import Tracer, TypeFunnel
+
+
+def retrace(candidate: Candidate, tracer: Tracer) -> None:
+    """Tell the tracer how each part of the candidate came about. Claims are numbered as in the candidate; what
+    concerns claims of the base plan that are not in it is left out."""
+    base = {part.base: number for number, part in enumerate(candidate.parts) if part.base >= 0}
+    kept = {number: frozenset(part.claim.pods) for number, part in enumerate(candidate.parts)}
+    within = _Within(tracer, base, kept, 0)
+    plan(candidate.question, within)
+    finished = dict(within.finished)
+    for number, part in enumerate(candidate.parts):
+        if part.question is not None:
+            finished[number] = _left(part.question)
+            if part.base < 0:
+                within = _Within(tracer, {0: number}, kept, within.classes)
+                plan(part.question, within)
+    for number, part in enumerate(candidate.parts):
+        tracer.claim_finished(number, part.claim.node_pool, finished[number])
+
+
+def _left(question: Problem) -> tuple[Offered, ...]:
+    tracer = FunnelTracer()
+    plan(question, tracer)
+    return tracer.funnel.claims[0].left
+
+
+class _Within:
+    """Passes on what one planning tells, with classes and claims renumbered."""
+
+    def __init__(
+        self, tracer: Tracer, claims: Mapping[int, int], pods: Mapping[int, frozenset[str]], classes: int
+    ) -> None:
+        """`claims`: the planning's numbers of claims that count, and what they become; `pods`: those of each claim in
+        the end; `classes`: how many classes came before."""
+        self._tracer = tracer
+        self._claims = claims
+        self._pods = pods
+        self._offset = classes
+        self._known: dict[int, PodClass] = {}
+        self.finished: list[tuple[int, tuple[Offered, ...]]] = []
+
+    @property
+    def classes(self) -> int:
+        return self._offset + max(self._known, default=-1) + 1
+
+    def _class(self, wanted: PodClass) -> PodClass:
+        found = self._known.get(wanted.number)
+        if found is None:
+            found = self._known[wanted.number] = copy(wanted)
+            found.number += self._offset
+        return found
+
+    def pool_dropped(self, reason: Reason, funnel: TypeFunnel) -> None:
+        if not self._offset:
+            self._tracer.pool_dropped(reason, funnel)
+
+    def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None:
+        self._tracer.node_refused(self._class(wanted), node, reason)
+
+    def claim_refused(self, wanted: PodClass, claim: int, reason: Reason) -> None:
+        if claim in self._claims:
+            self._tracer.claim_refused(self._class(wanted), self._claims[claim], reason)
+
+    def pool_considered(self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel) -> None:
+        self._tracer.pool_considered(self._class(wanted), reason, funnel)
+
+    def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
+        if isinstance(place, str):
+            self._tracer.placed(pod, self._class(wanted), place)
+        elif place in self._claims and pod.uid in self._pods[self._claims[place]]:
+            self._tracer.placed(pod, self._class(wanted), self._claims[place])
+
+    def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None:
+        self._tracer.unplaced(pod, self._class(wanted), reasons)
+
+    def claim_finished(self, claim: int, node_pool: str, left: tuple[Offered, ...]) -> None:
+        if claim in self._claims:
+            self.finished.append((self._claims[claim], left))

@@ -1,0 +1,45 @@
+"""What pods gave up in a plan: preferences, as far as they were not to be had (S-33)."""
+
+from __future__ import annotations
+
+from kerf.engine.model.pods import PodShape
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.podclass import PodClass
+from kerf.engine.scheduling.problem import PendingPod, Problem
+from kerf.engine.scheduling.taints import SOFT
+from kerf.engine.scheduling.trace import Candidate, TypeFunnel
+
+
+class _Kept:
+    """A tracer that only looks at what pods were placed as."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, int] = {}
+
+    def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
+        self.kept[pod.uid] = _preferences(wanted.shape)
+
+    def pool_dropped(self, reason: Reason, funnel: TypeFunnel) -> None: ...
+    def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None: ...
+    def claim_refused(self, wanted: PodClass, claim: int, reason: Reason) -> None: ...
+    def pool_considered(self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel) -> None: ...
+    def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None: ...
+    def claim_finished(self, claim: int, node_pool: str, left: tuple[Candidate, ...]) -> None: ...
+
+
+def preferences_kept(problem: Problem) -> dict[str, int]:
+    """Per placed pod (uid) how many of its preferences a plan of this problem keeps."""
+    tracer = _Kept()
+    plan(problem, tracer)
+    return tracer.kept
+
+
+def _preferences(shape: PodShape) -> int:
+    """How many preferences are left in a shape; tolerating all soft taints is one given up."""
+    return (
+        len(shape.preferred_terms)
+        + sum(each.weight > 0 for each in (*shape.affinity, *shape.anti_affinity))
+        + sum(each.when_unsatisfiable != "DoNotSchedule" for each in shape.spread)
+        + (SOFT not in shape.tolerations)
+    )

@@ -1,0 +1,64 @@
+"""What is counted for topology, and on which nodes (S-117, S-122)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from kerf.engine.model.labels import WELL_KNOWN
+from kerf.engine.model.pods import Taint, Toleration
+from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE, untolerated
+from kerf.engine.scheduling.templates import State, Template
+from kerf.engine.scheduling.topology.rules import DomainCount
+
+
+class NodeFilter(Struct, frozen=True, cache_hash=True):
+    """Which nodes a spread constraint looks at (S-122). Unlike S-121, filters are equal only if they let the same
+    through. PreferNoSchedule taints keep no pod away, so they do not count."""
+
+    alternatives: tuple[Requirements, ...]
+    tolerations: tuple[Toleration, ...]
+    by_affinity: bool
+    by_taints: bool
+
+    def reachable(self, taints: Iterable[Taint]) -> bool:
+        """Whether the pod itself tolerates the taints."""
+        return not untolerated((each for each in taints if each.effect != PREFER_NO_SCHEDULE), self.tolerations)
+
+    def admits_node(self, taints: Iterable[Taint], labels: Requirements) -> bool:
+        if self.by_taints and not self.reachable(taints):
+            return False
+        return not self.by_affinity or any(labels.compatible(each) for each in self.alternatives)
+
+    def admits_claim(self, template: Template, state: State) -> bool:
+        if self.by_taints and not self.reachable(template.pool.taints):
+            return False
+        return not self.by_affinity or any(
+            state.requirements.compatible(each, WELL_KNOWN) for each in self.alternatives
+        )
+
+
+class PodCount(DomainCount):
+    """A count of pods on the nodes that a filter admits: those of the pod with a spread constraint; all without a
+    filter. `possible`: a pod on a claim counts in every domain that the claim may still come to be in (S-148)."""
+
+    __slots__ = ("_admitted", "filter", "possible")
+
+    def __init__(self, number: int, key: str, node_filter: NodeFilter | None, possible: bool) -> None:
+        super().__init__(number, key)
+        self.filter = node_filter
+        self.possible = possible
+        self._admitted: dict[State, bool] = {}
+
+    def admits_node(self, taints: Iterable[Taint], labels: Requirements) -> bool:
+        return self.filter is None or self.filter.admits_node(taints, labels)
+
+    def admits_claim(self, template: Template, state: State) -> bool:
+        if self.filter is None:
+            return True
+        found = self._admitted.get(state)
+        if found is None:
+            found = self._admitted[state] = self.filter.admits_claim(template, state)
+        return found

@@ -1,0 +1,145 @@
+"""The rules of topology: how pods of a class relate to the domains of a label key (S-138…S-148).
+
+A `DomainCount` counts pods per domain. A rule says of one domain whether it may take one more pod now. Counts only
+grow in a pass, so `Apart`, and `Spread` over hosts, refuse a domain for good; the others may change their mind.
+"""
+
+from __future__ import annotations
+
+from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.scheduling.requirements import Requirement
+
+Domain = str | int
+"""A label's value; for the hostname the number of a claim opened in this pass, which has no name yet."""
+
+
+class DomainCount:
+    """How many pods of one kind are in each domain of a key; a known domain without any counts 0. `version` counts
+    changes, `number` tells counts apart."""
+
+    __slots__ = ("counts", "key", "number", "total", "version")
+
+    def __init__(self, number: int, key: str) -> None:
+        self.number = number
+        self.key = key
+        self.counts: dict[Domain, int] = {}
+        self.total = 0
+        self.version = 0
+
+    def add(self, domain: Domain, pods: int = 1) -> None:
+        self.counts[domain] = self.counts.get(domain, 0) + pods
+        self.total += pods
+        self.version += 1
+
+    def know(self, domain: Domain) -> None:
+        """Register a domain (S-128…S-130)."""
+        if domain not in self.counts:
+            self.counts[domain] = 0
+            self.version += 1
+
+
+class Rule:
+    """One rule of one class over one key. `pins`: a node that takes the pod needs a single domain of the key, because
+    what comes after depends on which."""
+
+    kind = ""
+    final = False
+    """A domain that is refused stays refused for the rest of the pass."""
+
+    def __init__(self, number: int, count: DomainCount) -> None:
+        self.number = number
+        self.count = count
+        self.key = count.key
+
+    @property
+    def pins(self) -> bool:
+        return True
+
+    def allows(self, domain: Domain) -> bool:
+        raise NotImplementedError
+
+    def rank(self, domain: Domain) -> int:
+        """Which of several allowed domains comes first: the lowest."""
+        return 0
+
+
+class Spread(Rule):
+    """S-138…S-141. `own`: 1 if the constraint selects its own pod. `asked`: what the pod itself asks of the key,
+    which limits the domains that the minimum is taken over."""
+
+    kind = "spread"
+
+    def __init__(
+        self,
+        number: int,
+        count: DomainCount,
+        max_skew: int,
+        min_domains: int | None,
+        own: int,
+        asked: Requirement | None,
+    ) -> None:
+        super().__init__(number, count)
+        self.max_skew, self.min_domains, self.own, self.asked = max_skew, min_domains, own, asked
+        self.final = self.key == HOSTNAME
+        self._least = 0
+        self._at = -1  # the version that `_least` is of
+
+    def allows(self, domain: Domain) -> bool:
+        if self.key == HOSTNAME:  # S-138, S-139: a node may always be added, so the minimum is 0
+            return self.count.counts.get(domain, 0) + self.own <= self.max_skew
+        present = self.count.counts.get(domain)
+        return present is not None and present + self.own - self.least <= self.max_skew
+
+    def rank(self, domain: Domain) -> int:
+        return self.count.counts.get(domain, 0)
+
+    @property
+    def least(self) -> int:
+        """The global minimum (S-138)."""
+        if self._at != self.count.version:
+            self._at = self.count.version
+            counts = [n for domain, n in self.count.counts.items() if self.asked is None or self.asked.has(str(domain))]
+            self._least = 0 if len(counts) < (self.min_domains or 0) else min(counts, default=0)
+        return self._least
+
+
+class Together(Rule):
+    """Pod affinity: where such pods are; anywhere for the first one that selects itself (S-142…S-145)."""
+
+    kind = "affinity"
+
+    def __init__(self, number: int, count: DomainCount, own: int) -> None:
+        super().__init__(number, count)
+        self.own = own
+
+    @property
+    def first(self) -> bool:
+        """Whether the pod would be the first of its kind, and may be (kube-scheduler's reading: no such pod in any
+        domain)."""
+        return bool(self.own) and not self.count.total
+
+    @property
+    def pins(self) -> bool:
+        return self.first
+
+    def allows(self, domain: Domain) -> bool:
+        return self.count.counts.get(domain, 0) > 0 or self.first
+
+
+class Apart(Rule):
+    """Pod anti-affinity, in either direction: only where none of the counted pods is (S-146, S-147). A preference
+    (`soft`) does not pin a node: that would cost money for what may be given up."""
+
+    kind = "anti-affinity"
+    final = True
+
+    def __init__(self, number: int, count: DomainCount, soft: bool = False) -> None:
+        super().__init__(number, count)
+        self.soft = soft
+
+    @property
+    def pins(self) -> bool:
+        return not self.soft
+
+    def allows(self, domain: Domain) -> bool:
+        return not self.count.counts.get(domain, 0)

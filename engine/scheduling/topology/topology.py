@@ -1,0 +1,250 @@
+"""Topology of one pass: which pods are counted where, and which rules bind which pods (S-117…S-137).
+
+All counts exist before the first pod is placed: those that constraints and terms of pending pods ask for, and those
+of required anti-affinity of pods that are bound already. So a pod placed early is counted for one placed late, and
+for what a pod is left with after giving preferences up (unlike S-133).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+
+from msgspec import Struct
+
+from kerf.engine.model.labels import HOSTNAME, normalise
+from kerf.engine.model.pods import AffinityTerm, PodShape, SpreadConstraint
+from kerf.engine.scheduling.nodes import ExistingNode
+from kerf.engine.scheduling.problem import BoundPod, Problem
+from kerf.engine.scheduling.requirements import Requirement, Requirements
+from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
+from kerf.engine.scheduling.shapes import HARD_SPREAD, alternatives_of, requirements_of
+from kerf.engine.scheduling.templates import State, Template
+from kerf.engine.scheduling.topology.counts import NodeFilter, PodCount
+from kerf.engine.scheduling.topology.rules import Apart, Rule, Spread, Together
+
+Selectors = tuple[PodSelector, ...]
+"""Of which a pod must match all."""
+
+
+class Bonds(Struct, frozen=True):
+    """What topology is to the pods of one class: the rules that bind them, the counts that they enter, and those of
+    these that affinity terms look at."""
+
+    rules: tuple[Rule, ...] = ()
+    counted: tuple[PodCount, ...] = ()
+    sought: tuple[PodCount, ...] = ()
+
+
+class _Selected(Struct):
+    """What a selector is there for: counts of the pods it selects, and counts of pods that want to be apart from
+    these."""
+
+    number: int
+    counts: dict[int, PodCount] = {}
+    sought: dict[int, PodCount] = {}
+    avoid: dict[int, PodCount] = {}
+
+
+class Topology:
+    def __init__(self, problem: Problem, templates: Iterable[Template], nodes: Iterable[ExistingNode]) -> None:
+        """`nodes`: all whose pods count, by `NodeInput.name`."""
+        self._respect = problem.settings.preference_policy == "Respect"
+        self._namespaces = problem.namespaces
+        self._templates = tuple(templates)
+        self._nodes = {node.name: node for node in sorted(nodes, key=lambda each: each.name)}
+        self._counts: dict[Hashable, PodCount] = {}
+        self._rules: dict[Hashable, Rule] = {}
+        self._selected: dict[Selectors, _Selected] = {}
+        self._by_label: dict[tuple[str, str] | None, list[Selectors]] = {}
+        for namespace, digest in sorted({(pod.namespace, pod.shape) for pod in problem.pods}):
+            shape = problem.shapes[digest]
+            self._own_rules(namespace, shape, shape)
+            self._owned(namespace, shape)
+        bound = sorted({(pod.namespace, pod.shape) for pod in problem.bound})
+        for namespace, digest in bound:
+            self._owned(namespace, problem.shapes[digest])
+        if self._counts:
+            self._count(problem.bound, problem.shapes)
+        self._spreads = [each for each in self._counts.values() if each.filter is not None and each.key != HOSTNAME]
+
+    def bonds(self, namespace: str, given: PodShape, shape: PodShape) -> Bonds:
+        """Of pods that were `given` so and have been relaxed to `shape`."""
+        rules = self._own_rules(namespace, given, shape)
+        matching = self._matching(namespace, given.labels)
+        if not rules and not matching:
+            return Bonds()
+        counted = {each.number: each for found in matching for each in found.counts.values()}
+        sought = {each.number: each for found in matching for each in found.sought.values()}
+        for found in matching:
+            rules += [self._apart(each) for each in found.avoid.values()]
+        for owned in self._owned(namespace, given):
+            counted[owned.number] = owned
+        return Bonds(
+            tuple(sorted({each.number: each for each in rules}.values(), key=lambda each: each.number)),
+            tuple(each for _, each in sorted(counted.items())),
+            tuple(each for _, each in sorted(sought.items())),
+        )
+
+    def settled(self, template: Template, state: State) -> None:
+        """A node in these domains is on its way (S-129): from now on spreads count with them."""
+        for count in self._spreads:
+            domain = state.settled(count.key)
+            if domain is not None and domain not in count.counts and count.admits_claim(template, state):
+                count.know(domain)
+
+    # ── rules ──────────────────────────────────────
+
+    def _own_rules(self, namespace: str, given: PodShape, shape: PodShape) -> list[Rule]:
+        """The rules of the pod's own constraints and terms (S-118)."""
+        labels = given.labels
+        rules: list[Rule] = [
+            self._spread(each, namespace, given, shape)
+            for each in shape.spread
+            if self._respect or each.when_unsatisfiable == HARD_SPREAD
+        ]
+        required = [each for each in shape.affinity if not each.weight]
+        preferred = [(each,) for each in shape.affinity if each.weight and self._respect]
+        everyone = tuple(self._of_term(each, namespace, labels) for each in required)
+        rules += [self._together(each, everyone, namespace, labels) for each in required]
+        for (each,) in preferred:
+            rules.append(self._together(each, (self._of_term(each, namespace, labels),), namespace, labels))
+        for each in shape.anti_affinity:
+            if self._respect or not each.weight:
+                selectors = (self._of_term(each, namespace, labels),)
+                soft = each.weight > 0
+                rules.append(self._apart(self._counting(selectors, each.topology_key, possible=soft), soft))
+        return rules
+
+    def _of_term(self, term: AffinityTerm, namespace: str, labels: Mapping[str, str]) -> PodSelector:
+        return of_term(term, namespace, labels, self._namespaces)
+
+    def _spread(self, constraint: SpreadConstraint, namespace: str, given: PodShape, shape: PodShape) -> Rule:
+        """For kube-scheduler a hard constraint looks at the nodes of every required term; a soft one, which costs
+        money to keep, only at those of the term that is being tried. Under policy Ignore a hard one looks at all nodes
+        (unlike S-138)."""
+        selector = of_spread(constraint, namespace, given.labels)
+        key = normalise(constraint.topology_key)
+        looks_at = NodeFilter(
+            alternatives_of(given),
+            given.tolerations,
+            constraint.node_affinity_policy == "Honor",
+            constraint.node_taints_policy == "Honor",
+        )
+        count = self._counting((selector,), key, looks_at)
+        own = int(selector.selects(namespace, given.labels))
+        hard = constraint.when_unsatisfiable == HARD_SPREAD
+        tried = looks_at.alternatives if hard else (requirements_of(shape, preferences=False),)
+        asked = _asked(tried, key) if looks_at.by_affinity or not hard else None
+        identity = (count.number, constraint.max_skew, constraint.min_domains, own, asked)
+        return self._interned(
+            identity,
+            lambda n: Spread(n, count, constraint.max_skew, constraint.min_domains, own, asked),
+        )
+
+    def _together(self, term: AffinityTerm, selectors: Selectors, namespace: str, labels: Mapping[str, str]) -> Rule:
+        """kube-scheduler counts a pod only if it matches all required terms of the one that looks for it."""
+        count = self._counting(selectors, term.topology_key)
+        self._select(selectors).sought[count.number] = count
+        own = int(all(each.selects(namespace, labels) for each in selectors))
+        return self._interned((count.number, "together", own), lambda n: Together(n, count, own))
+
+    def _apart(self, count: PodCount, soft: bool = False) -> Rule:
+        return self._interned((count.number, "apart", soft), lambda n: Apart(n, count, soft))
+
+    def _interned(self, identity: Hashable, make: Callable[[int], Rule]) -> Rule:
+        found = self._rules.get(identity)
+        if found is None:
+            found = self._rules[identity] = make(len(self._rules))
+        return found
+
+    # ── counts ──────────────────────────────────────
+
+    def _owned(self, namespace: str, shape: PodShape) -> list[PodCount]:
+        """The counts of pods that carry a required anti-affinity term: those that the term selects keep away from
+        them (S-119)."""
+        found = []
+        for term in shape.anti_affinity:
+            if not term.weight:
+                selectors = (self._of_term(term, namespace, shape.labels),)
+                count = self._count_of(("owners", selectors, normalise(term.topology_key)), term.topology_key)
+                self._select(selectors).avoid[count.number] = count
+                found.append(count)
+        return found
+
+    def _counting(
+        self, selectors: Selectors, key: str, node_filter: NodeFilter | None = None, possible: bool = False
+    ) -> PodCount:
+        """The count of the pods that are selected; a new one knows the domains that there are (S-126, S-129)."""
+        key = normalise(key)
+        count = self._count_of((selectors, key, node_filter, possible), key, node_filter, possible)
+        self._select(selectors).counts[count.number] = count
+        return count
+
+    def _count_of(
+        self, identity: Hashable, key: str, node_filter: NodeFilter | None = None, possible: bool = False
+    ) -> PodCount:
+        found = self._counts.get(identity)
+        if found is None:
+            found = self._counts[identity] = PodCount(len(self._counts), normalise(key), node_filter, possible)
+            if node_filter is not None and found.key != HOSTNAME:
+                self._learn(found, node_filter)
+        return found
+
+    def _learn(self, count: PodCount, node_filter: NodeFilter) -> None:
+        """The domains in which there are nodes, or in which a node for such a pod could be launched."""
+        for template in self._templates:
+            if not node_filter.reachable(template.pool.taints):
+                continue
+            for each in node_filter.alternatives:
+                state = template.step(template.state, each)
+                if isinstance(state, State) and template.within_limits(state.viable & template.types):
+                    for domain in template.domains(state, count.key):
+                        count.know(domain)
+        for node in self._nodes.values():
+            present = node.domain(count.key)
+            if present is not None and node_filter.admits_node(node.taints, node.labels):
+                count.know(present)
+
+    def _count(self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape]) -> None:
+        """The pods that are there already (S-131)."""
+        entered: dict[tuple[str, str], tuple[list[PodCount], list[PodCount]]] = {}
+        for pod in bound:
+            node = self._nodes.get(pod.node)
+            if node is None:
+                continue
+            key = pod.namespace, pod.shape
+            if key not in entered:
+                shape = shapes[pod.shape]
+                selecting = self._matching(pod.namespace, shape.labels)
+                entered[key] = (
+                    [each for found in selecting for each in found.counts.values()],
+                    self._owned(pod.namespace, shape),
+                )
+            selected, owned = entered[key]
+            node.enter(owned if pod.terminating else [*selected, *owned])
+
+    # ── selectors ──────────────────────────────────────
+
+    def _select(self, selectors: Selectors) -> _Selected:
+        found = self._selected.get(selectors)
+        if found is None:
+            found = self._selected[selectors] = _Selected(len(self._selected))
+            if not any(each.nothing for each in selectors):
+                first = selectors[0]
+                self._by_label.setdefault(first.labels[0] if first.labels else None, []).append(selectors)
+        return found
+
+    def _matching(self, namespace: str, labels: Mapping[str, str]) -> list[_Selected]:
+        """What selects a pod; only selectors that ask for one of its labels, or for none, are looked at."""
+        found = []
+        for pair in (*labels.items(), None):
+            for selectors in self._by_label.get(pair, ()):
+                matching = all(each.selects(namespace, labels) for each in selectors)
+                found += [self._selected[selectors]] if matching else []
+        return sorted(found, key=lambda each: each.number)
+
+
+def _asked(alternatives: tuple[Requirements, ...], key: str) -> Requirement | None:
+    """What the pod asks of one label, if all alternatives ask the same."""
+    found = {each.find(key) for each in alternatives}
+    return found.pop() if len(found) == 1 else None
