@@ -22,7 +22,7 @@ from kerf.engine.nodeclaim.table import GOING, INITIALIZED, LAUNCHED, STEADY
 from kerf.engine.record.decisions import DisruptResult, Intent, TaintNode, Verdict
 from kerf.engine.state.state import State
 
-VERSION = 1
+VERSION = 2
 
 
 class Outcome(Struct, frozen=True):

@@ -103,7 +103,7 @@ def _left(claim: NodeClaim) -> tuple[Struct, ...]:
             if what == effects.EVICT:
                 happened.append(ev.PodEvicted(claim.name, uid, effect.pod))
             elif what == effects.DELETE:
-                happened.append(ev.PodForced(claim.name, uid, effect.pod))
+                happened.append(ev.PodForced(claim.name, uid, effect.pod, effect.grace))
     return tuple(happened)
 
 

@@ -30,6 +30,7 @@ class Effect(Struct, omit_defaults=True):
     retry_at: int = 0
     told: bool = False  # its success stands in the record as an event
     pod: str = ""  # namespace/name of the pod it is about, which may be gone before the answer comes
+    grace: int = 0  # seconds, of a forced deletion
 
 
 class NodeClaim(Struct, omit_defaults=True):

@@ -224,7 +224,8 @@ def _attempt(claim: NodeClaim, ref: str, intent: Intent, at: int) -> None:
     before = claim.effects.get(key)
     attempts = before.attempts + 1 if before is not None else 1
     pod = f"{intent.namespace}/{intent.name}" if isinstance(intent, EvictPod | DeletePod) else ""
-    claim.effects = {**claim.effects, key: Effect(ref=ref, asked=at, attempts=attempts, pod=pod)}
+    grace = intent.grace if isinstance(intent, DeletePod) else 0
+    claim.effects[key] = Effect(ref=ref, asked=at, attempts=attempts, pod=pod, grace=grace)
 
 
 def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> None:

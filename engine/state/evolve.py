@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.pods import DAEMONSET, Pod, is_provisionable, is_terminal, owned_by
+from kerf.engine.model.pods import DAEMONSET, Pod, is_active, is_provisionable, is_terminal, owned_by
 from kerf.engine.model.pools import NodePool
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.record import observations as seen
@@ -73,10 +74,14 @@ def _bound(state: State, old: Pod | None, pod: Pod, entry: Entry) -> None:
     if name is not None:
         ix.touched[name] = entry.position
         changed = was != now or (old is not None and old.deleting != pod.deleting)
-        claim = state.facts.claims[name]
-        # D-57: a bind, an end or a deletion of a pod on a claim's node restarts its quiet time.
-        if changed and not owned_by(pod, DAEMONSET) and entry.at - claim.last_pod_event >= POD_EVENT_GRAIN:
-            claim.last_pod_event = entry.at
+        if changed:
+            _pod_event(state.facts.claims[name], pod, entry.at)
+
+
+def _pod_event(claim: NodeClaim, pod: Pod, at: int) -> None:
+    """D-57: a bind, an end or a deletion of a pod on a claim's node restarts its quiet time."""
+    if not owned_by(pod, DAEMONSET) and at - claim.last_pod_event >= POD_EVENT_GRAIN:
+        claim.last_pod_event = at
 
 
 def _settled(state: State, uid: str, entry: Entry) -> None:
@@ -105,6 +110,8 @@ def _pod_gone(state: State, uid: str, entry: Entry) -> None:
         name = ix.claim_by_node.get(pod.node)
         if name is not None:
             ix.touched[name] = entry.position
+            if is_active(pod):  # it ended without a grace period: nobody saw it terminate
+                _pod_event(facts.claims[name], pod, entry.at)
     claim = facts.claims.get(facts.targets.get(uid, ""))
     if claim is not None:  # D-8: the pod that takes its place shows in a moment
         claim.nominated_until = max(claim.nominated_until, entry.at + nomination(facts.settings))

@@ -144,3 +144,14 @@ def test_s49_no_node_is_launched_for_pods_that_nobody_may_evict() -> None:
     world.see(Observation(msgspec.structs.replace(held, max_unavailable="1", disruptions_allowed=1)))
     world.after(1_000)
     assert types(world).count("claim.requested") == 2
+
+
+def test_a_pod_that_ends_without_a_grace_period_restarts_the_quiet_time_too() -> None:
+    world = in_service(consolidate_after=30_000)
+    world.after(60_000)
+    for name in PODS:
+        assert world.gone(name) == []
+    assert claim_of(world).verdict == "empty-not-long-enough"
+    assert world.after(29_999) == []
+    (taint,) = world.after(1)
+    assert isinstance(taint, TaintNode)
