@@ -15,6 +15,8 @@ from kerf.engine.scheduling.trace import Cut, NearMiss
 
 _TIMES = ("quiet", "age", "waited")
 """Parameters that are durations."""
+_PRICES = ("limit",)
+"""Those of disruption and lifecycle that are USD per hour."""
 
 LIFECYCLE: dict[str, str] = {
     "cancelled": "it was deleted before anything was launched",
@@ -59,6 +61,10 @@ LIFECYCLE: dict[str, str] = {
 
 DISRUPTION: dict[str, str] = {
     "awaiting-pods": "pods that are planned onto it have not arrived yet",
+    "bad-budget": "budget {budget} of NodePool {nodepool} cannot be read, so that nothing may go: {error}",
+    "being-disrupted": "a disruption of it is under way already",
+    "budget": "the NodePool's disruption budget allows no more for now",
+    "churn": "it is no candidate any more ({nodes})",
     "consolidate-after-never": "its NodePool has consolidateAfter: Never",
     "deleted": "its NodeClaim was deleted by {detail}",
     "do-not-disrupt": "the annotation karpenter.sh/do-not-disrupt forbids it",
@@ -67,20 +73,42 @@ DISRUPTION: dict[str, str] = {
     "expired": "it has reached its expireAfter, at the age of {age}",
     "going": "it is on its way out already",
     "has-pods": "pods that would need another place run on it",
+    "holds-buffers": "it holds room for {buffers} buffered pods",
     "interrupted": "the cloud takes its instance away ({detail})",
+    "min-values": "of its replacement only {left} cheaper types would be left, fewer than minValues asks for",
+    "missing-label": "its node does not carry the label {label}",
     "never-expires": "it never expires",
+    "no-instance-types": "the instance types of its NodePool {nodepool} are not known",
     "no-node": "its Node object is not there",
     "no-nodepool": "its NodePool {nodepool} is not there",
+    "no-nodepool-label": "its node does not carry the label {label}",
+    "no-place": "{count} of its pods would have no place elsewhere: {pods}",
     "node-deleted": "its Node {detail} was deleted",
+    "nominated": "pods are expected on it",
+    "not-consolidatable": "consolidateAfter has not passed since its pods last changed",
     "not-deleted": "nobody has deleted it",
+    "not-drifted": "it is as its NodePool and NodeClass ask for",
     "not-expired": "it has not reached its expireAfter",
     "not-initialized": "it is not initialized yet",
     "not-interrupted": "no interruption was announced",
     "not-launched": "it is not launched yet",
+    "not-managed": "it belongs to no NodeClaim",
+    "not-worth-it": "what it would save is not worth the disruption",
+    "nothing-cheaper": "its pods need a node, and none is cheaper than {limit}/h",
+    "pod-budget-exhausted": "pod {pod} may not be evicted: PodDisruptionBudget {budgets} allows none",
+    "pod-do-not-disrupt": "pod {pod} carries the annotation karpenter.sh/do-not-disrupt",
+    "policy-when-empty": "its NodePool consolidates empty nodes only",
     "registered": "its node has registered",
     "registering": "its node may still register within the limit",
     "registration-timeout": "its node did not register within the limit, after {waited}",
+    "scheduling": "its pods would find other places than was planned ({why})",
+    "several-pod-budgets": "pod {pod} may not be evicted: several PodDisruptionBudgets cover it ({budgets})",
+    "several-replacements": "its pods would need {count} nodes instead",
+    "spot-to-spot-off": "spot nodes are not replaced by spot nodes unless the feature gate is on",
     "static-nodepool": "its NodePool keeps a fixed number of nodes",
+    "takes-pods": "it takes pods of nodes that go",
+    "too-few-spot-options": "only {found} cheaper spot types, and {needed} are needed",
+    "unknown-instance-type": "its instance type {instance_type} is not in the catalogue",
 }
 """Codes of the disruption methods."""
 
@@ -125,13 +153,19 @@ _SIDES = {"pod": "the pods", "node-pool": "the NodePool"}
 
 
 def sentence(reason: Reason) -> str:
-    """The reason in words, without a subject."""
+    """The reason in words, without a subject. Two codes are scheduling's as well: its reasons carry `node_pool`."""
     template = DISRUPTION.get(reason.code) or LIFECYCLE.get(reason.code)
-    if template is None:
+    if template is None or "node_pool" in reason.params:
         return scheduling.sentence(reason)
-    shown = {name: duration(value) if name in _TIMES and isinstance(value, int) else value
-             for name, value in reason.params.items()}  # fmt: skip
-    return template.format_map(_Shown(shown))
+    return template.format_map(_Shown({name: _shown(name, value) for name, value in reason.params.items()}))
+
+
+def _shown(name: str, value: str | int | float | list[str]) -> str | int | float:
+    if isinstance(value, list):
+        return ", ".join(value)
+    if name in _TIMES and isinstance(value, int):
+        return duration(value)
+    return dollars(value) if name in _PRICES and isinstance(value, int | float) else value
 
 
 class _Shown(dict[str, object]):

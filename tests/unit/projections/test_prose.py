@@ -32,8 +32,12 @@ from kerf.projections.prose import (
 )
 
 ENGINE = Path(events.__file__).resolve().parents[1] / "engine"
-ELSEWHERE = {"error", "insufficient-capacity", "nodeclass-not-ready", "waiting-for-effect", "waiting-to-retry", "going"}
-"""Codes that are no literal at the call: a cloud's `kind` (L-152…L-155), the waits of `ask`, the default verdict."""
+ELSEWHERE = {
+    "error", "insufficient-capacity", "nodeclass-not-ready", "waiting-for-effect", "waiting-to-retry", "going",
+    "pod-budget-exhausted", "several-pod-budgets",
+}  # fmt: skip
+"""Codes that are no literal at the call: a cloud's `kind` (L-152…L-155), the waits of `ask`, the default verdict, and
+the two of PodDisruptionBudgets (D-30)."""
 
 
 def calls(folder: str) -> Iterator[tuple[str, ast.Call]]:
@@ -150,3 +154,11 @@ def test_figures() -> None:
     assert (count(1, "pod"), count(1_200, "pod")) == ("1 pod", "1,200 pods")
     assert moment(1_700_000_000_007) == "2023-11-14T22:13:20.007Z"
     assert dollars(0.09612) == "$0.0961"
+
+
+def test_disruption_names_pods_and_prices() -> None:
+    """D-30, D-98: lists read as lists, limits as money."""
+    budget = Reason("pod-budget-exhausted", {"pod": "default/a", "budgets": ["default/keep"]})
+    assert sentence(budget) == "pod default/a may not be evicted: PodDisruptionBudget default/keep allows none"
+    dear = Reason("nothing-cheaper", {"limit": 0.096})
+    assert sentence(dear) == "its pods need a node, and none is cheaper than $0.0960/h"
