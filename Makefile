@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: golden help setup test lint types contracts check format demo lock clean
+.PHONY: golden bench conformance help setup test lint types contracts check format demo lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -50,6 +50,15 @@ check: test lint types contracts ## All of the four above
 format: setup ## Repair style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+conformance: setup ## Compare with the reference's results (../shared/conformance, where it is present) family by family
+	$(BIN)/python -m pytest tests/conformance -s -q
+
+bench: setup ## Measure: each benchmark prints its figures as JSON with the machine's baseline beside them
+	$(BIN)/python benchmarks/record.py --json
+	$(BIN)/python benchmarks/fold.py --json
+	$(BIN)/python benchmarks/scheduling.py --pods 1000 --shape plain-ec2 --json
+	$(BIN)/python benchmarks/memory.py --json
 
 golden: setup ## Simulate the golden records' scenes again (CASES="a b" for some): look at the difference
 	$(BIN)/python tests/golden/remake.py $(CASES)
