@@ -33,7 +33,7 @@ _FIELDS: dict[type[Struct], tuple[str, ...]] = {
     ev.PodForced: ("pod", "grace"),
     ev.Drained: ("took",),
     ev.VolumesDetached: ("took",),
-    ev.InstanceVanished: ("status",),
+    ev.InstanceVanished: ("status", "lifetime", "cost"),
     ev.Terminated: ("why", "lifetime", "cost"),
 }
 

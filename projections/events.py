@@ -93,7 +93,7 @@ SENTENCES: dict[str, str] = {
     "claim-pod-forced": "{pod} is deleted by force from {name}, with {grace}s of grace",
     "claim-drained": "{name} is drained after {took}",
     "claim-volumes-detached": "the volumes of {name} are detached after {took}",
-    "claim-instance-vanished": "the instance of {name} has vanished ({status})",
+    "claim-instance-vanished": "the instance of {name} has vanished ({status}) after {lifetime}, at a cost of {cost}",
     "claim-terminated": "{name} is gone after {lifetime}, at a cost of {cost}",
     "plan-made": "a place is found for {pods}: {outcome}",
     "plan-repeated": "looked again at the pods that wait: the result is that of {repeats}",

@@ -173,10 +173,9 @@ class KarpenterLog:
 
     def _terminated(self, event: ev.Terminated | ev.InstanceVanished, entry: Entry) -> list[Line]:
         claim = self._claims.setdefault(event.claim, _Claim())
-        lived = {"duration": format_duration(event.lifetime)} if isinstance(event, ev.Terminated) else {}
         line = self._about(
             INFO, entry, "deleted nodeclaim", event.claim, provider_id=claim.provider_id, Node={"name": claim.node},
-            **lived,
+            duration=format_duration(event.lifetime),
         )  # fmt: skip
         self._claims.pop(event.claim, None)
         return [line]

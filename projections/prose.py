@@ -54,7 +54,7 @@ LIFECYCLE: dict[str, str] = {
     "waiting": "there is nothing to do",
     "waiting-for-cloud": "the cloud has not answered yet",
     "waiting-for-effect": "the answer to {effect} is awaited",
-    "waiting-for-pods": "{pods} pods have to leave first",
+    "waiting-for-pods": "{pods} still to leave",
     "waiting-to-retry": "{effect} was refused: it is tried again after a pause",
 }
 """Codes of the lifecycle deciders."""
@@ -157,22 +157,25 @@ def sentence(reason: Reason) -> str:
     template = DISRUPTION.get(reason.code) or LIFECYCLE.get(reason.code)
     if template is None or "node_pool" in reason.params:
         return scheduling.sentence(reason)
-    return template.format_map(_Shown({name: _shown(name, value) for name, value in reason.params.items()}))
+    said = template.format_map(_Known({name: _shown(name, value) for name, value in reason.params.items()}))
+    return " ".join(said.split())
 
 
 def _shown(name: str, value: str | int | float | list[str]) -> str | int | float:
     if isinstance(value, list):
         return ", ".join(value)
-    if name in _TIMES and isinstance(value, int):
+    if isinstance(value, int) and name in _TIMES:
         return duration(value)
+    if isinstance(value, int) and name == "pods":
+        return count(value, "pod")
     return dollars(value) if name in _PRICES and isinstance(value, int | float) else value
 
 
-class _Shown(dict[str, object]):
-    """Parameters of a sentence: one that the record does not have shows as a question mark."""
+class _Known(dict[str, object]):
+    """Parameters of a sentence: one that the record does not have is left out."""
 
     def __missing__(self, key: str) -> str:
-        return "?"
+        return ""
 
 
 def cut_sentence(cut: Cut) -> str:

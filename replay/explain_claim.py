@@ -12,6 +12,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.events import (
     Adopted,
+    InstanceVanished,
     Launched,
     LaunchFailed,
     LaunchTimedOut,
@@ -220,7 +221,7 @@ def _waiting(claim: NodeClaim, state: State) -> Reason | None:
 
 
 def _cost(found: ClaimLinks, claim: NodeClaim | None, state: State) -> float:
-    ended = next((e.payload for e in found.events if isinstance(e.payload, Terminated)), None)
+    ended = next((e.payload for e in found.events if isinstance(e.payload, Terminated | InstanceVanished)), None)
     if ended is not None:
         return ended.cost
     if claim is None or not claim.launched:

@@ -126,8 +126,13 @@ def test_every_event_that_the_timeline_tells_has_its_sentence() -> None:
     assert unused == {"node-gone", "nodepool-gone", "nodeclass-gone"}, "these are made from the kind"
 
 
-def test_a_parameter_that_the_record_lacks_shows_as_a_question_mark() -> None:
-    assert sentence(Reason("no-nodepool")) == "its NodePool ? is not there"
+def test_a_parameter_that_the_record_lacks_is_left_out() -> None:
+    assert sentence(Reason("no-nodepool")) == "its NodePool is not there"
+    assert sentence(Reason("instance-vanished")) == "its instance is gone, and kerf did not end it"
+
+
+def test_pods_are_counted_in_the_right_number() -> None:
+    assert sentence(Reason("waiting-for-pods", {"pods": 1})) == "1 pod still to leave"
 
 
 def test_a_code_of_another_version_shows_as_itself() -> None:

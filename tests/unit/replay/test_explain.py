@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kerf.engine.model.labels import ZONE
-from kerf.engine.record.observations import LaunchAnswered, LaunchError, Observation
+from kerf.engine.record.observations import LaunchAnswered, LaunchError, ObjectGone, Observation
+from kerf.projections.events import text
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain import explain_decision, explain_pod
 from kerf.replay.explain_claim import explain_claim, explain_node
+from kerf.replay.story import story
+from tests.support.lives import claim_of, in_service
 from tests.support.memory import MemoryStore
 from tests.support.records import changed, position_of, tampered, whole_life
 from tests.support.world import World, pool
@@ -140,6 +143,19 @@ def test_a_life_step_by_step_with_durations(store: MemoryStore, claim: str) -> N
     assert found.launched_for == tuple(f"default/{name}" for name in "abcde")
     assert found.cost == store.entries[-1].payload.cost
     assert [judged.verdict.reason.code for judged in found.verdicts] == ["awaiting-pods", "has-pods", "empty"]
+
+
+def test_a_vanished_node_has_cost_what_it_ran_for() -> None:
+    """L-237: the end that kerf did not bring about has its cost too, in the explanation and in the log."""
+    world = in_service()
+    world.now = claim_of(world).launched + 3_600_000
+    world.instance("i-1", "gone")
+    world.see(Observation(ObjectGone("node", "n1")))
+    ended = world.store.entries[position_of(world.store, "claim.instance-vanished") - 1]
+    found = explain_claim(world.store, ended.payload.claim)
+    assert (found.cost, found.removed) == (0.096, "instance-vanished")
+    (told,) = [e for e in story(world.store, "n1").events if e.code == "claim-instance-vanished"]
+    assert text(told).endswith("has vanished (gone) after 1h, at a cost of $0.0960")
 
 
 def test_a_node_that_stays_says_what_holds_it(store: MemoryStore, claim: str) -> None:
