@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -37,7 +38,7 @@ def blank(value: str, names: Names) -> str:
 def words(value: Any, names: Names) -> Any:
     """Text of kerf's own, in strings, lists and maps."""
     if isinstance(value, str):
-        return names.words(value)
+        return _sentence(value, names)
     if isinstance(value, list | tuple):
         return type(value)(words(part, names) for part in value)
     if isinstance(value, dict):
@@ -130,6 +131,34 @@ def key_map(value: dict[str, Any], names: Names) -> dict[str, Any]:
         else value_under(k, v, names)
         for k, v in value.items()
     }
+
+
+# What a reason says of a label or taint: `key In [a b and 2 others]`, `key Exists` (S-14), `key=value:Effect`.
+_KEYED = re.compile(
+    r"(?P<key>[A-Za-z0-9][A-Za-z0-9._/-]*)"
+    r"(?: (?P<operator>In|NotIn) \[(?P<values>[^\]]*?)(?P<more> and \d+ others)?\]|=(?P<value>[A-Za-z0-9._-]+)(?=:)"
+    r"|(?= (?:Exists|DoesNotExist)\b))"
+)
+
+
+def _sentence(text: str, names: Names) -> str:
+    """A value gets the pseudonym that it has under its key: the same text may also name something else."""
+    parts, end = [], 0
+    for found in _KEYED.finditer(text):
+        parts += [names.words(text[end : found.start()]), _keyed(found, names)]
+        end = found.end()
+    return "".join([*parts, names.words(text[end:])])
+
+
+def _keyed(found: re.Match[str], names: Names) -> str:
+    under = found["key"]
+    shown = key(under, names)
+    if found["value"] is not None:
+        return f"{shown}={value_under(under, found['value'], names)}"
+    if found["operator"] is None:
+        return str(shown)
+    values = sorted(value_under(under, value, names) for value in found["values"].split())
+    return f"{shown} {found['operator']} [{' '.join(values)}{found['more'] or ''}]"
 
 
 def keyed_values(term: pods.Expression | pools.RequirementSpec, names: Names) -> Struct:

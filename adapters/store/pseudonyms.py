@@ -61,8 +61,8 @@ class Pseudonyms:
         return text
 
     def words(self, text: str) -> str:
-        """The text with each word replaced that is a name of any kind."""
-        return _WORD.sub(lambda word: self._words.get(word[0], word[0]), text)
+        """The text with each word replaced that is a name of any kind (a label key, with its slash, if that is all)."""
+        return self._words.get(text) or _WORD.sub(lambda word: self._words.get(word[0], word[0]), text)
 
     def public_key(self, text: str) -> None:
         """A label key that stays as it is: the others keep their order to it."""

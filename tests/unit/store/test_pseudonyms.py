@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from msgspec import Raw, Struct
 
 from kerf.adapters.store.bundle import BundleStore, export_bundle, inspect_bundle
-from kerf.adapters.store.pseudonym_rules import BLOB, FIELDS
-from kerf.adapters.store.pseudonyms import Pseudonymised
+from kerf.adapters.store.pseudonym_rules import BLOB, FIELDS, key_map, params
+from kerf.adapters.store.pseudonyms import Pseudonymised, Pseudonyms
 from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node
@@ -222,6 +222,37 @@ def test_equal_names_stay_equal_wherever_they_stand(store: SQLiteStore, tmp_path
     assert decision.settings == content(seen[SettingsSeen].settings)[0]
     stream = next(entry.stream for entry in bundle.scan() if isinstance(entry.payload, Launched))
     assert stream == f"nodeclaim/{seen[Launched].claim}"
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [("karpenter.sh/nodepool", "nodepool"), ("karpenter.k8s.aws/ec2nodeclass", "nodeclass"),
+     ("kubernetes.io/hostname", "node"), ("acme.example/tier", "value")],
+)  # fmt: skip
+def test_a_value_in_a_reason_gets_the_pseudonym_that_it_has_under_its_key(key: str, kind: str) -> None:
+    """All sorts of things have the same name here: deciding again writes the one that stands under the key."""
+    names = Pseudonyms("s")
+    said = {"incoming": [f"{key} In [acme zeta and 2 others]", f"acme.example/tier=acme:NoSchedule, {key} Exists"]}
+    for gathered in ("nodepool", "nodeclass", "node", "value", "pod"):
+        names.name(gathered, "acme")
+    params(said, names)
+    names.settle()
+    label, custom = key_map({key: ("acme", "zeta")}, names), key_map({"acme.example/tier": "acme"}, names)
+    ((shown, values),), ((taint, value),) = label.items(), custom.items()
+    assert params(said, names) == {
+        "incoming": [
+            f"{shown} In [{values[0]} {values[1]} and 2 others]",
+            f"{taint}={value}:NoSchedule, {shown} Exists",
+        ]
+    }
+    assert kind in values[0]
+
+
+def test_a_well_known_value_in_a_reason_stays_though_a_label_of_ones_own_has_it_too() -> None:
+    names = Pseudonyms("s")
+    names.name("value", "amd64")
+    names.settle()
+    assert params({"here": "kubernetes.io/arch In [amd64]"}, names) == {"here": "kubernetes.io/arch In [amd64]"}
 
 
 def test_the_order_of_names_stays(store: SQLiteStore, tmp_path: Path) -> None:
