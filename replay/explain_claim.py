@@ -28,6 +28,7 @@ from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.funnels import Placed, opened, replan
+from kerf.replay.leaving import Leaving, leaving
 from kerf.replay.links import ClaimLinks, Judged, links_of
 
 SHOWN = 5
@@ -76,7 +77,8 @@ class Staying(Struct, frozen=True, kw_only=True):
 
 class ClaimExplanation(Struct, frozen=True, kw_only=True):
     """`state` is "terminated" once it is over. `launched_for` are the pods of its plan. `removed` is why it had to go,
-    `removed_at` where that stands (0 for not). `staying` is None unless it is to stay. `cost` USD so far."""
+    `removed_at` where that stands (0 for not). `staying` is None unless it is to stay. `leaving` are the pods that its
+    drain waits for, which are deleted by force by `forced_at` (0 for never). `cost` USD so far."""
 
     claim: str
     node: str
@@ -95,6 +97,8 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     removed_at: int
     staying: Staying | None
     waiting: Reason | None
+    leaving: tuple[Leaving, ...]
+    forced_at: int
     cost: float
 
 
@@ -139,6 +143,8 @@ def explain_claim(store: Store, name: str, position: int | None = None) -> Claim
         removed_at=removed_at,
         staying=_staying(claim, state) if stays and claim is not None else None,
         waiting=_waiting(claim, state) if claim is not None else None,
+        leaving=leaving(claim, state) if claim is not None else (),
+        forced_at=(claim.deadline or 0) if claim is not None else 0,
         cost=_cost(found, claim, state),
     )
 

@@ -19,6 +19,9 @@ from kerf.replay.explain import DecisionExplanation, PodExplanation
 from kerf.replay.explain_claim import ClaimExplanation, Launch, Staying
 from kerf.replay.funnels import Placed, PoolFunnel
 
+SHOWN = 10
+"""So many of the pods that hold up a drain are named."""
+
 _LOOKS = {
     "new-claim": "planned onto the new node {place}",
     "existing-node": "planned onto {place}",
@@ -80,6 +83,7 @@ def claim_text(printer: Printer, found: ClaimExplanation) -> None:
         printer.line(f"  {moment(step.at)}  +{duration(step.took):<9} {step.position:>7}  {step.type}{detail}")
     if found.waiting is not None:
         printer.line(f"it waits: {sentence(found.waiting)}")
+    _leaving(printer, found)
     if found.verdicts:
         printer.line("what was found about removing it:", "title")
     for judged in found.verdicts:
@@ -90,6 +94,19 @@ def claim_text(printer: Printer, found: ClaimExplanation) -> None:
         printer.line(f"it had to go because of: {found.removed} (position {found.removed_at})", "title")
     if found.staying is not None:
         _staying(printer, found.staying)
+
+
+def _leaving(printer: Printer, found: ClaimExplanation) -> None:
+    """The pods that hold up a drain, why, and until when."""
+    for each in found.leaving[:SHOWN]:
+        tries = f" ({count(each.attempts, 'attempt')})" if each.attempts > 1 else ""
+        printer.line(f"  {each.pod}: {sentence(each.reason)}{tries}", "warning")
+    if len(found.leaving) > SHOWN:
+        printer.line(f"  and {len(found.leaving) - SHOWN} more", "warning")
+    if found.leaving and found.forced_at:
+        printer.line(f"  those still there are deleted by force, to be gone by {moment(found.forced_at)}")
+    elif found.leaving:
+        printer.line("  without a terminationGracePeriod it waits for as long as they stay")
 
 
 def _staying(printer: Printer, staying: Staying) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.model.labels import ZONE
-from kerf.engine.record.observations import LaunchAnswered, LaunchError, ObjectGone, Observation
+from kerf.engine.model.nodes import PodDisruptionBudget
+from kerf.engine.model.pods import Selector
+from kerf.engine.record.observations import LaunchAnswered, LaunchError, NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.projections.events import text
+from kerf.projections.prose import sentence
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain import explain_decision, explain_pod
 from kerf.replay.explain_claim import explain_claim, explain_node
 from kerf.replay.story import story
-from tests.support.lives import claim_of, in_service
+from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.memory import MemoryStore
 from tests.support.records import changed, position_of, tampered, whole_life
 from tests.support.world import World, pool
@@ -156,6 +160,27 @@ def test_a_vanished_node_has_cost_what_it_ran_for() -> None:
     assert (found.cost, found.removed) == (0.096, "instance-vanished")
     (told,) = [e for e in story(world.store, "n1").events if e.code == "claim-instance-vanished"]
     assert text(told).endswith("has vanished (gone) after 1h, at a cost of $0.0960")
+
+
+def test_a_stuck_drain_names_its_pods_and_what_holds_each() -> None:
+    """D-13, D-147, L-205: the PodDisruptionBudget by its name, the annotation, the pod that is on its way."""
+    world = in_service()
+    world.see(Observation(PodDisruptionBudget("b", "default", "keep", selector=Selector())))
+    world.see(Observation(replace(world.pods["b"], do_not_disrupt="true")))
+    world.see(Observation(replace(world.pods["c"], deleting=world.now)))
+    claim = claim_of(world).name
+    world.see(Observation(NodeClaimDeletionSeen(claim)))
+    world.answer_all()
+    show_taint(world)
+    world.answer_all(ok=False, code="429")
+    found = explain_claim(world.store, claim)
+    assert [(each.pod, each.reason.code) for each in found.leaving] == [
+        ("default/a", "pod-budget-exhausted"), ("default/b", "do-not-disrupt"), ("default/c", "terminating"),
+        ("default/d", "pod-budget-exhausted"), ("default/e", "pod-budget-exhausted"),
+    ]  # fmt: skip
+    said = "pod may not be evicted: PodDisruptionBudget default/keep allows none"
+    assert sentence(found.leaving[0].reason) == said
+    assert found.forced_at == 0
 
 
 def test_a_node_that_stays_says_what_holds_it(store: MemoryStore, claim: str) -> None:

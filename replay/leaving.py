@@ -1,0 +1,52 @@
+"""Which pods a drain still waits for, and why each is still there. From the state alone."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.disruption.pods import PodRules
+from kerf.engine.lifecycle.advance import node_of
+from kerf.engine.lifecycle.drain import awaited
+from kerf.engine.model.pods import Pod
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.claim import Effect, NodeClaim
+from kerf.engine.nodeclaim.effects import eviction
+from kerf.engine.nodeclaim.table import DRAINING
+from kerf.engine.state.state import State
+
+
+class Leaving(Struct, frozen=True, kw_only=True):
+    """A pod that has to leave before the instance may end. `attempts` are the evictions that were asked for."""
+
+    pod: str
+    reason: Reason
+    attempts: int = 0
+
+
+def leaving(claim: NodeClaim, state: State) -> tuple[Leaving, ...]:
+    """By namespace and name; none unless the claim is being drained."""
+    node = node_of(claim, state)
+    if claim.state != DRAINING or claim.drained or node is None:
+        return ()
+    return tuple(_leaving(claim, pod, state) for pod in awaited(node, state, state.facts.at))
+
+
+def _leaving(claim: NodeClaim, pod: Pod, state: State) -> Leaving:
+    effect = claim.effect(eviction(pod.uid))
+    return Leaving(pod=pod.key, reason=_why(pod, effect, state), attempts=effect.attempts if effect is not None else 0)
+
+
+def _why(pod: Pod, effect: Effect | None, state: State) -> Reason:
+    """In the order in which the drain itself asks (L-203, D-147, L-205)."""
+    if pod.deleting or (effect is not None and effect.ok):
+        return Reason("terminating")
+    if pod.do_not_disrupt == "true":
+        return Reason("do-not-disrupt")
+    if effect is None or effect.ok is None:
+        return Reason("waiting-for-effect", {"effect": "the eviction"})
+    shapes = {pod.shape: state.ix.blobs.shape(pod.shape)}
+    budgets = PodRules(shapes, tuple(state.facts.pdbs.values()), state.facts.at).blocked_now(pod)
+    if not budgets:
+        return Reason("waiting-to-retry", {"effect": f"the eviction ({effect.code})"})
+    names = [f"{each.namespace}/{each.name}" for each in budgets]
+    return Reason("pod-budget-exhausted" if len(names) == 1 else "several-pod-budgets", {"budgets": names})
