@@ -9,8 +9,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 import kerf
+from kerf.adapters.aws.catalogue import offline_catalogue
+from kerf.adapters.aws.instance_types import NodeSettings
+from kerf.adapters.aws.resolved import node_settings
 from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.engine.model.ec2nodeclass import EC2NodeClass
+from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.labels import ZONE
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.entries import Entry
@@ -91,6 +99,23 @@ def office(
 
 
 # ── the market ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def catalogues(region: str, zones: Sequence[str]) -> Callable[[Struct | None], Catalogue]:
+    """What makes the catalogue of a NodeClass (None: of one that says nothing) from its family, kubelet and disks.
+
+    It raises InputError for settings that cannot be read, such as maxPods as an expression (KERF522).
+    """
+    made: dict[bytes, Catalogue] = {}
+
+    def catalogue_of(node_class: Struct | None) -> Catalogue:
+        settings = node_settings(node_class) if isinstance(node_class, EC2NodeClass) else NodeSettings()
+        key = msgspec.json.encode(settings, order="deterministic")
+        if key not in made:
+            made[key] = offline_catalogue(region=region, zones=zones, settings=settings)
+        return made[key]
+
+    return catalogue_of
 
 
 def zones_of(documents: Iterable[dict[str, Any]]) -> tuple[str, tuple[str, ...]]:

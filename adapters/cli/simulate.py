@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
-from kerf.adapters.aws.catalogue import offline_catalogue
-from kerf.adapters.cli.composition import SIMULATE, new_record, office, zones_of
+from kerf.adapters.cli.composition import SIMULATE, catalogues, new_record, office, zones_of
 from kerf.adapters.cli.documents import Documents, read_documents
 from kerf.adapters.cli.live import Story
 from kerf.adapters.cli.outcome import Folding, Outcome, describe
@@ -99,8 +98,11 @@ class _Run:
 
     def __init__(self, documents: Documents, store: Store, *, seed: int, quiet: bool) -> None:
         region, zones = zones_of(documents.good)
-        self.catalogue = offline_catalogue(region=region, zones=zones)
-        self.simulation: Simulation = build_simulation(documents.good, catalogue=self.catalogue, seed=seed)
+        catalogue_of = catalogues(region, zones)
+        self.catalogue = catalogue_of(None)
+        self.simulation: Simulation = build_simulation(
+            documents.good, catalogue=self.catalogue, catalogue_of=catalogue_of, seed=seed
+        )
         for each in documents.refused:
             self.simulation.refuse(each.error, source="manifest", item=each.item)
         self.story = Story(None if quiet else Printer(), START)

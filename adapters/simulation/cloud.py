@@ -21,7 +21,8 @@ from kerf.adapters.simulation.machine import Machine
 from kerf.adapters.simulation.market import Key, Market
 from kerf.adapters.simulation.queue import INSTANCE_TERMINATED, SPOT_INTERRUPTED, VirtualQueue
 from kerf.adapters.simulation.timing import Timing
-from kerf.engine.model.instances import Offering
+from kerf.engine.model.instances import Catalogue, Offering
+from kerf.engine.model.pools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import (
@@ -70,11 +71,13 @@ class VirtualCloud:
         *,
         boots: Callable[[Machine], None],
         ends: Callable[[str], None],
+        catalogue_of: Callable[[Struct], Catalogue] | None = None,
     ) -> None:
+        """`catalogue_of` makes a NodeClass's own catalogue from its object; without it all have the market's."""
         self.market, self.queue = market, queue
         self.instances: dict[str, Instance] = {}
         self._clock, self._dice, self._timing, self._faults = clock, dice, timing, faults
-        self._boots, self._ends = boots, ends
+        self._boots, self._ends, self._catalogue_of = boots, ends, catalogue_of
         self._by_token: dict[str, LaunchAnswered] = {}
         self._classes: dict[str, tuple[NodeClassSeen, dict[str, Struct]]] = {}
         self._untold: list[Observation] = []
@@ -85,12 +88,18 @@ class VirtualCloud:
     # ── NodeClasses and catalogues ──────────────────────────────────────────────────────────────────────────
 
     def put_node_class(self, node_class: NodeClassSeen, blobs: dict[str, Struct] | None = None) -> None:
-        """A NodeClass was applied; the virtual cloud resolves it at once and sells it the whole catalogue."""
-        key = f"{node_class.group}/{node_class.kind}/{node_class.name}"
-        new = key not in self._classes
-        self._classes[key] = (node_class, blobs if blobs is not None else {})
+        """A NodeClass was applied; the virtual cloud resolves it at once and sells it its whole catalogue.
+
+        Raises what `catalogue_of` raises for its object, and then nothing has changed.
+        """
+        key = _key(node_class)
+        blobs = blobs if blobs is not None else {}
+        news = key not in self._classes
+        if self._catalogue_of is not None and node_class.digest in blobs:
+            news |= self.market.stock(key, self._catalogue_of(blobs[node_class.digest]))
+        self._classes[key] = (node_class, blobs)
         self._untold.append(self._class_seen(key))
-        if new:
+        if news:
             self._untold.append(self._catalogue_seen(key))
 
     def node_class(self, name: str) -> NodeClassSeen | None:
@@ -99,7 +108,7 @@ class VirtualCloud:
 
     def update_node_class(self, node_class: NodeClassSeen) -> None:
         """A known NodeClass changed its readiness."""
-        key = f"{node_class.group}/{node_class.kind}/{node_class.name}"
+        key = _key(node_class)
         self.put_node_class(node_class, self._classes[key][1])
 
     def drop_node_class(self, name: str) -> bool:
@@ -127,8 +136,9 @@ class VirtualCloud:
         return Observation(*self._classes[key])
 
     def _catalogue_seen(self, key: str) -> Observation:
-        digest, _ = content(self.market.catalogue)
-        return Observation(CatalogueSeen(node_class=key, digest=digest), {digest: self.market.catalogue})
+        catalogue = self.market.catalogue_of(key)
+        digest, _ = content(catalogue)
+        return Observation(CatalogueSeen(node_class=key, digest=digest), {digest: catalogue})
 
     # ── launching ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -166,8 +176,7 @@ class VirtualCloud:
         return self._launched(tagged[-1], intent, adopted=True)
 
     def _refused_call(self, order: LaunchInstance, intent: str) -> LaunchAnswered | None:
-        ref = order.node_class
-        known = self._classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
+        known = self._classes.get(_key(order.node_class))
         if known is None or not known[0].ready:
             reason = "NodeClass not found" if known is None else known[0].reason
             return LaunchAnswered(intent=intent, claim=order.claim, kind="nodeclass-not-ready", message=reason)
@@ -233,7 +242,7 @@ class VirtualCloud:
 
     def _start(self, order: LaunchInstance, key: Key, token: str, price: float) -> Instance:
         capacity_type, type_name, zone = key
-        kind = self.market.type(type_name)
+        kind = self.market.type(type_name, _key(order.node_class))
         offering = self.market.offering(key, order.reservation)
         if kind is None or offering is None:
             raise AssertionError(f"{key} was not checked before the start")
@@ -324,3 +333,7 @@ class VirtualCloud:
         """An instance is gone at once, and nobody says so."""
         self.end(name)
         self.instances[name].vanished = True
+
+
+def _key(node_class: NodeClassSeen | NodeClassRef) -> str:
+    return f"{node_class.group}/{node_class.kind}/{node_class.name}"

@@ -1,4 +1,4 @@
-"""What the virtual cloud sells: a catalogue whose prices change and whose capacity runs out."""
+"""What the virtual cloud sells: catalogues whose prices change and whose capacity runs out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 
 Key = tuple[str, str, str]
 """(capacity type, instance type, zone)."""
+COMMON = ""
+"""The key of the catalogue for NodeClasses without one of their own."""
 
 
 class Slice(Struct, frozen=True):
@@ -23,21 +25,67 @@ class Slice(Struct, frozen=True):
         return all(not part or part == have for part, have in zip(wanted, key, strict=True))
 
 
+class Repricing(Struct, frozen=True):
+    """A new price for a slice, or the old one times a factor."""
+
+    piece: Slice
+    price: float | None
+    factor: float
+
+    def of(self, catalogue: Catalogue) -> tuple[Catalogue, int]:
+        """The catalogue afterwards, and how many offerings changed."""
+        changed = 0
+        types = []
+        for kind in catalogue.types:
+            offerings = []
+            for offering in kind.offerings:
+                new = offering
+                if self.piece.holds((offering.capacity_type, kind.name, offering.zone)):
+                    new = replace(offering, price=offering.price * self.factor if self.price is None else self.price)
+                changed += new != offering
+                offerings.append(new)
+            types.append(replace(kind, offerings=tuple(offerings)))
+        return (replace(catalogue, types=tuple(types)) if changed else catalogue), changed
+
+
 class Market:
-    """`catalogue` is what observers see now: with today's prices. A lack of capacity shows only to those who
-    buy."""
+    """`catalogue_of` is what observers see now: with today's prices. A lack of capacity shows only to those who buy.
+
+    Every NodeClass (`group/kind/name`) buys from the common catalogue, unless it has one of its own: the same offerings
+    with what its machines have room for.
+    """
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
-        self._types = {kind.name: kind for kind in catalogue.types}
+        self._given = {COMMON: catalogue}
+        self._today: dict[str, Catalogue] = {}
+        self._types: dict[str, dict[str, InstanceType]] = {}
+        self._repriced: list[Repricing] = []
         self._lacking: dict[Slice, None] = {}
+        self._show(COMMON, catalogue)
 
-    def type(self, name: str) -> InstanceType | None:
-        return self._types.get(name)
+    def stock(self, node_class: str, catalogue: Catalogue) -> bool:
+        """A NodeClass has a catalogue of its own from now on, at today's prices; whether that is news."""
+        if self._given.get(node_class) == catalogue:
+            return False
+        self._given[node_class] = catalogue
+        for repricing in self._repriced:
+            catalogue, _ = repricing.of(catalogue)
+        self._show(node_class, catalogue)
+        return True
+
+    def catalogue_of(self, node_class: str = COMMON) -> Catalogue:
+        return self._today.get(node_class, self._today[COMMON])
+
+    def type(self, name: str, node_class: str = COMMON) -> InstanceType | None:
+        return self._types.get(node_class, self._types[COMMON]).get(name)
+
+    def _show(self, node_class: str, catalogue: Catalogue) -> None:
+        self._today[node_class] = catalogue
+        self._types[node_class] = {kind.name: kind for kind in catalogue.types}
 
     def offering(self, key: Key, reservation: str = "") -> Offering | None:
         """The offering with this key, None when it is not sold."""
-        kind = self._types.get(key[1])
+        kind = self.type(key[1])
         matching = (
             offering
             for offering in (() if kind is None else kind.offerings)
@@ -60,22 +108,15 @@ class Market:
         return bool(ended)
 
     def reprice(self, piece: Slice, *, price: float | None = None, factor: float = 1.0) -> int:
-        """Set or multiply prices (USD per hour); how many offerings changed."""
-        changed = 0
-        types = []
-        for kind in self.catalogue.types:
-            offerings = []
-            for offering in kind.offerings:
-                new = offering
-                if piece.holds((offering.capacity_type, kind.name, offering.zone)):
-                    new = replace(offering, price=offering.price * factor if price is None else price)
-                changed += new != offering
-                offerings.append(new)
-            types.append(replace(kind, offerings=tuple(offerings)))
-        if changed:
-            self.catalogue = replace(self.catalogue, types=tuple(types))
-            self._types = {kind.name: kind for kind in types}
-        return changed
+        """Set or multiply prices (USD per hour) in every catalogue; how many offerings of the common one changed."""
+        repricing = Repricing(piece, price, factor)
+        self._repriced.append(repricing)
+        sold = 0
+        for node_class, catalogue in list(self._today.items()):
+            repriced, changed = repricing.of(catalogue)
+            self._show(node_class, repriced)
+            sold = changed if node_class == COMMON else sold
+        return sold
 
 
 def _within(inner: Slice, outer: Slice) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.actions import schedule
@@ -29,11 +30,13 @@ def build_simulation(
     join_delay: int | None = None,
     timing: Timing | None = None,
     faults: FaultPlan | None = None,
+    catalogue_of: Callable[[Struct], Catalogue] | None = None,
     pace: float = 0.0,
     sleep: Callable[[float], None] | None = None,
 ) -> Simulation:
     """A world that holds what the documents say, at `start` (milliseconds since the epoch).
 
+    `catalogue_of` makes the catalogue of a NodeClass from its object; without it every class sells `catalogue`.
     `join_delay` (milliseconds) overrides the one in `timing`. With `pace`, a virtual second takes that many
     wall seconds of `sleep`. A document that is bad is refused and recorded (see `Simulation.refused`); the
     others stand.
@@ -42,7 +45,7 @@ def build_simulation(
     if join_delay is not None:
         timing = replace(timing, join=join_delay, join_jitter=min(timing.join_jitter, join_delay))
     clock = Clock(start, pace=pace, sleep=sleep)
-    simulation = Simulation(catalogue, clock=clock, seed=seed, timing=timing, faults=faults)
+    simulation = Simulation(catalogue, clock=clock, seed=seed, timing=timing, faults=faults, catalogue_of=catalogue_of)
     for name in ("default", "kube-system"):
         simulation.cluster.apply(Namespace(name, {"kubernetes.io/metadata.name": name}))
     timelines = []

@@ -3,6 +3,10 @@ input."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from msgspec import Struct
+
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cloud import VirtualCloud
 from kerf.adapters.simulation.cluster import VirtualCluster
@@ -30,6 +34,7 @@ class Simulation:
         seed: int = 0,
         timing: Timing | None = None,
         faults: FaultPlan | None = None,
+        catalogue_of: Callable[[Struct], Catalogue] | None = None,
     ) -> None:
         self.timing = timing if timing is not None else Timing()
         self.faults = faults if faults is not None else FaultPlan()
@@ -47,6 +52,7 @@ class Simulation:
             self.faults,
             boots=self.cluster.boot,
             ends=self.cluster.instance_ended,
+            catalogue_of=catalogue_of,
         )
         self.watch = Watch(self.cluster, clock, self.dice, self.timing.watch, self.faults)
         self.notes: list[tuple[str, Reason]] = []  # (object, what its author should know)

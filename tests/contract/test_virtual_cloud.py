@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cloud import VirtualCloud
@@ -15,6 +17,7 @@ from kerf.adapters.simulation.market import Market, Slice
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.pods import Taint
 from kerf.engine.model.pools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance, Offer
 from kerf.engine.record.digest import content
@@ -217,6 +220,31 @@ def test_a_launch_may_fail_for_another_reason() -> None:
     assert (answer.kind, answer.code, answer.instance) == ("error", "InternalError", "")
 
 
+def test_a_node_class_with_a_catalogue_of_its_own_sells_that_at_todays_prices_and_anew_when_it_changes() -> None:
+    def catalogue_of(node_class: Struct) -> Catalogue:
+        assert isinstance(node_class, Taint)  # any object does
+        kinds = (replace(each, capacity={"pods": int(node_class.value)}) for each in CATALOGUE.types)
+        return replace(CATALOGUE, types=tuple(kinds))
+
+    def put(pods: int) -> list[Catalogue]:
+        seen = NodeClassSeen(REF.group, REF.kind, REF.name, ready=True, digest="d")
+        cloud.put_node_class(seen, {"d": Taint("pods", "", value=str(pods))})
+        told = [each for each in cloud.observe() if isinstance(each.payload, CatalogueSeen)]
+        return [found for each in told for found in each.blobs.values() if isinstance(found, Catalogue)]
+
+    simulation = Simulation(CATALOGUE, clock=Clock(START), catalogue_of=catalogue_of)
+    cloud = simulation.cloud
+    simulation.cloud.market.reprice(Slice(), factor=2.0)
+    (first,) = put(5)
+    assert first.types[0].capacity == {"pods": 5}
+    assert first.types[0].offerings[0].price == 2 * CATALOGUE.types[0].offerings[0].price
+    assert put(5) == []
+    (second,) = put(6)
+    assert second.types[0].capacity == {"pods": 6}
+    cloud.launch(order(), intent="1.0", token="t")
+    assert [each.machine.type.capacity for each in cloud.alive()] == [{"pods": 6}]
+
+
 def test_prices_move_and_the_catalogue_is_seen_again() -> None:
     simulation = world()
     simulation.cloud.observe()
@@ -225,7 +253,7 @@ def test_prices_move_and_the_catalogue_is_seen_again() -> None:
     simulation.cloud.prices_changed()
     (seen,) = simulation.cloud.observe()
     assert isinstance(seen.payload, CatalogueSeen)
-    assert seen.blobs[seen.payload.digest] == simulation.cloud.market.catalogue
+    assert seen.blobs[seen.payload.digest] == simulation.cloud.market.catalogue_of()
     assert simulation.cloud.launch(order(), intent="1.0", token="t").instance_type == "large"
 
 

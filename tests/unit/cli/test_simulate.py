@@ -30,6 +30,44 @@ spec:
 """
 
 
+NODE_CLASS = """
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {{name: default}}
+spec:
+  amiSelectorTerms: [{{alias: al2023@latest}}]
+  role: r
+  subnetSelectorTerms: [{{tags: {{a: b}}}}]
+  securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
+{more}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {{name: default}}
+spec:
+  template:
+    spec:
+      nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
+      requirements:
+        - {{key: node.kubernetes.io/instance-type, operator: In, values: [m5.xlarge]}}
+        - {{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}}
+---
+"""
+CROWD = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: crowd}}
+spec:
+  replicas: {replicas}
+  selector: {{matchLabels: {{app: crowd}}}}
+  template:
+    metadata: {{labels: {{app: crowd}}}}
+    spec:
+      containers: [{{name: a, image: x, resources: {{requests: {{cpu: 50m, ephemeral-storage: 1G}}}}}}]
+---
+"""
+
+
 def simulated(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
     code = main(["simulate", *arguments, "--json"])
     return code, json.loads(capsys.readouterr().out)
@@ -69,6 +107,29 @@ def test_the_workshop_launches_one_m5_large_and_removes_it(capsys: pytest.Captur
     lived = outcome["spent"]["hours"]
     assert outcome["spent"]["total"] == pytest.approx(0.096 * lived, rel=0.01)
     assert "spot prices are a model" in outcome["prices"]
+
+
+def test_what_the_kubelet_and_the_disks_of_a_node_class_leave_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Twelve small pods fit one m5.xlarge, but three where each takes five, and two where a disk of 8 GiB (less a tenth
+    for eviction and 1 GiB for the kubelet: 6.6 GB) holds six pods of 1 GB."""
+    pods = CROWD.format(replicas=12)
+    plain = written(tmp_path, NODE_CLASS.format(more="") + pods, "plain.yaml")
+    narrow = written(tmp_path, NODE_CLASS.format(more="  kubelet: {maxPods: 5}") + pods, "narrow.yaml")
+    disk = "  blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 8Gi}}]"
+    small = written(tmp_path, NODE_CLASS.format(more=disk) + pods, "small.yaml")
+    launched = [simulated(capsys, file, "--until", "10m")[1]["nodes"]["launched"] for file in (plain, narrow, small)]
+    assert launched == [1, 3, 2]
+
+
+def test_a_node_class_whose_kubelet_is_an_expression_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A-52."""
+    file = written(tmp_path, NODE_CLASS.format(more='  kubelet: {maxPods: "vcpus * 4"}'))
+    code, outcome = simulated(capsys, file)
+    assert (code, codes(outcome)) == (1, ["KERF522"])
 
 
 def test_the_story_has_its_time_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
