@@ -45,7 +45,11 @@ def _scale(simulation: Simulation, action: t.Scale) -> None:
     kind = StatefulSet if action.kind == "StatefulSet" else Deployment
     workload = workloads.find(kind, action.namespace, action.name)
     if workload is None:
-        raise NoSuchTargetError(f"no {action.kind} {action.namespace}/{action.name} to scale")
+        other = Deployment if kind is StatefulSet else StatefulSet
+        message = f"no {action.kind} {action.namespace}/{action.name} to scale"
+        if workloads.find(other, action.namespace, action.name) is not None:
+            message += f", but a {other.__name__} of this name: write kind: {other.__name__}"
+        raise NoSuchTargetError(message)
     workloads.apply(replace(workload, replicas=action.replicas))
 
 
@@ -108,7 +112,8 @@ def _delete_node(simulation: Simulation, action: t.Delete) -> bool:
 
 
 def _delete_claim(simulation: Simulation, action: t.Delete) -> bool:
-    simulation.cluster.ask_claim_deletion(action.name, action.actor)
+    for instance in _chosen(simulation, replace(action, claim=action.name or action.claim)):
+        simulation.cluster.ask_claim_deletion(instance.machine.claim, action.actor)
     return True
 
 

@@ -40,17 +40,6 @@ class Apply(_Action, frozen=True, kw_only=True, tag="apply"):
     object: dict[str, Any]
 
 
-class Delete(_Action, frozen=True, kw_only=True, tag="delete"):
-    """`kubectl delete`; `grace` in seconds is for pods, `actor` is who asks for the end of a Node or
-    NodeClaim."""
-
-    kind: str
-    name: str
-    namespace: str = "default"
-    grace: int | None = None
-    actor: str = "kubectl"
-
-
 class _OnInstances(_Action, frozen=True, kw_only=True):
     """Meant are the oldest `count` (0 for all) of the living instances that fit everything that is given."""
 
@@ -61,6 +50,19 @@ class _OnInstances(_Action, frozen=True, kw_only=True):
     zone: str = ""
     capacity_type: str = ""
     count: int = 1
+
+
+class Delete(_OnInstances, frozen=True, kw_only=True, tag="delete"):
+    """`kubectl delete`; `grace` in seconds is for pods, `actor` is who asks for the end of a Node or NodeClaim.
+
+    A NodeClaim may be chosen by its instance instead of by its name, which nobody knows beforehand.
+    """
+
+    kind: str
+    name: str = ""
+    namespace: str = "default"
+    grace: int | None = None
+    actor: str = "kubectl"
 
 
 class Interrupt(_OnInstances, frozen=True, kw_only=True, tag="interrupt"):
@@ -144,9 +146,9 @@ class BadMessage(_Action, frozen=True, kw_only=True, tag="bad-message"):
     body: str = ""
 
 
-OnInstances = Interrupt | Rebalance | Maintenance | Reclaim | Vanish | Cordon | Uncordon | NodeNotReady
+OnInstances = Delete | Interrupt | Rebalance | Maintenance | Reclaim | Vanish | Cordon | Uncordon | NodeNotReady
 OnOfferings = Capacity | RestoreCapacity | Price
-Action = Scale | Apply | Delete | OnInstances | OnOfferings | NodeClassReady | Throttle | LoseAnswer | BadMessage
+Action = Scale | Apply | OnInstances | OnOfferings | NodeClassReady | Throttle | LoseAnswer | BadMessage
 
 
 class Scheduled(NamedTuple):
@@ -213,6 +215,16 @@ def _check_scale(action: Any, path: str) -> None:
         raise TimelineError(f"cannot scale a {action.kind}", where=f"{path}.kind", hint="Deployment or StatefulSet")
 
 
+def _check_delete(action: Any, path: str) -> None:
+    if action.kind == "NodeClaim":
+        return
+    chosen = (action.node, action.claim, action.node_pool, action.instance_type, action.zone, action.capacity_type)
+    if any(chosen) or action.count != 1:
+        raise TimelineError(f"a {action.kind} is not chosen by its instance", where=path, hint="Give its name")
+    if not action.name:
+        raise TimelineError(f"which {action.kind} is to be deleted?", where=f"{path}.name", hint="Give its name")
+
+
 def _check_price(action: Any, path: str) -> None:
     if (action.price is None) == (action.factor is None):
         raise TimelineError("give either price or factor", where=path)
@@ -229,6 +241,7 @@ def _check_for(action: Any, path: str) -> None:
 
 _CHECKS: dict[type[Struct], tuple[Callable[[Any, str], None], ...]] = {
     Scale: (_check_scale,),
+    Delete: (_check_delete,),
     Price: (_check_price,),
     NodeNotReady: (_check_for,),
     Throttle: (_check_for,),
