@@ -13,6 +13,7 @@ from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.dice import Dice
 from kerf.adapters.simulation.disruption_api import Answer, DisruptionApi
 from kerf.adapters.simulation.faults import FaultPlan
+from kerf.adapters.simulation.garbage import GarbageCollector
 from kerf.adapters.simulation.kubelet import Kubelets
 from kerf.adapters.simulation.machine import Machine
 from kerf.adapters.simulation.node_lifecycle import NodeLifecycle
@@ -55,6 +56,7 @@ class VirtualCluster:
         self.kubelets = Kubelets(self.api, clock, dice, timing, faults if faults is not None else FaultPlan())
         self.lifecycle = NodeLifecycle(self.api, clock, self.kubelets, timing, self.ask_node_deletion)
         self.disruption = DisruptionApi(self.api, clock, self.workloads)
+        self._garbage = GarbageCollector(self.api, clock, self.ask_claim_deletion)
         self._clock = clock
         self._finalized: dict[str, None] = {}  # uids of Nodes that carry kerf's finalizer
         self._asked: list[Observation] = []
@@ -74,9 +76,11 @@ class VirtualCluster:
 
     def boot(self, machine: Machine) -> None:
         self.kubelets.boot(machine)
+        self._garbage.booted(machine)
 
     def instance_ended(self, instance: str) -> None:
         self.lifecycle.instance_ended(instance)
+        self._garbage.ended(instance)
 
     # ── what users do ───────────────────────────────────────────────────────────────────────────────────────
 

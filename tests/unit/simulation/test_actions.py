@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.adapters.simulation import timeline as t
 from kerf.adapters.simulation.actions import perform
@@ -142,6 +143,55 @@ def test_deleting_objects(world: Simulation, deployment: MakeDeployment, shape: 
     world.clock.advance(world.clock.now + 1_000)
     assert not any((cluster.api.pods, cluster.api.daemon_sets, cluster.api.budgets, cluster.api.pools))
     assert world.cloud.node_class("default") is None
+
+
+def asked_claims(world: Simulation) -> list[NodeClaimDeletionSeen]:
+    drained = [observation.payload for observation in world.cluster.drain_observations()]
+    return [payload for payload in drained if isinstance(payload, NodeClaimDeletionSeen)]
+
+
+@pytest.mark.parametrize("how", ["deleted", "marked"])
+def test_the_claims_of_a_deleted_pool_are_deleted_and_those_that_come_later(
+    world: Simulation, three: list[str], order: Order, how: str
+) -> None:
+    """L-256: by ownerReferences; a NodePool with a deletion timestamp is on its way already."""
+    pool = NodePool("pool", NodeClassRef("g", "k", "default"))
+    world.cluster.apply(pool)
+    world.cluster.apply(NodePool("other", pool.node_class))
+    world.cloud.end(three[1])
+    if how == "deleted":
+        perform(world, t.Delete(at=NOW, kind="NodePool", name="pool"))
+    else:
+        world.cluster.apply(replace(pool, deleting=world.clock.now))
+    perform(world, t.Delete(at=NOW, kind="NodePool", name="other"))
+    world.clock.advance(world.clock.now)
+    assert asked_claims(world) == [NodeClaimDeletionSeen(claim, "garbage collector") for claim in ("c1", "c3")]
+    world.cloud.launch(order("c4"), intent="2.0", token="c4")
+    world.clock.advance(world.clock.now)
+    assert asked_claims(world) == [NodeClaimDeletionSeen("c4", "garbage collector")]
+    world.cluster.apply(pool)
+    world.cloud.launch(order("c5"), intent="3.0", token="c5")
+    world.clock.advance(world.clock.now)
+    assert asked_claims(world) == []
+
+
+def test_claims_are_deleted_by_name_or_chosen_by_their_instances(world: Simulation, three: list[str]) -> None:
+    world.cluster.drain_observations()
+    for action, expected in (
+        (t.Delete(at=NOW, kind="NodeClaim", name="c2"), ["c2"]),
+        (t.Delete(at=NOW, kind="NodeClaim", node_pool="pool", count=2), ["c1", "c2"]),
+        (t.Delete(at=NOW, kind="NodeClaim", capacity_type="spot", count=0), ["c3"]),
+    ):
+        perform(world, action)
+        assert [each.claim for each in asked_claims(world)] == expected
+    with pytest.raises(NoSuchTargetError, match="KERF811"):
+        perform(world, t.Delete(at=NOW, kind="NodeClaim", name="nobody"))
+
+
+def test_a_scale_that_means_the_other_kind_is_told_so(world: Simulation, shape: Callable[..., PodShape]) -> None:
+    world.cluster.workloads.apply(StatefulSet("uid-db", "default", "db", 1, PodTemplate(shape(app="db"))))
+    with pytest.raises(NoSuchTargetError, match="write kind: StatefulSet"):
+        perform(world, t.Scale(at=NOW, name="db", replicas=2))
 
 
 def test_deleting_nodes_and_claims_tells_kerf_who_asked(world: Simulation, three: list[str]) -> None:
