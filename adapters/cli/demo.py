@@ -14,7 +14,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kerf.adapters.cli.composition import new_record
+from kerf.adapters.cli.composition import DEMO
+from kerf.adapters.cli.new_record import new_record
 from kerf.adapters.cli.output import Printer
 from kerf.engine.errors import KerfError
 
@@ -62,7 +63,7 @@ def demo(
     if find_spec("moto") is None:
         raise DemoUnavailable("the mock of AWS is not installed", hint="pip install 'kerf-autoscaler[demo]'")
     began = time.monotonic()
-    with new_record(record, say=out.line) as store:
+    with new_record(record, DEMO, say=out.line) as new:
         out.line("Loading boto3 and a mock of AWS (moto): this takes some seconds …", "debug")
         from kerf.adapters.cli.demo_story import START, Script
         from kerf.adapters.cli.demo_world import world
@@ -71,7 +72,7 @@ def demo(
         with world(START, pace=pace, sleep=sleep) as simulation:
             out.line(f"… {time.monotonic() - began:.1f} s. From here on time is virtual.", "debug")
             try:
-                Script(out, simulation, store, record, identity=secrets.token_hex(8)).play()
+                Script(out, simulation, new.store, record, identity=secrets.token_hex(8)).play()
             except DemoFailed as error:
                 out.line(str(error), "error")
                 return FAILED

@@ -11,11 +11,13 @@ from typing import Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
-from kerf.adapters.cli.composition import SIMULATE, catalogues, new_record, office, zones_of
+from kerf.adapters.cli.composition import SIMULATE, catalogues, office, zones_of
 from kerf.adapters.cli.documents import Documents, read_documents
 from kerf.adapters.cli.live import Story
+from kerf.adapters.cli.new_record import new_record
 from kerf.adapters.cli.outcome import Folding, Outcome, describe
 from kerf.adapters.cli.output import Printer
+from kerf.adapters.simulation.documents import identify
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.scenario import START, build_simulation
 from kerf.adapters.simulation.simulation import Simulation
@@ -63,11 +65,15 @@ def simulate(
     """
     end = _duration(until) if until else 0
     documents = read_documents(files)
+    if not documents.good and not documents.refused:
+        print(f"KERF331: there is no document in {', '.join(map(str, files))}", file=sys.stderr)
+        return REFUSED
     last = end or _last_action(documents.good) + AFTERWARDS
-    with new_record(record, say=lambda words: print(words, file=sys.stderr)) as store:
-        run = _Run(documents, store, seed=seed, quiet=json)
+    with new_record(record, SIMULATE, say=lambda words: print(words, file=sys.stderr)) as new:
+        run = _Run(documents, new.store, seed=seed, quiet=json)
+        new.keep = run.accepted
         run.go(START + last)
-        outcome = run.outcome(record)
+        outcome = run.outcome(record if new.kept else None)
     if json:
         print(msgspec.json.encode(outcome).decode())
     else:
@@ -105,6 +111,7 @@ class _Run:
         )
         for each in documents.refused:
             self.simulation.refuse(each.error, source="manifest", item=each.item)
+        self.accepted = _any_accepted(documents.good, {each.object for each in self.simulation.refused})
         self.story = Story(None if quiet else Printer(), START)
         self.end = Folding(START)
         self.driver = Driver(
@@ -125,12 +132,25 @@ class _Run:
         return self.end.outcome(runtime.state, now, record=record, prices=prices)
 
     def _turn(self, now: int, observations: Sequence[Observation], intents: Sequence[tuple[str, Intent]]) -> None:
-        if isinstance(self.driver.runtime, Runtime):
-            self._tell(self.driver.runtime.new_entries)
+        runtime = self.driver.runtime
+        if isinstance(runtime, Runtime):
+            self._tell(runtime.new_entries)
+            if runtime.error is not None:  # a controller waits until its record can be written; a command ends
+                raise runtime.error
 
     def _tell(self, entries: Sequence[Entry]) -> None:
         self.story.tell(entries)
         self.end.tell(entries)
+
+
+def _any_accepted(documents: Sequence[dict[str, Any]], refused: set[str]) -> bool:
+    """Whether a document, or an item of a List, is not among those that were refused."""
+    items = (
+        item
+        for document in documents
+        for item in (document.get("items") or () if document.get("kind") == "List" else (document,))
+    )
+    return any(isinstance(item, dict) and identify(item) not in refused for item in items)
 
 
 def _identity(digest: str, seed: int) -> str:
