@@ -74,6 +74,8 @@ SENTENCES: dict[str, str] = {
     "instance-seen": "the cloud reports {name} as {status}",
     "effect-done": "{effect} of {name} is done",
     "effect-refused": "{effect} of {name} was refused: {error}",
+    "pod-effect-done": "{effect} of {pod} on {name} is done",
+    "pod-effect-refused": "{effect} of {pod} on {name} was refused: {error}",
     "interruption-announced": "the cloud announces for {name}: {kind}",
     "input-refused": "refused {source} {object}: {error}",
     "watch-gap": "the watch of {kind} had a gap: {changed} changed, {gone} gone in between",
@@ -89,16 +91,16 @@ SENTENCES: dict[str, str] = {
     "claim-reason-raised": "{name} is to go because it is {why}, no longer because it is {was}",
     "claim-untainted": "{name} stays after all",
     "claim-drain-started": "{name} is being drained: {pods} to leave",
-    "claim-pod-evicted": "{pod} is evicted from {name}",
-    "claim-pod-forced": "{pod} is deleted by force from {name}, with {grace}s of grace",
+    "claim-pod-evicted": "evicted from {name}: {pod}",
+    "claim-pod-forced": "deleted by force from {name}, with {grace}s of grace: {pod}",
     "claim-drained": "{name} is drained after {took}",
     "claim-volumes-detached": "the volumes of {name} are detached after {took}",
     "claim-instance-vanished": "the instance of {name} has vanished ({status}) after {lifetime}, at a cost of {cost}",
     "claim-terminated": "{name} is gone after {lifetime}, at a cost of {cost}",
     "plan-made": "a place is found for {pods}: {outcome}",
     "plan-repeated": "looked again at the pods that wait: the result is that of {repeats}",
-    "pods-without-place": "{pods} cannot be placed: {because}",
-    "pods-ignored": "{pods} are not looked at: {because}",
+    "pods-without-place": "no place for {who}: {because}",
+    "pods-ignored": "not looked at, {who}: {because}",
     "pods-not-reached": "{pods} were not reached within the effort limit",
     "claim-kept": "{name} stays: {because}",
     "claim-condemned": "{name} has to go: {because}",
@@ -113,8 +115,8 @@ _PRICES = ("price", "cost")
 
 def text(event: Event) -> str:
     """The event's sentence."""
-    more = event.params.get("more")
-    shown: dict[str, object] = {"name": f"{event.name} and {more} more" if more else event.name}
+    more, of_pod = event.params.get("more"), "pod" in event.params
+    shown: dict[str, object] = {"name": f"{event.name} and {more} more" if more and not of_pod else event.name}
     for key, value in event.params.items():
         if key in _DURATIONS and isinstance(value, int):
             shown[key] = duration(value)
@@ -122,8 +124,17 @@ def text(event: Event) -> str:
             shown[key] = dollars(value)
         elif key == "pods" and isinstance(value, int):
             shown[key] = count(value, "pod")
+        elif key == "pod" and more:
+            shown[key] = f"{value} and {more} more"
         else:
             shown[key] = ", ".join(value) if isinstance(value, list) else value
     if event.reason is not None:
         shown["because"] = sentence(event.reason)
-    return SENTENCES[event.code].format_map(shown)
+    return SENTENCES[event.code].format_map(shown) + _repeated(event)
+
+
+def _repeated(event: Event) -> str:
+    times, refusals = event.params.get("times", 1), event.params.get("refusals", 0)
+    if refusals:
+        return f", after {count(int(str(refusals)), 'refusal')}"
+    return f" ({times} times so far)" if times != 1 else ""

@@ -16,11 +16,13 @@ from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBud
 from kerf.engine.model.pods import Pod, is_provisionable, is_terminal
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import events as ev
-from kerf.engine.nodeclaim.effects import effect_key
+from kerf.engine.nodeclaim.effects import effect_key, eviction
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import (
     Decision,
+    DeletePod,
     DisruptResult,
+    EvictPod,
     Intent,
     LifecycleResult,
     ProvisionResult,
@@ -29,7 +31,9 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.projections.claim_events import claim_event
 from kerf.projections.events import DEBUG, ERROR, INFO, WARNING, Event, Param
+from kerf.projections.furthest import furthest
 from kerf.projections.prose import count
+from kerf.projections.repeats import Repeats
 
 
 class Timeline:
@@ -46,6 +50,8 @@ class Timeline:
         self._targets: dict[str, str] = {}  # pod uid → the claim or node it is planned onto
         self._claim_nodes: dict[str, str] = {}  # claim → its node
         self._instances: dict[str, str] = {}  # instance → its claim
+        self._refused = Repeats()  # by claim and effect
+        self._unplaced = Repeats()  # by pod
 
     def apply(self, entry: Entry) -> list[Event]:
         """The events of one entry."""
@@ -59,6 +65,9 @@ class Timeline:
         if made is None:
             return []
         self._claim(payload)
+        if isinstance(payload, ev.PodEvicted):
+            refusals = self._refused.forget((payload.claim, eviction(payload.uid)))
+            return [replace(made, params={**made.params, "refusals": refusals})] if refusals else [made]
         return [made]
 
     def key_of(self, uid: str) -> str:
@@ -125,6 +134,7 @@ class Timeline:
         if gone.kind == "pod":
             pod = self._pods.pop(gone.key, None)
             self._targets.pop(gone.key, None)
+            self._unplaced.forget(gone.key)
             if pod is None:
                 return []
             related = (f"node/{pod.node}",) if pod.node else ()
@@ -187,11 +197,18 @@ class Timeline:
         intent = self._intents.pop(answer.intent, None)
         if intent is None:
             return []
-        subject, effect = f"nodeclaim/{intent.claim}", effect_key(intent).partition("/")[0]
+        subject, key = f"nodeclaim/{intent.claim}", effect_key(intent)
+        told: dict[str, Param] = {"effect": key.partition("/")[0]}
+        done, refused, related = "effect-done", "effect-refused", tuple[str, ...]()
+        if isinstance(intent, EvictPod | DeletePod):
+            told["pod"] = f"{intent.namespace}/{intent.name}"
+            done, refused, related = "pod-effect-done", "pod-effect-refused", (f"pod/{told['pod']}",)
         if answer.ok:
-            return [_event(entry, "effect-done", DEBUG, subject, effect=effect)]
+            return [_event(entry, done, DEBUG, subject, related, **told)]
         error = " ".join(filter(None, (answer.code, answer.message)))
-        return [_event(entry, "effect-refused", WARNING, subject, effect=effect, error=error)]
+        times = self._refused.times((intent.claim, key), error)
+        level = WARNING if times == 1 else DEBUG
+        return [_event(entry, refused, level, subject, related, **told, error=error, times=times)]
 
     def _instance(self, instance: seen.InstanceSeen, entry: Entry) -> list[Event]:
         related = self._claim_of(instance.instance)
@@ -235,6 +252,8 @@ class Timeline:
             return [_event(entry, "plan-repeated", DEBUG, subject, repeats=result.repeats)]
         self._targets = {uid: p.claim or p.node for p in result.placements for uid in p.pods}
         self._targets |= {uid: c.name for c in result.claims for uid in c.pods}
+        for uid in self._targets:
+            self._unplaced.forget(uid)
         events = []
         if result.claims or result.placements:
             places = [count(len(result.claims), "new node")] if result.claims else []
@@ -253,9 +272,19 @@ class Timeline:
         return events
 
     def _left(self, code: str, level: str, group: Unplaced, entry: Entry) -> Event:
-        related = tuple(f"pod/{self.key_of(uid)}" for uid in group.pods)
-        first = group.reasons[0] if group.reasons else None
-        return _event(entry, code, level, "decision/provision", related, reason=first, pods=len(group.pods))
+        """Pods without a place: a detail while it is of the same pods for the same reasons; those it is new of come
+        first."""
+        why = code, tuple((reason.code, reason.params.get("node_pool")) for reason in group.reasons)
+        told = {uid: self._unplaced.times(uid, why) for uid in group.pods}
+        uids = sorted(group.pods, key=lambda uid: told[uid] > 1)
+        related = tuple(f"pod/{self.key_of(uid)}" for uid in uids)
+        times = min(told.values(), default=1)
+        shown = level if times == 1 else DEBUG
+        who = self.key_of(uids[0]) + (f" and {len(uids) - 1} more" if len(uids) > 1 else "") if uids else "nobody"
+        return _event(
+            entry, code, shown, "decision/provision", related, reason=furthest(group.reasons), pods=len(uids), who=who,
+            times=times,
+        )  # fmt: skip
 
     def _claim(self, payload: Struct) -> None:
         if isinstance(payload, ev.Registered) or (isinstance(payload, ev.Adopted) and payload.node):
@@ -358,11 +387,12 @@ _HANDLERS: dict[type[Struct], Callable[[Timeline, Any, Entry], list[Event]]] = {
 
 def grouped(events: Iterable[Event]) -> Iterator[Event]:
     """Joins what one turn tells of several pods in the same words. The first pod's event stands for all; the other pods
-    are related to it, and `params["more"]` counts them."""
+    are related to it, and `params["more"]` counts them. So it is with what is done to several pods of one claim."""
     for likeness, alike in groupby(events, key=_likeness):
         first, *rest = alike
         if rest and likeness is not None:
-            related = dict.fromkeys((*first.related, *(each.subject for each in rest)))
+            others = (name for each in rest for name in (each.subject, *each.related) if name.startswith("pod/"))
+            related = dict.fromkeys((*first.related, *others))
             yield replace(first, related=tuple(related), params={**first.params, "more": len(rest)})
         else:
             yield first
@@ -370,6 +400,9 @@ def grouped(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _likeness(event: Event) -> tuple[object, ...] | None:
-    if not event.subject.startswith("pod/"):
+    if event.subject.startswith("pod/"):
+        return event.turn, event.code, sorted(event.params.items(), key=str)
+    if "pod" not in event.params:
         return None
-    return event.turn, event.code, sorted(event.params.items(), key=str)
+    params = ((name, value) for name, value in event.params.items() if name != "pod")
+    return event.turn, event.code, event.subject, sorted(params, key=str)

@@ -6,18 +6,22 @@ import pytest
 
 from kerf.engine.model.pods import Pod
 from kerf.engine.model.pools import NodePool
+from kerf.engine.model.reasons import Reason
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import (
     InputRefused,
     InterruptionSeen,
     LaunchAnswered,
     LaunchError,
+    NodeClaimDeletionSeen,
     ObjectGone,
     Observation,
     WatchGap,
 )
 from kerf.projections.events import DEBUG, Event, text
+from kerf.projections.furthest import furthest
 from kerf.projections.timeline import Timeline, grouped
+from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.records import whole_life
 from tests.support.world import World, pool
 
@@ -150,3 +154,61 @@ def test_a_nodepool_and_a_node_of_one_name_are_told_apart() -> None:
     world.see(Observation(ObjectGone("nodepool", "twin")))
     world.node("twin", "aws:///x/i-9", ready=False)
     assert told(world.store.entries)[-1].code == "node-not-ready"
+
+
+def draining() -> World:
+    """Evictions of the five pods are asked for."""
+    world = in_service()
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name)))
+    world.answer_all()
+    show_taint(world)
+    return world
+
+
+def plain(world: World) -> list[str]:
+    return [text(event) for event in grouped(e for e in told(world.store.entries) if e.level != DEBUG)]
+
+
+def test_a_refused_eviction_names_its_pod_and_is_told_again_only_when_it_changes() -> None:
+    """L-205: thousands of equal refusals are one line; what ends them says how many there were."""
+    world = draining()
+    claim = claim_of(world).name
+    for code in ("429", "429", "429", "500"):
+        world.answer_all(ok=False, code=code)
+        world.after(60_000)
+    refusals = [line for line in plain(world) if line.startswith("evict of")]
+    assert refusals == [
+        f"evict of default/a and 4 more on {claim} was refused: 429",
+        f"evict of default/a and 4 more on {claim} was refused: 500",
+    ]
+    said = [text(event) for event in told(world.store.entries)]
+    assert f"evict of default/a on {claim} was refused: 429 (3 times so far)" in said
+    world.answer_all()
+    assert f"evicted from {claim}: default/a and 4 more, after 1 refusal" in plain(world)
+
+
+def test_a_pod_without_a_place_is_named_and_told_once() -> None:
+    world = World()
+    world.prepare()
+    world.pending("big", "huge", memory=10**13)
+    world.after(1_000)
+    world.prepare(pool(weight=1))  # something changed: the window opens again
+    world.after(1_000)
+    world.pending("more", memory=10**13)
+    world.after(1_000)
+    reason = "NodePool default: none of the 4 types that meet the requirements has enough memory"
+    assert [line for line in plain(world) if line.startswith("no place")] == [
+        f"no place for default/big and 1 more: {reason}",
+        f"no place for default/more and 2 more: {reason}",
+    ]
+
+
+def test_the_reason_shown_is_that_of_the_pool_where_the_pod_got_furthest() -> None:
+    taints = Reason("taints-not-tolerated", {"node_pool": "a", "taints": ["x"]})
+    other = Reason("requirements-conflict", {"node_pool": "b", "keys": ["karpenter.sh/nodepool"]})
+    arch = Reason("requirements-conflict", {"node_pool": "c", "keys": ["kubernetes.io/arch"]})
+    small = Reason("types-resources", {"node_pool": "d"})
+    assert furthest([other, taints]) == taints
+    assert furthest([taints, other, arch]) == arch
+    assert furthest([taints, small, arch]) == small
+    assert furthest([]) is None

@@ -1,0 +1,34 @@
+"""Of the reasons of several NodePools, the one that tells most: that of the pool where the pod got furthest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kerf.engine.model.labels import NODEPOOL
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.reasons import Code
+
+_STEPS: tuple[tuple[Code, ...], ...] = (
+    (Code.NO_NODE_POOL, Code.NO_INSTANCE_TYPES),
+    (Code.TAINTS,),
+    (Code.LABEL_UNDEFINED,),
+    (Code.REQUIREMENTS,),
+    (Code.TYPES_REQUIREMENTS,),
+    (Code.LIMITS, Code.NODE_LIMIT),
+)
+"""Each step is further than the one before; what is not named here is furthest."""
+
+_RANK = {code.value: rank for rank, step in enumerate(_STEPS) for code in step}
+
+
+def furthest(reasons: Sequence[Reason]) -> Reason | None:
+    """A pod that selects a NodePool by its label is refused by all others for that label: those tell least. Of several
+    that got as far, the first."""
+    return max(reasons, key=_rank, default=None)
+
+
+def _rank(reason: Reason) -> int:
+    keys = reason.params.get("keys")
+    if reason.code == Code.REQUIREMENTS.value and isinstance(keys, list) and NODEPOOL in keys:
+        return -1
+    return _RANK.get(reason.code, len(_STEPS))
