@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 from kerf.adapters.cli.output import Printer, emit_json
 from kerf.adapters.cli.record import Json, opened
 from kerf.adapters.store.bundle import BundleInfo, export_bundle, inspect_bundle
+from kerf.adapters.store.faults import refused_by_system
 from kerf.adapters.store.golden import write_golden
 from kerf.projections.prose import count, moment
 from kerf.replay.at import locate
@@ -91,7 +92,8 @@ def golden(record: Path, folder: Path, /, *, guards: str, until: str = "end") ->
         write_golden(store, folder, until=None if until == "end" else locate(store, until))
     readme = folder / "README.md"
     if not readme.exists():
-        readme.write_text(f"# {folder.name}\n\n{guards}\n", encoding="utf-8")
+        with refused_by_system(readme):
+            readme.write_text(f"# {folder.name}\n\n{guards}\n", encoding="utf-8")
     Printer().line(f"{folder}: run pytest on it; pytest --golden-update writes it anew, on purpose")
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +23,7 @@ import zstandard
 from msgspec import Raw, Struct
 
 import kerf
+from kerf.adapters.store.faults import refused_by_system
 from kerf.adapters.store.packing import ZSTD, Unpackable, digest_of, unpack
 from kerf.adapters.store.pseudonyms import Pseudonymised
 from kerf.adapters.store.reading import ReadOnlyStore, Source, blobs_of
@@ -101,8 +103,14 @@ class _Writer:
         header = msgspec.json.encode(_Header(info, tuple(self.frames)))
         start = MAGIC + FORMAT.to_bytes(2) + len(header).to_bytes(4) + header
         part = path.with_name(path.name + ".part")
-        part.write_bytes(b"".join([start, blake2b(start, digest_size=_SIZE).digest(), *self.bodies]))
-        part.replace(path)
+        with refused_by_system(path):
+            try:
+                part.write_bytes(b"".join([start, blake2b(start, digest_size=_SIZE).digest(), *self.bodies]))
+                part.replace(path)
+            except BaseException:
+                with suppress(OSError):
+                    part.unlink()
+                raise
 
 
 def export_bundle(
@@ -118,8 +126,9 @@ def export_bundle(
     """Writes the entries with after < position <= until, and the blobs they name, as a bundle.
 
     `pseudonymise` replaces names (see `kerf.adapters.store.pseudonyms`), keyed by `salt`. `created` is now if not
-    given. Raises `RecordExists` when there is a file at `path`, and what reading the source raises: of a damaged
-    record, what comes before the damage is had with `until` one less than the error's position.
+    given. Raises `RecordExists` when there is a file at `path`, another `StoreError` where it cannot be written, and
+    what reading the source raises: of a damaged record, what comes before the damage is had with `until` one less than
+    the error's position.
     """
     target = Path(path)
     if target.exists():

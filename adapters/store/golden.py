@@ -14,6 +14,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from kerf.adapters.store.faults import refused_by_system
 from kerf.adapters.store.packing import digest_of
 from kerf.adapters.store.reading import ReadOnlyStore, Source, blobs_of, started_as
 from kerf.engine.record.chain import START, Checkpoint, extend
@@ -64,7 +66,8 @@ class _BlobLine(Struct, frozen=True, forbid_unknown_fields=True):
 
 def write_golden(source: Source, folder: str | Path, *, after: int = 0, until: int | None = None) -> None:
     """Writes the entries with after < position <= until, and the blobs they name. The folder's own three files are
-    refused if they exist (`RecordExists`); anything else in it (a README) is left alone."""
+    refused if they exist (`RecordExists`); anything else in it (a README) is left alone. Where they cannot all be
+    written (another `StoreError`), none of them stays."""
     target = Path(folder)
     for name in (RECORD, DECISIONS, BLOBS):
         if (target / name).exists():
@@ -81,9 +84,24 @@ def write_golden(source: Source, folder: str | Path, *, after: int = 0, until: i
         except BlobMissing:
             continue  # as in the source: who asks for it is told so
         lines[BLOBS].append(msgspec.json.encode(_BlobLine(digest, _readable(content))))
-    target.mkdir(parents=True, exist_ok=True)
-    for name, content_lines in lines.items():
-        (target / name).write_bytes(b"".join(line + b"\n" for line in content_lines))
+    _write_all(target, {name: b"".join(line + b"\n" for line in content) for name, content in lines.items()})
+
+
+def _write_all(folder: Path, files: dict[str, bytes]) -> None:
+    """Writes them, or on an error none, and no folder either if there was none."""
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    with refused_by_system(folder):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, text in files.items():
+                (folder / name).write_bytes(text)
+        except BaseException:
+            with suppress(OSError):
+                for name in files:
+                    (folder / name).unlink(missing_ok=True)
+                for each in made:
+                    each.rmdir()
+            raise
 
 
 class GoldenStore(ReadOnlyStore):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -224,3 +225,40 @@ def test_json_is_what_the_structs_are(kerf: Any, record: Path) -> None:
     from kerf.replay.at import Summary
 
     msgspec.json.decode(kerf("at", record, "--json")[1], type=Summary)
+
+
+def _disk_of(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    """Path.write_bytes writes so many bytes, and then fails as a full disk does."""
+
+    def write(path: Path, data: bytes) -> int:
+        nonlocal room
+        with path.open("wb") as file:
+            file.write(data[:room])
+        room -= len(data)
+        if room < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return len(data)
+
+    monkeypatch.setattr(Path, "write_bytes", write)
+
+
+@pytest.mark.parametrize(("command", "room"), [("export", 0), ("export", 200), ("golden", 0), ("golden", 8_000)])
+def test_a_full_disk_is_one_coded_line_and_leaves_nothing(
+    kerf: Any, record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, room: int
+) -> None:
+    _disk_of(monkeypatch, room)
+    guards = ["--guards", "g"] if command == "golden" else []
+    code, out, err = kerf("bundle", command, record, tmp_path / "new", *guards)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("KERF105: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_one_coded_line(kerf: Any, record: Path, tmp_path: Path) -> None:
+    code, _, err = kerf("bundle", "export", record, tmp_path / "no" / "x.kerfb")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith("KERF113: ")
+    (tmp_path / "file").write_text("mine")
+    code, _, err = kerf("bundle", "golden", record, tmp_path / "file" / "case", "--guards", "g")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith("KERF100: ")
