@@ -16,7 +16,7 @@ from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBud
 from kerf.engine.model.pods import Pod, is_provisionable, is_terminal
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import events as ev
-from kerf.engine.nodeclaim.effects import effect_key, eviction
+from kerf.engine.nodeclaim.effects import deletion, effect_key, eviction
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import (
     Decision,
@@ -52,6 +52,8 @@ class Timeline:
         self._instances: dict[str, str] = {}  # instance → its claim
         self._refused = Repeats()  # by claim and effect
         self._unplaced = Repeats()  # by pod
+        self._asked = Repeats()  # by claim
+        self._accepted: dict[tuple[str, str], int] = {}  # claim and effect on a pod → the position of the answer
 
     def apply(self, entry: Entry) -> list[Event]:
         """The events of one entry."""
@@ -65,15 +67,19 @@ class Timeline:
         if made is None:
             return []
         self._claim(payload)
-        if isinstance(payload, ev.PodEvicted):
-            refusals = self._refused.forget((payload.claim, eviction(payload.uid)))
-            return [replace(made, params={**made.params, "refusals": refusals})] if refusals else [made]
-        return [made]
+        return [self._left_it(payload, made) if isinstance(payload, ev.PodEvicted | ev.PodForced) else made]
 
     def key_of(self, uid: str) -> str:
         """A pod's namespace/name, its uid if it was never seen."""
         pod = self._pods.get(uid)
         return pod.key if pod is not None else uid
+
+    def _left_it(self, event: ev.PodEvicted | ev.PodForced, made: Event) -> Event:
+        """An eviction's cause is the answer about this pod; the entry's may be that about another one."""
+        key = event.claim, (eviction if isinstance(event, ev.PodEvicted) else deletion)(event.uid)
+        refusals = self._refused.forget(key)
+        params = {**made.params, "refusals": refusals} if refusals else made.params
+        return replace(made, params=params, cause=self._accepted.pop(key, made.cause))
 
     # ── pods and nodes ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -204,6 +210,8 @@ class Timeline:
             told["pod"] = f"{intent.namespace}/{intent.name}"
             done, refused, related = "pod-effect-done", "pod-effect-refused", (f"pod/{told['pod']}",)
         if answer.ok:
+            if related:
+                self._accepted[intent.claim, key] = entry.position
             return [_event(entry, done, DEBUG, subject, related, **told)]
         error = " ".join(filter(None, (answer.code, answer.message)))
         times = self._refused.times((intent.claim, key), error)
@@ -244,7 +252,8 @@ class Timeline:
                 for verdict in result.verdicts
             ]
         assert isinstance(result, LifecycleResult)
-        return [_event(entry, "effect-asked", DEBUG, f"nodeclaim/{result.claim}", reason=result.reason)]
+        times = self._asked.times(result.claim, result.reason.code)
+        return [_event(entry, "effect-asked", DEBUG, f"nodeclaim/{result.claim}", reason=result.reason, times=times)]
 
     def _provisioned(self, result: ProvisionResult, entry: Entry) -> list[Event]:
         subject = "decision/provision"

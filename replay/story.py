@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 
 from msgspec import Struct
 
@@ -25,6 +26,9 @@ _LEAVING = frozenset(
         "deletion-asked", "interruption-announced",
     ]
 )  # fmt: skip
+
+_EVICTED = ("claim-pod-evicted", "claim-pod-forced")
+_ENDING = ("pod-terminating", "pod-ended", "pod-gone")
 
 
 class Story(Struct, frozen=True):
@@ -63,7 +67,7 @@ def story(store: Store, name: str, until: int | None = None) -> Story:
     links = links_of(store, until)
     subject = subject_of(links, name)
     wanted = _wanted(links, subject)
-    events = tuple(_chosen(store, wanted, until))
+    events = tuple(_causes_first(_chosen(store, wanted, until)))
     others = sorted((wanted.subjects | wanted.helpers.keys()) - {subject})
     return Story(subject, tuple(others), events)
 
@@ -91,18 +95,26 @@ def _known(links: Links, kind: str, name: str) -> bool:
 
 
 def _chosen(store: Store, wanted: _Wanted, until: int | None) -> Iterator[Event]:
-    """The events that belong to the story, and those of the same turn that brought them about."""
+    """The events that belong to the story, and those of the same turn that brought them about; no repetitions."""
     timeline, turn, held = Timeline(), 0, dict[int, list[Event]]()
     for entry in store.scan(0, until):
         if entry.turn != turn:
             turn, held = entry.turn, {}
-        events = timeline.apply(entry)
+        events = [event for event in timeline.apply(entry) if event.params.get("times", 1) == 1]
         mine = [event for event in events if event in wanted]
         for event in mine[:1]:
             yield from held.pop(event.cause, [])
         yield from mine
         if events and not mine:
             held[entry.position] = events
+
+
+def _causes_first(events: Iterator[Event]) -> Iterator[Event]:
+    """In one turn the watch may show that a pod is gone before the answer to its eviction is in: that comes first."""
+    for _, turn in groupby(events, key=lambda event: event.turn):
+        told = list(turn)
+        evicted = {f"pod/{event.params['pod']}" for event in told if event.code in _EVICTED}
+        yield from sorted(told, key=lambda event: event.code in _ENDING and event.subject in evicted)
 
 
 def _wanted(links: Links, subject: str) -> _Wanted:

@@ -6,6 +6,7 @@ from kerf.adapters.cli.output import Printer
 from kerf.engine.model.quantities import format_quantity
 from kerf.projections.events import Event, text
 from kerf.projections.prose import count, dollars, duration, moment
+from kerf.projections.timeline import grouped
 from kerf.replay.at import Summary
 from kerf.replay.report import Report
 from kerf.replay.report_lines import divergence_lines, obstacle_lines, verdict
@@ -23,7 +24,7 @@ def story_text(printer: Printer, found: Story, started: int) -> None:
     if found.others:
         printer.line("with " + ", ".join(other.replace("/", " ", 1) for other in found.others))
     told = {event.position for event in found.events}
-    for event in found.events:
+    for event in grouped(found.events):
         because = f"  (because of {event.cause})" if event.cause in told else ""
         printer.line(event_line(event, started) + because, event.level)
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from kerf.engine.record.decisions import EvictPod
+from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.story import Story, story
+from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.memory import MemoryStore
 from tests.support.records import PROVIDER_ID, position_of, whole_life
 from tests.support.world import World
@@ -68,6 +71,29 @@ def test_why_a_pod_lost_its_node_is_part_of_its_story() -> None:
     world.after(721 * 3_600_000)
     found = story(world.store, "default/a")
     assert codes(found)[-2:] == ["claim-condemned", "claim-tainted"]
+
+
+def test_an_eviction_comes_before_the_end_that_it_brought_about() -> None:
+    """L-205: even where the watch was faster than the answer; its cause is the answer about that very pod."""
+    world = in_service()
+    claim = claim_of(world).name
+    world.see(Observation(NodeClaimDeletionSeen(claim)))
+    world.answer_all()
+    show_taint(world)
+    for _ in range(3):
+        world.answer_all(ok=False, code="429")
+        world.after(60_000)
+    asked = [(ref, i) for ref, i in world.intents if isinstance(i, EvictPod) and i.name in "ab"]
+    gone = [Observation(ObjectGone("pod", order.uid)) for _, order in asked]
+    world.see(*gone, *(Observation(EffectAnswered(ref, True, "201")) for ref, _ in asked))
+    events = story(world.store, claim).events
+    assert [event.params["pod"] for event in events if event.code == "pod-effect-refused"] == [
+        f"default/{name}" for name in "abcde"
+    ]
+    told = {event.position: event for event in events}
+    left = [event for event in events if event.code in ("claim-pod-evicted", "pod-gone")]
+    assert [event.code for event in left] == ["claim-pod-evicted"] * 2 + ["pod-gone"] * 2
+    assert [told[event.cause].params["pod"] for event in left[:2]] == [event.params["pod"] for event in left[:2]]
 
 
 def test_a_story_up_to_a_position(store: MemoryStore) -> None:
