@@ -149,6 +149,9 @@ NEAR: dict[str, str] = {
 }
 """What single change would let more types through."""
 
+VALUES = 6
+"""So many of the values that a label would have to allow are named."""
+
 _SIDES = {"pod": "the pods", "node-pool": "the NodePool"}
 
 
@@ -185,9 +188,15 @@ def cut_sentence(cut: Cut) -> str:
 
 def near_sentence(miss: NearMiss) -> str:
     short = format_quantity(miss.short, miss.key)
-    values, side = " or ".join(miss.values) or "anything", _SIDES.get(miss.side, "the NodePool or the pods")
+    values, side = _any_of(miss.values), _SIDES.get(miss.side, "the NodePool or the pods")
     change = NEAR[miss.what].format(key=miss.key, short=short, values=values, side=side)
     return f"{count(miss.types, 'more type')} would do {change}, {miss.example} first"
+
+
+def _any_of(values: tuple[str, ...]) -> str:
+    if len(values) <= VALUES:
+        return " or ".join(values) or "anything"
+    return f"{' or '.join(values[:VALUES])} (and {len(values) - VALUES} more)"
 
 
 # ── figures ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -114,6 +114,13 @@ def test_every_step_of_a_funnel_has_its_sentence() -> None:
     assert near_sentence(miss) == "2 more types would do if the NodePool allowed a or b for zone, m5.large first"
 
 
+def test_a_near_miss_names_a_few_values_of_many() -> None:
+    values = tuple(f"m{n}.large" for n in range(45))
+    said = near_sentence(NearMiss("requirement", 45, "m0.large", "type", values, side="pod"))
+    assert "m5.large (and 39 more) for type, m0.large first" in said
+    assert "m6.large" not in said
+
+
 def test_every_claim_event_has_its_sentence() -> None:
     assert {NAME_OF[kind].replace(".", "-") for kind in CLAIM_EVENTS} <= events.SENTENCES.keys()
 
