@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.adapters.cli.live import clock, command
+from kerf.adapters.cli.notes import note_sentence
 from kerf.adapters.cli.text import columns, counted, dollars, some
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import events as ev
@@ -104,7 +105,7 @@ class Folding:
         self._notes: list[Note] = []
 
     def note(self, item: str, reason: Reason) -> None:
-        self._notes.append(Note(item, reason.code, sentence(reason)))
+        self._notes.append(Note(item, reason.code, note_sentence(reason)))
 
     def tell(self, entries: Sequence[Entry]) -> None:
         for entry in entries:

@@ -1,0 +1,26 @@
+"""Notes in words: what the author of a document that was accepted should know."""
+
+from __future__ import annotations
+
+from kerf.engine.model.manifests import v1beta1
+from kerf.engine.model.reasons import Reason
+from kerf.projections.prose import sentence
+
+SIMULATED: dict[str, str] = {
+    "budgets-not-honoured": "its disruption budgets have no effect: this version of kerf removes nodes without "
+    "regard to them",
+    "deletion-cost-ignored": "the pod-deletion-cost {value} is no whole number and counts as 0",
+    "not-simulated": "ignored, for this is not simulated",
+    "v1beta1-kubelet-on-pool": "its kubelet is not applied in a simulation: set spec.kubelet of its EC2NodeClass, "
+    "which is what counts",
+}
+"""Notes of a simulation; those of the conversion from v1beta1 have their sentences there."""
+
+
+def note_sentence(note: Reason) -> str:
+    """A code without a sentence shows as prose shows it."""
+    template = SIMULATED.get(note.code) or v1beta1.NOTES.get(note.code)
+    if template is None:
+        return sentence(note)
+    values = {key: ", ".join(each) if isinstance(each, list) else each for key, each in note.params.items()}
+    return template.format_map(values)
