@@ -9,14 +9,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.errors import DocumentError
+from kerf.adapters.simulation.ignored import is_ignored
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.workloads import Deployment, PodTemplate, StatefulSet
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels as names
-from kerf.engine.model.manifests.decode import decode_object
+from kerf.engine.model.manifests.decode import KINDS, decode_object
+from kerf.engine.model.manifests.violations import ManifestError, Violation
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.pods import Pod, PodShape
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.pools import Budget, NodePool
+from kerf.engine.model.reasons import Reason
 from kerf.engine.model.workloads import Workload
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import NodeClassSeen
@@ -58,9 +61,13 @@ def identify(document: Document) -> str:
 
 
 def _apply(simulation: Simulation, document: Document) -> None:
+    _check_head(document)
+    if is_ignored(document):
+        simulation.ignore(identify(document))
+        return
     decoded = decode_object(dict(document))
     for note in decoded.notes:
-        simulation.notes.append((identify(document), note))
+        simulation.note(identify(document), note)
     item = decoded.object
     if str(document.get("kind", "")).endswith("NodeClass"):
         _apply_node_class(simulation, document, item)
@@ -78,6 +85,17 @@ def _apply(simulation: Simulation, document: Document) -> None:
     apply(simulation, document, item)
 
 
+def _check_head(document: Document) -> None:
+    """Raises ManifestError (KERF302) for a document that has a kind and no apiVersion, or the other way round."""
+    version, kind = document.get("apiVersion"), document.get("kind")
+    if bool(version) == bool(kind):
+        return
+    field = "kind" if version else "apiVersion"
+    known = [name.rpartition("/")[0] for name in KINDS if name.rpartition("/")[2] == kind]
+    message = f"{field} is missing" + (f": a {kind} has {known[0]}" if known else "")
+    raise ManifestError(identify(document), [Violation("KERF302", field, message)])
+
+
 # ── objects that are kept as they are ───────────────────────────────────────────────────────────────────────
 
 
@@ -87,6 +105,8 @@ def _apply_namespace(simulation: Simulation, document: Document, item: Namespace
 
 
 def _apply_pool(simulation: Simulation, document: Document, item: NodePool) -> None:
+    if item.budgets != (Budget(),):
+        simulation.note(identify(document), Reason("budgets-not-honoured"))
     simulation.cluster.apply(replace(item, uid=item.uid or simulation.dice.uid("nodepool", item.name)))
 
 

@@ -55,8 +55,25 @@ class Simulation:
             catalogue_of=catalogue_of,
         )
         self.watch = Watch(self.cluster, clock, self.dice, self.timing.watch, self.faults)
-        self.notes: list[tuple[str, Reason]] = []  # (object, what its author should know)
+        self._notes: list[tuple[str, Reason]] = []
+        self._ignored: list[str] = []
         self._refused: list[Observation] = []
+
+    def note(self, item: str, note: Reason) -> None:
+        """Something was accepted, and its author should know what comes of it."""
+        self._notes.append((item, note))
+
+    def ignore(self, item: str) -> None:
+        """An object is of no interest to a simulation."""
+        self._ignored.append(item)
+
+    @property
+    def notes(self) -> list[tuple[str, Reason]]:
+        """(object, what its author should know); one for all that was ignored."""
+        if not self._ignored:
+            return list(self._notes)
+        first, *more = self._ignored
+        return [*self._notes, (f"{first} and {len(more)} more" if more else first, Reason("not-simulated"))]
 
     def refuse(self, error: KerfError, *, source: str, item: str, field: str = "") -> None:
         """Bad input: it is recorded with the next turn, and nothing else stops for it. A manifest's

@@ -14,6 +14,7 @@ from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.adapters.simulation.scenario import START, build_simulation
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.decisions import Decision
@@ -120,16 +121,46 @@ def test_a_bad_document_is_refused_with_its_code_and_the_others_stand(catalogue:
     bad_pool = documents()[1]
     bad_pool["metadata"]["name"] = "bad"
     bad_pool["spec"]["disruption"]["consolidateAfter"] = "later"
-    items = {"kind": "List", "items": [bad_pool, {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}]}
+    items = {"kind": "List", "items": [bad_pool, {"apiVersion": "v1", "kind": "Gizmo", "metadata": {"name": "s"}}]}
     replica_set = {**documents()[2], "kind": "ReplicaSet"}
     simulation = build_simulation([items, replica_set, *documents()], catalogue=catalogue)
     assert [(r.code, r.source, r.object) for r in simulation.refused] == [
         ("KERF307", "manifest", "NodePool bad"),
-        ("KERF302", "manifest", "Service s"),
+        ("KERF302", "manifest", "Gizmo s"),
         ("KERF820", "manifest", "ReplicaSet web"),
     ]
     assert simulation.refused[0].field == "spec.disruption.consolidateAfter"
     assert list(simulation.cluster.api.pools) == ["pool"]
+
+
+def test_what_a_simulation_does_without_is_ignored_with_one_note(catalogue: Catalogue) -> None:
+    def head(version: str, kind: str) -> dict[str, Any]:
+        return {"apiVersion": version, "kind": kind, "metadata": {"name": "x", "namespace": "shop"}}
+
+    ignored = [head("v1", "Service"), head("v1", "ConfigMap"), head("batch/v1", "CronJob"), head("a.example/v1", "Map")]
+    refused = [
+        head("karpenter.sh/v1", "NodeOverlay"), head("karpenter.azure.com/v1", "Thing"), head("apps/v1", "Deploymnt"),
+        head("policy/v1beta1", "PodDisruptionBudget"), head("eks.amazonaws.com/v1", "NodeClass"), head("v2", "Service"),
+    ]  # fmt: skip
+    simulation = build_simulation([*ignored, *refused, *documents()], catalogue=catalogue)
+    assert simulation.notes == [("Service shop/x and 3 more", Reason("not-simulated"))]
+    assert [each.code for each in simulation.refused] == ["KERF302"] * len(refused)
+
+
+def test_a_pool_with_budgets_is_told_that_they_have_no_effect(catalogue: Catalogue) -> None:
+    pool = documents()[1]
+    pool["spec"]["disruption"]["budgets"] = [{"nodes": "0"}]
+    simulation = build_simulation([pool], catalogue=catalogue)
+    assert simulation.notes == [("NodePool pool", Reason("budgets-not-honoured"))]
+
+
+def test_half_a_head_is_refused_by_what_is_missing(catalogue: Catalogue) -> None:
+    headless = [{"kind": "NodePool", "metadata": {"name": "p"}}, {"apiVersion": "v1", "metadata": {"name": "q"}}]
+    simulation = build_simulation(headless, catalogue=catalogue)
+    assert [(each.code, each.field, each.message) for each in simulation.refused] == [
+        ("KERF302", "apiVersion", "apiVersion is missing: a NodePool has karpenter.sh/v1"),
+        ("KERF302", "kind", "kind is missing"),
+    ]
 
 
 def test_a_node_document_is_ready_unless_it_says_otherwise_and_takes_pods(catalogue: Catalogue) -> None:

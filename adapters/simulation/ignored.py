@@ -1,0 +1,51 @@
+"""Kinds that an application's folder holds and that a simulation does not need: ignored with a note, not refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_BUILT_IN: dict[str, frozenset[str]] = {
+    "": frozenset(
+        {
+            "ConfigMap", "Endpoints", "Event", "LimitRange", "PersistentVolume", "PersistentVolumeClaim",
+            "ResourceQuota", "Secret", "Service", "ServiceAccount",
+        }
+    ),
+    "admissionregistration.k8s.io": frozenset(
+        {
+            "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+            "ValidatingWebhookConfiguration",
+        }
+    ),
+    "apiextensions.k8s.io": frozenset({"CustomResourceDefinition"}),
+    "apiregistration.k8s.io": frozenset({"APIService"}),
+    "autoscaling": frozenset({"HorizontalPodAutoscaler"}),
+    "autoscaling.k8s.io": frozenset({"VerticalPodAutoscaler"}),
+    "batch": frozenset({"CronJob", "Job"}),
+    "coordination.k8s.io": frozenset({"Lease"}),
+    "discovery.k8s.io": frozenset({"EndpointSlice"}),
+    "gateway.networking.k8s.io": frozenset({"Gateway", "GatewayClass", "GRPCRoute", "HTTPRoute", "ReferenceGrant"}),
+    "networking.k8s.io": frozenset({"Ingress", "IngressClass", "NetworkPolicy"}),
+    "rbac.authorization.k8s.io": frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}),
+    "scheduling.k8s.io": frozenset({"PriorityClass"}),
+    "snapshot.storage.k8s.io": frozenset({"VolumeSnapshot", "VolumeSnapshotClass"}),
+    "storage.k8s.io": frozenset({"CSIDriver", "StorageClass", "VolumeAttachment"}),
+}  # fmt: skip
+"""Group → kinds of Kubernetes, in whatever version. Not among them are those whose absence would mislead, such as
+ReplicaSets."""
+
+
+def is_ignored(document: Mapping[str, Any]) -> bool:
+    """Whether the document is of a kind that a simulation does without."""
+    version, kind = document.get("apiVersion"), document.get("kind")
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return False
+    group = "" if version == "v1" else version.partition("/")[0]
+    return kind in _BUILT_IN.get(group, ()) or _of_somebody_else(group, kind)
+
+
+def _of_somebody_else(group: str, kind: str) -> bool:
+    """A custom resource that is neither Karpenter's (any provider's), Kubernetes', nor kerf's own."""
+    ours = "karpenter" in group or group == "kerf.dev" or group.endswith("k8s.io")
+    return bool(kind) and "." in group and not ours and not kind.endswith(("NodeClass", "NodePool", "NodeClaim"))
