@@ -15,6 +15,8 @@ from msgspec import Struct
 from kerf.engine.errors import InputError
 
 _SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+ALIASED = 100_000
+"""How many nodes aliases may add to a document when they are written out."""
 _YAML_FILES = (".yaml", ".yml", ".json")
 
 
@@ -122,7 +124,31 @@ def _document(part: str) -> Any:
             return msgspec.json.decode(part)
         except msgspec.DecodeError:
             pass  # YAML in flow style begins like JSON
-    return yaml.load(part, Loader=_Loader)
+    loader = _Loader(part)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        sizes: dict[int, int] = {}
+        if _written_out(node, sizes) > len(sizes) + ALIASED:
+            raise yaml.composer.ComposerError(problem=f"aliases stand for more than {ALIASED:,} values")
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _written_out(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """How many nodes a node is with its aliases written out; `sizes` has it for each node (by identity) under it."""
+    size = sizes.get(id(node))
+    if size == 0:
+        raise yaml.composer.ComposerError(problem="an alias stands within what it stands for")
+    if size is None:
+        sizes[id(node)] = 0  # begun
+        parts = node.value if isinstance(node, yaml.CollectionNode) else ()
+        pairs = isinstance(node, yaml.MappingNode)
+        inner = (each for part in parts for each in (part if pairs else (part,)))
+        size = sizes[id(node)] = 1 + sum(_written_out(each, sizes) for each in inner)
+    return size
 
 
 def _malformed(error: Exception, file: Path, line: int) -> NotADocument:

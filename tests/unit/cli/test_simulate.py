@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kerf.adapters.cli.documents import read_documents
 from kerf.adapters.cli.main import main
 from kerf.adapters.store.sqlite import SQLiteStore
 
@@ -242,6 +243,26 @@ def test_documents_of_wrong_shapes_are_refused(
     assert code == 1
     assert codes(outcome)
     assert outcome["nodes"]["launched"] == 1
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_bomb_of_aliases_is_refused_and_the_rest_goes_on(
+    merged: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    levels = ["a0: &a0 {x: y}"]
+    for level in range(1, 12):
+        inside = ", ".join([f"*a{level - 1}"] * 9)
+        levels.append(f"a{level}: &a{level} " + (f"{{<<: [{inside}]}}" if merged else f"[{inside}]"))
+    bomb = written(tmp_path, "\n".join(["apiVersion: v1", "kind: Namespace", *levels]))
+    code, outcome = simulated(capsys, bomb, WORKSHOP, example("workshop.yaml"))
+    assert (code, codes(outcome), outcome["nodes"]["launched"]) == (1, ["KERF331"], 1)
+
+
+def test_a_few_aliases_are_what_they_stand_for(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("a: &a {x: 1}\nb: [*a, *a]\nc: {<<: *a, y: 2}\n")
+    found = read_documents([file])
+    assert (found.good, found.refused) == ([{"a": {"x": 1}, "b": [{"x": 1}] * 2, "c": {"x": 1, "y": 2}}], [])
 
 
 def test_a_missing_file_is_usage(capsys: pytest.CaptureFixture[str]) -> None:
