@@ -6,6 +6,7 @@ disruption, and what would have to change. A code without a sentence shows as it
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from kerf.engine.model.quantities import format_quantity
@@ -17,6 +18,10 @@ _TIMES = ("quiet", "age", "waited")
 """Parameters that are durations."""
 _PRICES = ("limit",)
 """Those of disruption and lifecycle that are USD per hour."""
+
+_REQUIREMENTS = ("incoming", "existing")
+"""Those that are requirements as text."""
+_BOUNDED = re.compile(r" Exists(?: >=(-?\d+))?(?: <=(-?\d+))?(?= |$)")
 
 LIFECYCLE: dict[str, str] = {
     "cancelled": "it was deleted before anything was launched",
@@ -159,9 +164,25 @@ def sentence(reason: Reason) -> str:
     """The reason in words, without a subject. Two codes are scheduling's as well: its reasons carry `node_pool`."""
     template = DISRUPTION.get(reason.code) or LIFECYCLE.get(reason.code)
     if template is None or "node_pool" in reason.params:
-        return scheduling.sentence(reason)
+        return scheduling.sentence(Reason(reason.code, {k: _in_words(k, v) for k, v in reason.params.items()}))
     said = template.format_map(_Known({name: _shown(name, value) for name, value in reason.params.items()}))
     return " ".join(said.split())
+
+
+def requirement_words(text: str) -> str:
+    """The engine's text of a requirement (S-14), with its bounds in words: cpu Exists <=16 is cpu at most 16."""
+    return _BOUNDED.sub(_bounds, text)
+
+
+def _bounds(found: re.Match[str]) -> str:
+    ends = ((word, end) for word, end in zip(("at least", "at most"), found.groups(), strict=True) if end)
+    return " " + (" and ".join(f"{word} {end}" for word, end in ends) or "Exists")
+
+
+def _in_words(name: str, value: str | int | float | list[str]) -> str | int | float | list[str]:
+    if name not in _REQUIREMENTS or not isinstance(value, list):
+        return value
+    return [requirement_words(each) for each in value]
 
 
 def _shown(name: str, value: str | int | float | list[str]) -> str | int | float:
@@ -183,7 +204,7 @@ class _Known(dict[str, object]):
 
 def cut_sentence(cut: Cut) -> str:
     wanted = format_quantity(int(cut.wanted), cut.key) if cut.what == "resource" and cut.wanted else cut.wanted
-    return CUTS[cut.what].format(key=cut.key, wanted=wanted)
+    return CUTS[cut.what].format(key=cut.key, wanted=requirement_words(wanted))
 
 
 def near_sentence(miss: NearMiss) -> str:

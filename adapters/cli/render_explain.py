@@ -13,6 +13,7 @@ from kerf.projections.prose import (
     duration,
     moment,
     near_sentence,
+    requirement_words,
     sentence,
 )
 from kerf.replay.explain import DecisionExplanation, PodExplanation
@@ -147,7 +148,7 @@ def _placed(printer: Printer, how: Placed) -> None:
     if not how.same:
         printer.line("  today's engine decides otherwise: what follows is its view, not the recorded one", "warning")
     asked = quantities({name: amount for name, amount in how.requests.items() if name != "pods"}) or "nothing"
-    wants = f"; {', '.join(how.requirements)}" if how.requirements else ""
+    wants = f"; {', '.join(requirement_words(each) for each in how.requirements)}" if how.requirements else ""
     printer.line(f"  {count(how.pods, 'pod')} of this kind: {asked} each{wants}")
     for refused in how.refused:
         others = f" and {refused.count - 1} more" if refused.count > 1 else ""

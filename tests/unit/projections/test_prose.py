@@ -28,6 +28,7 @@ from kerf.projections.prose import (
     duration,
     moment,
     near_sentence,
+    requirement_words,
     sentence,
 )
 
@@ -119,6 +120,25 @@ def test_a_near_miss_names_a_few_values_of_many() -> None:
     said = near_sentence(NearMiss("requirement", 45, "m0.large", "type", values, side="pod"))
     assert "m5.large (and 39 more) for type, m0.large first" in said
     assert "m6.large" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("cpu Exists <=16", "cpu at most 16"),
+        ("cpu Exists >=4", "cpu at least 4"),
+        ("cpu Exists >=4 <=16 minValues 2", "cpu at least 4 and at most 16 minValues 2"),
+        ("gpu Exists", "gpu Exists"),
+        ("zone In [a b]", "zone In [a b]"),
+        ("gpu DoesNotExist", "gpu DoesNotExist"),
+    ],
+)
+def test_bounds_are_said_in_words(text: str, words: str) -> None:
+    """S-14 is the engine's form; a reader gets words, wherever a requirement is shown."""
+    assert requirement_words(text) == words
+    assert cut_sentence(Cut("requirement", 3, "cpu", text)) == f"not {words}"
+    conflict = Reason("requirements-conflict", {"node_pool": "p", "incoming": [text], "existing": ["x In [y]"]})
+    assert sentence(conflict) == f"NodePool p: the pod asks for {words}, here is x In [y]"
 
 
 def test_every_claim_event_has_its_sentence() -> None:
