@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,12 +35,13 @@ def plan(
     cannot be read gets a line with its error, and the others go on. Exit codes: 0 all were planned, 1 a scenario was
     refused, 2 usage or an unreadable file.
 
-    Examples: `kerf plan docs/examples/plan/web.json`, `kerf plan scenarios.jsonl --catalogues catalogues.json --json`
+    Examples: `kerf plan docs/examples/plan/workshop.json`,
+    `kerf plan scenarios.jsonl --catalogues catalogues.json --json`
 
     Parameters
     ----------
     scenarios: Path
-        A JSON file of one scenario, or of many: one per line.
+        A JSON file of one scenario, of a list of them, or of one per line.
     """
     known = readable(catalogues, read_catalogues) if catalogues is not None else Catalogues({})
     refused = False
@@ -51,9 +53,34 @@ def plan(
 
 
 def scenarios_of(path: Path) -> Iterator[dict[str, Any]]:
-    """The scenarios of a file."""
-    with path.open("rb"):  # a file that cannot be read is refused now, not at its first scenario
-        return read_scenarios(path)
+    """The scenarios of a file; of one without any, a scenario that is refused."""
+    found = _listed(path)
+    scenarios = iter(found) if found is not None else read_scenarios(path)
+    first = next(scenarios, None)
+    if first is None:
+        first = _refused("there is no scenario in the file", str(path))
+    return chain([first], scenarios)
+
+
+def _listed(path: Path) -> list[dict[str, Any]] | None:
+    """The scenarios of a JSON list, None if the file is none. An item that is no object becomes one that is refused."""
+    if not path.is_file():  # a pipe can be read only once
+        return None
+    data = path.read_bytes()
+    if not data.lstrip().startswith(b"["):
+        return None
+    try:
+        items = msgspec.json.decode(data, type=list[Any])
+    except msgspec.DecodeError:
+        return None
+    return [
+        item if isinstance(item, dict) else _refused("no JSON object", f"{path.name}[{at}]")
+        for at, item in enumerate(items)
+    ]
+
+
+def _refused(what: str, where: str) -> dict[str, Any]:
+    return {"name": where, "error": str(ScenarioError(what, where=where, hint="docs/plan.md says what a scenario is"))}
 
 
 def readable(path: Path, read: Any) -> Any:
@@ -63,6 +90,8 @@ def readable(path: Path, read: Any) -> Any:
     except OSError as error:
         hint = "Check the path"
         raise ScenarioError(f"cannot read the file: {error.strerror}", where=str(path), hint=hint) from error
+    except RecursionError as error:
+        raise ScenarioError("the JSON is nested too deeply", where=str(path)) from error
 
 
 # ── for people ──────────────────────────────────────────────────────────────────────────────────────────────

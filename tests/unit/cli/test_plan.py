@@ -58,6 +58,42 @@ def test_a_list_of_scenarios(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert [line["name"] for line in lines] == ["fits", "too-large", "scenarios.json[2]"]
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_list_on_one_line_is_a_list_too(
+    indent: int | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = json.loads((EXAMPLES / "workshop.json").read_bytes())
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps([scenario, 7, scenario], indent=indent))
+    code, lines = planned(capsys, str(file))
+    assert code == 1
+    assert ["error" in line["result"] for line in lines] == [False, True, False]
+    assert lines[1]["name"] == "list.json[1]"
+
+
+@pytest.mark.parametrize("command", ["plan", "disrupt"])
+@pytest.mark.parametrize("text", ["", "\n\n", "[]"])
+def test_a_file_without_scenarios_says_so(
+    command: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "empty.json"
+    file.write_text(text)
+    assert main([command, str(file)]) == 1
+    assert "KERF840: there is no scenario in the file" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("ends", ["", "]" * 100_000])
+def test_json_that_is_nested_too_deeply_is_one_coded_line(
+    ends: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text("[" * 100_000 + ends)
+    assert main(["plan", str(file)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("KERF840: the JSON is nested too deeply")
+    assert err.count("\n") == 1
+
+
 def test_a_named_catalogue_has_to_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = json.loads((EXAMPLES / "workshop.json").read_text())
     types = scenario["instanceTypes"]["inline"]
