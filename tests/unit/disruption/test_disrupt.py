@@ -7,7 +7,13 @@ import msgspec
 from kerf.engine.model.nodes import PodDisruptionBudget
 from kerf.engine.model.pods import Selector
 from kerf.engine.record.decisions import TaintNode
-from kerf.engine.record.observations import InterruptionSeen, NodeClaimDeletionSeen, Observation
+from kerf.engine.record.observations import (
+    InstanceSeen,
+    InterruptionSeen,
+    NodeClaimDeletionSeen,
+    ObjectGone,
+    Observation,
+)
 from tests.support.lives import PODS, claim_of, in_service, launched, show_taint, types
 from tests.support.world import World
 
@@ -155,3 +161,16 @@ def test_a_pod_that_ends_without_a_grace_period_restarts_the_quiet_time_too() ->
     assert world.after(29_999) == []
     (taint,) = world.after(1)
     assert isinstance(taint, TaintNode)
+
+
+def test_a344_messages_out_of_order_say_the_same_in_the_end() -> None:
+    """The news of the end overtakes the warning; the warning comes again when the claim is long over."""
+    world = in_service(capacity_type="spot")
+    name, instance = claim_of(world).name, claim_of(world).instance
+    world.see(Observation(InterruptionSeen("m-2", "instance_terminated", instance, sent=world.now)))
+    assert claim_of(world).why == "interrupted"
+    assert world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", instance, sent=world.now - 120_000))) == []
+    assert types(world).count("claim.tainted") == 1
+    world.see(Observation(InstanceSeen(instance, "gone")), Observation(ObjectGone("node", "n1")))
+    assert name not in world.runtime.state.facts.claims
+    assert world.see(Observation(InterruptionSeen("m-0", "spot_interrupted", instance))) == []
