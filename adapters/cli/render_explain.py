@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import quantities
 from kerf.engine.record.decisions import DisruptResult, LifecycleResult, Offer
@@ -19,6 +21,7 @@ from kerf.projections.prose import (
 from kerf.replay.explain import DecisionExplanation, PodExplanation
 from kerf.replay.explain_claim import ClaimExplanation, Launch, Staying
 from kerf.replay.funnels import Placed, PoolFunnel
+from kerf.replay.links import Look
 
 SHOWN = 10
 """So many of the pods that hold up a drain are named."""
@@ -36,9 +39,7 @@ def pod_text(printer: Printer, found: PodExplanation) -> None:
     printer.line(f"pod {found.pod}: {_where(found)}, as of position {found.position} ({moment(found.at)})", "title")
     if found.waited:
         printer.line(f"it was without a node for {duration(found.waited)}")
-    for look in found.looks:
-        told = _LOOKS[look.result].format(place=look.place)
-        printer.line(f"decision {look.position} at {moment(look.at)}: {told}")
+    _looks(printer, found.looks)
     if found.look_again:
         printer.line(f"decision {found.look_again} came to the same result again")
     if found.expected:
@@ -51,6 +52,14 @@ def pod_text(printer: Printer, found: PodExplanation) -> None:
         printer.line("no provisioning decision was about it" + _unasked(found))
     if found.launch is not None:
         _launch(printer, found.launch)
+
+
+def _looks(printer: Printer, looks: tuple[Look, ...]) -> None:
+    """The decisions about it; those that came to the same one after another in one line."""
+    for (result, place), alike in groupby(looks, key=lambda look: (look.result, look.place)):
+        first, *rest = alike
+        again = f" (and {count(len(rest), 'time')} more, last by decision {rest[-1].position})" if rest else ""
+        printer.line(f"decision {first.position} at {moment(first.at)}: {_LOOKS[result].format(place=place)}{again}")
 
 
 def _where(found: PodExplanation) -> str:

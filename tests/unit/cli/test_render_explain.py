@@ -1,0 +1,43 @@
+"""Explanations as text: repetitions in one line, and what holds up a drain pod by pod."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.adapters.cli.output import Printer
+from kerf.adapters.cli.render_explain import claim_text, pod_text
+from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
+from kerf.replay.explain import explain_pod
+from kerf.replay.explain_claim import explain_claim
+from tests.support.lives import claim_of, in_service, show_taint
+from tests.support.world import World
+
+
+def test_decisions_that_came_to_the_same_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    world = World()
+    world.prepare()
+    world.pending("big", memory=10**13)
+    world.after(1_000)
+    for name in "xyz":
+        world.pending(name, memory=10**13)
+        world.after(1_000)
+    found = explain_pod(world.store, "default/big")
+    assert len(found.looks) == 4
+    pod_text(Printer(), found)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("decision ")]
+    assert line.endswith(f": no place (and 3 times more, last by decision {found.looks[-1].position})")
+
+
+def test_a_stuck_drain_says_which_pods_and_for_how_long(capsys: pytest.CaptureFixture[str]) -> None:
+    """D-148: without a grace period a drain waits for as long as its pods stay."""
+    world = in_service()
+    name = claim_of(world).name
+    world.see(Observation(NodeClaimDeletionSeen(name)))
+    world.answer_all()
+    show_taint(world)
+    world.answer_all(ok=False, code="429")
+    claim_text(Printer(), explain_claim(world.store, name))
+    out = capsys.readouterr().out
+    assert "  default/a: the eviction (429) was refused: it is tried again after a pause\n" in out
+    assert "  without a terminationGracePeriod it waits for as long as they stay\n" in out
+    assert "it waits: 5 pods still to leave\n" in out
