@@ -121,13 +121,13 @@ class _Run:
         )
 
     def go(self, until: int) -> None:
-        for item, note in self.simulation.notes:
-            self.end.note(item, note)
         self.driver.run(until)
 
     def outcome(self, record: Path | None) -> Outcome:
         runtime = self.driver.runtime
         assert isinstance(runtime, Runtime)
+        for item, note in self.simulation.notes:  # with those on what Timelines applied
+            self.end.note(item, note)
         now, prices = self.simulation.clock.now, self.catalogue.source
         return self.end.outcome(runtime.state, now, record=record, prices=prices)
 

@@ -149,6 +149,19 @@ def test_a_morning_with_an_interruption_and_a_lack_of_capacity(capsys: pytest.Ca
     assert (outcome["nodes"]["running"], outcome["waiting"]) == (0, [])
 
 
+def test_what_a_simulation_does_without_is_noted_whoever_applies_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}}
+    apply = {"at": "1m", "action": "apply", "object": service | {"kind": "ConfigMap"}}
+    timeline = {"apiVersion": "kerf.dev/v1alpha1", "kind": "Timeline", "spec": {"actions": [apply]}}
+    file = written(tmp_path, f"{json.dumps(service)}\n---\n{json.dumps(timeline)}")
+    code, outcome = simulated(capsys, file)
+    assert (code, outcome["refused"]) == (0, [])
+    words = "ignored, for this is not simulated"
+    assert outcome["notes"] == [{"object": "Service shop/web and 1 more", "code": "not-simulated", "text": words}]
+
+
 def test_until_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
     _, outcome = simulated(capsys, WORKSHOP, example("workshop.yaml"), "--until", "5m")
     assert outcome["duration"] == 300
