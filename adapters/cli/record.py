@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from kerf.adapters.cli.output import Printer, emit_json, emit_json_line
 from kerf.adapters.store.open import AnyStore, open_record
@@ -28,7 +30,9 @@ def opened(record: Path) -> Iterator[AnyStore]:
         store.close()
 
 
-def verify(record: Path, /, *, limit: int = 20, json: Json = False) -> int:
+def verify(
+    record: Path, /, *, limit: Annotated[int, Parameter(validator=Number(gte=0))] = 20, json: Json = False
+) -> int:
     """Decide every recorded decision again, and compare byte for byte.
 
     Exit codes: 0 same, 1 diverged, 3 corrupt, 4 parts need another version of kerf.
@@ -115,7 +119,7 @@ def log(
         Print one event a line as JSON.
     """
     from kerf.adapters.cli.render import event_line
-    from kerf.projections.events import DEBUG
+    from kerf.projections.events import DEBUG, Event
     from kerf.projections.logs import KarpenterLog
     from kerf.projections.timeline import Timeline, grouped
 
@@ -130,20 +134,26 @@ def log(
                         emit_json_line(line)
             return
         timeline, printer = Timeline(), Printer()
-        told = (
-            event
-            for entry in store.scan(0, last)
-            for event in timeline.apply(entry)
-            if entry.position > after
-            and (all or event.level != DEBUG)
-            and (not subject or _concerns(subject, (event.subject, *event.related)))
-        )
+        known = False
+
+        def told() -> Iterator[Event]:
+            nonlocal known
+            for entry in store.scan(0, last):
+                for event in timeline.apply(entry):
+                    if not subject or _concerns(subject, (event.subject, *event.related)):
+                        known = True
+                        if entry.position > after and (all or event.level != DEBUG):
+                            yield event
+
         if json:
-            for event in told:
+            for event in told():
                 emit_json_line(event)
         else:
-            for event in grouped(told):
+            for event in grouped(told()):
                 printer.line(event_line(event, timeline.started), event.level)
+        if subject and not known:
+            where = f"the record up to {until}" if until else "the record"
+            print(f"Nothing in {where} concerns {subject}: kerf log {record} --all has the names", file=sys.stderr)
 
 
 def explain(record: Path, kind: _Kind, name: str, /, *, at: str = "end", json: Json = False) -> None:

@@ -111,6 +111,23 @@ def test_log_tells_the_story_and_filters(kerf: Any, record: Path) -> None:
     }  # fmt: skip
 
 
+def test_log_of_an_unknown_subject_says_so(kerf: Any, record: Path) -> None:
+    for options in ([], ["--json"]):
+        code, out, err = kerf("log", record, "--subject", "nobody", *options)
+        assert (code, out) == (0, "")
+        assert err.startswith("Nothing in the record concerns nobody")
+    subject = json.loads(kerf("log", record, "--json")[1].splitlines()[-1])["subject"]
+    code, out, err = kerf("log", record, "--subject", subject)
+    assert (code, bool(out), err) == (0, True, "")
+    assert "record up to 1 concerns" in kerf("log", record, "--subject", subject, "--until", "1")[2]
+
+
+def test_a_limit_below_nothing_is_usage(kerf: Any, record: Path) -> None:
+    code, _, err = kerf("verify", record, "--limit", "-1")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith("KERF200: ")
+
+
 def test_log_since_a_position_begins_with_it(kerf: Any, record: Path) -> None:
     _, out, _ = kerf("log", record, "--since", "13", "--json")
     assert json.loads(out.splitlines()[0])["position"] == 13
