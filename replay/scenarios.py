@@ -35,7 +35,7 @@ from kerf.replay.scenario_volumes import volume_facts
 DEFAULT = "default"
 EFFORT = Settings().effort
 NO_SOURCE: dict[str, Any] = {}
-HINT = "See conformance/FORMAT.md, section 1"
+HINT = "See docs/plan.md, which describes the format"
 
 
 def read_scenarios(path: Path) -> Iterator[dict[str, Any]]:

@@ -1,12 +1,9 @@
-"""Puts the parts together for `kerf simulate` and `kerf demo`: a new record, a runtime in office, a market."""
+"""Puts the parts together for `kerf simulate` and `kerf demo`: a runtime in office, a market."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -16,14 +13,11 @@ import kerf
 from kerf.adapters.aws.catalogue import offline_catalogue
 from kerf.adapters.aws.instance_types import NodeSettings
 from kerf.adapters.aws.resolved import node_settings
-from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.model.ec2nodeclass import EC2NodeClass
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.labels import ZONE
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.errors import RecordExists, StoreError
-from kerf.engine.record.observations import OfficeTaken
 from kerf.engine.runtime.ports import Store
 from kerf.engine.runtime.runtime import Runtime
 
@@ -31,58 +25,6 @@ SIMULATE, DEMO = "kerf simulate", "kerf demo"
 """Who takes office in a record of make-believe; such a record may be replaced."""
 REGION, LETTERS = "us-west-2", "abc"
 _ZONE = re.compile(r"(.*[0-9])[a-z]")
-
-
-# ── records ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@contextmanager
-def new_record(path: Path | None, say: Callable[[str], None] = lambda words: None) -> Iterator[SQLiteStore]:
-    """An empty record at `path`, or one that is gone afterwards.
-
-    A record that a simulation wrote is replaced, and `say` is told. Anything else at `path` is left alone:
-    RecordExists (KERF114).
-    """
-    with TemporaryDirectory(prefix="kerf-") as folder:
-        place = path if path is not None else Path(folder) / "record.kerf"
-        if path is not None and path.exists():
-            _remove_simulated(path)
-            say(f"{path}, the record of an earlier simulation, is replaced")
-        store = SQLiteStore(place, "create")
-        try:
-            yield store
-        finally:
-            store.close()
-
-
-def _remove_simulated(path: Path) -> None:
-    if not _is_simulated(path):
-        raise RecordExists(
-            "there is something here that no simulation wrote",
-            where=str(path),
-            hint="Give another file with --record, or move this one away",
-        )
-    for suffix in ("-wal", "-shm", ""):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
-
-
-def _is_simulated(path: Path) -> bool:
-    """Whether the file is empty, or a record in which only simulations have taken office."""
-    if not path.is_file():
-        return False
-    if not path.stat().st_size:
-        return True
-    try:
-        store = SQLiteStore(path, "read")
-    except StoreError:
-        return False
-    try:
-        first = [entry.payload for entry in store.scan(0, 2)]
-    except StoreError:
-        return False
-    finally:
-        store.close()
-    return not first or any(isinstance(each, OfficeTaken) and each.holder in (SIMULATE, DEMO) for each in first)
 
 
 def office(
