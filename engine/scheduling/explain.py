@@ -114,16 +114,16 @@ def explain_claim(claim: Claim, wanted: PodClass) -> Reason:
 
 
 def _hurdles(template: Template, wanted: PodClass) -> list[_Hurdle]:
-    """In the order of S-69 and S-99. A taint or a label that the NodePool itself rules out stops every
-    type."""
+    """In the order in which a reader asks. A taint or a label that the NodePool itself rules out stops every
+    type; what its limits leave comes after what the pod and the NodePool can do for each other at all."""
     requirements = template.state.requirements.merged(wanted.requirements)
     untolerable = untolerated(template.pool.taints, wanted.tolerations)
     conflicting = _conflicts(template, wanted)
     return [
-        *_limit_hurdles(template),
         *(_Hurdle(TAINT, 0, taint.key, text(taint)) for taint in untolerable),
         *(_Hurdle(REQUIREMENT, 0, each.key, str(each.incoming)) for each in conflicting),
         *_requirement_hurdles(template.catalogue, requirements.without(each.key for each in conflicting)),
+        *_limit_hurdles(template),
         *_offering_hurdles(template, template.at(requirements)),
         *_resource_hurdles(template, wanted),
     ]
