@@ -4,6 +4,7 @@ an ended instance is removed, and pods of a removed Node are collected."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -59,7 +60,7 @@ class NodeLifecycle:
     def _lose(self, name: str, *, removed: bool) -> None:
         node = self._api.nodes.get(name)
         if node is not None:
-            step = lambda: self._unreachable(name, node.uid, removed)  # noqa: E731
+            step = partial(self._unreachable, name, node.uid, removed)
             self._clock.after(self._timing.unreachable, "node becomes unreachable", step)
 
     def _unreachable(self, name: str, uid: str, removed: bool) -> None:
@@ -68,10 +69,10 @@ class NodeLifecycle:
             return
         self._api.put(with_taints(set_ready(node, False, self._clock.now), UNREACHABLE))
         self._api_pods_not_ready(name)
-        evict = lambda: self._evict(name, uid)  # noqa: E731
+        evict = partial(self._evict, name, uid)
         self._clock.after(self._timing.taint_eviction, "pods leave an unreachable node", evict)
         if removed:
-            forget = lambda: self._forget(name, uid)  # noqa: E731
+            forget = partial(self._forget, name, uid)
             self._clock.after(self._timing.node_removal, "node of an ended instance goes", forget)
 
     def _api_pods_not_ready(self, name: str) -> None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TypeVar
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from kerf.engine.model.instances import Catalogue
 from kerf.engine.scheduling.funnel import FunnelTracer
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.bound import Row, worth
@@ -19,8 +16,8 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import Problem
 from tests.property.slow_planner import violations
 from tests.property.test_scheduling_plans import problems, relaxed_settings
+from tests.support.shuffle import shuffled
 
-T = TypeVar("T")
 EFFORT = 60
 TOLERANCE = 1e-9
 
@@ -65,17 +62,7 @@ def test_without_effort_it_is_the_first_plan(given_problem: Problem) -> None:
 @given(problems(), st.randoms(use_true_random=False))
 @relaxed_settings
 def test_the_order_in_which_things_are_listed_does_not_matter(given_problem: Problem, shuffle: random.Random) -> None:
-    def shuffled(items: tuple[T, ...]) -> tuple[T, ...]:
-        return tuple(shuffle.sample(items, len(items)))
-
-    other = replace(
-        given_problem,
-        pods=shuffled(given_problem.pods),
-        pools=shuffled(given_problem.pools),
-        nodes=shuffled(given_problem.nodes),
-        daemons=shuffled(given_problem.daemons),
-        catalogues={digest: Catalogue(shuffled(each.types)) for digest, each in given_problem.catalogues.items()},
-    )
+    other = shuffled(given_problem, shuffle)
     assert best_plan(other, EFFORT) == best_plan(given_problem, EFFORT)
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-from typing import TypeVar
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
@@ -17,9 +15,8 @@ from kerf.engine.scheduling.funnel import FunnelTracer
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput, Problem
 from tests.property.slow_planner import pack, violations
+from tests.support.shuffle import shuffled
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, pool, problem, shape, spec, term
-
-T = TypeVar("T")
 
 relaxed_settings = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -142,19 +139,7 @@ def test_s85_to_s106_classes_and_bitsets_give_what_pod_by_pod_gives(given_proble
 @given(problems(), st.randoms(use_true_random=False))
 @relaxed_settings
 def test_the_order_in_which_things_are_listed_does_not_matter(given_problem: Problem, shuffle: random.Random) -> None:
-    def shuffled(items: tuple[T, ...]) -> tuple[T, ...]:
-        return tuple(shuffle.sample(items, len(items)))
-
-    other = replace(
-        given_problem,
-        pods=shuffled(given_problem.pods),
-        pools=shuffled(given_problem.pools),
-        nodes=shuffled(given_problem.nodes),
-        daemons=shuffled(given_problem.daemons),
-        catalogues={
-            digest: Catalogue(shuffled(catalogue.types)) for digest, catalogue in given_problem.catalogues.items()
-        },
-    )
+    other = shuffled(given_problem, shuffle)
     assert plan(other) == plan(given_problem)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import TypeVar
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,9 +16,8 @@ from kerf.engine.scheduling.problem import NodeInput, Problem
 from tests.property.test_scheduling_plans import catalogues, pools
 from tests.property.test_scheduling_plans import shapes as plain_shapes
 from tests.support.judge import faults
+from tests.support.shuffle import shuffled
 from tests.unit.scheduling.problems import GI, Workloads, problem, shape
-
-T = TypeVar("T")
 
 relaxed_settings = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -94,16 +92,7 @@ def test_every_plan_is_valid_by_the_judge(given_problem: Problem) -> None:
 @given(problems(), st.randoms(use_true_random=False))
 @relaxed_settings
 def test_the_order_in_which_things_are_listed_does_not_matter(given_problem: Problem, shuffle: random.Random) -> None:
-    def shuffled(items: tuple[T, ...]) -> tuple[T, ...]:
-        return tuple(shuffle.sample(items, len(items)))
-
-    other = replace(
-        given_problem,
-        pods=shuffled(given_problem.pods),
-        pools=shuffled(given_problem.pools),
-        nodes=shuffled(given_problem.nodes),
-        bound=shuffled(given_problem.bound),
-    )
+    other = shuffled(given_problem, shuffle)
     assert plan(other) == plan(given_problem)
 
 
