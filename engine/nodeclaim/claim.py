@@ -85,6 +85,7 @@ class NodeClaim(Struct, omit_defaults=True):
     last_pod_event: int = 0
     deletion: str = ""  # who asked for it to be deleted
     interruption: str = ""  # the kind of message that said it will be interrupted
+    drifted_since: int = 0  # when it was found to have drifted (D-122), 0 while it has not
     verdict: str = ""  # the code of the latest disruption verdict
 
     def lifetime(self, now: int) -> tuple[int, float]:
