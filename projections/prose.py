@@ -59,6 +59,7 @@ LIFECYCLE: dict[str, str] = {
     "waiting": "there is nothing to do",
     "waiting-for-cloud": "the cloud has not answered yet",
     "waiting-for-effect": "the answer to {effect} is awaited",
+    "waiting-for-group": "pods that go before it are still there",
     "waiting-for-pods": "{pods} still to leave",
     "waiting-to-retry": "{effect} was refused: it is tried again after a pause",
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.disruption.pods import PodRules
+from kerf.engine.disruption.pods import PodRules, protected_until
 from kerf.engine.lifecycle.advance import node_of
-from kerf.engine.lifecycle.drain import awaited
+from kerf.engine.lifecycle.drain_pods import awaited
 from kerf.engine.model.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
@@ -40,7 +40,7 @@ def _why(pod: Pod, effect: Effect | None, state: State) -> Reason:
     """In the order in which the drain itself asks (L-203, D-147, L-205)."""
     if pod.deleting or (effect is not None and effect.ok):
         return Reason("terminating")
-    if pod.do_not_disrupt == "true":
+    if state.facts.at < protected_until(pod):
         return Reason("do-not-disrupt")
     if effect is None or effect.ok is None:
         return Reason("waiting-for-effect", {"effect": "the eviction"})

@@ -6,79 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kerf.engine.errors import InputError
-from kerf.engine.model.durations import parse_go_duration
+from kerf.engine.disruption.pods import PodRules
 from kerf.engine.model.nodes import PodDisruptionBudget
-from kerf.engine.model.pods import (
-    NODE_OWNER,
-    Pod,
-    PodShape,
-    Selector,
-    Taint,
-    is_active,
-    is_reschedulable,
-    owned_by,
-)
-from kerf.engine.scheduling.requirements import requirement
-from kerf.engine.scheduling.taints import tolerates_all
-
-DISRUPTED = Taint("karpenter.sh/disrupted", "NoSchedule")
+from kerf.engine.model.pods import Pod, PodShape
 
 
 def reschedulable(
     pods: Iterable[Pod], budgets: Iterable[PodDisruptionBudget], shapes: Mapping[str, PodShape], now: int
 ) -> list[Pod]:
-    """The pods that need another place because their node goes (S-46, S-47)."""
-    known = tuple(budgets)
-    return [
-        pod
-        for pod in pods
-        if is_reschedulable(pod)
-        and not (is_active(pod) and protected(pod, now))
-        and not blocked(pod, known, shapes, now)
-    ]
-
-
-def protected(pod: Pod, now: int) -> bool:
-    """Whether do-not-disrupt is in force (S-48)."""
-    if pod.do_not_disrupt in ("", "true"):
-        return pod.do_not_disrupt == "true"
-    try:
-        length = parse_go_duration(pod.do_not_disrupt)
-    except InputError:
-        return False  # S-48: any other value is inactive
-    return length > 0 and (not pod.started or now - pod.started < length)
-
-
-def blocked(pod: Pod, budgets: Iterable[PodDisruptionBudget], shapes: Mapping[str, PodShape], now: int) -> bool:
-    """Whether PodDisruptionBudgets rule out any eviction, whatever the state of other pods (S-49)."""
-    shape = shapes[pod.shape]
-    if not is_active(pod) or owned_by(pod, NODE_OWNER) or protected(pod, now):
-        return False
-    if tolerates_all([DISRUPTED], shape.tolerations):
-        return False
-    matching = [each for each in budgets if each.namespace == pod.namespace and selects(each.selector, shape.labels)]
-    if len(matching) > 1:
-        return True
-    return any(
-        each.max_unavailable in ("0", "0%") or each.min_available == "100%"
-        for each in matching
-        if pod.ready or not each.always_allow_unhealthy
-    )
-
-
-def selects(selector: Selector | None, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector matches; a missing one matches nothing."""
-    if selector is None or any(labels.get(key) != value for key, value in selector.labels.items()):
-        return False
-    for each in selector.expressions:
-        wanted = requirement(each.key, each.operator, each.values)
-        value = labels.get(each.key)
-        if value is None and each.operator not in ("NotIn", "DoesNotExist"):
-            return False
-        if value is not None and (each.operator == "DoesNotExist" or not wanted.has(value)):
-            return False
-    return True
+    """The pods that need another place because their node goes (S-46…S-49)."""
+    rules = PodRules(shapes, tuple(budgets), now)
+    return [pod for pod in pods if rules.moves(pod)]
 
 
 def with_defaults(pod: dict[str, Any], now: str, bound: bool) -> dict[str, Any]:

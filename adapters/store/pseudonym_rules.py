@@ -83,6 +83,11 @@ def pod_key(value: str, names: Names) -> str:
     return names.name("namespace", namespace) + slash + names.name("pod", name)
 
 
+def priority_class(value: str, names: Names) -> str:
+    """Kubernetes' own two decide when a pod leaves (D-144)."""
+    return value if value.startswith("system-") else names.name("priority-class", value)
+
+
 def BLOB(value: str, names: Names) -> str:  # noqa: N802  (a mark, compared by identity: the walker follows the digest)
     return value
 
@@ -204,7 +209,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     pods.Owner: {"kind": keep, "name": kind("workload"), "uid": keep},
     pods.PodShape: {
         "requests": keep, "labels": key_map, "node_selector": key_map, "resource_claims": kind("resource-claim"),
-        "priority_class": kind("priority-class"),
+        "priority_class": priority_class,
     },
     pods.Expression: keyed_values,
     pods.Taint: keyed_value,

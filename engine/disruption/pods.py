@@ -21,6 +21,24 @@ NOTHING_UNAVAILABLE = ("0", "0%")
 ALL_AVAILABLE = "100%"
 
 
+FOR_GOOD = 1 << 62
+"""A moment that does not come."""
+
+
+def protected_until(pod: Pod) -> int:
+    """D-12: until when do-not-disrupt is in force (ms since the epoch): FOR_GOOD without an end and before the pod has
+    started, 0 if it is off, as it is with any text that is neither `true` nor a duration."""
+    if pod.do_not_disrupt in ("", ALWAYS):
+        return FOR_GOOD if pod.do_not_disrupt else 0
+    try:
+        length = parse_go_duration(pod.do_not_disrupt)
+    except InputError:
+        return 0
+    if length <= 0:
+        return 0
+    return pod.started + length if pod.started else FOR_GOOD
+
+
 class PodRules(Struct, frozen=True):
     """The predicates at one moment. `now` in milliseconds since the epoch."""
 
@@ -30,13 +48,7 @@ class PodRules(Struct, frozen=True):
 
     def protected(self, pod: Pod) -> bool:
         """Whether do-not-disrupt is in force: for good, or for a while from the pod's start (D-12)."""
-        if pod.do_not_disrupt in ("", ALWAYS):
-            return pod.do_not_disrupt == ALWAYS
-        try:
-            length = parse_go_duration(pod.do_not_disrupt)
-        except InputError:
-            return False  # D-12: any other text is off
-        return length > 0 and (not pod.started or self.now - pod.started < length)
+        return self.now < protected_until(pod)
 
     def disruptable(self, pod: Pod) -> bool:
         """D-10."""

@@ -26,7 +26,7 @@ from kerf.engine.state.decided import decided
 from kerf.engine.state.state import State
 from kerf.engine.state.window import nomination, room_changed, trigger
 
-TOO_MANY = "429"  # what the eviction API says when a PodDisruptionBudget allows no more (D-150)
+BUDGET_CODES = ("429", "500")  # what the eviction API says when one PodDisruptionBudget, or several, forbid it (D-150)
 POD_EVENT_GRAIN = 10_000  # D-57: a pod event within 10 s of the stored one changes nothing
 
 
@@ -215,7 +215,7 @@ def _budgets_changed(state: State, entry: Entry) -> None:
     if state.ix.going:
         room_changed(state, entry.at)
     for name in state.ix.going:
-        refused = [e for e in state.facts.claims[name].effects.values() if e.ok is False and e.code == TOO_MANY]
+        refused = [e for e in state.facts.claims[name].effects.values() if e.ok is False and e.code in BUDGET_CODES]
         for effect in refused:
             effect.retry_at = entry.at
         if refused:
