@@ -232,7 +232,9 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "uid": keep, "namespace": _NAMESPACE, "name": kind("pdb"), "max_unavailable": keep, "min_available": keep,
     },
     nodes.Namespace: {"name": _NAMESPACE, "labels": key_map},
-    pools.NodePool: _SPEC | {"name": _POOL, "uid": keep, "consolidation_policy": keep, "limits": keep},
+    pools.NodePool: _SPEC | {
+        "name": _POOL, "uid": keep, "consolidation_policy": keep, "limits": keep, "hash": keep, "hash_version": keep,
+    },
     pools.Budget: {"nodes": keep, "schedule": keep, "reasons": keep},
     pools.NodeClassRef: {"group": keep, "kind": keep, "name": kind("nodeclass")},
     pools.RequirementSpec: keyed_values,

@@ -37,7 +37,10 @@ class Budget(Struct, frozen=True, omit_defaults=True):
 
 
 class NodePool(Struct, frozen=True, omit_defaults=True):
-    """Durations in milliseconds; None means Never (expire_after, consolidate_after) or unset (the grace period)."""
+    """Durations in milliseconds; None means Never (expire_after, consolidate_after) or unset (the grace period).
+
+    `hash` is that of the template (kerf.engine.model.nodepool_hash); `hash_version` what the object's annotation says
+    of the hash that stands on it (D-128)."""
 
     name: str
     node_class: NodeClassRef
@@ -57,3 +60,6 @@ class NodePool(Struct, frozen=True, omit_defaults=True):
     replicas: int | None = None
     ready: bool = True  # condition Ready, True when the object carries none (FORMAT.md)
     deleting: int = 0
+    generation: int = 0
+    hash: str = ""
+    hash_version: str = ""

@@ -56,7 +56,7 @@ def template_is_present(pool: NodePoolWire, report: Report) -> None:
 def template_labels(pool: NodePoolWire, report: Report) -> None:
     """L-10: at most 100, valid keys and values, no key that Karpenter sets itself (L-30, L-31)."""
     path = "spec.template.metadata.labels"
-    found = pool.spec.template.metadata.labels
+    found = pool.spec.template.metadata.labels or {}
     if len(found) > 100:
         report.add("KERF309", path, f"At most 100 labels, not {len(found)}")
     for key, value in found.items():

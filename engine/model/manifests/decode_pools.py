@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from kerf.engine.model.claims import Condition, NodeClaimObject
 from kerf.engine.model.durations import parse_duration, parse_nillable_duration
+from kerf.engine.model.labels import NODEPOOL_HASH_VERSION
 from kerf.engine.model.manifests.admission import NODECLAIM_RULES, NODEPOOL_RULES
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import (
@@ -28,6 +29,7 @@ from kerf.engine.model.manifests.wire_pools import (
     NodeClaimWire,
     NodePoolWire,
 )
+from kerf.engine.model.nodepool_hash import hashed
 from kerf.engine.model.pools import Budget, NodeClassRef, NodePool, RequirementSpec
 
 _read_pool = msgspec.json.Decoder(NodePoolWire).decode
@@ -56,13 +58,14 @@ def read_node_pool(data: bytes, report: Report) -> Read:
     spec, disruption = wire.spec, wire.spec.disruption
     path, template = "spec.template.spec", wire.spec.template.spec or ClaimTemplateSpecWire()
     ready = condition(wire.status.conditions, "Ready")
+    metadata = spec.template.metadata
     pool = NodePool(
         name=wire.metadata.name,
         node_class=_node_class(template.node_class_ref),
         uid=wire.metadata.uid,
         requirements=_requirements(template.requirements),
-        labels=spec.template.metadata.labels,
-        annotations=spec.template.metadata.annotations,
+        labels=metadata.labels or {},
+        annotations=metadata.annotations or {},
         taints=read_taints(report, f"{path}.taints", template.taints),
         startup_taints=read_taints(report, f"{path}.startupTaints", template.startup_taints),
         expire_after=_expire_after(report, path, template),
@@ -75,8 +78,11 @@ def read_node_pool(data: bytes, report: Report) -> Read:
         replicas=spec.replicas,
         ready=ready is None or ready.status == "True",
         deleting=read_time(report, "metadata.deletionTimestamp", wire.metadata.deletion_timestamp),
+        generation=wire.metadata.generation,
+        hash_version=wire.metadata.annotations.get(NODEPOOL_HASH_VERSION, ""),
     )
-    return Read(pool, {})
+    maps = {"labels": metadata.labels, "annotations": metadata.annotations}
+    return Read(hashed(pool, empty=[name for name, found in maps.items() if found == {}]), {})
 
 
 def read_node_claim(data: bytes, report: Report) -> Read:

@@ -22,8 +22,10 @@ from kerf.engine.model.manifests.wire import (
 
 
 class TemplateMetadataWire(Wire):
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
+    """Absent and empty maps are told apart: the template's hash does (D-129)."""
+
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
 
 
 class ClaimTemplateSpecWire(Wire):
