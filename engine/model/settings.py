@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from kerf.engine.model.pods import SpreadConstraint
+
 
 class Settings(Struct, frozen=True):
     """Durations in milliseconds. Names and defaults follow Karpenter's (L-290, L-303, L-306)."""
@@ -17,8 +19,16 @@ class Settings(Struct, frozen=True):
     registration_timeout: int = 900_000  # L-179
     unavailable_for: int = 180_000  # A-212: how long an offering without capacity is remembered
     drain_settle: int = 5_000  # L-198: a drain is not done before this long after it began
+    validation_delay: int = 15_000  # D-108: between the proposal of a move and the second look at it
+    spot_to_spot: bool = False  # gate SpotToSpotConsolidation (D-102)
     max_instance_types: int = 600  # S-162
     max_launch_types: int = 60  # A-228
     effort: int = (
         100  # search steps for improving and rating a plan (kerf.engine.scheduling.improvement.effort); 0: neither
     )
+    max_steps: int = 1_000_000  # attempts to place a pod in one pass; the next pass goes on with the pods left
+    ignore_dra_requests: bool = True  # S-194
+    default_spread: tuple[SpreadConstraint, ...] = ()  # S-149: for pods without constraints of their own
+    node_overlays: bool = False  # feature gate NodeOverlay (S-183)
+    capacity_buffers: bool = False  # feature gate CapacityBuffer (S-177)
+    static_capacity: bool = False  # gate StaticCapacity (D-160): keep NodePools with spec.replicas at their size

@@ -22,7 +22,7 @@ from kerf.engine.state.window import going_pods
 def problem_of(state: State, now: int) -> Problem:
     """The provisioning question as the state stands at `now`."""
     facts = state.facts
-    pods = waiting_pods(state, now)
+    pods = _of_this_pass(state, waiting_pods(state, now))
     nodes = _nodes(state)
     leaving = _leaving(state)
     bound = _bound(state, pods, {**_places(state), **{node.name: node.name for node in leaving}})
@@ -32,7 +32,8 @@ def problem_of(state: State, now: int) -> Problem:
     pools = tuple(_pool(state, name) for name in sorted(facts.pools))
     digests = sorted({p.catalogue for p in pools if p.catalogue})
     return Problem(
-        pods=tuple(PendingPod(p.uid, p.namespace, p.name, p.shape, p.created) for p in pods),
+    targets = facts.targets
+        pods=tuple(PendingPod(p.uid, p.namespace, p.name, p.shape, p.created, targets.get(p.uid, "")) for p in pods),
         shapes=shapes,
         pools=pools,
         catalogues={digest: state.ix.blobs.catalogue(digest) for digest in digests},
@@ -61,6 +62,16 @@ def waiting_pods(state: State, now: int) -> list[Pod]:
 
 def _moving(state: State, claim: NodeClaim, now: int) -> list[Pod]:
     """The pods of a going node that will leave it: all of them by its deadline or its interruption; without either not
+def _of_this_pass(state: State, pods: list[Pod]) -> list[Pod]:
+    """All, or if the pass before had not steps enough, those that it left and those that have a place by a plan: these
+    keep it (and their part of its room)."""
+    facts = state.facts
+    if not facts.rest:
+        return pods
+    rest = frozenset(facts.rest)
+    return [pod for pod in pods if pod.uid in rest or pod.uid in facts.targets]
+
+
     those that nobody may evict (S-48, S-49), for whom a new node would stand empty."""
     pods = going_pods(state, claim)
     if claim.deadline is not None or claim.interruption:

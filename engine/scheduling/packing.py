@@ -13,7 +13,7 @@ resources, reservations. What depends on room alone is asked of the class, every
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.claims import Claim
@@ -31,6 +31,7 @@ from kerf.engine.scheduling.topology.topology import Topology
 from kerf.engine.scheduling.trace import Tracer
 
 Place = ExistingNode | Claim
+Queued = tuple[PendingPod, PodClass]
 
 
 class _Opening:
@@ -54,10 +55,11 @@ class Packing:
         classes: PodClasses,
         topology: Topology,
         best_effort: bool,
+        steps: int,
         tracer: Tracer | None,
     ) -> None:
         """`templates`: in the order of S-63; `best_effort`: minValues may be lowered when a claim is
-        opened (S-39)."""
+        opened (S-39); `steps`: how many attempts to place a pod there may be."""
         self.nodes = sorted(nodes, key=lambda each: each.order)
         self.templates = templates
         self.claims: list[Claim] = []
@@ -70,31 +72,68 @@ class Packing:
         self._on_claims = ClaimSearch(self.claims, self.reservations, tracer)
         self._openings: dict[int, _Opening] = {}
         self._grown = 0
+        self._steps = max(1, steps)
+        self.truncated: list[PendingPod] = []
 
     def run(
         self, queue: Iterable[tuple[PendingPod, PodClass]]
     ) -> list[tuple[PendingPod, PodClass, tuple[Reason, ...]]]:
         """Place all pods; those that have no place come back with the class they failed as and the reasons
-        (S-86, S-87: failed pods are tried again until a whole round places none)."""
-        waiting = deque(queue)
-        failed_in_a_row = 0
-        while failed_in_a_row < len(waiting):
-            pod, wanted = waiting.popleft()
-            if self._place(pod, wanted):
-                failed_in_a_row = 0
-            else:
-                waiting.append((pod, wanted))
-                failed_in_a_row += 1
+        (S-86, S-87: failed pods are tried again until a whole round places none). When the steps are used up, the pods
+        that have not been asked since the last placement are `truncated`."""
+        waiting = self._rounds(self._as_planned(list(queue)), self._place)
         why: dict[int, tuple[Reason, ...]] = {}
         for _, wanted in waiting:
             if wanted.number not in why:
                 why[wanted.number] = self._explained(wanted)
         return [(pod, wanted, why[wanted.number]) for pod, wanted in waiting]
 
+    def _rounds(self, queue: Iterable[Queued], place: Callable[[PendingPod, PodClass], bool]) -> list[Queued]:
+        """Those that have no place after a whole round without a placement, or when the steps are used up."""
+        waiting = deque(queue)
+        failed_in_a_row = 0
+        while failed_in_a_row < len(waiting):
+            if self._steps <= 0:
+                asked_again = len(waiting) - failed_in_a_row
+                self.truncated = [waiting.popleft()[0] for _ in range(asked_again)]
+                break
+            pod, wanted = waiting.popleft()
+            if place(pod, wanted):
+                failed_in_a_row = 0
+            else:
+                waiting.append((pod, wanted))
+                failed_in_a_row += 1
+        return list(waiting)
+
+    def _as_planned(self, queue: list[Queued]) -> list[Queued]:
+        """The pods that do not go where an earlier plan put them. Those that do go there first, as long as they fit:
+        else new pods would take the room of nodes that were launched for others, whom kube-scheduler binds there all
+        the same. This costs no steps: a pass that goes on with another's pods has them for these."""
+        targets = {node.claim or node.name: node for node in self.nodes}
+        aimed = [each for each in queue if each[0].target in targets]
+        if not aimed:
+            return queue
+        left, waiting = len(aimed) + 1, aimed
+        while waiting and len(waiting) < left:
+            left = len(waiting)
+            waiting = [each for each in waiting if not self._onto(targets[each[0].target], *each)]
+        placed = {pod.uid for pod, _ in aimed} - {pod.uid for pod, _ in waiting}
+        return [each for each in queue if each[0].uid not in placed]
+
+    def _onto(self, node: ExistingNode, pod: PendingPod, wanted: PodClass) -> bool:
+        rung: PodClass | None = wanted
+        while rung is not None:
+            if self._on_nodes.takes(node, rung):
+                self._take(node, pod, rung)
+                return True
+            rung = self._classes.relaxed(rung)
+        return False
+
     def _place(self, pod: PendingPod, wanted: PodClass) -> bool:
         """Place one pod, giving up one preference at a time (S-31)."""
         rung: PodClass | None = wanted
         while rung is not None:
+            self._steps -= 1
             place = self._on_nodes.find(rung) or self._on_claims.find(rung) or self._on_new(rung)
             if place is not None:
                 self._take(place, pod, rung)

@@ -49,6 +49,11 @@ class NodeSearch:
                 best = min(best, self._first(wanted, domains, lane, looked))
         return self._nodes[best] if best < len(self._nodes) else None
 
+    def takes(self, node: ExistingNode, wanted: PodClass) -> bool:
+        """Whether this node, of all, accepts."""
+        hosts = wanted.demand.follows
+        return (hosts is None or node.host in hosts) and self._allowed(node, wanted.demand) and node.accepts(wanted)
+
     def _allowed(self, node: ExistingNode, demand: Demand) -> bool:
         return demand.allows_domains(tuple(node.domains(key) for key in demand.keys))
 

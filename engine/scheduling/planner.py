@@ -65,7 +65,7 @@ def plan(problem: Problem, tracer: Tracer | None = None) -> Plan:
     topology = Topology(problem, usable, [*nodes, *leaving])
     classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, soft, problem.volumes)
     queue, ignored, failures = _sorted_out(problem.pods, problem, classes, bool(pools))
-    packing = Packing(nodes, usable, classes, topology, not strict, tracer)
+    packing = Packing(nodes, usable, classes, topology, not strict, problem.settings.max_steps, tracer)
     failures += [(pod, wanted, (*dropped, *why)) for pod, wanted, why in packing.run(queue)]
     claims, unmet = _finish(packing, problem.settings.max_instance_types, strict, tracer)
     by_uid = {pod.uid: (pod, wanted) for pod, wanted in queue}
@@ -73,7 +73,8 @@ def plan(problem: Problem, tracer: Tracer | None = None) -> Plan:
     if tracer is not None:
         for pod, wanted, why in failures:
             tracer.unplaced(pod, wanted, why)
-    return Plan(claims, _placements(packing.nodes), _grouped(failures), _grouped(ignored))
+    truncated = tuple(pod.uid for pod in sorted(packing.truncated, key=_by_name))
+    return Plan(claims, _placements(packing.nodes), _grouped(failures), _grouped(ignored), truncated)
 
 
 def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
@@ -113,6 +114,8 @@ def _sorted_out(
             refused[pod.shape, claims] = why
         if why:
             ignored.append((pod, wanted, why))
+        elif shape.resource_claims and problem.settings.ignore_dra_requests:
+            failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIMS, claims=sorted(shape.resource_claims)),)))
         elif not any_pool:
             failures.append((pod, wanted, (reason(Code.NO_NODE_POOL),)))
         elif wanted.unsupported:

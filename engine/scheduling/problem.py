@@ -15,13 +15,15 @@ from kerf.engine.model.volumes import VolumeFacts
 
 
 class PendingPod(Struct, frozen=True):
-    """A pod that wants a place: `uid` is what results name; `shape` is a digest into `Problem.shapes`."""
+    """A pod that wants a place: `uid` is what results name; `shape` is a digest into `Problem.shapes`; `target` is the
+    claim, or the unmanaged node, that an earlier plan put it on, "" for none."""
 
     uid: str
     namespace: str
     name: str
     shape: str
     created: int = 0
+    target: str = ""
 
 
 class BoundPod(Struct, frozen=True):

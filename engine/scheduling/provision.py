@@ -20,7 +20,7 @@ from kerf.engine.scheduling.trace import Tracer
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 2
+VERSION = 3
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
 
 
@@ -30,12 +30,14 @@ class Outcome(Struct, frozen=True):
 
 
 def due_at(state: State) -> int:
-    """When the next pass is due (ms since the epoch), 0 for never: the window closes (S-55), or an offering that lacked
-    capacity may be tried again while pods have no place."""
+    """When the next pass is due (ms since the epoch), 0 for never: the window closes (S-55), an offering that lacked
+    capacity may be tried again while pods have no place, or the latest pass had not steps enough for all pods."""
     facts = state.facts
     times = [closes_at(facts)] if facts.batch_opened else []
     if facts.retry_at:
         times.append(facts.retry_at)
+    if facts.rest:
+        times.append(facts.rest_at)
     return min(times, default=0)
 
 
@@ -55,7 +57,7 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Outcome:
         lower_bound=planned.lower_bound,
         unbound=len(planned.unbound) if planned.rated else None,
     )
-    if not claims and content(result)[0] == state.facts.plan_digest:
+    if not claims and not result.truncated and content(result)[0] == state.facts.plan_digest:
         return Outcome(ProvisionResult(repeats=state.facts.plan))
     return Outcome(result, _launches(claims, planned, problem))
 

@@ -37,6 +37,8 @@ class Code(StrEnum):
     """No NodePool is ready, dynamic and not being deleted (S-62)."""
     NO_INSTANCE_TYPES = "no-instance-types"
     """The NodePool's requirements leave no instance type (S-66). `node_pool`, `types` (in its catalogue)."""
+    RESOURCE_CLAIMS = "resource-claims-ignored"
+    """The pod asks for devices by ResourceClaim, which the settings say to ignore (S-194). `claims`."""
     NOT_SUPPORTED_YET = "not-supported-yet"
     """The pod carries what this version cannot place rightly. `features`."""
 
@@ -113,6 +115,10 @@ _SENTENCES: dict[str, str] = {
     Code.MATCH_FIELDS: "required node affinity uses matchFields ({keys})",
     Code.NO_NODE_POOL: "no NodePool is ready, dynamic and not being deleted",
     Code.NO_INSTANCE_TYPES: "the NodePool's requirements leave none of its {types} instance types",
+    Code.RESOURCE_CLAIMS: (
+        "the pod asks for devices by ResourceClaim ({claims}), and dynamic resource allocation is off "
+        "(ignore-dra-requests)"
+    ),
     Code.NOT_SUPPORTED_YET: "this version of kerf cannot place pods with {features}",
     Code.TAINTS: "the pod does not tolerate {taints}",
     Code.LABEL_UNDEFINED: "label {keys} is not defined here",

@@ -24,14 +24,18 @@ def decided(state: State, decision: Decision, entry: Entry) -> None:
 
 
 def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
-    """The window is closed; pods wait for the claims that the plan put them on (D-8: which nominates these)."""
+    """The window is closed; pods wait for the claims that the plan put them on (D-8: which nominates these). A pass
+    that goes on with the rest of the one before closes no window: it does not look at the pods that opened it."""
     facts = state.facts
-    facts.batch_opened = facts.batch_last = 0
+    goes_on = bool(facts.rest)
+    if not goes_on:
+        facts.batch_opened = facts.batch_last = 0
+    facts.rest, facts.rest_at = result.truncated, entry.at + 1 if result.truncated else 0
     facts.unavailable = {key: until for key, until in facts.unavailable.items() if until > entry.at}
     if not result.repeats:
         _aim(state, result, entry)
         facts.plan, facts.plan_digest = entry.position, content(result)[0]
-        facts.unplaced = bool(result.unplaced)
+        facts.unplaced = bool(result.unplaced) or (goes_on and facts.unplaced)
     facts.retry_at = min(facts.unavailable.values(), default=0) if facts.unplaced else 0
 
 
@@ -42,7 +46,7 @@ def _aim(state: State, result: ProvisionResult, entry: Entry) -> None:
     ix.waiting_for = {}
     until = entry.at + nomination(facts.settings)
     for placement in result.placements:
-        _wait(state, placement.claim, placement.pods)
+        _wait(state, placement.claim or placement.node, placement.pods)
         claim = facts.claims.get(placement.claim)
         if claim is not None:
             claim.nominated_until = until
@@ -51,8 +55,8 @@ def _aim(state: State, result: ProvisionResult, entry: Entry) -> None:
         _wait(state, planned.name, planned.pods)
 
 
-def _wait(state: State, claim: str, pods: tuple[str, ...]) -> None:
+def _wait(state: State, target: str, pods: tuple[str, ...]) -> None:
     for uid in pods:
-        if claim and uid in state.facts.pods:
-            state.facts.targets[uid] = claim
-            state.ix.waiting_for.setdefault(claim, {})[uid] = None
+        if uid in state.facts.pods:
+            state.facts.targets[uid] = target
+            state.ix.waiting_for.setdefault(target, {})[uid] = None

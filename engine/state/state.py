@@ -63,7 +63,7 @@ class Facts(Struct, omit_defaults=True):
     orphans: dict[str, Orphan] = {}  # by instance
     searches: dict[str, Search] = {}  # by claim
     messages: dict[str, int] = {}  # interruption messages seen → when, against duplicates
-    targets: dict[str, str] = {}  # pod without a place of its own → the claim that the latest plan put it on
+    targets: dict[str, str] = {}  # pod without a place of its own → the claim or unmanaged node that the plan put it on
     batch_opened: int = 0  # the provisioning window (S-55); 0 when closed
     batch_last: int = 0
     unplaced: bool = False  # the latest plan left pods without a place
@@ -81,3 +81,5 @@ class State:
     def __init__(self, facts: Facts, blobs: Blobs) -> None:
         self.facts = facts
         self.ix = Indexes(blobs)
+    rest: tuple[str, ...] = ()  # pods that the latest pass had no steps left for: the next one is about these
+    rest_at: int = 0  # when that one is due

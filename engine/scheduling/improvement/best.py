@@ -29,7 +29,7 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     if effort <= 0:
         return plan(problem, tracer)
     first = plan(problem)
-    if not first.claims:
+    if not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
         return first if tracer is None else plan(problem, tracer)
     menu = Menu(problem, _resources(problem))
     steps = Effort(effort - effort // HELD_BACK)

@@ -484,7 +484,8 @@ def test_s108_values_of_a_label_are_counted_over_the_types_that_are_left() -> No
     ],
 )
 def test_unsupported_pods_stay_unplaced_by_name_of_the_feature(given: PodShape, feature: str) -> None:
-    planned = plan(problem(Workloads().add("a", 1, given).add("b", 1, shape()), ladder(2), nodes=[node("n")]))
+    work = Workloads().add("a", 1, given).add("b", 1, shape())
+    planned = plan(problem(work, ladder(2), nodes=[node("n")], ignore_dra_requests=False))
     assert codes(planned) == {"a-0": [Code.NOT_SUPPORTED_YET]}
     assert planned.unplaced[0].reasons[0].params == {"features": [feature]}
     assert feature in sentence(planned.unplaced[0].reasons[0])
