@@ -20,7 +20,7 @@ bundle = App(name="bundle", help="Make and inspect bundles: a record as one file
 
 @bundle.command
 def export(
-    record: Path,
+    record: str,
     file: Path,
     /,
     *,
@@ -37,7 +37,7 @@ def export(
     Parameters
     ----------
     record
-        A .kerf file, a .kerfb bundle, or a golden folder.
+        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
     file
         The bundle to write; it must not exist yet.
     until
@@ -72,7 +72,7 @@ def inspect(file: Path, /, *, json: Json = False) -> None:
 
 
 @bundle.command
-def golden(record: Path, folder: Path, /, *, guards: str, until: str = "end") -> None:
+def golden(record: str, folder: Path, /, *, guards: str, until: str = "end") -> None:
     """Write a record, from its beginning, as a golden folder: below a folder named golden it is a test for pytest.
 
     Examples: `kerf bundle golden my.kerf tests/golden/bad-morning --guards "The last spot node is replaced"`

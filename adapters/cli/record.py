@@ -1,11 +1,11 @@
-"""Commands on a record: log, at, explain, story, verify. RECORD is a .kerf file, a .kerfb bundle or a golden folder."""
+"""Commands on a record: log, at, explain, story, verify. RECORD is a .kerf file, the URL of a
+record in PostgreSQL, a .kerfb bundle or a golden folder."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -21,7 +21,7 @@ _Kind = Literal["pod", "node", "nodeclaim", "decision"]
 
 
 @contextmanager
-def opened(record: Path) -> Iterator[AnyStore]:
+def opened(record: str) -> Iterator[AnyStore]:
     """The record, closed at the end. Raises StoreError."""
     store = open_record(record)
     try:
@@ -31,7 +31,7 @@ def opened(record: Path) -> Iterator[AnyStore]:
 
 
 def verify(
-    record: Path, /, *, limit: Annotated[int, Parameter(validator=Number(gte=0))] = 20, json: Json = False
+    record: str, /, *, limit: Annotated[int, Parameter(validator=Number(gte=0))] = 20, json: Json = False
 ) -> int:
     """Decide every recorded decision again, and compare byte for byte.
 
@@ -42,7 +42,7 @@ def verify(
     Parameters
     ----------
     record
-        A .kerf file, a .kerfb bundle, or a golden folder.
+        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
     limit
         So many divergences are shown; all are counted.
     json
@@ -60,7 +60,7 @@ def verify(
     return report.exit_code
 
 
-def at(record: Path, when: str = "end", /, *, json: Json = False) -> None:
+def at(record: str, when: str = "end", /, *, json: Json = False) -> None:
     """Show the state at a position or a time.
 
     Examples: `kerf at record.kerf 1234`, `kerf at record.kerf +2h`, `kerf at record.kerf 2026-05-01T10:00:00Z --json`
@@ -68,7 +68,7 @@ def at(record: Path, when: str = "end", /, *, json: Json = False) -> None:
     Parameters
     ----------
     record
-        A .kerf file, a .kerfb bundle, or a golden folder.
+        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
     when
         A position, an RFC 3339 time, "+2h" from the start, "-5m" before the end, "start" or "end".
     json
@@ -85,7 +85,7 @@ def at(record: Path, when: str = "end", /, *, json: Json = False) -> None:
 
 
 def log(
-    record: Path,
+    record: str,
     /,
     *,
     since: str = "",
@@ -104,7 +104,7 @@ def log(
     Parameters
     ----------
     record
-        A .kerf file, a .kerfb bundle, or a golden folder.
+        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
     since
         Begin here: a position, an RFC 3339 time, "+2h" from the start, "-5m" before the end.
     until
@@ -156,7 +156,7 @@ def log(
             print(f"Nothing in {where} concerns {subject}: kerf log {record} --all has the names", file=sys.stderr)
 
 
-def explain(record: Path, kind: _Kind, name: str, /, *, at: str = "end", json: Json = False) -> None:
+def explain(record: str, kind: _Kind, name: str, /, *, at: str = "end", json: Json = False) -> None:
     """Explain why a pod, node or NodeClaim is as it is, or a decision.
 
     Examples: `kerf explain record.kerf pod default/web-1`,
@@ -166,7 +166,7 @@ def explain(record: Path, kind: _Kind, name: str, /, *, at: str = "end", json: J
     Parameters
     ----------
     record
-        A .kerf file, a .kerfb bundle, or a golden folder.
+        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
     kind
         What to explain.
     name
@@ -195,7 +195,7 @@ def explain(record: Path, kind: _Kind, name: str, /, *, at: str = "end", json: J
             emit_json(claim) if json else claim_text(printer, claim)
 
 
-def story(record: Path, name: str, /, *, at: str = "end", json: Json = False) -> None:
+def story(record: str, name: str, /, *, at: str = "end", json: Json = False) -> None:
     """Tell the story of one pod, node or NodeClaim: what happened to it, why, and what came of it.
 
     Examples: `kerf story record.kerf default/web-1`,
@@ -205,7 +205,7 @@ def story(record: Path, name: str, /, *, at: str = "end", json: Json = False) ->
     Parameters
     ----------
     record
-        A .kerf file, a .kerfb bundle, or a golden folder.
+        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
     name
         A pod's namespace/name, or the name of a node, NodeClaim or instance; "node/NAME" where that is not clear.
     at

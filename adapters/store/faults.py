@@ -10,7 +10,7 @@ from pathlib import Path
 
 from eventsourcing.persistence import ConnectionUnavailableError
 
-from kerf.adapters.store.recorder import SALVAGE
+from kerf.adapters.store.head import SALVAGE
 from kerf.engine.record.errors import (
     NotARecord,
     RecordCorrupt,

@@ -1,25 +1,31 @@
-"""Opens a record whatever its form: a SQLite file, a bundle, or a golden folder."""
+"""Opens a record whatever its form: a SQLite file, a PostgreSQL database, a bundle, or a golden folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from kerf.adapters.store.bundle import MAGIC, BundleStore
+from kerf.adapters.store.chained import ChainedStore, Mode
 from kerf.adapters.store.golden import RECORD, GoldenStore
-from kerf.adapters.store.sqlite import Mode, SQLiteStore
-from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreReadOnly
+from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreError, StoreReadOnly
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 
-AnyStore = SQLiteStore | BundleStore | GoldenStore
+_POSTGRES = ("postgresql://", "postgres://")
+_SQLITE = "sqlite:///"  # the last slash begins the path
+
+AnyStore = ChainedStore | BundleStore | GoldenStore
 
 
 def open_record(path: str | Path, mode: Mode = "read") -> AnyStore:
-    """The store at `path`, recognised by its first bytes, not by its name.
+    """The store at `path`: a URL (postgresql://…, sqlite:///absolute/path), or a file recognised by its first bytes.
 
-    Only a SQLite file can be opened for writing; "create" makes one. Raises what the store's class raises.
+    Only databases can be opened for writing; "create" makes one. Raises what the store's class raises.
     """
-    place = Path(path)
+    if str(path).startswith(_POSTGRES):
+        return _postgres(str(path), mode)
+    place = Path(str(path).removeprefix(_SQLITE[:-1])) if str(path).startswith(_SQLITE) else Path(path)
     if mode == "create":
         return SQLiteStore(place, mode)
     if place.is_dir():
@@ -39,7 +45,20 @@ def open_record(path: str | Path, mode: Mode = "read") -> AnyStore:
     )
 
 
+def _postgres(url: str, mode: Mode) -> ChainedStore:
+    try:
+        from kerf.adapters.store.postgres import PostgresStore
+    except ImportError as error:
+        raise StoreError(
+            f"records in PostgreSQL need another package ({error})",
+            hint="Install kerf with its extra: kerf-autoscaler[postgres]",
+        ) from error
+    return PostgresStore(url, mode)
+
+
 def _for_reading(path: Path, mode: Mode) -> Path:
     if mode != "read":
-        raise StoreReadOnly("only a .kerf file can be written", where=str(path), hint="Open it for reading")
+        raise StoreReadOnly(
+            "only a .kerf file or a database can be written", where=str(path), hint="Open it for reading"
+        )
     return path

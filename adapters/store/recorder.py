@@ -10,7 +10,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -22,15 +21,11 @@ from eventsourcing.sqlite import (
     SQLiteCursor,
     SQLiteDatastore,
 )
-from msgspec import Struct
 
+from kerf.adapters.store.head import EMPTY, Head, checked_head, follow
 from kerf.adapters.store.packing import pack
-from kerf.engine.record.chain import START, link
-from kerf.engine.record.errors import EpochRefused, PositionConflict, RecordCorrupt
 
 APPLICATION_ID = 0x4B455246  # "KERF", at offset 68 of the file
-FORMAT = 1
-SALVAGE = "Keep the file, export what comes before as a bundle, and start a new record"
 
 _TABLES = (
     # The head first: its page is then the last to go when the file is cut off.
@@ -42,19 +37,6 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS snapshots (schema TEXT, position INTEGER, digest TEXT, packed INTEGER, size INTEGER, "
     "state BLOB, hash TEXT, PRIMARY KEY (schema, position))",
 )
-
-
-class Head(Struct, frozen=True, array_like=True):
-    """Where the record ends."""
-
-    format: int
-    id: str
-    position: int
-    chain: bytes
-    epoch: int
-
-    def seal(self) -> bytes:
-        return blake2b(msgspec.msgpack.encode(self), digest_size=16).digest()
 
 
 class _Pool(SQLiteConnectionPool):
@@ -118,7 +100,7 @@ class RecordRecorder(SQLiteApplicationRecorder):
     def _create_table(self, c: SQLiteCursor) -> None:
         super()._create_table(c)
         c.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        write_head(c, Head(FORMAT, "", START.position, START.value, 0))
+        write_head(c, EMPTY)
 
     def _insert_events(
         self,
@@ -131,21 +113,8 @@ class RecordRecorder(SQLiteApplicationRecorder):
         blobs: Sequence[tuple[str, bytes]] = (),
         **_: Any,
     ) -> Sequence[int]:
-        """`first` is the position of the first event, `epochs` the lowest and highest epoch among them."""
-        head = read_head(c)
-        if epochs[0] < head.epoch:
-            raise EpochRefused(
-                f"the turn has epoch {epochs[0]}, the record has {head.epoch}",
-                position=first,
-                hint="Another process holds the office: stop writing, and take office again to go on",
-            )
-        if first != head.position + 1:
-            raise PositionConflict(
-                f"the turn begins at {first}, the record ends at {head.position}",
-                position=first,
-                hint="Read the entries up to the record's end, and decide again",
-            )
-        chain, rows = link_all(head.chain, first, stored_events)
+        """The other arguments are those of `head.follow`."""
+        head, rows = follow(read_head(c), stored_events, first=first, epochs=epochs, record_id=record_id)
         c.executemany(
             "INSERT INTO stored_events (rowid, originator_id, originator_version, topic, state, chain) "
             "VALUES (?,?,?,?,?,?)",
@@ -155,20 +124,8 @@ class RecordRecorder(SQLiteApplicationRecorder):
             "INSERT OR IGNORE INTO blobs VALUES (?,?,?,?)",
             [(digest, *_packed(content)) for digest, content in blobs],
         )
-        last = first + len(rows) - 1
-        write_head(c, Head(head.format, record_id or head.id, last, chain, epochs[1]))
-        return range(first, last + 1)
-
-
-def link_all(
-    chain: bytes, first: int, events: Sequence[StoredEvent]
-) -> tuple[bytes, list[tuple[int, Any, int, str, bytes, bytes]]]:
-    """The chain value after these events, and their rows."""
-    rows = []
-    for position, event in enumerate(events, first):
-        chain = link(chain, event.state)
-        rows.append((position, event.originator_id, event.originator_version, event.topic, event.state, chain))
-    return chain, rows
+        write_head(c, head)
+        return range(first, head.position + 1)
 
 
 def _packed(content: bytes) -> tuple[int, int, bytes]:
@@ -181,13 +138,6 @@ def write_head(c: SQLiteCursor, head: Head) -> None:
 
 
 def read_head(c: SQLiteCursor) -> Head:
-    """The head. Raises `RecordCorrupt` when it is not what was sealed, so that no writer goes on from it."""
+    """Raises `RecordCorrupt`."""
     c.execute("SELECT format, id, position, chain, epoch, seal FROM record")
-    row = c.fetchone()
-    try:
-        head = msgspec.convert(tuple(row or ())[:5], Head, strict=True)
-    except msgspec.ValidationError as error:
-        raise RecordCorrupt(f"the record's head is unreadable: {error}", hint=SALVAGE) from error
-    if head.format == FORMAT and head.seal() != row["seal"]:
-        raise RecordCorrupt("the record's head was changed", hint=SALVAGE)
-    return head
+    return checked_head(tuple(c.fetchone() or ()))

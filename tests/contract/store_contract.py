@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from abc import ABC, abstractmethod
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 from msgspec import Raw, Struct
 
+from kerf.adapters.store.chained import KEPT_SNAPSHOTS
 from kerf.engine.model.pods import Pod, PodShape
 from kerf.engine.record.digest import content
 from kerf.engine.record.entries import Entry, UnknownEntry
@@ -304,6 +306,17 @@ class StoreContract(ABC):
         reader = self.open(place, "read")
         assert reader.snapshot(None, "s1") == (1, b"new", "e")
         reader.close()
+
+    def test_snapshots_do_not_fill_the_disk(self, store: Store) -> None:
+        """They thin out with their age: the newest stays, and from none to the next is it far for its age."""
+        store.append(pods(1, 200))
+        for position in range(1, 201):
+            store.put_snapshot(position, "s1", b"state", "d")
+        kept = sorted({found[0] for at in range(201) if (found := store.snapshot(at, "s1"))})
+        assert (len(kept), kept[-1]) == (KEPT_SNAPSHOTS, 200)
+        assert all(after - before <= max(2, 201 - before) for before, after in itertools.pairwise(kept))
+        store.put_snapshot(200, "s2", b"state", "d")
+        assert store.snapshot(None, "s1") is None  # of a schema that nobody reads any more
 
     def test_no_snapshot_of_what_is_not_stored(self, store: Store) -> None:
         store.append(pods(1, 1))

@@ -1,0 +1,276 @@
+"""What the stores in databases have in common: turns are checked before they are stored, and every scan checks the
+hash chain. A damaged record is readable up to the damage, and says where that is.
+
+A subclass says how rows are read and written; see `ChainedStore`'s abstract methods.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+from eventsourcing.persistence import StoredEvent
+
+from kerf.adapters.store.head import FORMAT, SALVAGE, Head, snapshot_seal
+from kerf.adapters.store.packing import Unpackable, digest_of, pack, unpack
+from kerf.adapters.store.reading import started_as
+from kerf.engine.record.chain import START, Checkpoint, link
+from kerf.engine.record.codec import Codec
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import (
+    BlobCorrupt,
+    BlobMissing,
+    FormatUnsupported,
+    RecordCorrupt,
+    StoreError,
+    StoreReadOnly,
+    StreamConflict,
+    TurnRefused,
+)
+from kerf.engine.runtime.ports import Append
+
+Mode = Literal["create", "write", "read"]
+PAGE = 4096  # entries per read transaction of a scan
+KEPT_SNAPSHOTS = 16
+"""So many snapshots of the state's schema are kept; one more, and the one that leaves the smallest gap goes."""
+
+ChainRow = tuple[int, bytes, bytes]
+"""Position, encoded entry, chain value."""
+SnapshotRow = tuple[int, str, str, int, int, bytes]
+"""Position, digest, seal, way of packing, size, packed state."""
+
+
+class ChainedStore(ABC):
+    """`kerf.engine.runtime.ports.Store` on a database. `place` names it in errors."""
+
+    mode: Mode
+    place: str
+    _codec: Codec
+
+    # ── what a database does ───────────────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def head(self) -> Head:
+        """Format, record id, last position, chain value and epoch, as stored now. Raises `RecordCorrupt`."""
+
+    @abstractmethod
+    def _store(
+        self,
+        events: Sequence[StoredEvent],
+        blobs: Sequence[tuple[str, bytes]],
+        *,
+        first: int,
+        epochs: tuple[int, int],
+        record_id: str,
+    ) -> None:
+        """Events, blobs and the new head in one transaction, in which the old head was checked (`head.follow`)."""
+
+    @abstractmethod
+    def _rows(self, after: int, until: int) -> tuple[list[ChainRow], Exception | None]:
+        """A page of rows, as far as they can be read, and what stopped the reading."""
+
+    @abstractmethod
+    def _chain_value(self, position: int) -> bytes | None:
+        """What is stored as the chain's value after a position."""
+
+    @abstractmethod
+    def _position_of(self, stream: str, version: int) -> int | None: ...
+
+    @abstractmethod
+    def _blob_row(self, digest: str) -> Sequence[Any] | None:
+        """Way of packing, size, packed content."""
+
+    @abstractmethod
+    def _snapshot_rows(self, until: int | None, schema: str) -> Iterator[SnapshotRow]:
+        """Snapshots of a schema up to a position, the latest first."""
+
+    @abstractmethod
+    def _keep_snapshot(self, schema: str, row: SnapshotRow) -> None:
+        """Stores a snapshot, and drops those of other schemas and those that `crowded` names, in one transaction."""
+
+    # ── ports.Store ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def record_id(self) -> str:
+        """The id that `RecordStarted` gave the record, empty before it."""
+        head, broken_head = self._end()
+        if broken_head is None:
+            return head.id
+        return next((started_as(entry) for entry in self.scan(until=1)), "")
+
+    def append(self, turn: Append) -> None:
+        """As `ports.Store.append`. A stream's versions are unique; positions go on from the end without holes."""
+        self._must_write()
+        events = self._events(turn)
+        blobs = sorted(turn.blobs.items())
+        for digest, content in blobs:
+            if digest_of(content) != digest:
+                raise TurnRefused(f"the blob {digest!r} has another content", position=turn.entries[0].position)
+        first = turn.entries[0]
+        epochs = [entry.epoch for entry in turn.entries]
+        bounds = (min(epochs), max(epochs))
+        try:
+            self._store(events, blobs, first=first.position, epochs=bounds, record_id=started_as(first))
+        except StreamConflict as conflict:
+            raise (self._taken(turn) or conflict) from conflict
+
+    def _must_write(self) -> None:
+        if self.mode == "read":
+            raise StoreReadOnly("the record was opened for reading", where=self.place)
+
+    def _events(self, turn: Append) -> list[StoredEvent]:
+        """The turn as the recorder wants it. Raises `TurnRefused`."""
+        if not turn.entries:
+            raise TurnRefused("the turn has no entries", hint="A turn in which nothing happened is not appended")
+        first = turn.entries[0].position
+        for position, entry in enumerate(turn.entries, first):
+            if entry.position != position or entry.turn != first:
+                raise TurnRefused(
+                    f"entry {position - first + 1} of the turn that begins at {first} has position {entry.position} "
+                    f"and turn {entry.turn}",
+                    position=first,
+                )
+        encode = self._codec.encode
+        return [
+            StoredEvent(
+                originator_id=entry.stream, originator_version=entry.version, topic=entry.type, state=encode(entry)
+            )
+            for entry in turn.entries
+        ]
+
+    def _taken(self, turn: Append) -> StreamConflict | None:
+        """Which version of which stream is stored already; None if the turn holds it twice itself."""
+        for entry in turn.entries:
+            position = self._position_of(entry.stream, entry.version)
+            if position is not None:
+                return StreamConflict(
+                    f"version {entry.version} of stream {entry.stream!r} is at position {position} already",
+                    position=entry.position,
+                    hint="Read the stream again, and decide again",
+                )
+        return None
+
+    def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        """As `ports.Store.scan`, up to the record's end at the time of the first entry. Raises `RecordCorrupt` at the
+        first position that is damaged, after yielding all before it."""
+        return map(self._codec.decode, self.encoded(after, until))
+
+    def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        """The bytes of the entries that `scan` yields, checked against the chain. Where the head is damaged, all
+        entries that there are come before the error."""
+        head, broken_head = self._end()
+        end = head.position if until is None else min(until, head.position)
+        position, value = after, self._chain_at(after, head) if after < end else b""
+        while position < end:
+            page_end = min(position + PAGE, end)
+            rows, fault = self._rows(position, page_end)
+            for at, encoded, stored in rows:
+                position += 1
+                value = link(value, encoded)
+                if at != position or stored != value:
+                    raise damage(position, "the entry is missing" if at > position else "the entry was changed")
+                yield encoded
+            if position < page_end:
+                raise damage(position + 1, str(fault or broken_head or "the entry is missing")) from fault
+        if end == head.position and end > after and value != head.chain:
+            raise damage(end, "the end is not the one that the head names")
+
+    def _end(self) -> tuple[Head, RecordCorrupt | None]:
+        """The head; if it is damaged, one that is never reached, and what is wrong with the real one."""
+        try:
+            return self.head(), None
+        except RecordCorrupt as error:
+            return Head(FORMAT, "", sys.maxsize, b"", 0), error
+
+    def _chain_at(self, position: int, head: Head) -> bytes:
+        """The chain value after the entry at `position`. Raises `RecordCorrupt`."""
+        if position == START.position:
+            return START.value
+        value = self._chain_value(position)
+        if value is None or (position == head.position and value != head.chain):
+            raise damage(position, "the entry is missing" if value is None else "the head names another chain value")
+        return value
+
+    def checkpoint(self, position: int | None = None) -> Checkpoint:
+        """The chain's value after `position`, or at the end of the record if that comes before."""
+        head, _ = self._end()
+        at = head.position if position is None else min(position, head.position)
+        return Checkpoint(at, self._chain_at(at, head))
+
+    def first_position(self) -> int:
+        return START.position + 1
+
+    def last_position(self) -> int:
+        return self.head().position
+
+    def epoch(self) -> int:
+        return self.head().epoch
+
+    def blob(self, digest: str) -> bytes:
+        """As `ports.Store.blob`. Raises `BlobMissing` or `BlobCorrupt`."""
+        row = self._blob_row(digest)
+        if row is None:
+            raise BlobMissing(f"no blob {digest!r} is stored", where=self.place, hint=SALVAGE)
+        try:
+            content = unpack(*row)
+        except (Unpackable, TypeError) as error:
+            raise BlobCorrupt(f"the blob {digest} is damaged: {error}", where=self.place, hint=SALVAGE) from error
+        if digest_of(content) != digest:
+            raise BlobCorrupt(f"the blob {digest} was changed", where=self.place, hint=SALVAGE)
+        return content
+
+    def put_snapshot(self, position: int, schema: str, state: bytes, digest: str) -> None:
+        """As `ports.Store.put_snapshot`. Snapshots of other schemas are of no use any more and go, and so do all but
+        `KEPT_SNAPSHOTS` of this one."""
+        self._must_write()
+        if position > self.last_position():
+            raise StoreError("a snapshot beyond the end of the record", position=position)
+        how, packed = pack(state)
+        seal = snapshot_seal(schema, position, digest, state)
+        self._keep_snapshot(schema, (position, digest, seal, how, len(state), packed))
+
+    def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
+        """As `ports.Store.snapshot`. A damaged one is passed over: it is only a cache."""
+        with suppress(RecordCorrupt):
+            for position, digest, seal, how, size, packed in self._snapshot_rows(until, schema):
+                with suppress(Unpackable, TypeError):
+                    state = unpack(how, size, packed)
+                    if snapshot_seal(schema, position, digest, state) == seal:
+                        return position, state, digest
+        return None
+
+    @abstractmethod
+    def close(self) -> None:
+        """Safe to call twice."""
+
+    def _check_format(self, stored: object) -> None:
+        """Raises `FormatUnsupported` for a format of a newer kerf."""
+        if isinstance(stored, int) and stored > FORMAT:
+            raise FormatUnsupported(
+                f"the record has format {stored}, this version of kerf knows {FORMAT}",
+                where=self.place,
+                hint="Use a newer version of kerf",
+            )
+
+
+def crowded(positions: Iterable[int], most: int = KEPT_SNAPSHOTS) -> list[int]:
+    """Which snapshots to drop so that at most `most` stay: the newest stays, and the others thin out with their age.
+
+    A snapshot's cost is the gap that its loss would leave, measured against its distance from the end: so the gaps
+    grow with age, and any state is a fold of a bounded share of its age.
+    """
+    kept, dropped = sorted(positions), []
+    while len(kept) > most:
+        end = kept[-1]
+        gaps = [
+            ((kept[at + 1] - (kept[at - 1] if at else 0)) / (end - kept[at] + 1), at) for at in range(len(kept) - 1)
+        ]
+        dropped.append(kept.pop(min(gaps)[1]))
+    return sorted(dropped)
+
+
+def damage(position: int, what: str) -> RecordCorrupt:
+    return RecordCorrupt(f"the record is damaged: {what}", position=position, hint=SALVAGE)
