@@ -31,8 +31,8 @@ def problem_of(state: State, now: int) -> Problem:
     shapes = {digest: state.ix.blobs.shape(digest) for digest in sorted(asked_for)}
     pools = tuple(_pool(state, name) for name in sorted(facts.pools))
     digests = sorted({p.catalogue for p in pools if p.catalogue})
-    return Problem(
     targets = facts.targets
+    return Problem(
         pods=tuple(PendingPod(p.uid, p.namespace, p.name, p.shape, p.created, targets.get(p.uid, "")) for p in pods),
         shapes=shapes,
         pools=pools,
@@ -60,8 +60,6 @@ def waiting_pods(state: State, now: int) -> list[Pod]:
     return pending + going
 
 
-def _moving(state: State, claim: NodeClaim, now: int) -> list[Pod]:
-    """The pods of a going node that will leave it: all of them by its deadline or its interruption; without either not
 def _of_this_pass(state: State, pods: list[Pod]) -> list[Pod]:
     """All, or if the pass before had not steps enough, those that it left and those that have a place by a plan: these
     keep it (and their part of its room)."""
@@ -72,6 +70,8 @@ def _of_this_pass(state: State, pods: list[Pod]) -> list[Pod]:
     return [pod for pod in pods if pod.uid in rest or pod.uid in facts.targets]
 
 
+def _moving(state: State, claim: NodeClaim, now: int) -> list[Pod]:
+    """The pods of a going node that will leave it: all of them by its deadline or its interruption; without either not
     those that nobody may evict (S-48, S-49), for whom a new node would stand empty."""
     pods = going_pods(state, claim)
     if claim.deadline is not None or claim.interruption:

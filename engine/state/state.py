@@ -66,6 +66,8 @@ class Facts(Struct, omit_defaults=True):
     targets: dict[str, str] = {}  # pod without a place of its own → the claim or unmanaged node that the plan put it on
     batch_opened: int = 0  # the provisioning window (S-55); 0 when closed
     batch_last: int = 0
+    rest: tuple[str, ...] = ()  # pods that the latest pass had no steps left for: the next one is about these
+    rest_at: int = 0  # when that one is due
     unplaced: bool = False  # the latest plan left pods without a place
     retry_at: int = 0  # when an offering becomes available again while pods have no place; 0 for never
     plan: int = 0  # position of the latest provisioning decision that did not repeat an earlier one
@@ -81,5 +83,3 @@ class State:
     def __init__(self, facts: Facts, blobs: Blobs) -> None:
         self.facts = facts
         self.ix = Indexes(blobs)
-    rest: tuple[str, ...] = ()  # pods that the latest pass had no steps left for: the next one is about these
-    rest_at: int = 0  # when that one is due
