@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.pods import Pod, is_provisionable, is_terminal
 from kerf.engine.model.pools import NodePool
+from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.effects import deletion, effect_key, eviction
 from kerf.engine.record import observations as seen
@@ -343,9 +344,11 @@ def _catalogue(timeline: Timeline, catalogue: seen.CatalogueSeen, entry: Entry) 
     return [_event(entry, "catalogue-seen", DEBUG, f"nodeclass/{catalogue.node_class.rpartition('/')[2]}")]
 
 
-def _object(timeline: Timeline, found: DaemonSet | PodDisruptionBudget | Namespace, entry: Entry) -> list[Event]:
+def _object(timeline: Timeline, found: Any, entry: Entry) -> list[Event]:
+    """An object that the timeline only names."""
     kind = type(found).__name__
-    key = found.name if isinstance(found, Namespace) else f"{found.namespace}/{found.name}"
+    namespace = getattr(found, "namespace", "")
+    key = f"{namespace}/{found.name}" if namespace else found.name
     return [_event(entry, "object-seen", DEBUG, f"{kind.lower()}/{key}", kind=kind)]
 
 
@@ -390,6 +393,7 @@ _HANDLERS: dict[type[Struct], Callable[[Timeline, Any, Entry], list[Event]]] = {
     seen.InputRefused: _refused,
     seen.WatchGap: _gap,
     Decision: Timeline._decision,
+    **dict.fromkeys((VolumeClaim, Volume, StorageClass, CSINode, VolumeAttachment), _object),
     UnknownEntry: _unknown,
 }
 

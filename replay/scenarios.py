@@ -21,6 +21,7 @@ from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBud
 from kerf.engine.model.pods import Pod, PodShape, is_provisionable, is_terminal
 from kerf.engine.model.pools import NodePool
 from kerf.engine.model.settings import Settings
+from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeClaim, VolumeFacts
 from kerf.engine.scheduling.funnel import FunnelTracer
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.problem import BoundPod, PendingPod, PoolInput, Problem
@@ -30,7 +31,6 @@ from kerf.replay.scenario_errors import ScenarioError
 from kerf.replay.scenario_nodes import StateNode, usage
 from kerf.replay.scenario_pods import reschedulable, with_defaults, with_requests
 from kerf.replay.scenario_results import failed, result_of
-from kerf.replay.scenario_volumes import volume_facts
 
 DEFAULT = "default"
 EFFORT = Settings().effort
@@ -169,8 +169,23 @@ class Reading:
                 for pod in node.pods
                 if not is_terminal(pod) and pod.uid not in placed_anew
             ),
-            volumes=volume_facts(*(self._list(name) for name in ("pvcs", "pvs", "storageClasses", "csiNodes"))),
+            volumes=self._volumes(),
             leaving=tuple(node.input(self.shapes) for node in nodes if not node.tracked or node.going),
+        )
+
+    def _volumes(self) -> VolumeFacts:
+        def read(name: str, version: str, kind: str, expected: type[Any]) -> list[Any]:
+            return [self._object(each, version, kind, expected) for each in self._list(name)]
+
+        claims = read("pvcs", "v1", "PersistentVolumeClaim", VolumeClaim)
+        nodes = read("csiNodes", "storage.k8s.io/v1", "CSINode", CSINode)
+        return VolumeFacts(
+            claims={each.key: each for each in claims},
+            volumes={each.name: each for each in read("pvs", "v1", "PersistentVolume", Volume)},
+            classes={
+                each.name: each for each in read("storageClasses", "storage.k8s.io/v1", "StorageClass", StorageClass)
+            },
+            limits={each.name: each.limits for each in nodes},
         )
 
     def _namespaces(self) -> tuple[Namespace, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model import instances, labels, nodes, pods, pools, reasons, settings
+from kerf.engine.model import instances, labels, nodes, pods, pools, reasons, settings, volumes
 from kerf.engine.nodeclaim import events as claim
 from kerf.engine.record import decisions, observations
 
@@ -175,13 +175,19 @@ def keyed_value(taint: pods.Taint | pods.Toleration, names: Names) -> Struct:
     return replace(taint, key=key(taint.key, names), value=value_under(taint.key, taint.value, names))
 
 
-_GONE_KINDS = {"node": "node", "nodepool": "nodepool", "namespace": "namespace", "nodeclaim": "claim"}
+_GONE_KINDS = {
+    "node": "node", "nodepool": "nodepool", "namespace": "namespace", "nodeclaim": "claim", "pv": "volume",
+    "storageclass": "storage-class", "csinode": "node", "volumeattachment": "attachment",
+}  # fmt: skip
 
 
 def object_gone(gone: observations.ObjectGone, names: Names) -> Struct:
     """The key is a uid, or by the object's kind a name."""
     if gone.kind == "nodeclass":
         return replace(gone, key=_NODECLASS_KEY(gone.key, names))
+    if gone.kind == "pvc":
+        namespace, slash, name = gone.key.partition("/")
+        return replace(gone, key=names.name("namespace", namespace) + slash + names.name("volume-claim", name))
     name_kind = _GONE_KINDS.get(gone.kind)
     return replace(gone, key=names.name(name_kind, gone.key)) if name_kind else gone
 
@@ -192,6 +198,7 @@ _CLAIM, _NODE, _POOL, _NAMESPACE, _POD = (
     kind("claim"), kind("node"), kind("nodepool"), kind("namespace"), kind("pod"),
 )  # fmt: skip
 _INSTANCE, _PROVIDER, _NODECLASS_KEY = kind("instance"), last_part("instance"), last_part("nodeclass")
+_VOLUME, _VOLUME_CLAIM, _STORAGE_CLASS = kind("volume"), kind("volume-claim"), kind("storage-class")
 _LAUNCH: dict[str, Rule] = {
     "claim": _CLAIM, "instance": _INSTANCE, "provider_id": _PROVIDER, "instance_type": keep, "zone": keep,
     "capacity_type": keep,
@@ -223,7 +230,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "topology_key": key, "namespaces": _NAMESPACE, "match_label_keys": key, "mismatch_label_keys": key,
     },
     pods.HostPort: {"protocol": keep, "ip": keep},
-    pods.VolumeRef: {"name": kind("volume"), "claim": kind("volume-claim"), "storage_class": kind("storage-class")},
+    pods.VolumeRef: {"name": kind("pod-volume"), "claim": _VOLUME_CLAIM, "storage_class": _STORAGE_CLASS},
     nodes.Node: _SPEC | {
         "name": _NODE, "uid": keep, "provider_id": _PROVIDER, "capacity": keep, "allocatable": keep,
     },
@@ -232,6 +239,14 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "uid": keep, "namespace": _NAMESPACE, "name": kind("pdb"), "max_unavailable": keep, "min_available": keep,
     },
     nodes.Namespace: {"name": _NAMESPACE, "labels": key_map},
+    volumes.VolumeClaim: {
+        "namespace": _NAMESPACE, "name": _VOLUME_CLAIM, "volume": _VOLUME, "storage_class": _STORAGE_CLASS,
+        "phase": keep,
+    },
+    volumes.Volume: {"name": _VOLUME, "driver": keep},
+    volumes.StorageClass: {"name": _STORAGE_CLASS, "driver": keep},
+    volumes.CSINode: {"name": _NODE, "limits": keep},
+    volumes.VolumeAttachment: {"name": kind("attachment"), "node": _NODE, "volume": _VOLUME},
     pools.NodePool: _SPEC | {
         "name": _POOL, "uid": keep, "consolidation_policy": keep, "limits": keep, "hash": keep, "hash_version": keep,
     },

@@ -75,6 +75,7 @@ class Pseudonyms:
             self._given[kind, text] = f"{kind}-{rank:0{width}d}-{keyed}"
         self._settle_claims()
         self._settle_order()
+        self._settle_volume_claims()
         # What reasons say in words is mostly keys and values of labels.
         for (_, text), pseudonym in sorted(self._given.items(), key=lambda item: (item[0][0] not in _LABELS, item[0])):
             self._words.setdefault(text, pseudonym)
@@ -86,6 +87,14 @@ class Pseudonyms:
             pool, _, letters = text.rpartition("-")
             if ("nodepool", pool) in self._given:
                 self._given["claim", text] = f"{self._given['nodepool', pool]}-{letters}"
+
+    def _settle_volume_claims(self) -> None:
+        """That of an ephemeral volume is named after pod and volume (S-152): it is found by that name."""
+        for text in self._of("volume-claim"):
+            for end in (found.start() for found in re.finditer("-", text)):
+                pod, volume = ("pod", text[:end]), ("pod-volume", text[end + 1 :])
+                if pod in self._given and volume in self._given:
+                    self._given["volume-claim", text] = f"{self._given[pod]}-{self._given[volume]}"
 
     def _settle_order(self) -> None:
         """Keys are sorted among those that stay, and nodes among the claims that are still to become nodes: each gets

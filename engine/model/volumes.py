@@ -1,4 +1,5 @@
-"""PersistentVolumeClaims, PersistentVolumes, StorageClasses and CSINodes as scheduling sees them (S-152…S-159)."""
+"""PersistentVolumeClaims, PersistentVolumes, StorageClasses, CSINodes and VolumeAttachments as scheduling and draining
+see them (S-152…S-159, D-155)."""
 
 from __future__ import annotations
 
@@ -20,6 +21,10 @@ class VolumeClaim(Struct, frozen=True, omit_defaults=True):
     bind_completed: bool = False
     deleting: int = 0
 
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
 
 class Volume(Struct, frozen=True, omit_defaults=True):
     """A PersistentVolume. `driver`: its CSI driver, "" if it has none to count (S-158); `terms`: required node
@@ -33,12 +38,31 @@ class Volume(Struct, frozen=True, omit_defaults=True):
 
 
 class StorageClass(Struct, frozen=True, omit_defaults=True):
-    """`driver`: the provisioner, in-tree names translated (S-158); `topologies`: allowedTopologies, each as In."""
+    """`driver`: the provisioner, in-tree names translated (S-158); `topologies`: allowedTopologies, each as In;
+    `default`: the API server gives it to claims that name no class."""
 
     name: str
     driver: str = ""
     immediate: bool = False
     topologies: tuple[NodeTerm, ...] = ()
+    default: bool = False
+
+
+class CSINode(Struct, frozen=True, omit_defaults=True):
+    """How many volumes a node takes, by driver; one without a limit is left out (S-159)."""
+
+    name: str
+    limits: dict[str, int] = {}
+
+
+class VolumeAttachment(Struct, frozen=True, omit_defaults=True):
+    """A volume that is attached to a node, or on its way there or off. `volume`: the PersistentVolume's name, empty for
+    an inline one."""
+
+    name: str
+    node: str
+    volume: str = ""
+    deleting: int = 0
 
 
 class VolumeFacts(Struct, frozen=True):

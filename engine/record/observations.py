@@ -38,7 +38,8 @@ class SettingsSeen(Struct, frozen=True):
 
 class ObjectGone(Struct, frozen=True):
     """A watched object was deleted. `kind` is the lower-case singular ("pod", "node", "nodepool", …); `key` is the uid
-    for pods, DaemonSets and PodDisruptionBudgets, the name for cluster-scoped kinds."""
+    for pods, DaemonSets and PodDisruptionBudgets, namespace/name for PersistentVolumeClaims ("pvc"), the name for
+    cluster-scoped kinds."""
 
     kind: str
     key: str

@@ -9,6 +9,7 @@ from msgspec import Struct
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.pods import Pod
 from kerf.engine.model.pools import NodePool
+from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import Decision
@@ -30,6 +31,11 @@ OBSERVATIONS: tuple[EntryType, ...] = (
     EntryType("daemonset.seen", 1, DaemonSet),
     EntryType("pdb.seen", 1, PodDisruptionBudget),
     EntryType("namespace.seen", 1, Namespace),
+    EntryType("pvc.seen", 1, VolumeClaim),
+    EntryType("pv.seen", 1, Volume),
+    EntryType("storageclass.seen", 1, StorageClass),
+    EntryType("csinode.seen", 1, CSINode),
+    EntryType("volumeattachment.seen", 1, VolumeAttachment),
     EntryType("object.gone", 1, seen.ObjectGone),
     EntryType("catalogue.seen", 1, seen.CatalogueSeen),
     EntryType("nodeclaim.deletion-seen", 1, seen.NodeClaimDeletionSeen),

@@ -16,6 +16,7 @@ from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING, REQUESTED
 from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.state.state import State
+from kerf.engine.state.volumes import volume_facts
 from kerf.engine.state.window import going_pods
 
 
@@ -44,6 +45,7 @@ def problem_of(state: State, now: int) -> Problem:
         settings=facts.settings,
         bound=bound,
         leaving=leaving if bound else (),
+        volumes=volume_facts(state),
     )
 
 
@@ -83,7 +85,8 @@ def _moving(state: State, claim: NodeClaim, now: int) -> list[Pod]:
 
 
 def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[BoundPod, ...]:
-    """The pods that topology counts where they are (S-119, S-131); none if no pod of the pass can notice them.
+    """The pods that topology counts where they are (S-119, S-131), and whose volumes take their part of a node's limits
+    (S-159); none if no pod of the pass can notice them.
 
     `moving`: the pods of this pass; `places`: Node → name of its NodeInput."""
     blobs, facts = state.ix.blobs, state.facts
@@ -94,15 +97,17 @@ def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[Bou
         for p in (facts.pods[uid] for uid in state.ix.pods_by_node.get(name, {}))
         if not is_terminal(p) and p.uid not in here
     ]
-    asks = any(_relates(blobs.shape(digest)) for digest in sorted({p.shape for p in moving}))
+    limited = any(node.limits for node in facts.csi_nodes.values())
+    asks = any(_relates(blobs.shape(digest), limited) for digest in sorted({p.shape for p in moving}))
     if not asks and not any(blobs.shape(digest).anti_affinity for digest in sorted({p.shape for p in found})):
         return ()
     found.sort(key=lambda p: (p.namespace, p.name, p.uid))
     return tuple(BoundPod(p.uid, p.namespace, p.shape, places[p.node], bool(p.deleting), p.name) for p in found)
 
 
-def _relates(shape: PodShape) -> bool:
-    return bool(shape.spread or shape.affinity or shape.anti_affinity)
+def _relates(shape: PodShape, limited: bool) -> bool:
+    """Whether it matters to the pod which others are where; `limited`: some node takes so many volumes only."""
+    return bool(shape.spread or shape.affinity or shape.anti_affinity or (limited and shape.volumes))
 
 
 def unavailable(state: State, now: int) -> frozenset[tuple[str, str, str]]:

@@ -24,7 +24,10 @@ from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered
 from kerf.engine.state.decided import decided
 from kerf.engine.state.state import State
-from kerf.engine.state.window import nomination, room_changed, trigger
+from kerf.engine.state.static import forget_pool, look_at_all, look_at_pool
+from kerf.engine.state.upkeep import catalogue_kept, class_kept, pool_kept
+from kerf.engine.state.volumes import VOLUME_HANDLERS, VOLUME_KINDS, volume_gone
+from kerf.engine.state.window import nomination, room_changed, trigger, unsettle
 
 BUDGET_CODES = ("429", "500")  # what the eviction API says when one PodDisruptionBudget, or several, forbid it (D-150)
 POD_EVENT_GRAIN = 10_000  # D-57: a pod event within 10 s of the stored one changes nothing
@@ -265,6 +268,8 @@ def _settings(state: State, settings: seen.SettingsSeen, entry: Entry) -> None:
     state.facts.settings = settings.settings
     state.facts.settings_digest = content(settings.settings)[0]
 
+    elif gone.kind in VOLUME_KINDS:
+        volume_gone(state, gone.kind, gone.key, entry)
 
 def _deletion_seen(state: State, deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> None:
     claim = state.facts.claims.get(deletion.claim)
@@ -308,3 +313,4 @@ _HANDLERS: dict[type[Struct], Callable[[State, Any, Entry], None]] = {
     UnknownEntry: _unknown,
     **dict.fromkeys(CLAIM_EVENTS, claim_event),
 }
+    **VOLUME_HANDLERS,

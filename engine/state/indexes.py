@@ -82,6 +82,7 @@ class Indexes:
         self.pods_by_node: dict[str, dict[str, None]] = {}
         self.pending: dict[str, None] = {}
         self.nodes_by_provider: dict[str, dict[str, None]] = {}  # one node, unless somebody made another (L-161)
+        self.attachments_by_node: dict[str, dict[str, None]] = {}
         self.claim_by_provider: dict[str, str] = {}
         self.claim_by_node: dict[str, str] = {}
         self.claim_by_instance: dict[str, str] = {}

@@ -8,6 +8,7 @@ from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBud
 from kerf.engine.model.pods import Pod
 from kerf.engine.model.pools import NodePool
 from kerf.engine.model.settings import Settings
+from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent, LaunchInstance
 from kerf.engine.record.observations import NodeClassSeen
@@ -81,5 +82,10 @@ class State:
     __slots__ = ("facts", "ix")
 
     def __init__(self, facts: Facts, blobs: Blobs) -> None:
+    volume_claims: dict[str, VolumeClaim] = {}
+    volumes: dict[str, Volume] = {}
+    storage_classes: dict[str, StorageClass] = {}
+    csi_nodes: dict[str, CSINode] = {}
+    attachments: dict[str, VolumeAttachment] = {}
         self.facts = facts
         self.ix = Indexes(blobs)

@@ -17,6 +17,18 @@ from kerf.engine.model.manifests.decode_ec2 import EC2NodeClassWire, read_ec2_no
 from kerf.engine.model.manifests.decode_nodes import NodeWire, read_node
 from kerf.engine.model.manifests.decode_pods import read_pod
 from kerf.engine.model.manifests.decode_pools import read_kwok_node_class, read_node_claim, read_node_pool
+from kerf.engine.model.manifests.decode_volumes import (
+    AttachmentWire,
+    ClaimWire,
+    CSINodeWire,
+    StorageClassWire,
+    VolumeWire,
+    read_attachment,
+    read_csi_node,
+    read_storage_class,
+    read_volume,
+    read_volume_claim,
+)
 from kerf.engine.model.manifests.decode_workloads import (
     BudgetWire,
     WorkloadWire,
@@ -58,6 +70,11 @@ KINDS: dict[str, Kind] = {
     "v1/Pod": Kind(PodWire, read_pod),
     "v1/Node": Kind(NodeWire, read_node),
     "v1/Namespace": Kind(ObjectWire, read_namespace),
+    "v1/PersistentVolumeClaim": Kind(ClaimWire, read_volume_claim),
+    "v1/PersistentVolume": Kind(VolumeWire, read_volume),
+    "storage.k8s.io/v1/StorageClass": Kind(StorageClassWire, read_storage_class),
+    "storage.k8s.io/v1/CSINode": Kind(CSINodeWire, read_csi_node),
+    "storage.k8s.io/v1/VolumeAttachment": Kind(AttachmentWire, read_attachment),
     "apps/v1/DaemonSet": Kind(WorkloadWire, read_daemonset),
     "apps/v1/Deployment": Kind(WorkloadWire, read_workload),
     "apps/v1/ReplicaSet": Kind(WorkloadWire, read_workload),
@@ -77,7 +94,10 @@ KINDS: dict[str, Kind] = {
 """What kerf reads, by apiVersion and kind."""
 
 _SUCCESSORS = {"Provisioner": "NodePool", "Machine": "NodeClaim", "AWSNodeTemplate": "EC2NodeClass"}  # L-138
-_CLUSTER_SCOPED = ("Node", "Namespace", "NodePool", "NodeClaim", "EC2NodeClass", "KWOKNodeClass")
+_CLUSTER_SCOPED = (
+    "Node", "Namespace", "NodePool", "NodeClaim", "EC2NodeClass", "KWOKNodeClass", "PersistentVolume", "StorageClass",
+    "CSINode", "VolumeAttachment",
+)  # fmt: skip
 _MALFORMED = (msgspec.DecodeError, ValueError, RecursionError)
 
 

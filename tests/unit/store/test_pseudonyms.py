@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec import Raw, Struct
 
 from kerf.adapters.store.bundle import BundleStore, export_bundle, inspect_bundle
-from kerf.adapters.store.pseudonym_rules import BLOB, FIELDS, key_map, params
+from kerf.adapters.store.pseudonym_rules import BLOB, FIELDS, key_map, params, priority_class
 from kerf.adapters.store.pseudonyms import Pseudonymised, Pseudonyms
 from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
@@ -348,3 +348,22 @@ def test_rules_name_fields_that_exist() -> None:
             assert set(rules) <= set(kind.__struct_fields__), kind
             hints = typing.get_type_hints(kind)
             assert all(hints[field] is str for field, rule in rules.items() if rule is BLOB)
+
+
+def test_s152_the_claim_of_an_ephemeral_volume_stays_named_after_pod_and_volume() -> None:
+    names = Pseudonyms("salt")
+    for kind, text in (("pod", "web-0"), ("pod-volume", "my-data"), ("volume-claim", "web-0-my-data")):
+        names.name(kind, text)
+    names.name("volume-claim", "another-one")
+    names.settle()
+    pod, volume = names.name("pod", "web-0"), names.name("pod-volume", "my-data")
+    assert names.name("volume-claim", "web-0-my-data") == f"{pod}-{volume}"
+    assert names.name("volume-claim", "another-one").startswith("volume-claim-")
+
+
+def test_d144_the_two_critical_priority_classes_keep_their_names() -> None:
+    names = Pseudonyms("salt")
+    names.name("priority-class", "mine")
+    names.settle()
+    assert priority_class("system-node-critical", names) == "system-node-critical"
+    assert priority_class("mine", names) != "mine"
