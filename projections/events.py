@@ -105,6 +105,7 @@ SENTENCES: dict[str, str] = {
     "claim-kept": "{name} stays: {because}",
     "claim-condemned": "{name} has to go: {because}",
     "effect-asked": "{name}: {because}",
+    "pool-resized": "NodePool {name} has {running} of {replicas} nodes: {because}",
     "entry-unknown": "an entry of type {type} (schema {schema}), which this version does not know",
 }
 """Code → sentence. `name` is the subject's name; durations and prices are rendered by their parameter's name."""

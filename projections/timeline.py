@@ -27,6 +27,7 @@ from kerf.engine.record.decisions import (
     Intent,
     LifecycleResult,
     ProvisionResult,
+    StaticResult,
     Unplaced,
 )
 from kerf.engine.record.entries import Entry, UnknownEntry
@@ -252,6 +253,15 @@ class Timeline:
                 )
                 for verdict in result.verdicts
             ]
+        if isinstance(result, StaticResult):
+            related = tuple(f"nodeclaim/{name}" for name in (*(c.name for c in result.claims), *result.removed))
+            pool = f"nodepool/{result.node_pool}"
+            return [
+                _event(
+                    entry, "pool-resized", INFO, pool, related, reason=result.reason, running=result.running,
+                    replicas=result.replicas,
+                )
+            ]  # fmt: skip
         assert isinstance(result, LifecycleResult)
         times = self._asked.times(result.claim, result.reason.code)
         return [_event(entry, "effect-asked", DEBUG, f"nodeclaim/{result.claim}", reason=result.reason, times=times)]

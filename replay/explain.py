@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.reasons import Reason
-from kerf.engine.record.decisions import Decision, DisruptResult, LifecycleResult, ProvisionResult, Unplaced
+from kerf.engine.record.decisions import Decision, ProvisionResult, Result, Unplaced
 from kerf.engine.runtime.ports import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
@@ -60,7 +60,7 @@ class DecisionExplanation(Struct, frozen=True, kw_only=True):
     version: int
     version_today: int
     same: bool | None
-    result: ProvisionResult | DisruptResult | LifecycleResult
+    result: Result
     intents: int
     repeats: int
     plans: tuple[PlanExplanation, ...]

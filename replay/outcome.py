@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
-    LifecycleResult,
     PlannedClaim,
     ProvisionResult,
+    Result,
+    StaticResult,
     Unplaced,
 )
 from kerf.engine.record.entries import Entry
@@ -30,12 +31,21 @@ def outcome(entries: Iterable[Entry]) -> tuple[str, ...]:
     )
 
 
-def decision_lines(result: ProvisionResult | DisruptResult | LifecycleResult) -> list[str]:
+def decision_lines(result: Result) -> list[str]:
     if isinstance(result, ProvisionResult):
         return _provisioned(result)
     if isinstance(result, DisruptResult):
         return [f"{v.action} {v.claim}: {sentence(v.reason)}" for v in result.verdicts]
+    if isinstance(result, StaticResult):
+        return _static(result)
     return [f"{result.claim}: {sentence(result.reason)}"]
+
+
+def _static(result: StaticResult) -> list[str]:
+    size = f"NodePool {result.node_pool} has {result.running} of {count(result.replicas, 'node')}"
+    lines = [f"{size}: {sentence(result.reason)}"]
+    lines += [_launched(claim) for claim in result.claims]
+    return lines + [f"remove {name}" for name in result.removed]
 
 
 def _provisioned(result: ProvisionResult) -> list[str]:

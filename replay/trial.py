@@ -11,6 +11,7 @@ from kerf.engine.disruption import disrupt as disruption
 from kerf.engine.errors import KerfError
 from kerf.engine.lifecycle import advance as advancing
 from kerf.engine.lifecycle import drain as draining
+from kerf.engine.lifecycle import static_pools
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import BlobMissing
@@ -27,6 +28,7 @@ VERSIONS: dict[str, int] = {
     "disrupt": disruption.VERSION,
     "advance": advancing.VERSION,
     "drain": draining.VERSION,
+    "static": static_pools.VERSION,
 }
 """Decider → its decision version today."""
 

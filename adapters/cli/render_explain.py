@@ -6,7 +6,7 @@ from itertools import groupby
 
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import quantities
-from kerf.engine.record.decisions import DisruptResult, LifecycleResult, Offer
+from kerf.engine.record.decisions import Offer, ProvisionResult
 from kerf.projections.prose import (
     TO_BE_REMOVED,
     count,
@@ -139,7 +139,7 @@ def decision_text(printer: Printer, found: DecisionExplanation, lines: list[str]
     )
     for line in lines:
         printer.line(f"  {line}")
-    if isinstance(found.result, DisruptResult | LifecycleResult):
+    if not isinstance(found.result, ProvisionResult):
         printer.line("kerf verify tells whether it would be decided so today")
     for plan in found.plans:
         target = f"{plan.claim}: " if plan.claim else "no place: "

@@ -329,4 +329,5 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     decisions.ProvisionResult: {"truncated": keep},
     decisions.Verdict: {"claim": _CLAIM, "method": keep, "action": keep},
     decisions.LifecycleResult: {"claim": _CLAIM},
+    decisions.StaticResult: {"node_pool": _POOL, "removed": _CLAIM},
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 UNDERUTILIZED = "underutilized"
 EMPTY = "empty"
 DRIFTED = "drifted"
+OVERPROVISIONED = "overprovisioned"  # more than the spec.replicas of a static NodePool (D-165)
 EXPIRED = "expired"
 REGISTRATION_TIMEOUT = "registration-timeout"
 LAUNCH_TIMEOUT = "launch-timeout"
@@ -19,6 +20,7 @@ STRENGTH: dict[str, int] = {
             UNDERUTILIZED,
             EMPTY,
             DRIFTED,
+            OVERPROVISIONED,
             EXPIRED,
             REGISTRATION_TIMEOUT,
             LAUNCH_TIMEOUT,

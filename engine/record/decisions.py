@@ -186,13 +186,30 @@ class LifecycleResult(Struct, frozen=True, tag="lifecycle"):
     reason: Reason
 
 
+class StaticResult(Struct, frozen=True, tag="static", omit_defaults=True):
+    """What was done so that a NodePool with spec.replicas keeps its size (S-191, S-193), or what keeps it from that.
+    `running` are the claims that are not on their way out; `retry_at`: when it is looked at again although nothing
+    happens (ms since the epoch)."""
+
+    node_pool: str
+    replicas: int
+    running: int
+    reason: Reason
+    claims: tuple[PlannedClaim, ...] = ()
+    removed: tuple[str, ...] = ()
+    retry_at: int = 0
+
+
+Result = ProvisionResult | DisruptResult | LifecycleResult | StaticResult
+
+
 class Decision(Struct, frozen=True, omit_defaults=True):
     """`looked_at` is the position of the last entry the decider had seen, `version` its decision version."""
 
-    decider: str  # provision, disrupt, advance, drain
+    decider: str  # provision, disrupt, advance, drain, static
     looked_at: int
     now: int
     version: int
     settings: str  # digest of the Settings
-    result: ProvisionResult | DisruptResult | LifecycleResult
+    result: Result
     intents: tuple[Intent, ...] = ()

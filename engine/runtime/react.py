@@ -12,6 +12,7 @@ from kerf.engine.disruption import disrupt as disruption
 from kerf.engine.errors import KerfError
 from kerf.engine.lifecycle import advance as advancing
 from kerf.engine.lifecycle import drain as draining
+from kerf.engine.lifecycle import static_pools
 from kerf.engine.lifecycle.step import Step, soonest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.aggregate import NodeClaimAggregate
@@ -19,11 +20,10 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.record.decisions import (
     Decision,
-    DisruptResult,
     FindInstance,
     Intent,
     LifecycleResult,
-    ProvisionResult,
+    Result,
     TerminateInstance,
 )
 from kerf.engine.runtime.draft import Draft
@@ -45,6 +45,7 @@ def react(draft: Draft) -> None:
         before = len(draft.entries)
         _claims(draft)
         _loose_ends(draft)
+        _static(draft)
         due = provisioning.due_at(draft.state)
         if due and draft.now >= due:
             _provision(draft)
@@ -60,12 +61,12 @@ def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
     orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != NEVER)
     searches = (s.at for s in state.facts.searches.values() if s.at != NEVER)
-    return soonest(provisioning.due_at(state), state.ix.due.next(), *orphans, *searches)
+    static = (pool.retry_at for pool in state.facts.static.values())
+    return soonest(provisioning.due_at(state), state.ix.due.next(), *orphans, *searches, *static)
 
 
-def _decision(draft: Draft, decider: str, version: int, result: object, intents: tuple[Intent, ...]) -> Decision:
+def _decision(draft: Draft, decider: str, version: int, result: Result, intents: tuple[Intent, ...]) -> Decision:
     facts = draft.state.facts
-    assert isinstance(result, ProvisionResult | DisruptResult | LifecycleResult)
     return Decision(decider, facts.position, draft.now, version, facts.settings_digest, result, intents)
 
 
@@ -141,6 +142,27 @@ def _loose_ends(draft: Draft) -> None:
         result = LifecycleResult(claim, Reason("terminate-orphan", {"instance": instance}))
         order = TerminateInstance(claim, instance)
         draft.add(_decision(draft, "drain", draining.VERSION, result, (order,)))
+
+
+# ── NodePools of a fixed size ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _static(draft: Draft) -> None:
+    """D-160: every pool about which something changed, or whose pause is over, by name."""
+    state = draft.state
+    due = [name for name, pool in state.facts.static.items() if 0 < pool.retry_at <= draft.now]
+    names = sorted({*state.ix.static, *due})
+    state.ix.static.clear()
+    for name in names if state.facts.settings.static_capacity else ():
+        pool = state.facts.pools[name]
+        outcome = static_pools.keep_size(pool, state, draft.now)
+        if outcome.result is None:
+            continue
+        made = draft.add(_decision(draft, "static", static_pools.VERSION, outcome.result, outcome.intents))
+        for planned in outcome.result.claims:
+            _happened(draft, provisioning.requested(planned, pool, made.position), made.position)
+        for event in outcome.events:
+            _happened(draft, event, made.position)
 
 
 # ── provisioning ───────────────────────────────────────────────────────────────────────────────────────────────────

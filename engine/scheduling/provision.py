@@ -45,7 +45,7 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Outcome:
     """One pass. A result equal to the latest recorded one only names that one (`repeats`)."""
     problem = problem_of(state, now)
     planned = best_plan(problem, problem.settings.effort, tracer)
-    names = _names([opened.node_pool for opened in planned.claims], state)
+    names = claim_names([opened.node_pool for opened in planned.claims], state)
     claims = tuple(_named(name, opened) for name, opened in zip(names, planned.claims, strict=True))
     result = ProvisionResult(
         claims,
@@ -77,7 +77,7 @@ def _named(name: str, opened: OpenedClaim) -> PlannedClaim:
     )
 
 
-def _names(pools: list[str], state: State) -> list[str]:
+def claim_names(pools: list[str], state: State) -> list[str]:
     """L-139's `<nodepool>-<five letters>`, from the record's id and the position: the same in replay, and never one
     that another claim of this plan has or that any claim of the record ever had."""
     names: dict[str, None] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -81,7 +82,7 @@ def _launch(template: Template, state: State, types: int, most: int) -> Launch:
             spec for each in _launch_requirements(constraints, chosen, capacity_types) for spec in each.specs()
         ),
         capacity_types=capacity_types,
-        labels=_labels(template, constraints),
+        labels=claim_labels(template.labels, constraints),
         constraints=tuple(constraints),
         price=next((each.price for each in chosen if math.isfinite(each.price)), 0.0),
     )
@@ -138,9 +139,9 @@ def _launch_requirements(
     )
 
 
-def _labels(template: Template, constraints: Requirements) -> dict[str, str]:
-    """S-165: the template's labels, and a value for every further label that requirements leave open."""
-    labels = dict(template.labels)
+def claim_labels(own: Mapping[str, str], constraints: Requirements) -> dict[str, str]:
+    """S-165: the template's own labels, and a value for every further label that requirements leave open."""
+    labels = dict(own)
     for each in constraints:
         value = each.any_value()
         if each.key not in WELL_KNOWN and value:

@@ -15,6 +15,7 @@ from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import Asked, Orphan, Search, State
+from kerf.engine.state.static import claim_changed
 from kerf.engine.state.window import room_changed
 
 FIRST_RETRY = 1_000
@@ -57,13 +58,14 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         if launch is not None and asked is not None:
             _attempt(claim, launch.again, asked.intent, asked.at)
     state.ix.touched[name] = entry.position
+    claim_changed(state, claim.node_pool, event, entry)
     if claim.state in GOING:
         state.ix.going[name] = None
     else:
         state.ix.going.pop(name, None)
     if claim.state == TERMINATED:
         _over(state, claim, entry)
-        if isinstance(event, LaunchFailed) and not _remembered(claim):
+        if isinstance(event, LaunchFailed) and claim.pods and not _remembered(claim):
             again = entry.at + REFUSED_RETRY
             facts.retry_at = min(facts.retry_at or again, again)
         else:

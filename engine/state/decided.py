@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from kerf.engine.record.decisions import Decision, DisruptResult, ProvisionResult
+from kerf.engine.record.decisions import Decision, DisruptResult, ProvisionResult, StaticResult
 from kerf.engine.record.digest import content
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.claims import asked_for
 from kerf.engine.state.state import State
+from kerf.engine.state.static import static_decided
 from kerf.engine.state.window import nomination
 
 
@@ -16,6 +17,8 @@ def decided(state: State, decision: Decision, entry: Entry) -> None:
     result = decision.result
     if isinstance(result, ProvisionResult):
         _planned(state, result, entry)
+    elif isinstance(result, StaticResult):
+        static_decided(state, result, entry)
     elif isinstance(result, DisruptResult):
         for verdict in result.verdicts:
             claim = state.facts.claims.get(verdict.claim)

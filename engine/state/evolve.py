@@ -24,10 +24,9 @@ from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered
 from kerf.engine.state.decided import decided
 from kerf.engine.state.state import State
-from kerf.engine.state.static import forget_pool, look_at_all, look_at_pool
-from kerf.engine.state.upkeep import catalogue_kept, class_kept, pool_kept
+from kerf.engine.state.static import forget_pool, gate_seen, look_at_all, look_at_pool
 from kerf.engine.state.volumes import VOLUME_HANDLERS, VOLUME_KINDS, volume_gone
-from kerf.engine.state.window import nomination, room_changed, trigger, unsettle
+from kerf.engine.state.window import nomination, room_changed, trigger
 
 BUDGET_CODES = ("429", "500")  # what the eviction API says when one PodDisruptionBudget, or several, forbid it (D-150)
 POD_EVENT_GRAIN = 10_000  # D-57: a pod event within 10 s of the stored one changes nothing
@@ -178,6 +177,7 @@ def _pool_seen(state: State, pool: NodePool, entry: Entry) -> None:
         return
     state.facts.pools[pool.name] = pool
     _touch_pool(state, pool.name, entry)
+    look_at_pool(state, pool.name)
     room_changed(state, entry.at)
 
 
@@ -191,12 +191,14 @@ def _node_class_seen(state: State, seen_class: seen.NodeClassSeen, entry: Entry)
     key = f"{seen_class.group}/{seen_class.kind}/{seen_class.name}"
     if state.facts.node_classes.get(key) != seen_class:
         state.facts.node_classes[key] = seen_class
+        look_at_all(state)
         room_changed(state, entry.at)
 
 
 def _catalogue_seen(state: State, catalogue: seen.CatalogueSeen, entry: Entry) -> None:
     if state.facts.catalogues.get(catalogue.node_class) != catalogue.digest:
         state.facts.catalogues[catalogue.node_class] = catalogue.digest
+        look_at_all(state)
         room_changed(state, entry.at)
 
 
@@ -236,6 +238,7 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
     elif gone.kind == "node":
         _node_gone(state, gone.key, entry)
     elif gone.kind == "nodepool":
+        forget_pool(state, gone.key)
         if facts.pools.pop(gone.key, None) is not None:
             _touch_pool(state, gone.key, entry)
     elif gone.kind == "nodeclass":
@@ -249,6 +252,8 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
             _budgets_changed(state, entry)
     elif gone.kind == "namespace":
         facts.namespaces.pop(gone.key, None)
+    elif gone.kind in VOLUME_KINDS:
+        volume_gone(state, gone.kind, gone.key, entry)
 
 
 # ── the record itself ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -267,9 +272,8 @@ def _office(state: State, office: seen.OfficeTaken, entry: Entry) -> None:
 def _settings(state: State, settings: seen.SettingsSeen, entry: Entry) -> None:
     state.facts.settings = settings.settings
     state.facts.settings_digest = content(settings.settings)[0]
+    gate_seen(state)
 
-    elif gone.kind in VOLUME_KINDS:
-        volume_gone(state, gone.kind, gone.key, entry)
 
 def _deletion_seen(state: State, deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> None:
     claim = state.facts.claims.get(deletion.claim)
@@ -312,5 +316,5 @@ _HANDLERS: dict[type[Struct], Callable[[State, Any, Entry], None]] = {
     Decision: decided,
     UnknownEntry: _unknown,
     **dict.fromkeys(CLAIM_EVENTS, claim_event),
-}
     **VOLUME_HANDLERS,
+}

@@ -89,4 +89,5 @@ class Indexes:
         self.going: dict[str, None] = {}  # claims on their way out
         self.waiting_for: dict[str, dict[str, None]] = {}  # claim → pods planned onto it that are not there yet
         self.touched: dict[str, int] = {}
+        self.static: dict[str, None] = {}  # NodePools of a fixed size whose size is to be looked at
         self.due = Due()

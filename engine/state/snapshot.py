@@ -11,9 +11,9 @@ from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.state.claims import index
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State
-
 from kerf.engine.state.static import look_at_all
 from kerf.engine.state.volumes import index_attachments
+
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 _decoder = msgspec.msgpack.Decoder(Facts)
 
@@ -51,6 +51,7 @@ def rebuild(state: State) -> None:
         ix.touched[claim.name] = facts.position
         if claim.state in GOING:
             ix.going[claim.name] = None
+    look_at_all(state)
     for pod in facts.pods.values():
         if pod.node and not is_terminal(pod):
             ix.pods_by_node.setdefault(pod.node, {})[pod.uid] = None
@@ -58,7 +59,4 @@ def rebuild(state: State) -> None:
             ix.pending[pod.uid] = None
     for uid, target in facts.targets.items():
         ix.waiting_for.setdefault(target, {})[uid] = None
-    for move, underway in facts.moves.items():
-        if underway.started:
-            ix.move_of.update(dict.fromkeys(members(underway.move), move))
     index_attachments(state)

@@ -38,6 +38,15 @@ class Search(Struct, frozen=True):
     attempts: int = 0
 
 
+class StaticPool(Struct, frozen=True, omit_defaults=True):
+    """A NodePool with a fixed size: the code of what was last decided, launches that failed in a row, and the time
+    before which no further one is asked for."""
+
+    code: str = ""
+    failures: int = 0
+    retry_at: int = 0
+
+
 class Facts(Struct, omit_defaults=True):
     """The part of the state that is stored in snapshots and counts for its digest. Keys as in ObjectGone; NodeClasses
     and catalogues by `group/kind/name`; times in ms since the epoch."""
@@ -58,6 +67,11 @@ class Facts(Struct, omit_defaults=True):
     daemonsets: dict[str, DaemonSet] = {}
     pdbs: dict[str, PodDisruptionBudget] = {}
     namespaces: dict[str, Namespace] = {}
+    volume_claims: dict[str, VolumeClaim] = {}
+    volumes: dict[str, Volume] = {}
+    storage_classes: dict[str, StorageClass] = {}
+    csi_nodes: dict[str, CSINode] = {}
+    attachments: dict[str, VolumeAttachment] = {}
     unavailable: dict[str, int] = {}  # "capacity type|instance type|zone" → until
     launches: dict[str, LaunchInstance] = {}  # claim → its order, as it is repeated until there is an instance
     intents: dict[str, Asked] = {}  # "position.index" → not answered yet
@@ -71,6 +85,7 @@ class Facts(Struct, omit_defaults=True):
     rest_at: int = 0  # when that one is due
     unplaced: bool = False  # the latest plan left pods without a place
     retry_at: int = 0  # when an offering becomes available again while pods have no place; 0 for never
+    static: dict[str, StaticPool] = {}  # by NodePool
     plan: int = 0  # position of the latest provisioning decision that did not repeat an earlier one
     plan_digest: str = ""  # of its result
     unknown: int = 0  # entries of unknown type that were skipped
@@ -82,10 +97,5 @@ class State:
     __slots__ = ("facts", "ix")
 
     def __init__(self, facts: Facts, blobs: Blobs) -> None:
-    volume_claims: dict[str, VolumeClaim] = {}
-    volumes: dict[str, Volume] = {}
-    storage_classes: dict[str, StorageClass] = {}
-    csi_nodes: dict[str, CSINode] = {}
-    attachments: dict[str, VolumeAttachment] = {}
         self.facts = facts
         self.ix = Indexes(blobs)

@@ -1,0 +1,260 @@
+"""NodePools of a fixed size: S-190…S-193, D-160…D-166."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import DAEMONSET, Owner, Pod, PodShape
+from kerf.engine.model.pools import NodePool, RequirementSpec
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record.decisions import LaunchInstance, StaticResult
+from kerf.engine.record.digest import content
+from kerf.engine.record.observations import LaunchAnswered, NodeClaimDeletionSeen, NodeClassSeen, Observation
+from kerf.engine.state import snapshot
+from tests.property.test_fold import re_derived
+from tests.support.world import NODE_CLASS, World, pool
+
+
+def static(replicas: int | None, **changes: object) -> NodePool:
+    return pool(replicas=replicas, **changes)  # type: ignore[arg-type]
+
+
+def world(replicas: int = 2, *, gate: bool = True, **changes: object) -> World:
+    made = World(static_capacity=gate)
+    made.prepare(static(replicas, **changes))
+    return made
+
+
+def decided(made: World) -> list[StaticResult]:
+    found = [e.payload.result for e in made.store.entries if e.type == "decision.made"]
+    return [result for result in found if isinstance(result, StaticResult)]
+
+
+def launch_all(made: World, first: int = 1) -> None:
+    for number, (ref, order) in enumerate(made.launches(), first):
+        made.answer_launch(ref, order, instance=f"i-{number}")
+
+
+def states(made: World) -> list[str]:
+    return sorted(claim.state for claim in made.runtime.state.facts.claims.values())
+
+
+def by_instance(made: World) -> dict[str, str]:
+    """Instance → state of its claim."""
+    return {claim.instance: claim.state for claim in made.runtime.state.facts.claims.values()}
+
+
+def test_s191_a_pool_is_filled_to_its_replicas_without_a_pod() -> None:
+    made = world(3)
+    launches = [order for _, order in made.launches()]
+    assert [type(order) for order in launches] == [LaunchInstance] * 3
+    assert states(made) == ["requested"] * 3
+    (result,) = decided(made)
+    assert (result.running, result.replicas, len(result.claims)) == (0, 3, 3)
+    assert made.after(3_600_000) == []
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_d160_nothing_happens_without_the_gate() -> None:
+    made = world(3, gate=False)
+    assert made.intents == []
+    assert decided(made) == []
+
+
+def test_s192_claims_are_made_straight_from_the_template() -> None:
+    made = world(1, labels={"team": "a"})
+    (claim,) = made.runtime.state.facts.claims.values()
+    assert [(r.key, r.operator, r.values) for r in claim.requirements] == [
+        ("karpenter.k8s.aws/ec2nodeclass", "In", ("default",)),
+        (lbl.CAPACITY_TYPE, "In", ("on-demand",)),
+        (lbl.NODEPOOL, "In", ("default",)),
+        ("team", "In", ("a",)),
+    ]
+    assert claim.requests == {}
+    assert claim.pods == ()
+    assert claim.labels == {"karpenter.k8s.aws/ec2nodeclass": "default", lbl.NODEPOOL: "default", "team": "a"}
+
+
+def test_s192_an_open_custom_label_gets_a_value() -> None:
+    """S-165."""
+    made = World(static_capacity=True)
+    given = static(1)
+    made.prepare(replace(given, requirements=(*given.requirements, RequirementSpec("rack", "In", ("r2", "r1")))))
+    (claim,) = made.runtime.state.facts.claims.values()
+    assert claim.labels["rack"] == "r1"
+
+
+def test_it_launches_the_cheapest_type_that_the_template_allows() -> None:
+    made = World(static_capacity=True)
+    wanted = RequirementSpec(lbl.INSTANCE_TYPE, "In", ("m5.xlarge", "r5.large"))
+    made.prepare(replace(static(1), requirements=(*static(1).requirements, wanted)))
+    ((_, order),) = made.launches()
+    assert [offer.instance_type for offer in order.offers] == ["r5.large", "r5.large", "m5.xlarge", "m5.xlarge"]
+
+
+@pytest.mark.parametrize(("limit", "granted"), [(0, 0), (2, 2), (9, 3)])
+def test_d163_the_limit_on_nodes_bounds_the_size(limit: int, granted: int) -> None:
+    made = world(3, limits={"nodes": limit})
+    assert len(made.launches()) == granted
+    if limit < 3:
+        made.see(Observation(static(4, limits={"nodes": limit})))
+        assert len(made.runtime.state.facts.claims) == granted
+        assert [r.reason.code for r in decided(made)][-1] == "static-limit"
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_d163_claims_on_their_way_out_count_against_the_limit() -> None:
+    made = world(1, limits={"nodes": 1})
+    launch_all(made)
+    (name,) = made.runtime.state.facts.claims
+    made.see(Observation(NodeClaimDeletionSeen(name, "kubectl")))
+    assert made.launches() == []
+    made.answer_all()
+    made.instance("i-1", "gone")
+    assert len(made.launches()) == 1
+
+
+def test_a_limit_is_said_once() -> None:
+    made = world(3, limits={"nodes": 1})
+    for _ in range(3):
+        made.see(Observation(static(3, limits={"nodes": 1}, weight=len(decided(made)))))
+    assert [r.reason.code for r in decided(made)] == ["static-scale-up", "static-limit"]
+
+
+def test_s191_not_while_its_nodeclass_is_not_ready() -> None:
+    made = World(static_capacity=True)
+    made.see(Observation(static(2)))
+    assert made.intents == []
+    made.prepare(static(2))
+    assert len(made.launches()) == 2
+
+
+def test_s191_not_for_a_pool_that_is_being_deleted() -> None:
+    assert world(2, deleting=1).launches() == []
+
+
+def test_d164_a_claim_that_goes_is_replaced_at_once() -> None:
+    made = world(2)
+    launch_all(made)
+    made.see(Observation(NodeClaimDeletionSeen(sorted(made.runtime.state.facts.claims)[0], "kubectl")))
+    assert len(made.launches()) == 1
+    assert states(made) == ["launched", "requested", "tainted"]
+
+
+def test_launches_that_fail_are_tried_again_after_a_pause_that_doubles() -> None:
+    made = world(1)
+    for pause in (10_000, 20_000, 40_000):
+        ((ref, order),) = made.launches()
+        made.see(Observation(LaunchAnswered(ref, order.claim, kind="nodeclass-not-ready", code="X")))
+        assert made.launches() == []
+        assert made.runtime.next_due() == made.now + pause
+        made.after(pause)
+    launch_all(made)
+    assert states(made) == ["launched"]
+    assert made.runtime.state.facts.static["default"].failures == 0
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_a_pause_that_ends_with_nothing_left_to_do_ends() -> None:
+    made = world(1)
+    ((ref, order),) = made.launches()
+    made.see(Observation(LaunchAnswered(ref, order.claim, kind="nodeclass-not-ready", code="X")))
+    made.see(Observation(static(0)))
+    made.after(10_000)
+    assert made.runtime.next_due() is None
+    assert re_derived(made.store) == made.store.entries
+
+
+# ── scale-down ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def working(made: World, count: int) -> None:
+    """Nodes n1, n2, … of instances i-1, i-2, … in service."""
+    launch_all(made)
+    claims = sorted(made.runtime.state.facts.claims.values(), key=lambda claim: claim.instance)
+    for number, claim in enumerate(claims[:count], 1):
+        made.node(f"n{number}", claim.provider_id)
+        made.node(f"n{number}", claim.provider_id, registered="true")
+        made.node(f"n{number}", claim.provider_id, registered="true", initialized="true")
+
+
+def put(made: World, name: str, node: str, **changes: object) -> None:
+    made.pending(name, memory=1)
+    made.pods[name] = replace(made.pods[name], **changes)
+    made.bind(name, node)
+    bound = replace(made.pods[name], **changes)
+    made.see(Observation(bound))
+
+
+def test_d166_unlaunched_claims_go_first() -> None:
+    made = world(3)
+    ((ref, order), *_) = made.launches()
+    made.answer_launch(ref, order)
+    made.see(Observation(static(1)))
+    assert states(made) == ["launched"]
+    cancelled = [e.payload for e in made.store.entries if isinstance(e.payload, ev.Cancelled)]
+    assert len(cancelled) == 2
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_d166_then_empty_nodes_then_by_cost() -> None:
+    made = world(4)
+    working(made, 4)
+    put(made, "dear", "n1", deletion_cost=1 << 28)
+    put(made, "cheap", "n2")
+    put(made, "kept", "n3", do_not_disrupt="true")
+    order = []
+    for replicas in (3, 2, 1, 0):
+        before = by_instance(made)
+        made.see(Observation(static(replicas)))
+        order += [i for i, state in by_instance(made).items() if state == "tainted" and before.get(i) != "tainted"]
+    assert order == ["i-4", "i-2", "i-1", "i-3"]
+    whys = {e.payload.why for e in made.store.entries if isinstance(e.payload, ev.Tainted)}
+    assert whys == {"overprovisioned"}
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_d166_daemons_leave_a_node_empty_unless_one_must_not_be_disrupted() -> None:
+    made = world(3)
+    working(made, 3)
+    shape = PodShape(requests={"cpu": 1}, grace=0)
+    digest, _ = content(shape)
+    owner = Owner(DAEMONSET, "agent", "uid-ds")
+    for node, mark in (("n1", "true"), ("n2", "")):
+        daemon = Pod(
+            f"uid-{node}", "kube-system", f"agent-{node}", digest, created=made.now, node=node, phase="Running",
+            ready=True, owner=owner, do_not_disrupt=mark,
+        )  # fmt: skip
+        made.see(Observation(daemon, {digest: shape}))
+    put(made, "web", "n3")
+    made.see(Observation(static(2)))
+    assert [i for i, state in by_instance(made).items() if state == "tainted"] == ["i-2"]
+
+
+def test_d165_no_budget_holds_a_scale_down_up() -> None:
+    made = world(3, budgets=())
+    working(made, 3)
+    made.see(Observation(static(0)))
+    assert states(made) == ["tainted"] * 3
+
+
+def test_a_new_writer_looks_at_the_size_again() -> None:
+    """The state that a snapshot gives asks the same question, and adds nothing where there is nothing to do."""
+    made = world(2)
+    state = made.runtime.state
+    twin = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
+    assert list(twin.ix.static) == ["default"]
+    before = len(made.store.entries)
+    made.runtime = made.start()
+    assert [e.type for e in made.store.entries[before:]] == ["record.office-taken"]
+
+
+def test_a_node_that_is_not_of_the_pool_does_not_count() -> None:
+    made = World(static_capacity=True)
+    made.see(Observation(Node("mine", labels={lbl.NODEPOOL: "other"})))
+    made.see(Observation(NodeClassSeen(NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name, ready=True)))
+    made.prepare(static(1))
+    assert len(made.launches()) == 1
