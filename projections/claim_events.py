@@ -32,7 +32,6 @@ _FIELDS: dict[type[Struct], tuple[str, ...]] = {
     ev.PodEvicted: ("pod",),
     ev.PodForced: ("pod", "grace"),
     ev.Drained: ("took",),
-    ev.VolumesDetached: ("took",),
     ev.InstanceVanished: ("status", "lifetime", "cost"),
     ev.Terminated: ("why", "lifetime", "cost"),
 }
@@ -67,6 +66,9 @@ def _params(payload: Any) -> dict[str, Param]:
         return {"error": payload.message or payload.code or payload.kind, "tried": payload.tried}
     if isinstance(payload, ev.Tainted):
         return {"why": f"{payload.why} ({payload.detail})" if payload.detail else payload.why, "age": payload.age}
+    if isinstance(payload, ev.VolumesDetached):
+        left = ", ".join(payload.left)
+        return {"took": payload.took, "outcome": f"no longer awaited ({left})" if left else "detached"}
     return {name: getattr(payload, name) for name in _FIELDS[type(payload)]}
 
 

@@ -94,7 +94,7 @@ SENTENCES: dict[str, str] = {
     "claim-pod-evicted": "evicted from {name}: {pod}",
     "claim-pod-forced": "deleted by force from {name}, with {grace}s of grace: {pod}",
     "claim-drained": "{name} is drained after {took}",
-    "claim-volumes-detached": "the volumes of {name} are detached after {took}",
+    "claim-volumes-detached": "the volumes of {name} are {outcome} after {took}",
     "claim-instance-vanished": "the instance of {name} has vanished ({status}) after {lifetime}, at a cost of {cost}",
     "claim-terminated": "{name} is gone after {lifetime}, at a cost of {cost}",
     "plan-made": "a place is found for {pods}: {outcome}",

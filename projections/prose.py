@@ -67,6 +67,9 @@ LIFECYCLE: dict[str, str] = {
     "waiting-for-effect": "the answer to {effect} is awaited",
     "waiting-for-group": "pods that go before it are still there",
     "waiting-for-pods": "{pods} still to leave",
+    "volumes-detached": "its volumes are detached",
+    "volumes-left": "volumes are still attached, but its time is up",
+    "waiting-for-volumes": "volumes are still attached ({count}): {volumes}",
     "waiting-to-retry": "{effect} was refused: it is tried again after a pause",
 }
 """Codes of the lifecycle deciders."""

@@ -302,7 +302,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     claim.PodEvicted: {"claim": _CLAIM, "uid": keep, "pod": pod_key},
     claim.PodForced: {"claim": _CLAIM, "uid": keep, "pod": pod_key},
     claim.Drained: {"claim": _CLAIM},
-    claim.VolumesDetached: {"claim": _CLAIM},
+    claim.VolumesDetached: {"claim": _CLAIM, "left": _VOLUME},
     claim.InstanceVanished: {"claim": _CLAIM, "instance": _INSTANCE, "status": keep},
     claim.Terminated: {"claim": _CLAIM, "why": keep},
     # decisions

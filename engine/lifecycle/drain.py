@@ -1,6 +1,6 @@
 """`drain(claim, state, now)`: from the taint to the end (lifecycle.md 3.9 to 3.11, disruption.md 11).
 
-The order is pods, then the instance, then the Node; how the pods leave is `drain_pods`.
+The order is pods (`drain_pods`), volumes (`drain_volumes`), the instance, the Node.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.drain_pods import DISRUPTED, awaited, leave, left
-from kerf.engine.lifecycle.step import Step, ask
+from kerf.engine.lifecycle.drain_volumes import attached, detach
+from kerf.engine.lifecycle.step import Step, ask, wait
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects
@@ -31,9 +32,11 @@ def drain(claim: NodeClaim, state: State, now: int) -> Step:
         return _terminate(claim, now, Reason("terminate-without-drain"))  # D-138, L-194
     if claim.state == TAINTED:
         return _start(claim, node, state, now)
-    if claim.drained:
-        return _terminate(claim, now, Reason("terminate"))
-    return _empty(claim, node, state, now)
+    if claim.effect(effects.TERMINATE) is None:  # there is no way back from it
+        step = _empty(claim, node, state, now) or detach(claim, node, state, now)
+        if step is not None:
+            return step
+    return _terminate(claim, now, Reason("terminate"))
 
 
 def _end(claim: NodeClaim, node: Node | None, now: int) -> Step:
@@ -56,8 +59,9 @@ def _start(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
     return ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code="taint")
 
 
-def _empty(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
-    """Pods leave until none is left that is awaited (L-198)."""
+def _empty(claim: NodeClaim, node: Node, state: State, now: int) -> Step | None:
+    """Pods leave until none is left that is awaited (L-198); None if that is so. One that came later is awaited too, as
+    long as volumes are (D-146)."""
     told = left(claim)
     pods = awaited(node, state, now)
     if pods:
@@ -65,5 +69,7 @@ def _empty(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
     settled = claim.drain_started + state.facts.settings.drain_settle
     if now < settled:  # pods bound just before the taint was seen
         return Step(events=told, reason=Reason("settling"), due=settled)
-    drained = ev.Drained(claim.name, now - claim.drain_started)
+    drained = ev.Drained(claim.name, now - claim.drain_started, len(attached(node, state, now)))
     return Step(events=(*told, drained), reason=Reason("drained"))
+    if claim.drained:
+        return Step(events=told) if told else None

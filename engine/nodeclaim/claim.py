@@ -79,6 +79,8 @@ class NodeClaim(Struct, omit_defaults=True):
     # what observations and decisions about the claim have left behind
     answer: LaunchAnswered | None = None
     answered: int = 0
+    volumes: int = 0  # that were still attached when it was drained
+    detached: int = 0
     instance_status: str = ""
     effects: dict[str, Effect] = {}
     nominated_until: int = 0
@@ -171,7 +173,11 @@ def _drain_started(claim: NodeClaim, event: ev.DrainStarted, at: int) -> None:
 
 
 def _drained(claim: NodeClaim, event: ev.Drained, at: int) -> None:
-    claim.drained = at
+    claim.drained, claim.volumes = at, event.volumes
+
+
+def _volumes_detached(claim: NodeClaim, event: ev.VolumesDetached, at: int) -> None:
+    claim.detached = at
 
 
 def _pod_evicted(claim: NodeClaim, event: ev.PodEvicted, at: int) -> None:
@@ -204,7 +210,7 @@ _FOLD: dict[type[Struct], Callable[[NodeClaim, Any, int], None]] = {
     ev.PodEvicted: _pod_evicted,
     ev.PodForced: _pod_forced,
     ev.Drained: _drained,
-    ev.VolumesDetached: _nothing,
+    ev.VolumesDetached: _volumes_detached,
     ev.InstanceVanished: _nothing,
     ev.Terminated: _nothing,
 }

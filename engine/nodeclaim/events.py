@@ -160,13 +160,20 @@ class Drained(Struct, frozen=True, omit_defaults=True):
     took: int = 0
 
 
+    """Every pod that had to leave has left. `volumes`: how many are still attached, and awaited (L-199)."""
+
 class VolumesDetached(Struct, frozen=True, omit_defaults=True):
     claim: str
+    volumes: int = 0
     took: int = 0
 
 
+    """The volumes that the end of the instance waited for are detached, but for those that are `left` because the
+    deadline has passed (D-156). `took`: since the node was drained."""
+
 class InstanceVanished(Struct, frozen=True, omit_defaults=True):
     """The instance is gone and kerf did not end it. `lifetime` and `cost` as in Terminated."""
+    left: tuple[str, ...] = ()
 
     claim: str
     instance: str

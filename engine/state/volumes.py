@@ -11,7 +11,7 @@ from msgspec import Struct
 from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeFacts
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import Facts, State
-from kerf.engine.state.window import room_changed
+from kerf.engine.state.window import room_changed, unsettle
 
 _Table = Callable[[Facts], dict[str, Any]]
 _TABLES: dict[str, _Table] = {
@@ -62,6 +62,7 @@ def _seen(kind: str) -> Callable[[State, Any, Entry], None]:
 def _changed(state: State, entry: Entry) -> None:
     """A plan looks at volumes only for pods that have some."""
     facts, ix = state.facts, state.ix
+    unsettle(facts, entry.at)
     if facts.batch_last == entry.at:  # the window knows already
         return
     if ix.going or any(ix.blobs.shape(facts.pods[uid].shape).volumes for uid in ix.pending):
