@@ -66,10 +66,10 @@ def _empty(claim: NodeClaim, node: Node, state: State, now: int) -> Step | None:
     pods = awaited(node, state, now)
     if pods:
         return replace(leave(claim, node, pods, state, now), events=told)
+    if claim.drained:
+        return Step(events=told) if told else None
     settled = claim.drain_started + state.facts.settings.drain_settle
     if now < settled:  # pods bound just before the taint was seen
         return Step(events=told, reason=Reason("settling"), due=settled)
     drained = ev.Drained(claim.name, now - claim.drain_started, len(attached(node, state, now)))
     return Step(events=(*told, drained), reason=Reason("drained"))
-    if claim.drained:
-        return Step(events=told) if told else None

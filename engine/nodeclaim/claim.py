@@ -74,13 +74,13 @@ class NodeClaim(Struct, omit_defaults=True):
     deadline: int | None = None
     drain_started: int = 0
     drained: int = 0
+    volumes: int = 0  # that were still attached when it was drained
+    detached: int = 0
     evicted: int = 0  # pods
     forced: int = 0
     # what observations and decisions about the claim have left behind
     answer: LaunchAnswered | None = None
     answered: int = 0
-    volumes: int = 0  # that were still attached when it was drained
-    detached: int = 0
     instance_status: str = ""
     effects: dict[str, Effect] = {}
     nominated_until: int = 0

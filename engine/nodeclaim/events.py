@@ -156,24 +156,24 @@ class PodForced(Struct, frozen=True, omit_defaults=True):
 
 
 class Drained(Struct, frozen=True, omit_defaults=True):
-    claim: str
-    took: int = 0
-
-
     """Every pod that had to leave has left. `volumes`: how many are still attached, and awaited (L-199)."""
 
-class VolumesDetached(Struct, frozen=True, omit_defaults=True):
     claim: str
-    volumes: int = 0
     took: int = 0
+    volumes: int = 0
 
 
+class VolumesDetached(Struct, frozen=True, omit_defaults=True):
     """The volumes that the end of the instance waited for are detached, but for those that are `left` because the
     deadline has passed (D-156). `took`: since the node was drained."""
 
+    claim: str
+    took: int = 0
+    left: tuple[str, ...] = ()
+
+
 class InstanceVanished(Struct, frozen=True, omit_defaults=True):
     """The instance is gone and kerf did not end it. `lifetime` and `cost` as in Terminated."""
-    left: tuple[str, ...] = ()
 
     claim: str
     instance: str
