@@ -9,7 +9,22 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model import instances, labels, nodes, pods, pools, reasons, settings, volumes
+from kerf.engine.model import (
+    buffers,
+    instances,
+    labels,
+    nodeclass_terms,
+    nodes,
+    overlays,
+    pods,
+    pools,
+    reasons,
+    services,
+    settings,
+    templates,
+    volumes,
+    workloads,
+)
 from kerf.engine.nodeclaim import events as claim
 from kerf.engine.record import decisions, observations
 
@@ -54,7 +69,7 @@ def params(value: dict[str, Any], names: Names) -> dict[str, Any]:
     }
 
 
-_PARAM_KINDS = {"node_pool": "nodepool", "nodepool": "nodepool", "node": "node", "instance": "instance"}
+_PARAM_KINDS = {"nodeclass": "nodeclass"} | {"node_pool": "nodepool", "nodepool": "nodepool", "node": "node", "instance": "instance"}
 
 
 def kind(name: str) -> Rule:
@@ -175,10 +190,56 @@ def keyed_value(taint: pods.Taint | pods.Toleration, names: Names) -> Struct:
     return replace(taint, key=key(taint.key, names), value=value_under(taint.key, taint.value, names))
 
 
+_TEMPLATE_KINDS = {
+    "nodeClassRef.name": "nodeclass", "image": "image", "subnets": "subnet", "securityGroups": "security-group",
+    "capacityReservations": "reservation",
+}  # fmt: skip
+_PUBLIC_FIELDS = ("nodeClassRef.group", "nodeClassRef.kind", "expireAfter", "terminationGracePeriod", "instanceType")
+
+
+def difference(found: templates.Difference, names: Names) -> Struct:
+    """One field of a NodePool or NodeClass; a value gets the pseudonym that it has where it came from."""
+    was = _field_value(found.field, found.key, found.was, names)
+    if found.field == "requirements":  # `now` is what stands behind the key in a requirement's text (S-14)
+        now: str | None = _sentence(f"{found.key} {found.now}", names).partition(" ")[2]
+    else:
+        now = _field_value(found.field, found.key, found.now, names)
+    return replace(found, key=_field_key(found.field, found.key, names), was=was, now=now)
+
+
+def template(value: dict[str, str], names: Names) -> dict[str, str]:
+    """The fields of a NodeClass: whatever stands there may be a name, a tag or a script."""
+    shown = {}
+    for path, text in value.items():
+        field, space, at = path.partition(" ")
+        shown[field + space + _field_key(field, at, names)] = names.name("setting", text)
+    return shown
+
+
+def _field_key(field: str, at: str, names: Names) -> str:
+    return str(key(at, names)) if at and field not in ("kubelet", "metadataOptions") else at
+
+
+def _field_value(field: str, at: str, text: str | None, names: Names) -> str | None:
+    if text is None or field in _PUBLIC_FIELDS:
+        return text
+    if field in _TEMPLATE_KINDS:
+        return names.name(_TEMPLATE_KINDS[field], text)
+    if field == "requirements" or field.partition("/")[0] in ("labels", "annotations", "taints", "startupTaints"):
+        return value_under(at, text, names)
+    return names.name("setting", text)
+
+
 _GONE_KINDS = {
     "node": "node", "nodepool": "nodepool", "namespace": "namespace", "nodeclaim": "claim", "pv": "volume",
-    "storageclass": "storage-class", "csinode": "node", "volumeattachment": "attachment",
+    "storageclass": "storage-class", "csinode": "node", "volumeattachment": "attachment", "nodeoverlay": "overlay",
 }  # fmt: skip
+
+
+_NAMESPACED = {
+    "service": "service", "workload": "workload", "podtemplate": "pod-template", "capacitybuffer": "buffer",
+}  # fmt: skip
+"""Kinds whose keys end in namespace/name."""
 
 
 def object_gone(gone: observations.ObjectGone, names: Names) -> Struct:
@@ -188,6 +249,11 @@ def object_gone(gone: observations.ObjectGone, names: Names) -> Struct:
     if gone.kind == "pvc":
         namespace, slash, name = gone.key.partition("/")
         return replace(gone, key=names.name("namespace", namespace) + slash + names.name("volume-claim", name))
+    if gone.kind in _NAMESPACED:
+        start, _, name = gone.key.rpartition("/")
+        before, slash, namespace = start.rpartition("/")
+        named = names.name("namespace", namespace) + "/" + names.name(_NAMESPACED[gone.kind], name)
+        return replace(gone, key=before + slash + named)
     name_kind = _GONE_KINDS.get(gone.kind)
     return replace(gone, key=names.name(name_kind, gone.key)) if name_kind else gone
 
@@ -235,6 +301,17 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "name": _NODE, "uid": keep, "provider_id": _PROVIDER, "capacity": keep, "allocatable": keep,
     },
     nodes.DaemonSet: {"uid": keep, "namespace": _NAMESPACE, "name": kind("workload"), "shape": BLOB},
+    services.Service: {"namespace": _NAMESPACE, "name": kind("service"), "selector": key_map},
+    workloads.Workload: {
+        "kind": keep, "namespace": _NAMESPACE, "name": kind("workload"), "shape": BLOB, "uid": keep, "labels": key_map,
+        "template_labels": key_map, "template_annotations": key_map,
+    },
+    buffers.PodTemplate: {"namespace": _NAMESPACE, "name": kind("pod-template"), "shape": BLOB},
+    buffers.CapacityBuffer: {
+        "uid": keep, "namespace": _NAMESPACE, "name": kind("buffer"), "template": kind("pod-template"), "kind": keep,
+        "workload": kind("workload"), "limits": keep, "strategy": keep,
+    },
+    overlays.NodeOverlay: {"name": kind("overlay"), "uid": keep, "capacity": keep},
     nodes.PodDisruptionBudget: {
         "uid": keep, "namespace": _NAMESPACE, "name": kind("pdb"), "max_unavailable": keep, "min_available": keep,
     },
@@ -259,6 +336,12 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "zone": keep, "capacity_type": keep, "zone_id": keep, "reservation_id": kind("reservation"),
         "reservation_type": keep,
     },
+    templates.Difference: difference,
+    nodeclass_terms.NodeClassTerms: {
+        "hash": keep, "static": template, "subnets": kind("subnet"), "security_groups": kind("security-group"),
+        "reservations": kind("reservation"),
+    },
+    nodeclass_terms.Image: {"id": kind("image")},
     reasons.Reason: {"code": keep, "params": params},
     settings.Settings: {"cluster_name": kind("cluster"), "preference_policy": keep, "min_values_policy": keep},
     # observations
@@ -267,6 +350,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     observations.ObjectGone: object_gone,
     observations.NodeClassSeen: {
         "group": keep, "kind": keep, "name": kind("nodeclass"), "uid": keep, "reason": words, "digest": BLOB,
+        "annotations": key_map,
     },
     observations.CatalogueSeen: {"node_class": _NODECLASS_KEY, "digest": BLOB},
     observations.NodeClaimDeletionSeen: {"claim": _CLAIM, "actor": kind("actor")},
@@ -275,6 +359,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     },
     observations.LaunchAnswered: _LAUNCH | {
         "intent": keep, "zone_id": keep, "image": kind("image"), "kind": keep, "code": keep, "message": blank,
+        "class_hash": keep, "subnet": kind("subnet"), "security_groups": kind("security-group"),
     },
     observations.InstanceSeen: {"instance": _INSTANCE, "status": keep, "claim": _CLAIM},
     observations.EffectAnswered: {"intent": keep, "code": keep, "message": blank},
@@ -285,7 +370,10 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     observations.WatchGap: {"kind": keep, "since": keep, "until": keep},
     # claim events
     claim.Requested: _SPEC | _REQUEST | {"claim": _CLAIM, "node_pool": _POOL},
-    claim.Launched: _LAUNCH | {"capacity": keep, "allocatable": keep, "labels": key_map, "image": kind("image")},
+    claim.Launched: _LAUNCH | {
+        "capacity": keep, "allocatable": keep, "labels": key_map, "image": kind("image"), "class_hash": keep,
+        "subnet": kind("subnet"), "security_groups": kind("security-group"),
+    },
     claim.LaunchFailed: {"claim": _CLAIM, "kind": keep, "code": keep, "message": blank},
     claim.LaunchTimedOut: {"claim": _CLAIM, "message": blank},
     claim.Cancelled: {"claim": _CLAIM, "actor": kind("actor")},
@@ -327,6 +415,8 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     decisions.Placement: _ON_NODE | {"pods": keep},
     decisions.Unplaced: {"pods": keep},
     decisions.ProvisionResult: {"truncated": keep},
+    decisions.Move: {"why": keep, "claims": _CLAIM},
+    decisions.MoveResult: {"move": keep, "step": keep},
     decisions.Verdict: {"claim": _CLAIM, "method": keep, "action": keep},
     decisions.LifecycleResult: {"claim": _CLAIM},
     decisions.StaticResult: {"node_pool": _POOL, "removed": _CLAIM},

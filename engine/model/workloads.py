@@ -1,8 +1,15 @@
-"""Deployments, ReplicaSets and StatefulSets: where pods come from when a manifest is planned or simulated."""
+"""Deployments, ReplicaSets, StatefulSets and ReplicationControllers: where pods come from, which pods are theirs
+(S-151), and how many there are to be (S-177)."""
 
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.pods import Selector
+
+SCALABLE = ("apps/v1/Deployment", "apps/v1/StatefulSet", "apps/v1/ReplicaSet")
+"""S-177: what a CapacityBuffer may name."""
 
 
 class Workload(Struct, frozen=True, omit_defaults=True):
@@ -19,3 +26,14 @@ class Workload(Struct, frozen=True, omit_defaults=True):
     template_labels: dict[str, str] = {}
     template_annotations: dict[str, str] = {}
     created: int = 0
+    selector: Selector | None = None
+
+    @property
+    def key(self) -> str:
+        """Unique among all workloads."""
+        return f"{self.kind}/{self.namespace}/{self.name}"
+
+
+def watched(workload: Workload) -> Workload:
+    """What the engine looks at: that goes into the record, and nothing else."""
+    return replace(workload, labels={}, template_labels={}, template_annotations={}, created=0)

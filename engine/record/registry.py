@@ -6,10 +6,14 @@ import re
 
 from msgspec import Struct
 
+from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod
 from kerf.engine.model.pools import NodePool
+from kerf.engine.model.services import Service
 from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
+from kerf.engine.model.workloads import Workload
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import Decision
@@ -36,6 +40,11 @@ OBSERVATIONS: tuple[EntryType, ...] = (
     EntryType("storageclass.seen", 1, StorageClass),
     EntryType("csinode.seen", 1, CSINode),
     EntryType("volumeattachment.seen", 1, VolumeAttachment),
+    EntryType("service.seen", 1, Service),
+    EntryType("workload.seen", 1, Workload),
+    EntryType("podtemplate.seen", 1, PodTemplate),
+    EntryType("nodeoverlay.seen", 1, NodeOverlay),
+    EntryType("capacitybuffer.seen", 1, CapacityBuffer),
     EntryType("object.gone", 1, seen.ObjectGone),
     EntryType("catalogue.seen", 1, seen.CatalogueSeen),
     EntryType("nodeclaim.deletion-seen", 1, seen.NodeClaimDeletionSeen),
@@ -67,6 +76,8 @@ def stream_of(payload: Struct) -> str:
 BLOB_FIELD: dict[type[Struct], str] = {
     Pod: "shape",
     DaemonSet: "shape",
+    Workload: "shape",
+    PodTemplate: "shape",
     seen.CatalogueSeen: "digest",
     seen.NodeClassSeen: "digest",
 }

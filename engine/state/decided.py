@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from kerf.engine.record.decisions import Decision, DisruptResult, ProvisionResult, StaticResult
+from kerf.engine.record.decisions import Decision, DisruptResult, MoveResult, MovesResult, ProvisionResult, StaticResult
 from kerf.engine.record.digest import content
 from kerf.engine.record.entries import Entry
+from kerf.engine.state import moves
 from kerf.engine.state.claims import asked_for
+from kerf.engine.state.extensions import buffered
 from kerf.engine.state.state import State
 from kerf.engine.state.static import static_decided
+from kerf.engine.state.upkeep import DRIFT, drift_decided
 from kerf.engine.state.window import nomination
 
 
@@ -19,11 +22,14 @@ def decided(state: State, decision: Decision, entry: Entry) -> None:
         _planned(state, result, entry)
     elif isinstance(result, StaticResult):
         static_decided(state, result, entry)
+    elif isinstance(result, DisruptResult) and decision.decider == DRIFT:
+        drift_decided(state, result, entry)
     elif isinstance(result, DisruptResult):
-        for verdict in result.verdicts:
-            claim = state.facts.claims.get(verdict.claim)
-            if claim is not None:
-                claim.verdict = verdict.reason.code
+        moves.judged(state, result.verdicts)
+    elif isinstance(result, MovesResult):
+        moves.looked(state, result, entry)
+    elif isinstance(result, MoveResult):
+        moves.stepped(state, result, entry)
 
 
 def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
@@ -48,10 +54,11 @@ def _aim(state: State, result: ProvisionResult, entry: Entry) -> None:
     facts.targets = {}
     ix.waiting_for = {}
     until = entry.at + nomination(facts.settings)
+    facts.buffered = buffered(facts, result)
     for placement in result.placements:
         _wait(state, placement.claim or placement.node, placement.pods)
         claim = facts.claims.get(placement.claim)
-        if claim is not None:
+        if claim is not None and any(uid in facts.pods for uid in placement.pods):  # S-171: real ones
             claim.nominated_until = until
             ix.touched[claim.name] = entry.position
     for planned in result.claims:

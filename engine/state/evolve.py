@@ -23,10 +23,12 @@ from kerf.engine.record.digest import content
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered
 from kerf.engine.state.decided import decided
+from kerf.engine.state.extensions import EXTENSION_HANDLERS, EXTENSION_KINDS, extension_gone
 from kerf.engine.state.state import State
 from kerf.engine.state.static import forget_pool, gate_seen, look_at_all, look_at_pool
+from kerf.engine.state.upkeep import catalogue_kept, class_kept, pool_kept
 from kerf.engine.state.volumes import VOLUME_HANDLERS, VOLUME_KINDS, volume_gone
-from kerf.engine.state.window import nomination, room_changed, trigger
+from kerf.engine.state.window import keeps_room, nomination, room_changed, trigger, unsettle
 
 BUDGET_CODES = ("429", "500")  # what the eviction API says when one PodDisruptionBudget, or several, forbid it (D-150)
 POD_EVENT_GRAIN = 10_000  # D-57: a pod event within 10 s of the stored one changes nothing
@@ -72,12 +74,21 @@ def _bound(state: State, old: Pod | None, pod: Pod, entry: Entry) -> None:
             _expected_no_more(state, pod.uid, entry)
         if now:
             ix.pods_by_node.setdefault(now, {})[pod.uid] = None
+        if keeps_room(state.facts):  # a pod has taken room that a buffer keeps, or given some back
+            trigger(state.facts, entry.at)
+    if was != now or (old is not None and _hold(old) != _hold(pod)):
+        unsettle(state.facts, entry.at)
     name = ix.claim_by_node.get(pod.node)
     if name is not None:
         ix.touched[name] = entry.position
         changed = was != now or (old is not None and old.deleting != pod.deleting)
         if changed:
             _pod_event(state.facts.claims[name], pod, entry.at)
+
+
+def _hold(pod: Pod) -> tuple[object, ...]:
+    """What decides whether a pod holds its node, and what it costs to move it."""
+    return pod.deleting, pod.do_not_disrupt, pod.deletion_cost
 
 
 def _pod_event(claim: NodeClaim, pod: Pod, at: int) -> None:
@@ -89,7 +100,7 @@ def _pod_event(claim: NodeClaim, pod: Pod, at: int) -> None:
 def _settled(state: State, uid: str, entry: Entry) -> None:
     """A pod no longer waits: bound, gone, gated or taken by somebody else."""
     del state.ix.pending[uid]
-    if not state.ix.pending and not state.ix.going:
+    if not state.ix.pending and not state.ix.going and not keeps_room(state.facts):
         state.facts.batch_opened = state.facts.batch_last = 0  # S-51: nobody is left to plan for
     _expected_no_more(state, uid, entry)
 
@@ -108,6 +119,7 @@ def _pod_gone(state: State, uid: str, entry: Entry) -> None:
     if pod is None:
         return
     if pod.node:
+        unsettle(facts, entry.at)
         ix.pods_by_node.get(pod.node, {}).pop(uid, None)
         name = ix.claim_by_node.get(pod.node)
         if name is not None:
@@ -142,6 +154,8 @@ def _node_seen(state: State, node: Node, entry: Entry) -> None:
             ix.touched[claim] = entry.position
     if _in_service(state, node) and (old is None or _room(old) != _room(node)):
         room_changed(state, entry.at)
+    if old is None or (_room(old), old.ready, old.annotations) != (_room(node), node.ready, node.annotations):
+        unsettle(state.facts, entry.at)
 
 
 def _in_service(state: State, node: Node) -> bool:
@@ -176,6 +190,7 @@ def _pool_seen(state: State, pool: NodePool, entry: Entry) -> None:
     if state.facts.pools.get(pool.name) == pool:
         return
     state.facts.pools[pool.name] = pool
+    pool_kept(state, pool)
     _touch_pool(state, pool.name, entry)
     look_at_pool(state, pool.name)
     room_changed(state, entry.at)
@@ -191,6 +206,7 @@ def _node_class_seen(state: State, seen_class: seen.NodeClassSeen, entry: Entry)
     key = f"{seen_class.group}/{seen_class.kind}/{seen_class.name}"
     if state.facts.node_classes.get(key) != seen_class:
         state.facts.node_classes[key] = seen_class
+        class_kept(state, seen_class, entry)
         look_at_all(state)
         room_changed(state, entry.at)
 
@@ -198,6 +214,7 @@ def _node_class_seen(state: State, seen_class: seen.NodeClassSeen, entry: Entry)
 def _catalogue_seen(state: State, catalogue: seen.CatalogueSeen, entry: Entry) -> None:
     if state.facts.catalogues.get(catalogue.node_class) != catalogue.digest:
         state.facts.catalogues[catalogue.node_class] = catalogue.digest
+        catalogue_kept(state, catalogue.node_class, entry)
         look_at_all(state)
         room_changed(state, entry.at)
 
@@ -217,6 +234,7 @@ def _pdb_seen(state: State, pdb: PodDisruptionBudget, entry: Entry) -> None:
 def _budgets_changed(state: State, entry: Entry) -> None:
     """Evictions that a PodDisruptionBudget refused are tried again as soon as one changes; pods that it lets go now
     need another place."""
+    unsettle(state.facts, entry.at)
     if state.ix.going:
         room_changed(state, entry.at)
     for name in state.ix.going:
@@ -241,6 +259,7 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
         forget_pool(state, gone.key)
         if facts.pools.pop(gone.key, None) is not None:
             _touch_pool(state, gone.key, entry)
+            unsettle(facts, entry.at)
     elif gone.kind == "nodeclass":
         facts.node_classes.pop(gone.key, None)
         facts.catalogues.pop(gone.key, None)
@@ -252,6 +271,8 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
             _budgets_changed(state, entry)
     elif gone.kind == "namespace":
         facts.namespaces.pop(gone.key, None)
+    elif gone.kind in EXTENSION_KINDS:
+        extension_gone(state, gone.kind, gone.key, entry)
     elif gone.kind in VOLUME_KINDS:
         volume_gone(state, gone.kind, gone.key, entry)
 
@@ -315,6 +336,7 @@ _HANDLERS: dict[type[Struct], Callable[[State, Any, Entry], None]] = {
     seen.InterruptionSeen: interrupted,
     Decision: decided,
     UnknownEntry: _unknown,
-    **dict.fromkeys(CLAIM_EVENTS, claim_event),
     **VOLUME_HANDLERS,
+    **EXTENSION_HANDLERS,
+    **dict.fromkeys(CLAIM_EVENTS, claim_event),
 }

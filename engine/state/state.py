@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod
 from kerf.engine.model.pools import NodePool
+from kerf.engine.model.services import Service
 from kerf.engine.model.settings import Settings
+from kerf.engine.model.templates import Template
 from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
+from kerf.engine.model.workloads import Workload
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.record.decisions import Intent, LaunchInstance
+from kerf.engine.record.decisions import Intent, LaunchInstance, Move
 from kerf.engine.record.observations import NodeClassSeen
 from kerf.engine.state.indexes import Blobs, Indexes
 
@@ -36,6 +41,24 @@ class Search(Struct, frozen=True):
     order: LaunchInstance
     at: int
     attempts: int = 0
+
+
+class Underway(Struct, frozen=True):
+    """A move that was proposed at `at`, or that was started then."""
+
+    move: Move
+    at: int
+    started: bool = False
+
+
+class Hold(Struct, frozen=True):
+    """A claim whose move came to nothing so many times in a row: it is no candidate before `until`. `again`: whether it
+    is looked at then although nothing changes, which is so if something has changed since."""
+
+    since: int
+    until: int
+    times: int = 1
+    again: bool = False
 
 
 class StaticPool(Struct, frozen=True, omit_defaults=True):
@@ -78,6 +101,12 @@ class Facts(Struct, omit_defaults=True):
     orphans: dict[str, Orphan] = {}  # by instance
     searches: dict[str, Search] = {}  # by claim
     messages: dict[str, int] = {}  # interruption messages seen → when, against duplicates
+    services: dict[str, Service] = {}  # by namespace/name, as the next four are found by their `key`
+    workloads: dict[str, Workload] = {}
+    overlays: dict[str, NodeOverlay] = {}  # by name
+    buffers: dict[str, CapacityBuffer] = {}
+    pod_templates: dict[str, PodTemplate] = {}
+    buffered: dict[str, int] = {}  # claim or unmanaged node → pods of CapacityBuffers that the plan put on it
     targets: dict[str, str] = {}  # pod without a place of its own → the claim or unmanaged node that the plan put it on
     batch_opened: int = 0  # the provisioning window (S-55); 0 when closed
     batch_last: int = 0
@@ -88,6 +117,12 @@ class Facts(Struct, omit_defaults=True):
     static: dict[str, StaticPool] = {}  # by NodePool
     plan: int = 0  # position of the latest provisioning decision that did not repeat an earlier one
     plan_digest: str = ""  # of its result
+    moves: dict[str, Underway] = {}  # "position.index" of the proposal
+    holds: dict[str, Hold] = {}  # by claim
+    moves_changed: int = 0  # when something changed first that the latest disruption pass has not seen; 0 for nothing
+    moves_looked: int = 0  # when the latest disruption pass was
+    moves_look_at: int = 0  # when it may come to something else although nothing changes; 0 for never
+    made_from: dict[str, Template] = {}  # by hash: what NodePools and NodeClasses ask for, and claims were made from
     unknown: int = 0  # entries of unknown type that were skipped
 
 

@@ -18,8 +18,20 @@ def trigger(facts: Facts, at: int) -> None:
 def room_changed(state: State, at: int) -> None:
     """Something changed that may give pods a place, or take the place away that was planned for them. The reference
     asks again every ten seconds (S-57); here every change that a plan can depend on has to come by this way."""
-    if state.ix.pending or any(going_pods(state, state.facts.claims[name]) for name in state.ix.going):
-        trigger(state.facts, at)
+    unsettle(state.facts, at)
+    facts = state.facts
+    if keeps_room(facts) or state.ix.pending or any(going_pods(state, facts.claims[name]) for name in state.ix.going):
+        trigger(facts, at)
+
+
+def keeps_room(facts: Facts) -> bool:
+    """Whether there are CapacityBuffers, which want their room although no pod waits (S-57)."""
+    return facts.settings.capacity_buffers and bool(facts.buffers)
+
+
+def unsettle(facts: Facts, at: int) -> None:
+    """Something changed that a disruption pass may come to another end by (D-27)."""
+    facts.moves_changed = facts.moves_changed or at
 
 
 def nomination(settings: Settings) -> int:

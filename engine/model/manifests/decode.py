@@ -13,8 +13,15 @@ import msgspec
 from msgspec import Raw, Struct
 
 from kerf.engine.model.manifests import v1beta1
+from kerf.engine.model.manifests.decode_buffers import (
+    BufferWire,
+    TemplateWire,
+    read_capacity_buffer,
+    read_pod_template,
+)
 from kerf.engine.model.manifests.decode_ec2 import EC2NodeClassWire, read_ec2_node_class
 from kerf.engine.model.manifests.decode_nodes import NodeWire, read_node
+from kerf.engine.model.manifests.decode_overlays import OverlayWire, read_node_overlay
 from kerf.engine.model.manifests.decode_pods import read_pod
 from kerf.engine.model.manifests.decode_pools import read_kwok_node_class, read_node_claim, read_node_pool
 from kerf.engine.model.manifests.decode_volumes import (
@@ -31,10 +38,14 @@ from kerf.engine.model.manifests.decode_volumes import (
 )
 from kerf.engine.model.manifests.decode_workloads import (
     BudgetWire,
+    ControllerWire,
+    ServiceWire,
     WorkloadWire,
     read_daemonset,
     read_namespace,
     read_pod_disruption_budget,
+    read_replication_controller,
+    read_service,
     read_workload,
 )
 from kerf.engine.model.manifests.repair import repair
@@ -79,12 +90,18 @@ KINDS: dict[str, Kind] = {
     "apps/v1/Deployment": Kind(WorkloadWire, read_workload),
     "apps/v1/ReplicaSet": Kind(WorkloadWire, read_workload),
     "apps/v1/StatefulSet": Kind(WorkloadWire, read_workload),
+    "v1/ReplicationController": Kind(ControllerWire, read_replication_controller),
+    "v1/Service": Kind(ServiceWire, read_service),
+    "v1/PodTemplate": Kind(TemplateWire, read_pod_template),
     "policy/v1/PodDisruptionBudget": Kind(BudgetWire, read_pod_disruption_budget),
     "karpenter.sh/v1/NodePool": Kind(NodePoolWire, read_node_pool),
     "karpenter.sh/v1beta1/NodePool": Kind(
         NodePoolWire, read_node_pool, v1beta1.convert_node_pool, v1beta1.NODEPOOL_MOVED
     ),
     "karpenter.sh/v1/NodeClaim": Kind(NodeClaimWire, read_node_claim),
+    "karpenter.sh/v1alpha1/NodeOverlay": Kind(OverlayWire, read_node_overlay),
+    "autoscaling.x-k8s.io/v1beta1/CapacityBuffer": Kind(BufferWire, read_capacity_buffer),
+    "autoscaling.x-k8s.io/v1alpha1/CapacityBuffer": Kind(BufferWire, read_capacity_buffer),
     "karpenter.k8s.aws/v1/EC2NodeClass": Kind(EC2NodeClassWire, read_ec2_node_class),
     "karpenter.k8s.aws/v1beta1/EC2NodeClass": Kind(
         EC2NodeClassWire, read_ec2_node_class, v1beta1.convert_ec2_node_class
@@ -95,8 +112,8 @@ KINDS: dict[str, Kind] = {
 
 _SUCCESSORS = {"Provisioner": "NodePool", "Machine": "NodeClaim", "AWSNodeTemplate": "EC2NodeClass"}  # L-138
 _CLUSTER_SCOPED = (
-    "Node", "Namespace", "NodePool", "NodeClaim", "EC2NodeClass", "KWOKNodeClass", "PersistentVolume", "StorageClass",
-    "CSINode", "VolumeAttachment",
+    "Node", "Namespace", "NodePool", "NodeClaim", "NodeOverlay", "EC2NodeClass", "KWOKNodeClass", "PersistentVolume",
+    "StorageClass", "CSINode", "VolumeAttachment",
 )  # fmt: skip
 _MALFORMED = (msgspec.DecodeError, ValueError, RecursionError)
 

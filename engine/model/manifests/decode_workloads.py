@@ -1,4 +1,5 @@
-"""DaemonSets, Deployments, ReplicaSets, StatefulSets, PodDisruptionBudgets and Namespaces."""
+"""DaemonSets, Deployments, ReplicaSets, StatefulSets, ReplicationControllers, Services, PodDisruptionBudgets and
+Namespaces."""
 
 # ruff: noqa: RUF012  (msgspec copies an empty mutable default for each struct)
 
@@ -13,6 +14,8 @@ from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import Int32, MetadataWire, ObjectWire, Read, Wire, read_time, require_name
 from kerf.engine.model.manifests.wire_pods import LabelSelectorWire, PodSpecWire
 from kerf.engine.model.nodes import DaemonSet, Namespace, PodDisruptionBudget
+from kerf.engine.model.pods import Selector
+from kerf.engine.model.services import Service
 from kerf.engine.model.workloads import Workload
 
 
@@ -28,11 +31,32 @@ class PodTemplateWire(Wire):
 
 class WorkloadSpecWire(Wire):
     replicas: Int32 | None = None
+    selector: LabelSelectorWire | None = None
     template: PodTemplateWire = field(default_factory=PodTemplateWire)
 
 
 class WorkloadWire(ObjectWire):
     spec: WorkloadSpecWire = field(default_factory=WorkloadSpecWire)
+
+
+class ControllerSpecWire(Wire):
+    """Of a ReplicationController, whose selector is a plain map."""
+
+    replicas: Int32 | None = None
+    selector: dict[str, str] = {}
+    template: PodTemplateWire = field(default_factory=PodTemplateWire)
+
+
+class ControllerWire(ObjectWire):
+    spec: ControllerSpecWire = field(default_factory=ControllerSpecWire)
+
+
+class ServiceSpecWire(Wire):
+    selector: dict[str, str] = {}
+
+
+class ServiceWire(ObjectWire):
+    spec: ServiceSpecWire = field(default_factory=ServiceSpecWire)
 
 
 class BudgetSpecWire(Wire):
@@ -52,6 +76,8 @@ class BudgetWire(ObjectWire):
 
 
 _read_workload = msgspec.json.Decoder(WorkloadWire).decode
+_read_controller = msgspec.json.Decoder(ControllerWire).decode
+_read_service = msgspec.json.Decoder(ServiceWire).decode
 _read_budget = msgspec.json.Decoder(BudgetWire).decode
 _read_object = msgspec.json.Decoder(ObjectWire).decode
 
@@ -59,16 +85,26 @@ _read_object = msgspec.json.Decoder(ObjectWire).decode
 def read_daemonset(data: bytes, report: Report) -> Read:
     """An apps/v1 DaemonSet and the blob of its template's shape (S-79)."""
     wire = _read_workload(data)
-    namespace, uid = _identity(report, wire.metadata)
-    digest, blobs = _template(report, wire.spec.template)
+    namespace, uid = identity(report, wire.metadata)
+    digest, blobs = template_shape(report, "spec.template", wire.spec.template)
     return Read(DaemonSet(uid, namespace, wire.metadata.name, digest), blobs)
 
 
 def read_workload(data: bytes, report: Report) -> Read:
     """An apps/v1 Deployment, ReplicaSet or StatefulSet, and the blob of its template's shape."""
     wire = _read_workload(data)
-    namespace, uid = _identity(report, wire.metadata)
-    digest, blobs = _template(report, wire.spec.template)
+    return _workload(report, wire, read_selector(report, "spec.selector", wire.spec.selector))
+
+
+def read_replication_controller(data: bytes, report: Report) -> Read:
+    """A v1 ReplicationController, and the blob of its template's shape."""
+    wire = _read_controller(data)
+    return _workload(report, wire, Selector(wire.spec.selector) if wire.spec.selector else None)
+
+
+def _workload(report: Report, wire: WorkloadWire | ControllerWire, selector: Selector | None) -> Read:
+    namespace, uid = identity(report, wire.metadata)
+    digest, blobs = template_shape(report, "spec.template", wire.spec.template)
     replicas = 1 if wire.spec.replicas is None else wire.spec.replicas  # the API's default
     if replicas < 0:
         report.add("KERF309", "spec.replicas", f"replicas is at least 0, not {replicas}")
@@ -83,14 +119,22 @@ def read_workload(data: bytes, report: Report) -> Read:
         template_labels=wire.spec.template.metadata.labels,
         template_annotations=wire.spec.template.metadata.annotations,
         created=read_time(report, "metadata.creationTimestamp", wire.metadata.creation_timestamp),
+        selector=selector,
     )
     return Read(workload, blobs)
+
+
+def read_service(data: bytes, report: Report) -> Read:
+    """A v1 Service: only which pods it is for."""
+    wire = _read_service(data)
+    namespace, _ = identity(report, wire.metadata)
+    return Read(Service(namespace, wire.metadata.name, wire.spec.selector), {})
 
 
 def read_pod_disruption_budget(data: bytes, report: Report) -> Read:
     """A policy/v1 PodDisruptionBudget; integers of int-or-string fields become texts."""
     wire = _read_budget(data)
-    namespace, uid = _identity(report, wire.metadata)
+    namespace, uid = identity(report, wire.metadata)
     spec = wire.spec
     policy = spec.unhealthy_pod_eviction_policy or "IfHealthyBudget"
     report.one_of("spec.unhealthyPodEvictionPolicy", policy, ("IfHealthyBudget", "AlwaysAllow"))
@@ -118,7 +162,7 @@ def read_namespace(data: bytes, report: Report) -> Read:
     return Read(Namespace(wire.metadata.name, wire.metadata.labels), {})
 
 
-def _identity(report: Report, metadata: MetadataWire) -> tuple[str, str]:
+def identity(report: Report, metadata: MetadataWire) -> tuple[str, str]:
     """Namespace and uid. A manifest has no uid yet: namespace and name stand in, which are unique per kind
     too."""
     require_name(report, metadata)
@@ -126,11 +170,12 @@ def _identity(report: Report, metadata: MetadataWire) -> tuple[str, str]:
     return namespace, metadata.uid or f"{namespace}/{metadata.name}"
 
 
-def _template(report: Report, template: PodTemplateWire) -> tuple[str, dict[str, msgspec.Struct]]:
+def template_shape(report: Report, path: str, template: PodTemplateWire) -> tuple[str, dict[str, msgspec.Struct]]:
+    """The digest and the blob of the shape of a pod template that stands at `path`."""
     if template.spec is None:
-        report.add("KERF304", "spec.template.spec", "A workload needs a pod template")
+        report.add("KERF304", f"{path}.spec", "A workload needs a pod template")
         return "", {}
-    digest, shape = read_template(report, "spec.template.spec", template.spec, template.metadata.labels)
+    digest, shape = read_template(report, f"{path}.spec", template.spec, template.metadata.labels)
     return digest, {digest: shape}
 
 

@@ -1,0 +1,42 @@
+"""CapacityBuffers (autoscaling.x-k8s.io) and the PodTemplates that they name (L-57…L-62, S-177…S-182)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.pods import Resources
+
+ACTIVE = "buffer.x-k8s.io/active-capacity"
+"""The provisioning strategy that asks for nodes."""
+
+
+class PodTemplate(Struct, frozen=True, omit_defaults=True):
+    """A v1 PodTemplate; `shape` is the digest of the PodShape of its template."""
+
+    namespace: str
+    name: str
+    shape: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class CapacityBuffer(Struct, frozen=True, omit_defaults=True):
+    """Room to be kept free. The pods it is for are of a PodTemplate (`template`, its name) or of a workload (`kind` as
+    in `Workload`, and `workload`, its name), all in the buffer's namespace."""
+
+    uid: str
+    namespace: str
+    name: str
+    template: str = ""
+    kind: str = ""
+    workload: str = ""
+    replicas: int | None = None
+    percentage: int | None = None
+    limits: Resources | None = None
+    strategy: str = ACTIVE
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
