@@ -7,10 +7,12 @@ disruption, and what would have to change. A code without a sentence shows as it
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from kerf.engine.model.quantities import format_quantity
 from kerf.engine.model.reasons import Reason
+from kerf.engine.model.templates import Difference
 from kerf.engine.scheduling import reasons as scheduling
 from kerf.engine.scheduling.trace import Cut, NearMiss
 
@@ -74,7 +76,20 @@ LIFECYCLE: dict[str, str] = {
 }
 """Codes of the lifecycle deciders."""
 
+DRIFT: dict[str, str] = {
+    "ami-drift": "NodeClass {nodeclass} has another image for it now",
+    "capacity-reservation-drift": "NodeClass {nodeclass} no longer selects its capacity reservation",
+    "instance-type-not-found": "its instance type {instance_type} is no longer offered as it has it",
+    "nodeclass-drift": "NodeClass {nodeclass} was changed since it was launched",
+    "nodepool-drifted": "the template of NodePool {nodepool} was changed since it was made",
+    "requirements-drifted": "its labels no longer meet the requirements of NodePool {nodepool}",
+    "security-group-drift": "NodeClass {nodeclass} selects other security groups now",
+    "subnet-drift": "NodeClass {nodeclass} no longer selects its subnet",
+}
+"""What a node has drifted by."""
+
 DISRUPTION: dict[str, str] = {
+    **DRIFT,
     "awaiting-pods": "pods that are planned onto it have not arrived yet",
     "bad-budget": "budget {budget} of NodePool {nodepool} cannot be read, so that nothing may go: {error}",
     "being-disrupted": "a disruption of it is under way already",
@@ -210,6 +225,34 @@ class _Known(dict[str, object]):
 
     def __missing__(self, key: str) -> str:
         return ""
+
+
+SHOWN_DIFFERENCES = 8
+"""So many of the fields in which a node has drifted are written out."""
+
+
+def difference_words(found: Difference) -> str:
+    """One field: what the node has, and what is asked for."""
+    where = f"{found.field}[{found.key}]" if found.key else found.field
+    if found.field == "requirements":
+        has = "without the label" if found.was is None else f"is {found.was or 'empty'}"
+        return f"{found.key} {has}, and has to be {requirement_words(f'{found.key} {found.now}').partition(' ')[2]}"
+    if found.was is None:
+        return f"{where} is new: {found.now}"
+    return f"{where} is gone: {found.was}" if found.now is None else f"{where} was {found.was}, is {found.now}"
+
+
+def differences_words(found: Sequence[Difference]) -> str:
+    """The fields in one line, "" for none."""
+    shown = [difference_words(each) for each in found[:SHOWN_DIFFERENCES]]
+    left = len(found) - len(shown)
+    return "; ".join([*shown, f"and {left} more"] if left else shown)
+
+
+def judged(reason: Reason, found: Sequence[Difference]) -> str:
+    """A verdict's reason in words, with the fields where it has them."""
+    fields = differences_words(found)
+    return f"{sentence(reason)} ({fields})" if fields else sentence(reason)
 
 
 def cut_sentence(cut: Cut) -> str:

@@ -31,7 +31,9 @@ from kerf.engine.record.decisions import (
     Unplaced,
 )
 from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.state.upkeep import DRIFT
 from kerf.projections.claim_events import claim_event
+from kerf.projections.drift_events import drift_events
 from kerf.projections.events import DEBUG, ERROR, INFO, WARNING, Event, Param
 from kerf.projections.furthest import furthest
 from kerf.projections.prose import count
@@ -242,6 +244,8 @@ class Timeline:
         result = decision.result
         if isinstance(result, ProvisionResult):
             return self._provisioned(result, entry)
+        if isinstance(result, DisruptResult) and decision.decider == DRIFT:
+            return drift_events(result, entry)
         if isinstance(result, DisruptResult):
             return [
                 _event(

@@ -8,6 +8,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from kerf.engine.disruption import disrupt as disruption
+from kerf.engine.disruption import drift
 from kerf.engine.errors import KerfError
 from kerf.engine.lifecycle import advance as advancing
 from kerf.engine.lifecycle import drain as draining
@@ -24,6 +25,7 @@ from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import State
 
 VERSIONS: dict[str, int] = {
+    "drift": drift.VERSION,
     "provision": provisioning.VERSION,
     "disrupt": disruption.VERSION,
     "advance": advancing.VERSION,

@@ -18,6 +18,7 @@ from kerf.projections.prose import (
     requirement_words,
     sentence,
 )
+from kerf.projections.prose import judged as judged_words
 from kerf.replay.explain import DecisionExplanation, PodExplanation
 from kerf.replay.explain_claim import ClaimExplanation, Launch, Staying
 from kerf.replay.funnels import Placed, PoolFunnel
@@ -98,7 +99,7 @@ def claim_text(printer: Printer, found: ClaimExplanation) -> None:
         printer.line("what was found about removing it:", "title")
     for judged in found.verdicts:
         verdict = judged.verdict
-        told = f"{verdict.action}: {sentence(verdict.reason)}"
+        told = f"{verdict.action}: {judged_words(verdict.reason, verdict.differences)}"
         printer.line(f"  {moment(judged.at)}             {judged.position:>7}  {told}")
     if found.removed:
         printer.line(f"it had to go because of: {found.removed} (position {found.removed_at})", "title")

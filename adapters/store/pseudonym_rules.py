@@ -69,7 +69,9 @@ def params(value: dict[str, Any], names: Names) -> dict[str, Any]:
     }
 
 
-_PARAM_KINDS = {"nodeclass": "nodeclass"} | {"node_pool": "nodepool", "nodepool": "nodepool", "node": "node", "instance": "instance"}
+_PARAM_KINDS = {
+    "nodeclass": "nodeclass", "node_pool": "nodepool", "nodepool": "nodepool", "node": "node", "instance": "instance",
+}  # fmt: skip
 
 
 def kind(name: str) -> Rule:

@@ -99,7 +99,16 @@ def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -
         labels=_labels(found, answer),
         image=answer.image,
         took=now - claim.created,
+        class_hash=answer.class_hash or _class_hash(claim, state),
+        subnet=answer.subnet,
+        security_groups=answer.security_groups,
     )
+
+
+def _class_hash(claim: NodeClaim, state: State) -> str:
+    ref = claim.node_class
+    known = state.facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
+    return known.terms.hash if known is not None and known.terms is not None else ""
 
 
 def _price(found: InstanceType | None, answer: LaunchAnswered) -> float:

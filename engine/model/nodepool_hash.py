@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
+from kerf.engine.model.labels import NODEPOOL_HASH, NODEPOOL_HASH_VERSION
 from kerf.engine.model.pods import Taint
 from kerf.engine.model.pools import NodeClassRef, NodePool
 
@@ -25,6 +26,11 @@ _NANOSECONDS = 1_000_000  # in a millisecond
 def hashed(pool: NodePool, *, empty: Collection[str] = ()) -> NodePool:
     """The NodePool with its hash."""
     return replace(pool, hash=template_hash(pool, empty=empty))
+
+
+def hash_annotations(pool: NodePool) -> dict[str, str]:
+    """What a NodeClaim, and the NodePool itself, carry of it (L-141, D-128)."""
+    return {NODEPOOL_HASH: pool.hash, NODEPOOL_HASH_VERSION: VERSION} if pool.hash else {}
 
 
 def template_hash(pool: NodePool, *, empty: Collection[str] = ()) -> str:

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from kerf.engine.model.pods import Resources, Taint
 from kerf.engine.model.pools import NodeClassRef, RequirementSpec
+from kerf.engine.model.reasons import Reason
+from kerf.engine.model.templates import Difference
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.effects import deletion, eviction
 from kerf.engine.nodeclaim.table import ABSENT, TAINTED, next_state
@@ -62,6 +64,9 @@ class NodeClaim(Struct, omit_defaults=True):
     capacity_type: str = ""
     price: float = 0.0
     image: str = ""
+    class_hash: str = ""  # of the NodeClass's terms that it was launched by
+    subnet: str = ""
+    security_groups: tuple[str, ...] = ()
     capacity: Resources = {}
     allocatable: Resources = {}
     node: str = ""
@@ -88,6 +93,8 @@ class NodeClaim(Struct, omit_defaults=True):
     deletion: str = ""  # who asked for it to be deleted
     interruption: str = ""  # the kind of message that said it will be interrupted
     drifted_since: int = 0  # when it was found to have drifted (D-122), 0 while it has not
+    drift: Reason | None = None  # by what
+    differences: tuple[Difference, ...] = ()
     verdict: str = ""  # the code of the latest disruption verdict
 
     def lifetime(self, now: int) -> tuple[int, float]:
@@ -142,7 +149,7 @@ def _adopted(claim: NodeClaim, event: ev.Adopted, at: int) -> None:
 
 def _launched(claim: NodeClaim, event: ev.Launched, at: int) -> None:
     _copy(claim, event, ("instance", "provider_id", "instance_type", "zone", "capacity_type", "price", "capacity",
-                         "allocatable", "image"))  # fmt: skip
+                         "allocatable", "image", "class_hash", "subnet", "security_groups"))  # fmt: skip
     claim.labels = {**event.labels, **claim.labels}  # L-151: the claim's own win
     claim.launched = at
 

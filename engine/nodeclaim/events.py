@@ -45,6 +45,9 @@ class Launched(Struct, frozen=True, omit_defaults=True):
     labels: dict[str, str] = {}
     image: str = ""
     took: int = 0
+    class_hash: str = ""  # of the NodeClass's terms that it was launched by
+    subnet: str = ""
+    security_groups: tuple[str, ...] = ()
 
 
 class LaunchFailed(Struct, frozen=True, omit_defaults=True):

@@ -7,6 +7,7 @@ from msgspec import Struct
 from kerf.engine.model.pods import Resources, Taint
 from kerf.engine.model.pools import NodeClassRef, RequirementSpec
 from kerf.engine.model.reasons import Reason
+from kerf.engine.model.templates import Difference
 
 # ── intents ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -167,12 +168,14 @@ class ProvisionResult(Struct, frozen=True, tag="provision", omit_defaults=True):
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):
-    """What a disruption method concluded of one claim: `action` is "keep" or "remove"."""
+    """What a disruption method concluded of one claim: `action` is "keep" or "remove", of the method "drifted" also
+    "drifted" or "not-drifted". `differences`: in what the claim is not as it should be."""
 
     claim: str
     method: str  # empty, expired, interrupted, deleted, launch-timeout, registration-timeout, …
     action: str
     reason: Reason
+    differences: tuple[Difference, ...] = ()
 
 
 class DisruptResult(Struct, frozen=True, tag="disrupt", omit_defaults=True):
@@ -206,7 +209,7 @@ Result = ProvisionResult | DisruptResult | LifecycleResult | StaticResult
 class Decision(Struct, frozen=True, omit_defaults=True):
     """`looked_at` is the position of the last entry the decider had seen, `version` its decision version."""
 
-    decider: str  # provision, disrupt, advance, drain, static
+    decider: str  # provision, drift, disrupt, advance, drain, static
     looked_at: int
     now: int
     version: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from kerf.engine.model.nodeclass_terms import NodeClassTerms
 from kerf.engine.model.settings import Settings
 
 
@@ -56,6 +57,8 @@ class NodeClassSeen(Struct, frozen=True, omit_defaults=True):
     ready: bool = False
     reason: str = ""
     digest: str = ""
+    terms: NodeClassTerms | None = None  # None: the provider tells nothing that could drift
+    annotations: dict[str, str] = {}  # the hash that another controller wrote, and its version
 
 
 class CatalogueSeen(Struct, frozen=True):
@@ -105,6 +108,9 @@ class LaunchAnswered(Struct, frozen=True, omit_defaults=True):
     code: str = ""
     message: str = ""
     errors: tuple[LaunchError, ...] = ()
+    class_hash: str = ""  # of the NodeClass's terms that it was launched by; empty: those of the record at that moment
+    subnet: str = ""
+    security_groups: tuple[str, ...] = ()
 
 
 class InstanceSeen(Struct, frozen=True, omit_defaults=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.disruption import disrupt as disruption
+from kerf.engine.disruption import drift
 from kerf.engine.errors import KerfError
 from kerf.engine.lifecycle import advance as advancing
 from kerf.engine.lifecycle import drain as draining
@@ -20,6 +21,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.record.decisions import (
     Decision,
+    DisruptResult,
     FindInstance,
     Intent,
     LifecycleResult,
@@ -30,6 +32,7 @@ from kerf.engine.runtime.draft import Draft
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.state.claims import NEVER
 from kerf.engine.state.state import State
+from kerf.engine.state.upkeep import DRIFT
 
 ROUNDS = 100
 """No chain of consequences at one instant is anywhere near this long; more means two deciders that undo each other."""
@@ -86,11 +89,21 @@ def _claims(draft: Draft) -> None:
             return
         for name in names:
             ix.due.drop(name)
+        _drift(draft, names)
         _disrupt(draft, names)
         for name in names:
             claim = draft.state.facts.claims.get(name)
             if claim is not None:
                 _step(draft, claim, touched[name])
+
+
+def _drift(draft: Draft, names: list[str]) -> None:
+    state = draft.state
+    outcome = drift.judge(state, draft.now, names)
+    for name, due in outcome.due.items():
+        state.ix.due.by(name, due)
+    if outcome.verdicts:
+        draft.add(_decision(draft, DRIFT, drift.VERSION, DisruptResult(outcome.verdicts), ()))
 
 
 def _disrupt(draft: Draft, names: list[str]) -> None:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from kerf.engine.lifecycle.launch import choose
+from kerf.engine.model.nodepool_hash import hash_annotations
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, ProvisionResult
@@ -139,7 +140,7 @@ def requested(claim: PlannedClaim, pool: NodePool, decision: int) -> ev.Requeste
         price=claim.price,
         decision=decision,
         labels=claim.labels,
-        annotations=pool.annotations,
+        annotations={**pool.annotations, **hash_annotations(pool)},
         taints=pool.taints,
         startup_taints=pool.startup_taints,
         expire_after=pool.expire_after,

@@ -9,11 +9,12 @@ import msgspec
 from kerf.engine.model.labels import SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
 from kerf.engine.nodeclaim.effects import LAUNCH, effect_key
-from kerf.engine.nodeclaim.events import Initialized, Launched, LaunchFailed, Requested, Tainted
+from kerf.engine.nodeclaim.events import Adopted, Initialized, Launched, LaunchFailed, Requested, Tainted
 from kerf.engine.nodeclaim.table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
+from kerf.engine.state import upkeep
 from kerf.engine.state.state import Asked, Orphan, Search, State
 from kerf.engine.state.static import claim_changed
 from kerf.engine.state.window import room_changed
@@ -52,6 +53,8 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
     index(state, claim)
     if isinstance(event, Launched):
         facts.launches.pop(name, None)
+    elif isinstance(event, Adopted):
+        upkeep.adopted(state, claim)
     elif isinstance(event, Requested):  # its launch was asked for by the decision that stands before it
         launch = facts.launches.get(name)
         asked = facts.intents.get(launch.again) if launch is not None else None

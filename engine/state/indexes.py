@@ -7,6 +7,7 @@ snapshot, and no decision may show that.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -91,3 +92,4 @@ class Indexes:
         self.touched: dict[str, int] = {}
         self.static: dict[str, None] = {}  # NodePools of a fixed size whose size is to be looked at
         self.due = Due()
+        self.judged: dict[str, Any] = {}  # claim → what its latest verdict on drift followed from

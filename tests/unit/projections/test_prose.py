@@ -146,8 +146,9 @@ def test_every_claim_event_has_its_sentence() -> None:
 
 
 def test_every_event_that_the_timeline_tells_has_its_sentence() -> None:
-    tree = ast.parse((Path(events.__file__).parent / "timeline.py").read_text())
-    literals = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    trees = [ast.parse((Path(events.__file__).parent / f).read_text()) for f in ("timeline.py", "drift_events.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    literals = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     claims = {NAME_OF[kind].replace(".", "-") for kind in CLAIM_EVENTS}
     unused = {code for code in events.SENTENCES if code not in literals | claims}
     assert unused == {"node-gone", "nodepool-gone", "nodeclass-gone"}, "these are made from the kind"

@@ -1,0 +1,51 @@
+"""What a verdict on drift follows from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+from kerf.engine.model.nodepool_hash import VERSION
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.reasons import Reason
+from kerf.engine.model.templates import Difference, Template
+from kerf.engine.record.observations import NodeClassSeen
+from kerf.engine.state.indexes import Blobs
+
+
+class Drift(Struct, frozen=True):
+    """The claim has drifted, in these fields as far as they are known."""
+
+    reason: Reason
+    differences: tuple[Difference, ...] = ()
+
+
+class Unknown(Struct, frozen=True):
+    """The check that finds `code` cannot be made now."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`node_class` is the NodePool's present one (A-332), `catalogue` the digest of its instance types; `ripe`: the
+    claim is an hour old. `templates` and `blobs` only say what hashes and digests stand for."""
+
+    pool: NodePool
+    node_class: NodeClassSeen | None
+    catalogue: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    class_hash: str
+    ripe: bool
+    templates: Mapping[str, Template]
+    blobs: Blobs
+    hash_version: str = VERSION
+
+    @property
+    def inputs(self) -> tuple[object, ...]:
+        return (
+            self.pool, self.node_class, self.catalogue, self.labels, self.annotations, self.class_hash, self.ripe,
+        )  # fmt: skip

@@ -1,0 +1,109 @@
+"""What a NodeClass asks of its instances, as far as drift compares it, in one form for all providers (A-333…A-341)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from kerf.engine.model.ec2nodeclass import EC2NodeClass
+from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.templates import Template
+
+SHOWN = 80
+"""A value longer than this is shown by its beginning and a digest."""
+HASH_VERSION = "kerf/v1"
+"""Of `NodeClassTerms.hash`: a digest of kerf's own, so with a version of its own (A-65)."""
+
+
+class Image(Struct, frozen=True, omit_defaults=True):
+    """A machine image and the instance types that boot it."""
+
+    id: str
+    requirements: tuple[RequirementSpec, ...] = ()
+
+
+class NodeClassTerms(Struct, frozen=True, omit_defaults=True):
+    """`static` are the fields that drift by themselves (A-341) and `hash` their digest; the others drift by what they
+    select. `images` in the order of preference (A-114); the rest are ids, sorted. Empty means not known."""
+
+    hash: str = ""
+    static: Template = {}
+    images: tuple[Image, ...] = ()
+    subnets: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
+    reservations: tuple[str, ...] = ()
+
+
+def boots(requirements: Iterable[RequirementSpec], kind: InstanceType) -> bool:
+    """Whether instances of this type can boot an image with these requirements (A-110…A-115)."""
+    for requirement in requirements:
+        values = kind.requirements.get(requirement.key, ())
+        match requirement.operator:
+            case "Exists":
+                fits = bool(values)
+            case "DoesNotExist":
+                fits = not values
+            case _:
+                fits = bool(set(values) & set(requirement.values))
+        if not fits:
+            return False
+    return True
+
+
+def image_for(images: Sequence[Image], kind: InstanceType) -> str:
+    """The first image that the type boots, "" for none (A-115)."""
+    return next((image.id for image in images if boots(image.requirements, kind)), "")
+
+
+def ec2_terms(node_class: EC2NodeClass) -> NodeClassTerms:
+    """Those of an EC2NodeClass, by its spec and resolved status."""
+    status = node_class.status
+    static = _static(node_class)
+    return NodeClassTerms(
+        hash=blake2b(msgspec.json.encode(static, order="sorted"), digest_size=8).hexdigest(),
+        static=static,
+        images=tuple(Image(image.id, image.requirements) for image in status.amis),
+        subnets=tuple(sorted(subnet.id for subnet in status.subnets)),
+        security_groups=tuple(sorted(group.id for group in status.security_groups)),
+        reservations=tuple(sorted(reservation.id for reservation in status.capacity_reservations)),
+    )
+
+
+def _static(node_class: EC2NodeClass) -> Template:
+    """A-64: the hashed fields, absent ones left out; the order of lists does not count."""
+    spec = node_class.spec
+    fields: dict[str, Any] = {
+        "amiFamily": node_class.ami_family,
+        "userData": spec.user_data,
+        "role": spec.role,
+        "instanceProfile": spec.instance_profile,
+        "placementGroupSelector": spec.placement_group_selector,
+        "blockDeviceMappings": spec.block_device_mappings,
+        "instanceStorePolicy": spec.instance_store_policy,
+        "networkInterfaces": spec.network_interfaces,
+        "detailedMonitoring": spec.detailed_monitoring,
+        "associatePublicIPAddress": spec.associate_public_ip_address,
+        "connectionTracking": spec.connection_tracking,
+        "context": spec.context,
+        "cpuOptions": spec.cpu_options,
+    }
+    maps = {"tags": spec.tags, "kubelet": spec.kubelet, "metadataOptions": msgspec.to_builtins(spec.metadata_options)}
+    static = {field: _text(value) for field, value in fields.items() if value}
+    for field, entries in maps.items():
+        static |= {f"{field} {key}": _text(value) for key, value in entries.items() if value is not None}
+    return static
+
+
+def _text(value: Any) -> str:
+    plain = msgspec.to_builtins(value)
+    if isinstance(plain, list):
+        plain = sorted(plain, key=lambda each: msgspec.json.encode(each, order="sorted"))
+    text = plain if isinstance(plain, str) else msgspec.json.encode(plain, order="sorted").decode()
+    if len(text) <= SHOWN:
+        return text
+    return f"{text[: SHOWN // 2]}… ({len(text)} characters, {blake2b(text.encode(), digest_size=4).hexdigest()})"

@@ -1,0 +1,378 @@
+"""Which NodeClaims have drifted, and in which fields (D-122…D-128, A-332…A-341, L-245, L-246)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.nodeclass_terms import Image, NodeClassTerms
+from kerf.engine.model.nodepool_hash import hashed
+from kerf.engine.model.pods import Taint
+from kerf.engine.model.pools import Budget, NodePool, RequirementSpec
+from kerf.engine.model.templates import Difference
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.decisions import Decision
+from kerf.engine.record.digest import content
+from kerf.engine.record.observations import CatalogueSeen, LaunchAnswered, NodeClassSeen, ObjectGone, Observation
+from kerf.engine.state import snapshot
+from tests.support.lives import PODS, PROVIDER, UNREGISTERED, claim_of
+from tests.support.world import CATALOGUE, NODE_CLASS, World, pool
+
+HOUR = 3_600_000
+KEY = f"{NODE_CLASS.group}/{NODE_CLASS.kind}/{NODE_CLASS.name}"
+TERMS = NodeClassTerms(
+    hash="h1", static={"role": "old", "tags team": "a"}, images=(Image("ami-1"),), subnets=("subnet-1",),
+    security_groups=("sg-1",),
+)  # fmt: skip
+
+
+def node_class(terms: NodeClassTerms | None = TERMS, **changes: Any) -> Observation:
+    known: dict[str, Any] = {"ready": True, "terms": terms} | changes
+    return Observation(NodeClassSeen(NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name, **known))
+
+
+def catalogue(*names: str) -> Observation:
+    made = Catalogue(tuple(t for t in CATALOGUE.types if t.name in names), source="test")
+    digest, _ = content(made)
+    return Observation(CatalogueSeen(KEY, digest), {digest: made})
+
+
+def in_service(answer: dict[str, Any] | None = None, **changes: Any) -> World:
+    """The node `n1` runs pods a to e; its NodePool has a hash, its NodeClass says what it asks for. The budget lets no
+    move follow from a verdict."""
+    world = World()
+    world.prepare(hashed(pool(budgets=(Budget("0"),), **changes)))
+    world.see(node_class())
+    world.pending(*PODS)
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    offer = order.offers[0]
+    known: dict[str, Any] = {"image": "ami-1", "subnet": "subnet-1", "security_groups": ("sg-1",)} | (answer or {})
+    world.see(
+        Observation(
+            LaunchAnswered(
+                ref, order.claim, "i-1", PROVIDER, offer.instance_type, offer.zone,
+                capacity_type=order.capacity_type, **known,
+            )
+        )
+    )  # fmt: skip
+    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    world.answer_all()
+    world.node("n1", PROVIDER, registered="true")
+    world.answer_all()
+    world.node("n1", PROVIDER, registered="true", initialized="true")
+    for name in PODS:
+        world.bind(name, "n1")
+    return world
+
+
+def pool_now(world: World) -> NodePool:
+    return world.runtime.state.facts.pools["default"]
+
+
+def change(world: World, **changes: Any) -> NodeClaim:
+    """The NodePool is edited, and read again."""
+    world.see(Observation(hashed(replace(pool_now(world), **changes))))
+    return claim_of(world)
+
+
+def found(world: World) -> tuple[str, tuple[Difference, ...]]:
+    claim = claim_of(world)
+    return (claim.drift.code if claim.drift is not None else "", claim.differences)
+
+
+def decisions(world: World) -> list[Decision]:
+    made = [entry.payload for entry in world.store.entries if isinstance(entry.payload, Decision)]
+    return [decision for decision in made if decision.decider == "drift"]
+
+
+# ── NodePool ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_l141_a_claim_carries_the_hash_of_the_pool_it_was_made_from() -> None:
+    world = in_service()
+    annotations = claim_of(world).annotations
+    assert annotations[lbl.NODEPOOL_HASH] == pool_now(world).hash
+    assert annotations[lbl.NODEPOOL_HASH_VERSION] == "v3"
+
+
+def test_d124_another_template_is_drift_and_the_verdict_names_the_fields() -> None:
+    world = in_service(labels={"team": "a"}, termination_grace_period=60_000)
+    world.after(5_000)
+    changes: dict[str, Any] = {
+        "labels": {"team": "b", "tier": "gold"}, "termination_grace_period": None,
+        "taints": (Taint("k", "NoSchedule", "v"),), "expire_after": None,
+    }  # fmt: skip
+    claim = change(world, **changes)
+    assert claim.drifted_since == world.now
+    assert found(world) == (
+        "nodepool-drifted",
+        (
+            Difference("expireAfter", "", "720h0m0s", "Never"),
+            Difference("labels", "team", "a", "b"),
+            Difference("labels", "tier", None, "gold"),
+            Difference("taints/NoSchedule", "k", None, "v"),
+            Difference("terminationGracePeriod", "", "1m0s", None),
+        ),
+    )
+    (decision,) = decisions(world)
+    (verdict,) = decision.result.verdicts  # type: ignore[union-attr]
+    assert (verdict.method, verdict.action) == ("drifted", "drifted")
+
+
+def test_d127_behaviour_does_not_drift() -> None:
+    world = in_service()
+    change(world, weight=7, limits={"cpu": 10_000}, consolidate_after=None, consolidation_policy="WhenEmpty")
+    assert found(world) == ("", ())
+    assert decisions(world) == []
+
+
+def test_d123_only_an_evaluation_takes_drift_back() -> None:
+    world = in_service()
+    before = pool_now(world)
+    assert change(world, labels={"team": "b"}).drifted_since
+    world.after(HOUR // 2)
+    assert claim_of(world).drifted_since
+    world.see(Observation(before))
+    assert (claim_of(world).drifted_since, found(world)) == (0, ("", ()))
+    assert [d.result.verdicts[0].action for d in decisions(world)] == ["drifted", "not-drifted"]  # type: ignore[union-attr]
+
+
+def test_d122_another_reason_does_not_move_the_time() -> None:
+    world = in_service()
+    first = change(world, labels={"team": "b"}).drifted_since
+    world.after(60_000)
+    assert change(world, labels={"team": "c"}).drifted_since == first
+    assert found(world)[1] == (Difference("labels", "team", None, "c"),)
+
+
+def test_d122_a_verdict_is_recorded_when_it_changes_and_not_per_look() -> None:
+    world = in_service()
+    change(world, labels={"team": "b"})
+    for name in PODS:
+        world.gone(name)
+    world.after(60_000)
+    assert len(decisions(world)) == 1
+
+
+def test_d124_without_hashes_nothing_is_compared() -> None:
+    world = in_service()
+    world.see(Observation(replace(pool_now(world), labels={"team": "b"}, hash="")))
+    assert found(world) == ("", ())
+
+
+def test_a332_a_pool_that_is_gone_leaves_the_verdict() -> None:
+    world = in_service()
+    change(world, labels={"team": "b"})
+    world.see(Observation(ObjectGone("nodepool", "default")))
+    assert found(world)[0] == "nodepool-drifted"
+
+
+@pytest.mark.parametrize(
+    ("requirement", "drifted"),
+    [
+        (RequirementSpec(lbl.CAPACITY_TYPE, "In", ("spot",)), True),
+        (RequirementSpec(lbl.CAPACITY_TYPE, "In", ("spot", "on-demand")), False),
+        (RequirementSpec("team", "In", ("a",)), True),
+        (RequirementSpec("team", "Exists"), True),
+        (RequirementSpec("team", "Gt", ("1",)), True),
+        (RequirementSpec("team", "NotIn", ("a",)), False),
+        (RequirementSpec("team", "DoesNotExist"), False),
+        (RequirementSpec(lbl.ZONE, "DoesNotExist"), True),
+        (RequirementSpec("beta.kubernetes.io/arch", "In", ("amd64",)), False),
+        (RequirementSpec("beta.kubernetes.io/arch", "In", ("arm64",)), True),
+        (RequirementSpec(lbl.CAPACITY_TYPE, "In", ("on-demand",), min_values=1), False),
+    ],
+)
+def test_d125_requirements_are_compared_with_the_labels_strictly(requirement: RequirementSpec, drifted: bool) -> None:
+    world = in_service()
+    change(world, requirements=(requirement,))
+    assert found(world)[0] == ("requirements-drifted" if drifted else "")
+
+
+def test_d125_the_verdict_names_the_requirement() -> None:
+    world = in_service()
+    change(world, requirements=(RequirementSpec(lbl.CAPACITY_TYPE, "In", ("spot",)),))
+    assert found(world)[1] == (Difference("requirements", lbl.CAPACITY_TYPE, "on-demand", "In [spot]"),)
+
+
+# ── hash versions ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def older(world: World, **known: Any) -> NodeClaim:
+    """The claim's annotations are those that an older controller wrote."""
+    claim = claim_of(world)
+    claim.annotations = {lbl.NODEPOOL_HASH: "1", lbl.NODEPOOL_HASH_VERSION: "v2"} | known
+    return claim
+
+
+def test_d124_hashes_of_other_versions_are_not_compared() -> None:
+    world = in_service()
+    older(world)
+    world.see(Observation(replace(pool_now(world), weight=1, hash_version="v3")))
+    assert found(world) == ("", ())
+    assert claim_of(world).annotations[lbl.NODEPOOL_HASH] == "1"
+
+
+def test_d128_claims_follow_a_pool_whose_hash_is_made_anew() -> None:
+    world = in_service()
+    older(world)
+    world.see(Observation(replace(pool_now(world), hash_version="v2")))
+    assert claim_of(world).annotations == {lbl.NODEPOOL_HASH: pool_now(world).hash, lbl.NODEPOOL_HASH_VERSION: "v3"}
+    assert found(world) == ("", ())
+
+
+def test_d128_a_drifted_claim_keeps_its_hash_and_stays_drifted() -> None:
+    world = in_service()
+    change(world, labels={"team": "b"})
+    since = older(world).drifted_since
+    world.see(Observation(replace(pool_now(world), hash_version="v2")))
+    claim = claim_of(world)
+    assert claim.annotations == {lbl.NODEPOOL_HASH: "1", lbl.NODEPOOL_HASH_VERSION: "v3"}
+    assert (claim.drifted_since, found(world)) == (since, ("nodepool-drifted", ()))
+
+
+# ── instance types ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_d126_a_type_that_is_not_sold_any_more_is_found_after_an_hour() -> None:
+    world = in_service()
+    assert claim_of(world).instance_type == "m5.large"
+    world.see(catalogue("c5.large"))
+    assert found(world) == ("", ())
+    due = claim_of(world).created + HOUR
+    world.after(due - 1 - world.now)
+    assert found(world) == ("", ())
+    world.after(1)
+    assert found(world) == ("instance-type-not-found", (Difference("instanceType", "", "m5.large", None),))
+    world.see(catalogue("m5.large"))
+    assert found(world) == ("", ())
+
+
+def test_d126_a_catalogue_without_types_says_nothing() -> None:
+    world = in_service()
+    world.after(2 * HOUR)
+    world.see(catalogue())
+    assert found(world) == ("", ())
+
+
+def test_d126_a_zone_in_which_the_type_is_no_longer_sold() -> None:
+    world = in_service()
+    world.after(2 * HOUR)
+    kind = next(t for t in CATALOGUE.types if t.name == "m5.large")
+    moved = Catalogue((replace(kind, offerings=tuple(o for o in kind.offerings if o.zone != "us-west-2a")),))
+    digest, _ = content(moved)
+    world.see(Observation(CatalogueSeen(KEY, digest), {digest: moved}))
+    assert found(world)[0] == "instance-type-not-found"
+
+
+# ── NodeClass ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a334_a_changed_nodeclass_is_drift_with_its_fields() -> None:
+    world = in_service()
+    assert claim_of(world).class_hash == "h1"
+    world.see(node_class(replace(TERMS, hash="h2", static={"role": "new", "tags team": "a", "userData": "x"})))
+    assert found(world) == (
+        "nodeclass-drift",
+        (Difference("role", "", "old", "new"), Difference("userData", "", None, "x")),
+    )
+
+
+def test_a334_another_controllers_hashes_are_compared_where_both_are_there() -> None:
+    world = in_service()
+    key = f"{NODE_CLASS.group}/ec2nodeclass-hash"
+    claim = claim_of(world)
+    claim.annotations = {**claim.annotations, key: "1", f"{key}-version": "v6"}
+    world.see(node_class(annotations={key: "2", f"{key}-version": "v5"}))
+    assert found(world) == ("", ())
+    world.see(node_class(annotations={key: "2", f"{key}-version": "v6"}))
+    assert found(world) == ("nodeclass-drift", ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "difference"),
+    [
+        ({"images": (Image("ami-2"), Image("ami-1"))}, "ami-drift", Difference("image", "", "ami-1", "ami-2")),
+        ({"security_groups": ("sg-2",)}, "security-group-drift", Difference("securityGroups", "", "sg-1", None)),
+        ({"subnets": ("subnet-2",)}, "subnet-drift", Difference("subnets", "", "subnet-1", None)),
+    ],
+)
+def test_a335_what_the_nodeclass_selects_now(changes: dict[str, Any], code: str, difference: Difference) -> None:
+    world = in_service()
+    world.see(node_class(replace(TERMS, **changes)))
+    reason, fields = found(world)
+    assert (reason, fields[0]) == (code, difference)
+
+
+def test_a335_an_image_for_other_types_does_not_count() -> None:
+    world = in_service()
+    arm = Image("ami-2", (RequirementSpec(lbl.ARCH, "In", ("arm64",)),))
+    world.see(node_class(replace(TERMS, images=(arm, Image("ami-1")))))
+    assert found(world) == ("", ())
+
+
+def test_a333_the_order_of_reasons() -> None:
+    world = in_service()
+    world.see(node_class(replace(TERMS, subnets=("subnet-2",), security_groups=("sg-2",))))
+    assert found(world)[0] == "security-group-drift"
+    world.see(node_class(replace(TERMS, hash="h2", static={}, subnets=("subnet-2",))))
+    assert found(world)[0] == "nodeclass-drift"
+    change(world, labels={"team": "b"})
+    assert found(world)[0] == "nodepool-drifted"
+
+
+def test_d122_what_cannot_be_judged_now_leaves_the_verdict_and_hides_no_other() -> None:
+    world = in_service()
+    world.see(node_class(replace(TERMS, images=(Image("ami-2"),))))
+    assert found(world)[0] == "ami-drift"
+    world.see(node_class(replace(TERMS, images=())))
+    assert found(world)[0] == "ami-drift"
+    world.see(node_class(replace(TERMS, images=(), subnets=("subnet-2",))))
+    assert found(world)[0] == "subnet-drift"
+    world.see(node_class())
+    assert found(world) == ("", ())
+
+
+def test_a338_a_reserved_instance_whose_reservation_is_not_selected_any_more() -> None:
+    world = in_service()
+    claim = claim_of(world)
+    claim.labels = {**claim.labels, lbl.CAPACITY_TYPE: lbl.RESERVED, lbl.RESERVATION_ID: "cr-1"}
+    change(world, requirements=())
+    assert found(world)[0] == "capacity-reservation-drift"
+    world.see(node_class(replace(TERMS, reservations=("cr-1",))))
+    assert found(world) == ("", ())
+
+
+def test_a332_a_nodeclass_that_is_being_deleted_drifts_nothing() -> None:
+    world = in_service()
+    world.see(node_class(replace(TERMS, subnets=("subnet-2",)), ready=False, reason="Deleting"))
+    assert found(world) == ("", ())
+
+
+# ── the state ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_templates_are_kept_as_long_as_a_claim_is_made_from_one() -> None:
+    world = in_service()
+    first = pool_now(world).hash
+    change(world, labels={"team": "b"})
+    between = pool_now(world).hash
+    change(world, labels={"team": "c"})
+    templates = world.runtime.state.facts.made_from
+    assert templates.keys() == {first, pool_now(world).hash, "h1"}
+    assert between not in templates
+
+
+def test_a_state_from_a_snapshot_judges_the_same() -> None:
+    world = in_service()
+    change(world, labels={"team": "b"})
+    state = world.runtime.state
+    data, digest = snapshot.encode(state)
+    assert snapshot.digest(snapshot.decode(data, state.ix.blobs)) == digest
+    world.runtime = world.start()
+    assert len(decisions(world)) == 1
