@@ -10,10 +10,10 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: golden bench conformance help setup test lint types contracts check format demo lock clean
+.PHONY: golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
 
 help: ## List the targets
-	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Make .venv with everything that kerf, its demo and its tests need
 
@@ -32,8 +32,15 @@ $(STAMP): pyproject.toml $(LOCK) | $(BIN)/uv
 	@$(UV) pip check --quiet || { echo 'pyproject.toml and $(LOCK) disagree: run make lock' >&2; exit 1; }
 	@touch $@
 
-test: setup ## Run all tests
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: setup ## Run all tests, but for those on a control plane
+	$(BIN)/python -m pytest --ignore=tests/controlplane $(PYTEST_ARGS)
+
+controlplane: ## Build etcd, kube-apiserver, kube-scheduler, kube-controller-manager and kwok (Go 1.26, ten minutes)
+	@tests/controlplane/build/build.sh
+
+# With KUBEBUILDER_ASSETS set, the binaries in that folder are used.
+test-controlplane: setup $(if $(KUBEBUILDER_ASSETS),,controlplane) ## Run the tests on a real control plane
+	$(BIN)/python -m pytest tests/controlplane $(CONTROLPLANE_ARGS)
 
 lint: setup ## Check style and formatting
 	$(BIN)/ruff check .
