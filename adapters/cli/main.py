@@ -25,6 +25,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("simulate", "kerf.adapters.cli.simulate:simulate"),
     ("plan", "kerf.adapters.cli.plan:plan"),
     ("disrupt", "kerf.adapters.cli.disrupt:disrupt"),
+    ("run", "kerf.adapters.cli.run:run"),
     ("log", "kerf.adapters.cli.record:log"),
     ("at", "kerf.adapters.cli.record:at"),
     ("explain", "kerf.adapters.cli.record:explain"),

@@ -1,0 +1,198 @@
+"""Puts kerf together on a real API server: watches in, a runtime in office, effects and NodeClaim objects out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+from msgspec import Raw, Struct
+
+from kerf.adapters.controller.controller import Controller
+from kerf.adapters.controller.inbox import Inbox
+from kerf.adapters.kubernetes.bridge import Bridge
+from kerf.adapters.kubernetes.claims import ClaimObjects
+from kerf.adapters.kubernetes.cluster import KubernetesCluster
+from kerf.adapters.kubernetes.node_parts import NodeCache
+from kerf.adapters.kubernetes.reflector import Change, Reflector, as_it_is
+from kerf.adapters.kubernetes.resources import NODECLAIMS, NODES, OBSERVED, Resource
+from kerf.adapters.kubernetes.session import Session
+from kerf.engine.model.claims import NodeClaimObject
+from kerf.engine.model.nodes import Node
+from kerf.engine.nodeclaim.events import CLAIM_EVENTS
+from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
+from kerf.engine.runtime.ports import Cloud
+from kerf.engine.runtime.runtime import Runtime
+
+Tell = Callable[[Sequence[Entry]], None]
+
+
+class Provider(Protocol):
+    """A cloud, and how it hears of its NodeClasses (adapters/kwok, adapters/aws)."""
+
+    @property
+    def cloud(self) -> Cloud: ...
+    @property
+    def node_classes(self) -> Resource: ...
+    def put(self, node_class: Struct) -> None: ...
+    def drop(self, name: str) -> None: ...
+
+
+class InCluster:
+    """`run` until `stop`. `tell` gets each turn's entries."""
+
+    def __init__(self, session: Session, runtime: Runtime, provider: Provider, *, tell: Tell) -> None:
+        self._session, self.runtime, self._provider, self._tell = session, runtime, provider, tell
+        self._inbox = Inbox()
+        self._first: dict[str, list[Observation]] = {}  # by kind, until all kinds are listed
+        self._live = False
+        self._claims = ClaimObjects(session)
+        self._nodes = NodeCache()
+        self.reflectors = self._reflectors()
+        cluster = KubernetesCluster(session, Bridge(asyncio.get_running_loop()), self._nodes, self._claims.uid)
+        self.controller = Controller(
+            runtime, self._inbox, cluster=cluster, cloud=provider.cloud, listener=self._after_turn
+        )
+
+    @property
+    def ready(self) -> bool:
+        """Whether kerf sees the cluster and may act."""
+        return self._live and self.controller.ready
+
+    async def run(self) -> None:
+        """Raises what ends the controller (see Controller.run)."""
+        watching: list[asyncio.Task[Any]] = [
+            asyncio.create_task(each.run(), name=f"watch {each.resource.path}") for each in self.reflectors
+        ]
+        try:
+            await self._synced(watching)
+            self._go_live()
+            running = asyncio.create_task(self.controller.run(), name="controller")
+            await self._unless_one_dies(running, watching)
+        finally:
+            for task in watching:
+                task.cancel()
+            await asyncio.gather(*watching, return_exceptions=True)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._claims.settle(), 5)
+            await self._claims.close()
+
+    def stop(self) -> None:
+        self.controller.stop()
+
+    async def _unless_one_dies(self, running: asyncio.Task[None], watching: list[asyncio.Task[Any]]) -> None:
+        """A watch never ends by itself: one that does has found a defect, and kerf must not act on what it no longer
+        sees."""
+        done, _ = await asyncio.wait([running, *watching], return_when=asyncio.FIRST_COMPLETED)
+        if running not in done:
+            self.controller.stop()
+        await running
+        for task in done:
+            task.result()
+
+    async def _synced(self, watching: list[asyncio.Task[Any]]) -> None:
+        for each in self.reflectors:
+            listed: asyncio.Task[Any] = asyncio.create_task(each.listed.wait())
+            done, _ = await asyncio.wait([listed, *watching], return_when=asyncio.FIRST_COMPLETED)
+            listed.cancel()
+            for task in done:
+                task.result()
+
+    def _go_live(self) -> None:
+        """The first lists together, kinds in a fixed order: a pod is seen after the node that it is on."""
+        order = [self._provider.node_classes.kind, *(each.kind for each in OBSERVED), NODECLAIMS.kind]
+        for kind in order:
+            self._inbox.put(self._first.pop(kind, []))
+        self._inbox.put(self._provider.cloud.observe())
+        self._live = True
+        facts = self.runtime.state.facts
+        over = [name for name in self._claims.known() if name not in facts.claims and _was(name, facts.streams)]
+        self._claims.project(self.runtime.state, [*facts.claims, *over])
+        self._inbox.wake()
+
+    # ── watches ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _reflectors(self) -> list[Reflector]:
+        facts = self.runtime.state.facts
+        known: dict[str, Mapping[str, Struct]] = {
+            "namespace": facts.namespaces,
+            "nodepool": facts.pools,
+            "daemonset": facts.daemonsets,
+            "pdb": facts.pdbs,
+            "node": facts.nodes,
+            "pod": facts.pods,
+        }
+        made = [self._reflector(each, known.get(each.kind, {})) for each in OBSERVED if each is not NODES]
+        node_classes = self._provider.node_classes
+        of_provider = {s.name: s for s in facts.node_classes.values() if s.kind == node_classes.api.rpartition("/")[2]}
+        return [
+            *made,
+            self._reflector(NODES, facts.nodes, self._node_changed, raw=self._nodes.seen),
+            self._reflector(NODECLAIMS, {}, self._claim_changed),
+            self._reflector(node_classes, of_provider, self._node_class_changed),
+        ]
+
+    def _reflector(
+        self,
+        resource: Resource,
+        known: Mapping[str, Struct],
+        interpret: Callable[[Change], list[Observation]] = as_it_is,
+        raw: Callable[[str, Raw | None], None] | None = None,
+    ) -> Reflector:
+        def tell(observations: list[Observation]) -> None:
+            if self._live:
+                self._inbox.put(observations)
+            else:
+                self._first.setdefault(resource.kind, []).extend(observations)
+
+        return Reflector(self._session, resource, tell, known=known, interpret=interpret, raw=raw)
+
+    def _node_changed(self, change: Change) -> list[Observation]:
+        """L-193: deleting a Node deletes its NodeClaim."""
+        seen = as_it_is(change)
+        new, old = change.new, change.old
+        if isinstance(new, Node) and new.deleting and not (isinstance(old, Node) and old.deleting):
+            claim = self.runtime.state.ix.claim_by_node.get(new.name, "")
+            seen += self._deletion(claim, "node deleted")
+        return seen
+
+    def _claim_changed(self, change: Change) -> list[Observation]:
+        """NodeClaim objects are kerf's own: what matters is that somebody deletes one."""
+        new, old = change.new, change.old
+        if not isinstance(new, NodeClaimObject):
+            self._claims.gone(change.key)
+            return self._deletion(change.key, "nodeclaim deleted")
+        self._claims.seen(new)
+        if new.deleting and not (isinstance(old, NodeClaimObject) and old.deleting):
+            return self._deletion(new.name, "nodeclaim deleted")
+        return []
+
+    def _deletion(self, claim: str, actor: str) -> list[Observation]:
+        known = self.runtime.state.facts.claims.get(claim)
+        if known is None or known.state in GOING:
+            return []
+        return [Observation(NodeClaimDeletionSeen(claim, actor))]
+
+    def _node_class_changed(self, change: Change) -> list[Observation]:
+        if change.new is None:
+            self._provider.drop(change.key)
+            group, _, rest = self._provider.node_classes.api.partition("/")
+            return [Observation(ObjectGone("nodeclass", f"{group}/{rest.rpartition('/')[2]}/{change.key}"))]
+        self._provider.put(change.new)
+        return self._provider.cloud.observe() if self._live else []
+
+    # ── turns ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _after_turn(self, runtime: Runtime, entries: Sequence[Entry]) -> None:
+        events = (entry.payload for entry in entries if isinstance(entry.payload, CLAIM_EVENTS))
+        moved: dict[str, None] = dict.fromkeys(event.claim for event in events)  # type: ignore[attr-defined]
+        if self._live and moved:
+            self._claims.project(runtime.state, moved)
+        self._tell(entries)
+
+
+def _was(claim: str, streams: Mapping[str, int]) -> bool:
+    return f"nodeclaim/{claim}" in streams

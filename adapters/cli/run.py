@@ -1,0 +1,197 @@
+"""`kerf run`: the controller in, or beside, a real cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from cyclopts import Parameter
+from msgspec import Struct
+
+import kerf
+from kerf.adapters.cli.in_cluster import InCluster, Provider
+from kerf.adapters.controller.controller import wall_clock
+from kerf.adapters.kubernetes.bridge import Bridge
+from kerf.adapters.kubernetes.lease import NAME, Lease
+from kerf.adapters.kubernetes.node_objects import NodeObjects
+from kerf.adapters.kubernetes.resources import KWOK_NODE_CLASSES, Resource
+from kerf.adapters.kubernetes.session import Session, connect
+from kerf.adapters.kwok.catalogue import built_in, read_catalogue
+from kerf.adapters.kwok.cloud import KwokCloud
+from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.engine.errors import InputError
+from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
+from kerf.engine.model.settings import Settings
+from kerf.engine.record.entries import Entry
+from kerf.engine.runtime.ports import Cloud, Store
+from kerf.engine.runtime.runtime import Runtime
+from kerf.projections.logs import KarpenterLog
+
+_SQLITE = "sqlite://"
+
+
+def run(
+    *,
+    mode: Annotated[Literal["control"], Parameter(help="control: kerf acts, and holds Karpenter's Lease.")] = "control",
+    provider: Annotated[Literal["kwok"], Parameter(help="Where nodes come from.")] = "kwok",
+    store: Annotated[str, Parameter(help="Where the record is kept: sqlite:///path/to/record.kerf")],
+    kubeconfig: Annotated[Path | None, Parameter(help="Default: this pod's cluster, else KUBECONFIG.")] = None,
+    context: Annotated[str | None, Parameter(help="The kubeconfig's context, if not its current one.")] = None,
+    lease_namespace: Annotated[str, Parameter(help="The namespace of the Lease.")] = "kube-system",
+    lease_name: Annotated[str, Parameter(help="The name of the Lease.")] = NAME,
+    instance_types: Annotated[Path | None, Parameter(help="KWOK: a file of instance types.")] = None,
+) -> int:
+    """Run the controller on a Kubernetes cluster until it is told to stop (SIGTERM, Ctrl-C).
+
+    It waits for the Lease, reads the record, watches the cluster and acts. Its log has Karpenter's lines, as JSON. All
+    that it saw and decided is in the record: `kerf log`, `kerf explain`, `kerf verify`.
+
+    Example: `kerf run --provider kwok --store sqlite:///var/lib/kerf/record.kerf --kubeconfig ~/.kube/config`
+    """
+    settings = _Wanted(store, kubeconfig, context, lease_namespace, lease_name, instance_types)
+    return asyncio.run(_run(settings))
+
+
+class _Wanted(Struct, frozen=True):
+    store: str
+    kubeconfig: Path | None
+    context: str | None
+    lease_namespace: str
+    lease_name: str
+    instance_types: Path | None
+
+
+class KwokProvider:
+    """adapters/kwok on a session."""
+
+    node_classes: Resource = KWOK_NODE_CLASSES
+
+    def __init__(self, cloud: KwokCloud) -> None:
+        self._cloud = cloud
+
+    @property
+    def cloud(self) -> Cloud:
+        return self._cloud
+
+    def put(self, node_class: Struct) -> None:
+        assert isinstance(node_class, KWOKNodeClass)
+        self._cloud.put(node_class)
+
+    def drop(self, name: str) -> None:
+        self._cloud.drop(name)
+
+
+async def _run(wanted: _Wanted) -> int:
+    kubeconfig = wanted.kubeconfig or _from_environment()
+    session = await connect(kubeconfig, wanted.context)
+    identity = f"{socket.gethostname()}_{secrets.token_hex(8)}"
+    lease = Lease(session, namespace=wanted.lease_namespace, identity=identity, name=wanted.lease_name)
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, stopping.set)
+    try:
+        epoch = await _or_stopped(lease.acquire(), stopping)
+        if epoch is None:
+            return 0
+        store = _open(wanted.store)
+        try:
+            await _in_office(session, lease, store, _kwok(session, wanted), epoch, identity, stopping)
+        finally:
+            store.close()
+            await lease.release()
+    finally:
+        await session.close()
+    return 0
+
+
+async def _in_office(
+    session: Session,
+    lease: Lease,
+    store: Store,
+    provider: Provider,
+    epoch: int,
+    identity: str,
+    stopping: asyncio.Event,
+) -> None:
+    """Until told to stop, or until the Lease is lost, which is an error."""
+    runtime = Runtime(
+        store,
+        holder=identity,
+        settings=Settings(),
+        record=secrets.token_hex(16),
+        engine=kerf.__version__,
+        now=wall_clock(),
+        epoch=epoch,
+    )
+    world = InCluster(session, runtime, provider, tell=_Log())
+    running = asyncio.create_task(world.run(), name="kerf")
+    holding = asyncio.create_task(lease.hold(), name="lease")
+    told = asyncio.create_task(stopping.wait(), name="stop")
+    try:
+        done, _ = await asyncio.wait([running, holding, told], return_when=asyncio.FIRST_COMPLETED)
+        world.stop()
+        if told not in done and holding in done:
+            holding.result()
+        await running
+    finally:
+        for task in (running, holding, told):
+            task.cancel()
+        await asyncio.gather(running, holding, told, return_exceptions=True)
+
+
+async def _or_stopped(work: Coroutine[Any, Any, int], stopping: asyncio.Event) -> int | None:
+    """The result, or None when told to stop before."""
+    task, told = asyncio.create_task(work), asyncio.create_task(stopping.wait())
+    await asyncio.wait([task, told], return_when=asyncio.FIRST_COMPLETED)
+    told.cancel()
+    if task.done():
+        return task.result()
+    task.cancel()
+    return None
+
+
+class _Log:
+    """Karpenter's log lines on stdout."""
+
+    def __init__(self) -> None:
+        self._log = KarpenterLog()
+
+    def __call__(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            for line in self._log.apply(entry):
+                sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
+        sys.stdout.flush()
+
+
+def _kwok(session: Session, wanted: _Wanted) -> KwokProvider:
+    nodes = NodeObjects(session, Bridge(asyncio.get_running_loop()))
+    if wanted.instance_types is None:
+        return KwokProvider(KwokCloud(nodes, built_in()))
+    try:
+        data = wanted.instance_types.read_bytes()
+    except OSError as error:
+        raise InputError(str(error), where=str(wanted.instance_types), code="KERF330") from error
+    return KwokProvider(KwokCloud(nodes, read_catalogue(data, str(wanted.instance_types))))
+
+
+def _open(url: str) -> Store:
+    if not url.startswith(_SQLITE):
+        raise InputError(
+            f"no store that this kerf can write: {url}", where="--store", hint="Write sqlite:///path", code="KERF333"
+        )
+    path = Path(url.removeprefix(_SQLITE))
+    return SQLiteStore(path, "write" if path.exists() else "create")
+
+
+def _from_environment() -> Path | None:
+    named = os.environ.get("KUBECONFIG")
+    return Path(named) if named else None

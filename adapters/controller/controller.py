@@ -1,0 +1,155 @@
+"""The driver that runs turns on asyncio, as kerf.adapters.simulation.driver does in virtual time.
+
+What arrives is collected while a turn runs, so that under load a turn takes more at once. The turn itself runs in a
+thread of its own, one at a time: the loop goes on reading watches and renewing the Lease. Intents are carried out in a
+pool of threads, because the ports are synchronous; each answer comes back as an observation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from kerf.adapters.controller.inbox import Inbox
+from kerf.adapters.controller.instances import Instances
+from kerf.engine.errors import KerfError
+from kerf.engine.record.decisions import Intent
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import Observation
+from kerf.engine.runtime import effects
+from kerf.engine.runtime.ports import Cloud, Cluster
+from kerf.engine.runtime.runtime import Runtime
+
+STORE_RETRY = 1.0  # seconds, while the runtime cannot append
+GATHER = 0.01  # seconds that a turn waits for what comes together with the first that came
+EFFECTS = 64  # that are carried out at a time
+LONGEST_WAIT = 60.0  # seconds without a look at the clock: it may have been set
+
+
+REPORT = "This is a defect of kerf: please report it with a bundle of the record"
+
+
+class AdapterFault(KerfError):
+    """An adapter failed in a way that it should not."""
+
+    code = "KERF605"
+
+
+class Listener(Protocol):
+    """Told on the loop after each turn, while no other turn runs: it may read the state."""
+
+    def __call__(self, runtime: Runtime, entries: Sequence[Entry]) -> None: ...
+
+
+def wall_clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Controller:
+    """`run` until `stop`. What is put into the inbox before is the first turn's."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        inbox: Inbox,
+        *,
+        cluster: Cluster,
+        cloud: Cloud,
+        listener: Listener,
+        now: Callable[[], int] = wall_clock,
+    ) -> None:
+        self.turns = 0
+        self.error: KerfError | None = None
+        self.runtime = runtime
+        self._inbox, self._cluster, self._cloud = inbox, cluster, cloud
+        self._listener, self._now = listener, now
+        self._instances = Instances(runtime, cloud, inbox)
+        self._turner = ThreadPoolExecutor(1, thread_name_prefix="turn")
+        self._pool = ThreadPoolExecutor(EFFECTS, thread_name_prefix="effect")
+        self._effects: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    async def run(self) -> None:
+        """Ends when `stop` is called. Raises EpochRefused (KERF103) when another writer has taken office, and what the
+        engine raises when it finds itself at fault (KERF7xx)."""
+        self._listener(self.runtime, self.runtime.new_entries)
+        for ref, intent in self.runtime.unanswered():
+            self._carry_out(ref, intent, effects.reconcile)
+        looking = asyncio.create_task(self._instances.run(self._pool), name="instances")
+        try:
+            while not self._stopping:
+                await self._turn()
+                await self._wait()
+        finally:
+            looking.cancel()
+            await self._end()
+
+    def stop(self) -> None:
+        """No further turn begins; effects under way are waited for by `run`."""
+        self._stopping = True
+        self._inbox.wake()
+
+    @property
+    def ready(self) -> bool:
+        return not self._stopping and self.runtime.ready
+
+    # ── turns ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _turn(self) -> None:
+        batch, now = self._inbox.take(), self._now()
+        due = self.runtime.next_due()
+        if not batch and self.runtime.ready and (due is None or due > now):
+            return
+        loop = asyncio.get_running_loop()
+        intents = await loop.run_in_executor(self._turner, self.runtime.turn, batch, now)
+        self.turns += 1
+        self._instances.saw(batch)
+        self._listener(self.runtime, self.runtime.new_entries)
+        for ref, intent in intents:
+            self._carry_out(ref, intent, effects.perform)
+
+    async def _wait(self) -> None:
+        if not self.runtime.ready:
+            await asyncio.sleep(STORE_RETRY)
+            return
+        due = self.runtime.next_due()
+        seconds = LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, (due - self._now()) / 1000))
+        await self._inbox.wait(seconds)
+        if not self._stopping:
+            await asyncio.sleep(GATHER)
+
+    # ── effects ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _carry_out(self, ref: str, intent: Intent, how: Callable[..., Observation]) -> None:
+        token = self.runtime.token(ref)
+        task = asyncio.create_task(self._answer(ref, intent, how, token), name=f"intent {ref}")
+        self._effects.add(task)
+        task.add_done_callback(self._effects.discard)
+
+    async def _answer(self, ref: str, intent: Intent, how: Callable[..., Observation], token: str) -> None:
+        def work() -> Observation:
+            try:
+                return how(ref, intent, token=token, cluster=self._cluster, cloud=self._cloud)
+            except Exception as error:  # an adapter's defect is one effect's failure: it is recorded and tried again
+                fault = AdapterFault(f"{type(error).__name__}: {error}", where=f"intent {ref}", hint=REPORT)
+                self.error = fault
+                return Observation(effects.failed(ref, intent, fault))
+
+        self._inbox.put([await asyncio.get_running_loop().run_in_executor(self._pool, work)])
+
+    async def _end(self) -> None:
+        """Answers to what was begun are recorded, so that the next process need not look for them."""
+        if self._effects:
+            await asyncio.wait(list(self._effects), timeout=10)
+        batch = self._inbox.take()
+        if batch and self.runtime.ready:
+            await asyncio.get_running_loop().run_in_executor(self._turner, self._last_turn, batch)
+        self._turner.shutdown(wait=False)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _last_turn(self, batch: list[Observation]) -> None:
+        """Its intents are left to the next process, which finds them unanswered."""
+        self.runtime.turn(batch, self._now())

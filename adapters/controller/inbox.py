@@ -1,0 +1,38 @@
+"""What has arrived and is not recorded yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from kerf.engine.record.observations import Observation
+
+
+class Inbox:
+    """Filled on the loop, by watches, answers and timers; emptied by the controller, one turn at a time."""
+
+    def __init__(self) -> None:
+        self._arrived: list[Observation] = []
+        self._news = asyncio.Event()
+
+    def put(self, observations: Iterable[Observation]) -> None:
+        self._arrived.extend(observations)
+        if self._arrived:
+            self._news.set()
+
+    def take(self) -> list[Observation]:
+        """All of it, in the order of arrival."""
+        taken, self._arrived = self._arrived, []
+        self._news.clear()
+        return taken
+
+    def wake(self) -> None:
+        """Have a waiting `wait` return although nothing arrived."""
+        self._news.set()
+
+    async def wait(self, seconds: float | None) -> None:
+        """Until something is there, at most for `seconds`."""
+        try:
+            await asyncio.wait_for(self._news.wait(), seconds)
+        except TimeoutError:
+            return

@@ -1,0 +1,83 @@
+"""Asks the cloud about instances: those being ended, and those whose nodes fell silent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from contextlib import suppress
+
+from kerf.adapters.controller.inbox import Inbox
+from kerf.engine.errors import KerfError
+from kerf.engine.model.nodes import Node
+from kerf.engine.record.observations import InstanceSeen, Observation
+from kerf.engine.runtime.ports import Cloud
+from kerf.engine.runtime.runtime import Runtime
+
+DESCRIBE_EVERY = 5.0  # seconds, while instances are being ended (D-157)
+FIRST_LOOK = 0.2  # seconds after the first of them: many clouds are quicker than that
+KNOWN = 100_000  # instances whose last status is remembered
+
+
+class Instances:
+    """`saw` after each turn; `run` on the loop."""
+
+    def __init__(self, runtime: Runtime, cloud: Cloud, inbox: Inbox) -> None:
+        self.error: KerfError | None = None
+        self._runtime, self._cloud, self._inbox = runtime, cloud, inbox
+        self._told: dict[str, str] = {}  # instance → status last told
+        self._suspects: dict[str, None] = {}
+        self._watched: list[str] = []
+        self._news = asyncio.Event()
+
+    def saw(self, batch: Iterable[Observation]) -> None:
+        """Nodes of this turn that are ready no longer are asked about at once. Called between turns."""
+        suspects = [_instance(o.payload) for o in batch if isinstance(o.payload, Node) and _lost(o.payload)]
+        self._suspects.update(dict.fromkeys(suspects))
+        before, self._watched = self._watched, self._runtime.watched_instances()
+        if suspects or set(self._watched) - set(before):
+            self._news.set()
+
+    async def run(self, pool: Executor) -> None:
+        """Until cancelled."""
+        while True:
+            if not self._watched:
+                await self._news.wait()
+            else:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), DESCRIBE_EVERY)
+            if self._news.is_set():
+                await asyncio.sleep(FIRST_LOOK)
+                self._news.clear()
+            await self._look(pool)
+
+    async def _look(self, pool: Executor) -> None:
+        suspects, self._suspects = self._suspects, {}
+        wanted = sorted({*suspects, *self._watched})
+        if not wanted:
+            return
+        try:
+            seen = await asyncio.get_running_loop().run_in_executor(pool, self._cloud.describe, wanted)
+        except KerfError as error:
+            self.error = error
+            self._suspects.update(suspects)
+            return
+        self.error = None
+        self._inbox.put(Observation(each) for each in seen if self._is_news(each))
+
+    def _is_news(self, instance: InstanceSeen) -> bool:
+        if self._told.get(instance.instance) == instance.status:
+            return False
+        if len(self._told) >= KNOWN:
+            self._told.clear()
+        self._told[instance.instance] = instance.status
+        return True
+
+
+def _lost(node: Node) -> bool:
+    """It was ready once and is not now, or somebody deletes it."""
+    return bool(node.provider_id) and ((not node.ready and node.ready_since > 0) or node.deleting > 0)
+
+
+def _instance(node: Node) -> str:
+    return node.provider_id.rpartition("/")[2]

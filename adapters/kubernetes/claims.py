@@ -1,0 +1,158 @@
+"""NodeClaim objects: projections of kerf's aggregates, so that users see them where they always did.
+
+What a claim should look like is taken from the state after a turn; one task an object brings it there by server-side
+apply, always to the latest, leaving out what came between. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec import Struct
+
+from kerf.adapters.kubernetes.claim_documents import claim_document, claim_status
+from kerf.adapters.kubernetes.cluster import FIELD_MANAGER, NOT_FOUND
+from kerf.adapters.kubernetes.errors import ClusterError, Unreachable
+from kerf.adapters.kubernetes.resources import NODE_CLAIMS
+from kerf.adapters.kubernetes.session import APPLY, MERGE, Session
+from kerf.engine.errors import KerfError
+from kerf.engine.model.claims import NodeClaimObject
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.state.state import State
+
+RETRY = (0.5, 30.0)  # seconds
+_QUERY = {"fieldManager": FIELD_MANAGER, "force": "true"}
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class _Object(Struct):
+    metadata: dict[str, object]
+
+
+class Wanted(Struct):
+    """`document` and `status` are None for an object that should be gone."""
+
+    document: dict[str, object] | None
+    status: dict[str, object] | None
+
+
+class ClaimObjects:
+    """`project` after each turn; `uid` for who needs an object's uid."""
+
+    def __init__(self, session: Session) -> None:
+        self.error: KerfError | None = None
+        self._session = session
+        self._wanted: dict[str, Wanted] = {}
+        self._written: dict[str, tuple[bytes, bytes]] = {}  # what was last applied: object, status
+        self._uids: dict[str, str] = {}
+        self._created: dict[str, asyncio.Event] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    # ── what is there ───────────────────────────────────────────────────────────────────────────────────────
+
+    def seen(self, claim: NodeClaimObject) -> None:
+        """From the watch."""
+        self._has(claim.name, claim.uid)
+
+    def gone(self, name: str) -> None:
+        """From the watch: somebody took it away, or we did."""
+        self._uids.pop(name, None)
+        self._written.pop(name, None)
+        self._created.pop(name, None)
+
+    def known(self) -> list[str]:
+        return sorted(self._uids)
+
+    async def uid(self, name: str) -> str:
+        """The uid of a claim's object, waiting for one that is about to be made; "" if none is wanted."""
+        if name in self._uids:
+            return self._uids[name]
+        if name not in self._tasks:
+            return ""
+        await self._created.setdefault(name, asyncio.Event()).wait()
+        return self._uids.get(name, "")
+
+    # ── what should be there ────────────────────────────────────────────────────────────────────────────────
+
+    def project(self, state: State, names: Iterable[str]) -> None:
+        """Brings the objects of these claims to what the state says. Called on the loop, between turns."""
+        for name in names:
+            claim = state.facts.claims.get(name)
+            self._wanted[name] = _wanted(claim, state) if claim is not None else Wanted(None, None)
+            if name not in self._tasks:
+                self._tasks[name] = asyncio.create_task(self._bring(name), name=f"nodeclaim {name}")
+
+    async def settle(self) -> None:
+        """Until all that is wanted is written."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+
+    async def close(self) -> None:
+        for task in list(self._tasks.values()):
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def _bring(self, name: str) -> None:
+        delay, most = RETRY
+        try:
+            while (wanted := self._wanted.get(name)) is not None:
+                try:
+                    await self._write(name, wanted)
+                except (ClusterError, Unreachable) as error:
+                    self.error = error
+                    await asyncio.sleep(delay)
+                    delay = min(most, delay * 2)
+                    continue
+                self.error = None
+                if self._wanted.get(name) is wanted:
+                    del self._wanted[name]
+        finally:
+            self._tasks.pop(name, None)
+            waiting = self._created.pop(name, None)
+            if waiting is not None:
+                waiting.set()
+
+    async def _write(self, name: str, wanted: Wanted) -> None:
+        path = f"{NODE_CLAIMS}/{name}"
+        if wanted.document is None or wanted.status is None:
+            await self._remove(name, path)
+            return
+        document, status = _encode(wanted.document), _encode(wanted.status)
+        before = self._written.get(name, (b"", b""))
+        if before[0] != document:
+            answer = await self._session.request("PATCH", path, query=_QUERY, body=wanted.document, content_type=APPLY)
+            made = msgspec.json.decode(answer.checked(f"apply NodeClaim {name}").body, type=_Object)
+            self._has(name, str(made.metadata.get("uid", "")))
+        if before[1] != status:
+            body = {**_HEAD, "metadata": {"name": name}, "status": wanted.status}
+            answer = await self._session.request("PATCH", f"{path}/status", query=_QUERY, body=body, content_type=APPLY)
+            answer.checked(f"apply status of NodeClaim {name}")
+        self._written[name] = (document, status)
+
+    async def _remove(self, name: str, path: str) -> None:
+        """The object goes at once: what it stood for is over."""
+        patch: Mapping[str, object] = {"metadata": {"finalizers": None}}
+        answer = await self._session.request("PATCH", path, body=patch, content_type=MERGE, query=_MANAGED)
+        if answer.status != NOT_FOUND:
+            answer.checked(f"take the finalizer off NodeClaim {name}")
+            answer = await self._session.request("DELETE", path)
+            if answer.status != NOT_FOUND:
+                answer.checked(f"delete NodeClaim {name}")
+        self.gone(name)
+
+    def _has(self, name: str, uid: str) -> None:
+        self._uids[name] = uid
+        waiting = self._created.pop(name, None)
+        if waiting is not None:
+            waiting.set()
+
+
+_HEAD = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim"}
+_MANAGED = {"fieldManager": FIELD_MANAGER}
+
+
+def _wanted(claim: NodeClaim, state: State) -> Wanted:
+    pool = state.facts.pools.get(claim.node_pool)
+    return Wanted(claim_document(claim, pool.uid if pool is not None else ""), claim_status(claim))

@@ -1,0 +1,125 @@
+"""From the bytes of a list or a watch to objects of the engine's model, each by itself: one that cannot be read is
+refused, and those beside it are not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from kerf.adapters.kubernetes.session import Status
+from kerf.engine.model.manifests.decode import KINDS, decode_object
+from kerf.engine.model.manifests.violations import ManifestError, Report
+from kerf.engine.model.manifests.wire import Read
+from kerf.engine.record.observations import InputRefused
+
+ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
+
+
+class Frame(Struct, gc=False):
+    """One line of a watch."""
+
+    type: str
+    object: Raw
+
+
+class ListMetadata(Struct, rename="camel", gc=False):
+    resource_version: str = ""
+    continue_: str = field(name="continue", default="")
+
+
+class Page(Struct, gc=False):
+    """One page of a list."""
+
+    metadata: ListMetadata = field(default_factory=ListMetadata)
+    items: list[Raw] = field(default_factory=list)
+
+
+class _ObjectMetadata(Struct, rename="camel", gc=False):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Object(Struct, gc=False):
+    metadata: _ObjectMetadata = field(default_factory=_ObjectMetadata)
+
+
+_frames = msgspec.json.Decoder(Frame).decode_lines
+_page = msgspec.json.Decoder(Page).decode
+_object = msgspec.json.Decoder(_Object).decode
+_status = msgspec.json.Decoder(Status).decode
+
+
+def read_page(data: bytes) -> Page:
+    """Raises msgspec.DecodeError."""
+    return _page(data)
+
+
+def read_frames(lines: bytes) -> list[Frame]:
+    """Whole lines of a watch. Raises msgspec.DecodeError: what is no frame is no answer of an API server."""
+    return _frames(lines)
+
+
+def read_status(data: Raw) -> Status:
+    """The Status that an ERROR frame carries; an empty one if it carries something else."""
+    try:
+        return _status(data)
+    except msgspec.DecodeError:
+        return Status(message=bytes(data)[:300].decode(errors="replace"))
+
+
+def version_of(data: Raw) -> str:
+    """metadata.resourceVersion, "" if it cannot be read."""
+    try:
+        return _object(data).metadata.resource_version
+    except msgspec.DecodeError:
+        return ""
+
+
+def reader(api: str) -> Callable[[Raw], Read | InputRefused]:
+    """Reads objects of one kind (a key of KINDS)."""
+    read = KINDS[api].read
+
+    def read_object(data: Raw) -> Read | InputRefused:
+        report = Report()
+        try:
+            found = read(data, report)
+            if not report.violations:
+                return found
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            pass  # the slow way repairs, or says what is wrong
+        return _slowly(bytes(data), api)
+
+    return read_object
+
+
+def _slowly(data: bytes, api: str) -> Read | InputRefused:
+    try:
+        decoded = decode_object(data, source="watch", assume=api)
+    except ManifestError as error:
+        first = error.violations[0]
+        more = f" (and {len(error.violations) - 1} more)" if len(error.violations) > 1 else ""
+        return InputRefused(first.code, "watch", subject(api, data), first.path, first.message + more)
+    return Read(decoded.object, decoded.blobs)
+
+
+def subject(api: str, data: bytes | Raw) -> str:
+    """ "Kind/namespace/name" of an object that may not be readable otherwise."""
+    try:
+        metadata = _object(data).metadata
+    except msgspec.DecodeError:
+        metadata = _ObjectMetadata(name="?")
+    return "/".join(part for part in (api.rpartition("/")[2], metadata.namespace, metadata.name) if part)
+
+
+def identity(data: Raw) -> tuple[str, str]:
+    """uid and name of an object that may not be readable otherwise, "" for what it lacks."""
+    try:
+        metadata = _object(data).metadata
+    except msgspec.DecodeError:
+        return "", ""
+    return metadata.uid, metadata.name

@@ -1,0 +1,33 @@
+"""Node objects as a provider needs them whose instances are Nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kerf.adapters.kubernetes.bridge import Bridge
+from kerf.adapters.kubernetes.session import Answer, Session
+
+NODES = "/api/v1/nodes"
+
+
+class NodeObjects:
+    """`kerf.adapters.kwok.cloud.Nodes`, from threads: an HTTP status, and the object or the Status that came with it.
+
+    Raises Unreachable (KERF602).
+    """
+
+    def __init__(self, session: Session, bridge: Bridge) -> None:
+        self._session, self._bridge = session, bridge
+
+    def create(self, document: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        return self._ask("POST", NODES, document)
+
+    def get(self, name: str) -> tuple[int, dict[str, Any]]:
+        return self._ask("GET", f"{NODES}/{name}")
+
+    def delete(self, name: str) -> tuple[int, dict[str, Any]]:
+        return self._ask("DELETE", f"{NODES}/{name}")
+
+    def _ask(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
+        answer: Answer = self._bridge.call(self._session.request(method, path, body=body))
+        return answer.status, answer.json()

@@ -1,0 +1,187 @@
+"""One connection to an API server: the official client for configuration, authentication, TLS and HTTP; bytes in and
+out for everything else, because its typed models cost milliseconds an object.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import aiohttp
+import msgspec
+from kubernetes.aio import config
+from kubernetes.aio.client.configuration import Configuration
+from kubernetes.aio.client.rest import RESTClientObject
+from msgspec import Struct
+
+import kerf
+from kerf.adapters.kubernetes.errors import ClusterError, NoCluster, Unreachable
+from kerf.adapters.kubernetes.limiter import TokenBucket
+
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"  # JSON is YAML
+JSON = "application/json"
+QPS, BURST = 200.0, 300  # L-290's KUBE_CLIENT_QPS and KUBE_CLIENT_BURST
+REQUEST_TIMEOUT = 30.0  # seconds, of a request that is no watch
+CONNECT_TIMEOUT = 10.0
+_NETWORK = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Status(Struct):
+    """metav1.Status, as far as it is shown."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+
+
+class Answer(Struct, frozen=True):
+    """An HTTP status and the body. A refusal is an answer too."""
+
+    status: int
+    body: bytes
+
+    @property
+    def ok(self) -> bool:
+        return self.status < 300
+
+    def message(self) -> str:
+        """What the API server says about a refusal."""
+        try:
+            return msgspec.json.decode(self.body, type=Status).message
+        except msgspec.DecodeError:
+            return self.body[:300].decode(errors="replace")
+
+    def json(self) -> dict[str, Any]:
+        return msgspec.json.decode(self.body, type=dict[str, Any])
+
+    def checked(self, where: str) -> Answer:
+        """Raises ClusterError (KERF601) for a refusal."""
+        if not self.ok:
+            raise ClusterError(f"{self.status}: {self.message()}", status=self.status, where=where)
+        return self
+
+
+class Session:
+    """Requests to one API server. Close it when done."""
+
+    def __init__(self, configuration: Configuration, *, qps: float = QPS, burst: int = BURST) -> None:
+        self.requests = 0
+        self._configuration = configuration
+        self._rest = RESTClientObject(configuration)
+        self._bucket = TokenBucket(qps, burst, time.monotonic)
+
+    @property
+    def host(self) -> str:
+        return str(self._configuration.host)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        body: object = None,
+        content_type: str = JSON,
+        timeout: float = REQUEST_TIMEOUT,
+        limited: bool = True,
+    ) -> Answer:
+        """One request and its whole answer. `limited=False` passes by the token bucket (the Lease must not wait behind
+        evictions). Raises Unreachable (KERF602)."""
+        if limited:
+            await self._bucket.wait()
+        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT)
+        try:
+            response = await self._send(method, path, query, body, content_type, limits)
+            return Answer(response.status, await response.read())
+        except _NETWORK as error:
+            raise _unreachable(error, f"{method} {path}") from error
+
+    async def stream(self, path: str, *, query: Mapping[str, str | int], timeout: float) -> AsyncIterator[bytes]:
+        """The answer of a watch as it comes, in pieces that end anywhere; a whole answer is read within `timeout`
+        seconds. Raises ClusterError (KERF601) when it is refused, Unreachable (KERF602) when it breaks."""
+        await self._bucket.wait()
+        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT)
+        try:
+            response = await self._send("GET", path, query, None, JSON, limits)
+            try:
+                if response.status != 200:
+                    Answer(response.status, await response.read()).checked(f"watch {path}")
+                async for piece in response.content.iter_any():
+                    yield piece
+            finally:
+                response.close()
+        except _NETWORK as error:
+            raise _unreachable(error, f"watch {path}") from error
+
+    async def close(self) -> None:
+        await self._rest.close()
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None,
+        body: object,
+        content_type: str,
+        limits: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        url = self.host + path + (f"?{urlencode(query, quote_via=quote)}" if query else "")
+        headers = {
+            "Accept": JSON,
+            "Content-Type": content_type,
+            "User-Agent": f"kerf/{kerf.__version__}",
+            **await self._authorization(),
+        }
+        self.requests += 1
+        sent: Any = await self._rest.request(  # type: ignore[no-untyped-call]
+            method, url, headers=headers, body=body, _request_timeout=limits
+        )
+        response: aiohttp.ClientResponse = sent.response
+        return response
+
+    async def _authorization(self) -> dict[str, str]:
+        """Asked for each request: a token of a pod or of a cloud's plug-in is renewed on the way."""
+        settings: dict[str, Any] = {**await self._configuration.auth_settings()}
+        return {each["key"]: each["value"] for each in settings.values() if each["in"] == "header" and each["value"]}
+
+
+async def connect(
+    kubeconfig: Path | None = None, context: str | None = None, *, qps: float = QPS, burst: int = BURST
+) -> Session:
+    """The cluster that a kubeconfig names, else the one that this pod runs in, else that of the default kubeconfig.
+
+    Raises NoCluster (KERF603).
+    """
+    configuration = Configuration()
+    configuration.connection_pool_maxsize = 0  # each watch keeps one; the token bucket is the limit
+    try:
+        if kubeconfig is None and _in_a_pod():
+            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        else:
+            place = str(kubeconfig) if kubeconfig is not None else None
+            await config.load_kube_config(  # type: ignore[no-untyped-call]
+                config_file=place, context=context, client_configuration=configuration
+            )
+    except (config.ConfigException, OSError) as error:
+        raise NoCluster(
+            f"no API server to talk to: {error}",
+            where=str(kubeconfig or "in-cluster or default kubeconfig"),
+            hint="Name a kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod with a service account",
+        ) from error
+    return Session(configuration, qps=qps, burst=burst)
+
+
+def _in_a_pod() -> bool:
+    return Path("/var/run/secrets/kubernetes.io/serviceaccount/token").is_file()
+
+
+def _unreachable(error: BaseException, where: str) -> Unreachable:
+    return Unreachable(
+        f"the API server did not answer: {str(error) or type(error).__name__}",
+        where=where,
+        hint="kerf tries again by itself; look at the API server and the network between",
+    )

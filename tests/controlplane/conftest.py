@@ -1,0 +1,38 @@
+"""A control plane for each module of tests, where its binaries are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane import crds
+from tests.controlplane.plane import CONDITION, ControlPlane, assets
+from tests.controlplane.running import Kerf
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """With kerf's custom resources, and nothing else in it."""
+    binaries = assets()
+    if binaries is None:
+        pytest.skip(CONDITION)
+    made = ControlPlane(binaries, tmp_path_factory.mktemp("plane"))
+    try:
+        made.start()
+        crds.install(made)
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def kerf(plane: ControlPlane, tmp_path: Path) -> Iterator[Kerf]:
+    """In control mode; started by the test."""
+    process = Kerf(plane, tmp_path, "--lease-name", tmp_path.name[:50].replace("_", "-").lower())
+    try:
+        yield process
+    finally:
+        if process.running:
+            process.kill()

@@ -1,0 +1,128 @@
+"""kerf as a process on a control plane, and waiting for what it does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.controlplane.plane import ControlPlane
+
+T = TypeVar("T")
+
+
+class Kerf:
+    """`kerf run` on a plane. Start it again after `kill` or `stop`, and it goes on with the same record."""
+
+    def __init__(self, plane: ControlPlane, folder: Path, *flags: str) -> None:
+        self.record = folder / "record.kerf"
+        self.log = folder / "kerf.log"
+        self._plane, self._flags = plane, flags
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "kerf", "run", "--store", f"sqlite://{self.record}"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, "--kubeconfig", str(self._plane.kubeconfig), *self._flags],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "KUBECONFIG": ""},
+            )  # fmt: skip
+
+    def stop(self) -> int:
+        """As Kubernetes does it. Returns the exit code."""
+        return self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def _end(self, how: signal.Signals) -> int:
+        assert self._process is not None
+        self._process.send_signal(how)
+        code = self._process.wait(30)
+        self._process = None
+        return code
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def verify(self) -> str:
+        """What `kerf verify` says. Fails the test unless all is decided as recorded."""
+        done = subprocess.run(
+            [sys.executable, "-m", "kerf", "verify", str(self.record)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{self.tail()}"
+        return done.stdout
+
+    def tail(self, lines: int = 40) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+
+def eventually(what: Callable[[], T], *, seconds: float = 60, kerf: Kerf | None = None) -> T:
+    """The first truthy result of `what`; fails after `seconds`, or when kerf has ended."""
+    until = time.monotonic() + seconds
+    while not (found := what()):
+        ended = kerf is not None and not kerf.running
+        if ended or time.monotonic() > until:
+            said = f"\n{kerf.tail()}" if kerf is not None else ""
+            raise AssertionError(f"{'kerf has ended' if ended else f'not within {seconds:.0f} s'}: {found!r}{said}")
+        time.sleep(0.2)
+    return found
+
+
+def node_pool(name: str = "default", **spec: Any) -> dict[str, Any]:
+    """A NodePool of linux, amd64 and on-demand nodes."""
+    requirements = [
+        {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]},
+        {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]},
+        {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
+    ]
+    ref = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
+    template = {"spec": {"requirements": requirements, "nodeClassRef": ref, "expireAfter": "720h"}}
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": name},
+        "spec": {"template": template, **spec},
+    }
+
+
+def node_class(name: str = "default") -> dict[str, Any]:
+    return {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": name}}
+
+
+def deployment(name: str, replicas: int, cpu: str, memory: str = "128Mi") -> dict[str, Any]:
+    container = {"name": "c", "image": "pause", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"terminationGracePeriodSeconds": 0, "containers": [container]},
+            },
+        },
+    }
+
+
+def running_pods(plane: ControlPlane) -> list[dict[str, Any]]:
+    pods = plane.items("/api/v1/namespaces/default/pods")
+    return [pod for pod in pods if pod["status"].get("phase") == "Running"]
+
+
+def node_claims(plane: ControlPlane) -> list[dict[str, Any]]:
+    return plane.items("/apis/karpenter.sh/v1/nodeclaims")
+
+
+def is_true(document: dict[str, Any], kind: str) -> bool:
+    conditions = document.get("status", {}).get("conditions", [])
+    return any(each["type"] == kind and each["status"] == "True" for each in conditions)

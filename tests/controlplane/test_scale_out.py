@@ -1,0 +1,64 @@
+"""From pending pods to running ones, on a real control plane with KWOK nodes, and back to nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.running import (
+    Kerf,
+    deployment,
+    eventually,
+    is_true,
+    node_claims,
+    node_class,
+    node_pool,
+    running_pods,
+)
+
+pytestmark = pytest.mark.slow
+
+
+def test_pods_get_nodes_and_the_pool_takes_them_along_when_it_goes(plane: ControlPlane, kerf: Kerf) -> None:
+    """L-139 to L-176, L-188 to L-201, L-256, L-466 to L-476; and the record verifies."""
+    for document in (node_class(), node_pool(), deployment("a", 20, "500m"), deployment("b", 10, "1500m")):
+        plane.apply(document)
+    kerf.start()
+    eventually(lambda: len(running_pods(plane)) == 30, kerf=kerf)
+    claims = eventually(lambda: [c for c in node_claims(plane) if is_true(c, "Ready")], kerf=kerf)
+    eventually(lambda: all(is_true(each, "Ready") for each in node_claims(plane)), kerf=kerf)
+    nodes = {node["spec"]["providerID"]: node for node in plane.items("/api/v1/nodes")}
+    for claim in claims:
+        node = nodes[claim["status"]["providerID"]]
+        metadata = node["metadata"]
+        assert metadata["labels"]["karpenter.sh/registered"] == "true"
+        assert metadata["labels"]["karpenter.sh/initialized"] == "true"
+        assert metadata["finalizers"] == ["karpenter.sh/termination"]
+        assert [(o["kind"], o["uid"]) for o in metadata["ownerReferences"]] == [("NodeClaim", claim["metadata"]["uid"])]
+        assert claim["status"]["nodeName"] == metadata["name"]
+        assert claim["metadata"]["ownerReferences"][0]["kind"] == "NodePool"
+        assert "taints" not in node["spec"]
+    assert set(nodes) == {claim["status"]["providerID"] for claim in node_claims(plane)}
+
+    plane.request("DELETE", "/apis/karpenter.sh/v1/nodepools/default")
+    for name in ("a", "b"):
+        plane.request("DELETE", f"/apis/apps/v1/namespaces/default/deployments/{name}")
+    eventually(lambda: not node_claims(plane) and not plane.items("/api/v1/nodes"), kerf=kerf)
+    assert kerf.stop() == 0
+    assert "same" in kerf.verify()
+
+
+def test_a_user_deletes_a_node_and_its_pods_find_another(plane: ControlPlane, kerf: Kerf) -> None:
+    """L-193, L-496: the finalizer holds the Node until its pods are gone."""
+    for document in (node_class("default"), node_pool()):
+        plane.request("POST", f"/apis/{document['apiVersion']}/{document['kind'].lower()}s", document)
+    plane.apply(deployment("c", 5, "500m"))
+    kerf.start()
+    eventually(lambda: len(running_pods(plane)) == 5, kerf=kerf)
+    eventually(lambda: all(is_true(each, "Ready") for each in node_claims(plane)), kerf=kerf)
+    first = node_claims(plane)[0]
+    plane.request("DELETE", f"/api/v1/nodes/{first['status']['nodeName']}")
+    eventually(lambda: first["metadata"]["name"] not in {c["metadata"]["name"] for c in node_claims(plane)}, kerf=kerf)
+    eventually(lambda: len(running_pods(plane)) == 5, kerf=kerf)
+    assert kerf.stop() == 0
+    assert "same" in kerf.verify()
