@@ -23,7 +23,9 @@ _LARGEST = (1 << 63) - 1  # nanoseconds, the range of a Go duration
 _PART = r"(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(ns|us|µs|μs|ms|s|m|h)"
 _PARTS = re.compile(_PART)
 _GO = re.compile(rf"[+-]?(?:0|(?:{_PART})+)")
-_API = re.compile(r"(?:[0-9]+[smh])+")
+API_DURATION = "([0-9]+[smh])+"
+"""DUR: whole hours, minutes and seconds."""
+_API = re.compile(API_DURATION)
 _TIME = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?"
     r"(?:[Zz]|([+-])([0-9]{2}):([0-5][0-9]))"

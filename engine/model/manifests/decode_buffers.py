@@ -6,6 +6,8 @@ import msgspec
 from msgspec import field
 
 from kerf.engine.model.buffers import ACTIVE, CapacityBuffer, PodTemplate
+from kerf.engine.model.crds.check import check_document
+from kerf.engine.model.crds.others import CAPACITY_BUFFER
 from kerf.engine.model.manifests.decode_workloads import PodTemplateWire, identity, template_shape
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import Int32, ObjectWire, Quantities, Read, Wire, read_resources
@@ -54,20 +56,8 @@ def read_capacity_buffer(data: bytes, report: Report) -> Read:
     """An autoscaling.x-k8s.io CapacityBuffer."""
     wire = _read_buffer(data)
     namespace, uid = identity(report, wire.metadata)
+    check_document(CAPACITY_BUFFER, msgspec.json.decode(data), report)
     spec, template, scalable = wire.spec, wire.spec.pod_template_ref, wire.spec.scalable_ref
-    for name, number in (("replicas", spec.replicas), ("percentage", spec.percentage)):
-        if number is not None and number < 0:
-            report.add("KERF309", f"spec.{name}", f"{name} is at least 0, not {number}")
-    if template is not None and scalable is not None:
-        report.add("KERF317", "spec.podTemplateRef", "podTemplateRef and scalableRef exclude each other")
-    if template is not None and spec.replicas is None and spec.limits is None:
-        report.add("KERF304", "spec.replicas", "A buffer of a PodTemplate needs replicas or limits")
-    if template is not None and not template.name:
-        report.add("KERF304", "spec.podTemplateRef.name", "podTemplateRef needs a name")
-    if scalable is not None:
-        for name, value in (("kind", scalable.kind), ("name", scalable.name)):
-            if not value:
-                report.add("KERF304", f"spec.scalableRef.{name}", f"scalableRef needs a {name}")
     buffer = CapacityBuffer(
         uid=uid,
         namespace=namespace,

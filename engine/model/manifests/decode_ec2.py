@@ -7,6 +7,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import field
 
+from kerf.engine.model.crds.check import check_document
+from kerf.engine.model.crds.ec2 import EC2_NODE_CLASS
 from kerf.engine.model.ec2nodeclass import (
     EC2NodeClass,
     EC2NodeClassSpec,
@@ -16,7 +18,7 @@ from kerf.engine.model.ec2nodeclass import (
     ResolvedSecurityGroup,
     ResolvedSubnet,
 )
-from kerf.engine.model.manifests.admission_ec2 import EC2NODECLASS_RULES
+from kerf.engine.model.manifests.admission import EC2NODECLASS_RULES
 from kerf.engine.model.manifests.decode_pools import read_conditions
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import (
@@ -61,6 +63,7 @@ def read_ec2_node_class(data: bytes, report: Report) -> Read:
     wire = _read(data)
     metadata = wire.metadata
     require_name(report, metadata)
+    check_document(EC2_NODE_CLASS, msgspec.json.decode(data), report)
     for rule in EC2NODECLASS_RULES:
         rule(wire.spec, report)
     node_class = EC2NodeClass(

@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 from msgspec import field
 
-from kerf.engine.model.manifests.admission import check_requirements
+from kerf.engine.model.crds.check import check_document
+from kerf.engine.model.crds.others import NODE_OVERLAY, PRICE, PRICE_ADJUSTMENT
+from kerf.engine.model.crds.schema import compiled
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import (
     Int32,
@@ -21,12 +21,8 @@ from kerf.engine.model.manifests.wire import (
     read_resources,
     require_name,
 )
-from kerf.engine.model.overlays import FIXED_RESOURCES, Adjustment, NodeOverlay
+from kerf.engine.model.overlays import Adjustment, NodeOverlay
 from kerf.engine.model.pools import RequirementSpec
-
-_PRICE = re.compile(r"\d+(\.\d+)?")
-_ADJUSTMENT = re.compile(r"([+-]\d*\.?\d+)|(\+\d*\.?\d+)%|(-\d{1,2}(?:\.\d+)?|-100)%")
-_HEAVIEST = 10_000
 
 
 class OverlaySpecWire(Wire):
@@ -48,56 +44,29 @@ def read_node_overlay(data: bytes, report: Report) -> Read:
     """A karpenter.sh/v1alpha1 NodeOverlay."""
     wire = _read(data)
     require_name(report, wire.metadata)
+    check_document(NODE_OVERLAY, msgspec.json.decode(data), report)
     spec = wire.spec
-    _check_requirements(report, spec.requirements)
-    if spec.price is not None and spec.price_adjustment is not None:
-        report.add("KERF317", "spec.price", "price and priceAdjustment exclude each other")
-    if spec.weight is not None and not 1 <= spec.weight <= _HEAVIEST:
-        report.add("KERF309", "spec.weight", f"weight is 1 to {_HEAVIEST}, not {spec.weight}")
-    for resource in sorted(set(spec.capacity) & set(FIXED_RESOURCES)):
-        report.add("KERF306", f"spec.capacity[{resource}]", f"An overlay cannot change {resource}")
     overlay = NodeOverlay(
         name=wire.metadata.name,
         uid=wire.metadata.uid,
         requirements=tuple(
             RequirementSpec(each.key, each.operator, tuple(each.values or ())) for each in spec.requirements or ()
         ),
-        price=_price(report, spec.price),
-        adjustment=_adjustment(report, spec.price_adjustment),
+        price=_price(spec.price),
+        adjustment=_adjustment(spec.price_adjustment),
         capacity=read_resources(report, "spec.capacity", spec.capacity),
         weight=spec.weight or 0,
     )
     return Read(overlay, {})
 
 
-def _check_requirements(report: Report, requirements: list[RequirementWire] | None) -> None:
-    """L-49: as of a NodePool, but NotIn needs values too, and there is no minValues."""
-    path = "spec.requirements"
-    check_requirements(report, path, requirements)
-    for index, each in enumerate(requirements or ()):
-        if each.operator == "NotIn" and not each.values:
-            report.add("KERF310", f"{path}[{index}].values", "Operator NotIn needs at least one value")
-        if each.min_values is not None:
-            report.add("KERF313", f"{path}[{index}].minValues", "An overlay's requirement has no minValues")
+def _price(text: str | None) -> float | None:
+    """None too for what the declared pattern has refused."""
+    return float(text) if text is not None and compiled(PRICE).search(text) else None
 
 
-def _price(report: Report, text: str | None) -> float | None:
-    if text is None:
+def _adjustment(text: str | None) -> Adjustment | None:
+    """L-50. None too for what the declared pattern has refused."""
+    if text is None or not compiled(PRICE_ADJUSTMENT).search(text):
         return None
-    if not _PRICE.fullmatch(text):
-        report.add("KERF306", "spec.price", f"{text!r} is no price", 'Write USD per hour, such as "0.25"')
-        return None
-    return float(text)
-
-
-def _adjustment(report: Report, text: str | None) -> Adjustment | None:
-    """L-50."""
-    if text is None:
-        return None
-    match = _ADJUSTMENT.fullmatch(text)
-    if match is None:
-        hint = 'Write "+0.5", "-0.1", "+20%" or "-15%"'
-        report.add("KERF306", "spec.priceAdjustment", f"{text!r} is no change of a price", hint)
-        return None
-    absolute, more, less = match.groups()
-    return Adjustment(float(absolute)) if absolute else Adjustment(float(more or less), percent=True)
+    return Adjustment(float(text.removesuffix("%")), percent=text.endswith("%"))

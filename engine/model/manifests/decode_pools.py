@@ -6,9 +6,12 @@ import msgspec
 from msgspec import Struct
 
 from kerf.engine.model.claims import Condition, NodeClaimObject
+from kerf.engine.model.crds.check import check_document
+from kerf.engine.model.crds.nodepools import NODE_POOL, SEEN_CLAIM, THIRTY_DAYS
+from kerf.engine.model.crds.others import KWOK_NODE_CLASS
 from kerf.engine.model.durations import parse_duration, parse_nillable_duration
 from kerf.engine.model.labels import NODEPOOL_HASH_VERSION
-from kerf.engine.model.manifests.admission import NODECLAIM_RULES, NODEPOOL_RULES
+from kerf.engine.model.manifests.admission import NODEPOOL_RULES
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import (
     ConditionWire,
@@ -35,7 +38,6 @@ from kerf.engine.model.pools import Budget, NodeClassRef, NodePool, RequirementS
 _read_pool = msgspec.json.Decoder(NodePoolWire).decode
 _read_claim = msgspec.json.Decoder(NodeClaimWire).decode
 _read_kwok = msgspec.json.Decoder(KWOKNodeClassWire).decode
-_THIRTY_DAYS = "720h"
 
 
 class KWOKNodeClass(Struct, frozen=True, omit_defaults=True):
@@ -53,6 +55,7 @@ def read_node_pool(data: bytes, report: Report) -> Read:
     """A karpenter.sh/v1 NodePool (L-9…L-29)."""
     wire = _read_pool(data)
     require_name(report, wire.metadata)
+    check_document(NODE_POOL, msgspec.json.decode(data), report)
     for rule in NODEPOOL_RULES:
         rule(wire, report)
     spec, disruption = wire.spec, wire.spec.disruption
@@ -89,8 +92,7 @@ def read_node_claim(data: bytes, report: Report) -> Read:
     """A karpenter.sh/v1 NodeClaim (L-41…L-46)."""
     wire = _read_claim(data)
     require_name(report, wire.metadata)
-    for rule in NODECLAIM_RULES:
-        rule(wire, report)
+    check_document(SEEN_CLAIM, msgspec.json.decode(data), report)
     spec, status = wire.spec, wire.status
     claim = NodeClaimObject(
         name=wire.metadata.name,
@@ -121,6 +123,7 @@ def read_kwok_node_class(data: bytes, report: Report) -> Read:
     """A karpenter.kwok.sh/v1alpha1 KWOKNodeClass: ready from birth (L-63)."""
     wire = _read_kwok(data)
     require_name(report, wire.metadata)
+    check_document(KWOK_NODE_CLASS, msgspec.json.decode(data), report)
     delay = wire.spec.node_registration_delay or "0s"
     ready = condition(wire.status.conditions, "Ready")
     node_class = KWOKNodeClass(
@@ -159,7 +162,7 @@ def _requirements(wires: list[RequirementWire] | None) -> tuple[RequirementSpec,
 
 
 def _expire_after(report: Report, path: str, spec: ClaimTemplateSpecWire) -> int | None:
-    return _nillable(report, f"{path}.expireAfter", spec.expire_after or _THIRTY_DAYS)  # L-15
+    return _nillable(report, f"{path}.expireAfter", spec.expire_after or THIRTY_DAYS)  # L-15
 
 
 def _grace_period(report: Report, path: str, spec: ClaimTemplateSpecWire) -> int | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kerf.engine.model.crds.parts import EFFECTS
 from kerf.engine.model.manifests.requests import effective_requests
 from kerf.engine.model.manifests.violations import Report
-from kerf.engine.model.manifests.wire import EFFECTS
 from kerf.engine.model.manifests.wire_pods import (
     AffinityWire,
     ContainerWire,

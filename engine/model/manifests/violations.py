@@ -30,6 +30,8 @@ CODES: dict[str, str] = {
     "KERF317": "Fields of a NodeClass contradict one another",
     "KERF318": "The tag is managed by Karpenter and may not be set",
     "KERF319": "The field stands in another place in this apiVersion",
+    "KERF320": "There is no such field",
+    "KERF321": "The same stands in the list twice",
 }
 """The closed list of codes for refused manifests (docs/errors-input.md holds the same table)."""
 

@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct, field
 
+from kerf.engine.model.crds.parts import EFFECTS
 from kerf.engine.model.durations import parse_time
 from kerf.engine.model.labels import RESTRICTED_DOMAINS
 from kerf.engine.model.manifests.violations import Report
@@ -19,7 +20,6 @@ from kerf.engine.model.quantities import parse_quantity
 Int32 = Annotated[int, Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Quantities = dict[str, str | int | float]
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 class Read(NamedTuple):

@@ -152,7 +152,7 @@ def test_accepted_requirements(fields: dict[str, Any]) -> None:
     ("path", "value", "expected"),
     [
         ("metadata.name", ..., {"metadata.name": "KERF304"}),
-        ("spec", ..., {TEMPLATE: "KERF304"}),
+        ("spec", ..., {"spec": "KERF304"}),
         (f"{TEMPLATE}.nodeClassRef", ..., {f"{TEMPLATE}.nodeClassRef": "KERF304"}),
         (
             f"{TEMPLATE}.nodeClassRef",

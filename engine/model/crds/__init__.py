@@ -1,0 +1,1 @@
+"""The API of kerf's objects, declared once: as CustomResourceDefinitions, and as what is checked offline."""

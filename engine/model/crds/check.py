@@ -1,0 +1,187 @@
+"""What the API server would refuse in a document, told with everything else that it would refuse.
+
+A rule is asked only about values whose types are right and that have what is required. Absent fields take their
+defaults, and `null` counts as absent, as on the API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from msgspec import UnsetType
+
+from kerf.engine.model.crds.schema import Schema, compiled
+from kerf.engine.model.durations import parse_time
+from kerf.engine.model.manifests.violations import Report
+
+_HEAD = ("apiVersion", "kind", "metadata", "status")
+_BITS = {"int32": 31, "int64": 63, "": 63}
+_TYPES = {"object": "an object", "array": "a list", "string": "a string", "boolean": "true or false"}
+
+
+def check(schema: Schema, value: Any, report: Report, path: str = "", *, strict: bool = False) -> None:
+    """Reports what is wrong with a value at a path. `strict`: an unknown field is wrong too."""
+    _check(schema, defaulted(schema, value), report, path, strict)
+
+
+def check_document(schema: Schema, document: dict[str, Any], report: Report, *, strict: bool = False) -> None:
+    """As `check`, of an object as its author writes it: the API server drops a status that comes with it."""
+    check(schema, {key: each for key, each in document.items() if key not in _HEAD}, report, strict=strict)
+
+
+def defaulted(schema: Schema, value: Any) -> Any:
+    """A copy with defaults in the place of absent fields, and without nulls in maps."""
+    if isinstance(value, Mapping):
+        found = {key: defaulted(_field(schema, key), each) for key, each in value.items() if each is not None}
+        for key, field in schema.properties.items():
+            if key not in found and not isinstance(field.default, UnsetType):
+                found[key] = defaulted(field, field.default)
+        return found
+    if isinstance(value, list) and schema.items is not None:
+        return [defaulted(schema.items, each) for each in value]
+    return value
+
+
+_ANYTHING = Schema(type="")
+
+
+def _field(schema: Schema, key: Any) -> Schema:
+    return schema.properties.get(key) or schema.values or _ANYTHING
+
+
+def _check(schema: Schema, value: Any, report: Report, path: str, strict: bool) -> bool:
+    """Whether all that rules count on is in there: right types, and what is required."""
+    if not _has_type(schema, value):
+        wanted = _TYPES.get(schema.type, "an integer")
+        hint = f'Put it in quotes: "{value}"' if schema.type == "string" and _is_number(value) else ""
+        report.add("KERF303", path, f"Expected {wanted}, got {_shown(value)}", hint)
+        return False
+    sound = True
+    if isinstance(value, dict):
+        sound = _check_object(schema, value, report, path, strict)
+    elif isinstance(value, list):
+        sound = _check_list(schema, value, report, path, strict)
+    elif isinstance(value, str):
+        _check_text(schema, value, report, path)
+    elif _is_number(value):
+        _check_number(schema, value, report, path)
+    if sound:
+        for rule in schema.rules:
+            for fault in rule.faults(value) if rule.faults is not None else ():
+                report.add(fault.code, (path + fault.at).removeprefix("."), fault.message, fault.hint)
+    return sound
+
+
+def _has_type(schema: Schema, value: Any) -> bool:
+    match schema.type:
+        case "object":
+            return isinstance(value, dict)
+        case "array":
+            return isinstance(value, list)
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return _is_integer(value)
+        case "quantity":
+            return isinstance(value, str) or _is_integer(value)
+        case _:
+            return True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_integer(value: Any) -> bool:
+    return _is_number(value) and (isinstance(value, int) or value.is_integer())
+
+
+def _shown(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: f"the string {value!r}", type(None): "null"}
+    return names.get(type(value)) or f"{str(value).lower() if isinstance(value, bool) else value}"
+
+
+def _check_object(schema: Schema, value: dict[str, Any], report: Report, path: str, strict: bool) -> bool:
+    sound = True
+    for name in schema.required:
+        if name not in value:
+            sound = False
+            hint = schema.properties[name].missing if name in schema.properties else ""
+            report.add("KERF304", _below(path, name), f"{name} is required", hint)
+    if schema.max_properties is not None and len(value) > schema.max_properties:
+        report.add("KERF309", path, f"At most {schema.max_properties} entries, not {len(value)}")
+    for key, each in value.items():
+        field = schema.properties.get(key)
+        if field is not None:
+            sound &= _check(field, each, report, _below(path, key), strict)
+        elif schema.values is not None:
+            sound &= _check(schema.values, each, report, f"{path}[{key}]", strict)
+        elif strict and not schema.open and schema.type:
+            near = get_close_matches(key, schema.properties, n=1, cutoff=0.6)
+            report.add("KERF320", _below(path, key), f"There is no field {key}", f"Is it {near[0]}?" if near else "")
+    return sound
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _check_list(schema: Schema, value: list[Any], report: Report, path: str, strict: bool) -> bool:
+    name = path.rpartition(".")[2]
+    if schema.min_items is not None and len(value) < schema.min_items:
+        report.add("KERF304", path, f"{name} needs at least one entry", schema.missing)
+    if schema.max_items is not None and len(value) > schema.max_items:
+        report.add("KERF309", path, f"At most {schema.max_items} entries, not {len(value)}")
+    sound = True
+    if schema.items is not None:
+        for index, each in enumerate(value):
+            sound &= _check(schema.items, each, report, f"{path}[{index}]", strict)
+    if sound and schema.list_type in {"set", "map"}:
+        for index, first in _repeated(schema, value):
+            report.add("KERF321", f"{path}[{index}]", f"The same stands at {path}[{first}]")
+    return sound
+
+
+def _repeated(schema: Schema, value: list[Any]) -> Iterator[tuple[int, int]]:
+    seen: dict[Any, int] = {}
+    for index, each in enumerate(value):
+        key = tuple(each.get(name) for name in schema.map_keys) if schema.list_type == "map" else each
+        if seen.setdefault(key, index) != index:
+            yield index, seen[key]
+
+
+def _check_text(schema: Schema, value: str, report: Report, path: str) -> None:
+    if schema.enum:
+        report.one_of(path, value, schema.enum, schema.hint)
+        return
+    if schema.min_length is not None and len(value) < schema.min_length:
+        report.add("KERF304", path, "The text may not be empty", schema.missing)
+    if schema.max_length is not None and len(value) > schema.max_length:
+        report.add(schema.code, path, f"At most {schema.max_length} characters, not {len(value)}")
+    elif schema.pattern and not compiled(schema.pattern).search(value):
+        if value:
+            report.add(schema.code, path, f"{value!r} is not {schema.what}", schema.hint)
+        else:
+            report.add("KERF304", path, "The text may not be empty", schema.hint)
+    if schema.format == "date-time":
+        report.attempt(path, parse_time, value, otherwise=0)
+
+
+def _check_number(schema: Schema, value: int | float, report: Report, path: str) -> None:
+    if schema.type not in {"integer", "quantity"}:
+        return
+    bits = _BITS[schema.format]
+    least = schema.minimum if schema.minimum is not None else -(1 << bits)
+    most = schema.maximum if schema.maximum is not None else (1 << bits) - 1
+    if least <= value <= most:
+        return
+    if schema.maximum is not None:
+        report.add("KERF309", path, f"The value is {least} to {most}, not {value}")
+    elif value < least:
+        report.add("KERF309", path, f"The value is at least {least}, not {value}")
+    else:
+        report.add("KERF309", path, f"The value is at most {most}, not {value}")
