@@ -21,6 +21,7 @@ from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.errors import InputError
 from kerf.engine.model.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
 from kerf.engine.model.instances import Catalogue, InstanceType
+from kerf.engine.model.nodeclass_terms import class_hashes, ec2_terms
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import (
@@ -106,6 +107,8 @@ class AwsCloud:
             ready=ready.status == "True" and not node_class.deleting,
             reason="Deleting" if node_class.deleting else ready.reason,
             digest=digest,
+            terms=ec2_terms(known.resolved),
+            annotations=class_hashes(node_class.annotations),
         )
         found = []
         if seen != known.seen:
@@ -233,7 +236,11 @@ class AwsCloud:
             return failure(intent, order.claim, "NoLaunchableOffer", message)
         answer = call(self._clients.ec2.create_fleet, **request)
         zone_ids = zones(resolved.status)
-        return answered(answer, request, order, zone_ids, intent=intent, now=self._clock())
+        told = answered(answer, request, order, zone_ids, intent=intent, now=self._clock())
+        if not told.instance:
+            return told
+        terms = ec2_terms(resolved)  # it was launched by these, whatever the class says when the answer is read
+        return replace(told, class_hash=terms.hash, security_groups=terms.security_groups)
 
     def _subnets(self, order: LaunchInstance, known: _Known) -> dict[str, str]:
         """A-232: in each zone that is offered the subnet with most free addresses, the first of equals."""

@@ -131,6 +131,7 @@ def answered(
         zone_id=zone_ids.get(zone, ""),
         capacity_type=order.capacity_type,
         image=override.get("ImageId", ""),
+        subnet=override.get("SubnetId", ""),
         launched=now,
         errors=errors,
     )

@@ -103,6 +103,8 @@ def adopted(
         zone_id=zone_ids.get(zone, ""),
         capacity_type=capacity_type(entry),
         image=entry.get("ImageId", ""),
+        subnet=entry.get("SubnetId", ""),
+        security_groups=tuple(sorted(group["GroupId"] for group in entry.get("SecurityGroups", ()))),
         launched=int(launched.timestamp() * 1000) if launched else 0,
         adopted=True,
     )

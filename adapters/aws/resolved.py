@@ -13,6 +13,7 @@ from kerf.engine.errors import InputError
 from kerf.engine.model.claims import Condition
 from kerf.engine.model.ec2nodeclass import BlockDevice, EC2NodeClass, EC2NodeClassStatus, ResolvedAMI
 from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.nodeclass_terms import boots
 from kerf.engine.model.quantities import parse_quantity
 
 DEPENDENTS = (
@@ -27,18 +28,7 @@ DEPENDENTS = (
 
 def serves(image: ResolvedAMI, kind: InstanceType) -> bool:
     """Whether instances of this type can boot the image (A-110…A-115)."""
-    for requirement in image.requirements:
-        values = kind.requirements.get(requirement.key, ())
-        match requirement.operator:
-            case "Exists":
-                fits = bool(values)
-            case "DoesNotExist":
-                fits = not values
-            case _:
-                fits = bool(set(values) & set(requirement.values))
-        if not fits:
-            return False
-    return True
+    return boots(image.requirements, kind)
 
 
 def condition(status: EC2NodeClassStatus, kind: str) -> Condition | None:

@@ -14,8 +14,10 @@ from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.workloads import Deployment, PodTemplate, StatefulSet
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels as names
+from kerf.engine.model.ec2nodeclass import EC2NodeClass
 from kerf.engine.model.manifests.decode import KINDS, decode_object
 from kerf.engine.model.manifests.violations import ManifestError, Violation
+from kerf.engine.model.nodeclass_terms import class_hashes, ec2_terms
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.pods import Pod, PodShape
 from kerf.engine.model.pools import Budget, NodePool
@@ -201,6 +203,8 @@ def _apply_node_class(simulation: Simulation, document: Document, item: Struct) 
         ready=not unready,
         reason=str(unready[0].get("reason", "")) if unready else "",
         digest=digest,
+        terms=ec2_terms(item) if isinstance(item, EC2NodeClass) else None,
+        annotations=class_hashes(item.annotations) if isinstance(item, EC2NodeClass) else {},
     )
     simulation.cloud.put_node_class(seen, {digest: item})
 

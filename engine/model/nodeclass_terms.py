@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -16,8 +16,6 @@ from kerf.engine.model.templates import Template
 
 SHOWN = 80
 """A value longer than this is shown by its beginning and a digest."""
-HASH_VERSION = "kerf/v1"
-"""Of `NodeClassTerms.hash`: a digest of kerf's own, so with a version of its own (A-65)."""
 
 
 class Image(Struct, frozen=True, omit_defaults=True):
@@ -58,6 +56,11 @@ def boots(requirements: Iterable[RequirementSpec], kind: InstanceType) -> bool:
 def image_for(images: Sequence[Image], kind: InstanceType) -> str:
     """The first image that the type boots, "" for none (A-115)."""
     return next((image.id for image in images if boots(image.requirements, kind)), "")
+
+
+def class_hashes(annotations: Mapping[str, str]) -> dict[str, str]:
+    """The hash that another controller wrote on a NodeClass, and its version (A-66)."""
+    return {key: value for key, value in sorted(annotations.items()) if key.endswith(("-hash", "-hash-version"))}
 
 
 def ec2_terms(node_class: EC2NodeClass) -> NodeClassTerms:
@@ -101,7 +104,7 @@ def _static(node_class: EC2NodeClass) -> Template:
 
 def _text(value: Any) -> str:
     plain = msgspec.to_builtins(value)
-    if isinstance(plain, list):
+    if isinstance(plain, list | tuple):
         plain = sorted(plain, key=lambda each: msgspec.json.encode(each, order="sorted"))
     text = plain if isinstance(plain, str) else msgspec.json.encode(plain, order="sorted").decode()
     if len(text) <= SHOWN:

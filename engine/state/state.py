@@ -123,7 +123,6 @@ class Facts(Struct, omit_defaults=True):
     moves_looked: int = 0  # when the latest disruption pass was
     moves_look_at: int = 0  # when it may come to something else although nothing changes; 0 for never
     made_from: dict[str, Template] = {}  # by hash: what NodePools and NodeClasses ask for, and claims were made from
-    made_from: dict[str, Template] = {}  # by hash: what NodePools and NodeClasses ask for, and claims were made from
     unknown: int = 0  # entries of unknown type that were skipped
 
 

@@ -1,0 +1,74 @@
+"""A NodePool and a NodeClass are edited while their nodes work: the whole controller finds which nodes have drifted, by
+which fields (D-122…D-127, A-334), and its record says the same when it is decided again."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import msgspec
+
+from kerf.engine.model.templates import Difference
+from kerf.engine.record.decisions import Verdict
+from kerf.replay.verify import verify
+from tests.support.simulated import Run, scale, workshop
+
+
+def edited(kind: str, path: str, value: Any) -> dict[str, Any]:
+    """The workshop's document of this kind with one field set; the budget lets no move follow."""
+    document = copy.deepcopy(next(d for d in frozen() if d["kind"] == kind))
+    *parents, last = path.split(".")
+    at = document
+    for part in parents:
+        at = at.setdefault(part, {})
+    at[last] = value
+    return document
+
+
+def frozen(*actions: dict[str, Any]) -> list[Any]:
+    found = workshop(*actions)
+    for document in found:
+        if document["kind"] == "NodePool":
+            document["spec"].setdefault("disruption", {})["budgets"] = [{"nodes": "0"}]
+    return found
+
+
+def verdicts(run: Run) -> list[Verdict]:
+    decisions = [entry.payload for entry in run.entries("decision.made") if entry.payload.decider == "drift"]
+    return [verdict for decision in decisions for verdict in decision.result.verdicts]
+
+
+def apply(at: str, document: dict[str, Any]) -> dict[str, Any]:
+    return {"at": at, "action": "apply", "object": document}
+
+
+def test_an_edited_template_is_found_on_every_node_and_taken_back_when_the_edit_is() -> None:
+    before = edited("NodePool", "spec.weight", 1)
+    after = edited("NodePool", "spec.template.metadata.labels.team", "b")
+    run = Run(frozen(scale("10s", 5), apply("10m", after), apply("20m", before)))
+    claims = [entry.payload.claim for entry in run.entries("claim.launched")]
+    assert claims
+    found = verdicts(run)
+    assert [(v.claim, v.action) for v in found[: len(claims)]] == [(name, "drifted") for name in sorted(claims)]
+    assert {v.reason.code for v in found[: len(claims)]} == {"nodepool-drifted"}
+    assert {d for v in found[: len(claims)] for d in v.differences} == {Difference("labels", "team", None, "b")}
+    assert [(v.claim, v.action) for v in found[len(claims) :]] == [(name, "not-drifted") for name in sorted(claims)]
+    assert not any(claim.drifted_since for claim in run.runtime.state.facts.claims.values())
+    report = verify(run.store)
+    assert report.exit_code == 0, msgspec.json.encode(report)
+
+
+def test_an_edited_nodeclass_is_found_with_the_field() -> None:
+    run = Run(frozen(scale("10s", 5), apply("10m", edited("EC2NodeClass", "spec.userData", "echo hello"))))
+    (verdict,) = {v.claim: v for v in verdicts(run)}.values()
+    assert (verdict.action, verdict.reason.code) == ("drifted", "nodeclass-drift")
+    assert verdict.differences == (Difference("userData", "", None, "echo hello"),)
+    (claim,) = run.runtime.state.facts.claims.values()
+    assert claim.drifted_since == run.entries("nodeclass.seen")[-1].at
+    assert verify(run.store).exit_code == 0
+
+
+def test_an_edit_of_behaviour_drifts_nothing() -> None:
+    run = Run(frozen(scale("10s", 5), apply("10m", edited("NodePool", "spec.limits", {"cpu": "100"}))))
+    assert run.entries("claim.launched")
+    assert verdicts(run) == []
