@@ -24,8 +24,6 @@ def decided(state: State, decision: Decision, entry: Entry) -> None:
         static_decided(state, result, entry)
     elif isinstance(result, DisruptResult) and decision.decider == DRIFT:
         drift_decided(state, result, entry)
-    elif isinstance(result, DisruptResult) and decision.decider == DRIFT:
-        drift_decided(state, result, entry)
     elif isinstance(result, DisruptResult):
         moves.judged(state, result.verdicts)
     elif isinstance(result, MovesResult):

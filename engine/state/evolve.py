@@ -207,7 +207,6 @@ def _node_class_seen(state: State, seen_class: seen.NodeClassSeen, entry: Entry)
     if state.facts.node_classes.get(key) != seen_class:
         state.facts.node_classes[key] = seen_class
         class_kept(state, seen_class, entry)
-        class_kept(state, seen_class, entry)
         look_at_all(state)
         room_changed(state, entry.at)
 
@@ -215,7 +214,6 @@ def _node_class_seen(state: State, seen_class: seen.NodeClassSeen, entry: Entry)
 def _catalogue_seen(state: State, catalogue: seen.CatalogueSeen, entry: Entry) -> None:
     if state.facts.catalogues.get(catalogue.node_class) != catalogue.digest:
         state.facts.catalogues[catalogue.node_class] = catalogue.digest
-        catalogue_kept(state, catalogue.node_class, entry)
         catalogue_kept(state, catalogue.node_class, entry)
         look_at_all(state)
         room_changed(state, entry.at)
