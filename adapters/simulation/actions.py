@@ -124,6 +124,9 @@ _DELETE: dict[str, Callable[[Simulation, t.Delete], bool]] = {
     "StatefulSet": _delete_workload,
     "DaemonSet": _delete_daemon_set,
     "PodDisruptionBudget": _delete_budget,
+    "PersistentVolumeClaim": lambda simulation, action: simulation.cluster.volumes.delete_claim(
+        f"{action.namespace}/{action.name}"
+    ),
     "NodePool": _delete_pool,
     "NodeClass": lambda simulation, action: simulation.cloud.drop_node_class(action.name),
     "Node": _delete_node,

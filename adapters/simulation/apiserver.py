@@ -16,10 +16,23 @@ from kerf.adapters.simulation.clock import Clock
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.pods import Pod, PodShape, is_terminal
 from kerf.engine.model.pools import NodePool
+from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import ObjectGone, Observation
 
-Object = Pod | Node | NodePool | DaemonSet | PodDisruptionBudget | Namespace
+Object = (
+    Pod
+    | Node
+    | NodePool
+    | DaemonSet
+    | PodDisruptionBudget
+    | Namespace
+    | VolumeClaim
+    | Volume
+    | StorageClass
+    | CSINode
+    | VolumeAttachment
+)
 """What the engine watches. Deployments and StatefulSets are known to their controllers only."""
 
 KIND_OF: dict[type[Struct], str] = {
@@ -27,6 +40,11 @@ KIND_OF: dict[type[Struct], str] = {
     NodePool: "nodepool",
     DaemonSet: "daemonset",
     PodDisruptionBudget: "pdb",
+    StorageClass: "storageclass",
+    Volume: "pv",
+    VolumeClaim: "pvc",
+    CSINode: "csinode",
+    VolumeAttachment: "volumeattachment",
     Node: "node",
     Pod: "pod",
 }
@@ -38,7 +56,9 @@ DEFAULT_GRACE = 30
 
 def key_of(item: Object) -> str:
     """The uid where names repeat between namespaces, else the name (see ObjectGone)."""
-    return item.uid if isinstance(item, Pod | DaemonSet | PodDisruptionBudget) else item.name
+    if isinstance(item, Pod | DaemonSet | PodDisruptionBudget):
+        return item.uid
+    return item.key if isinstance(item, VolumeClaim) else item.name
 
 
 class Change(Struct, frozen=True):
@@ -60,6 +80,11 @@ class ApiServer:
         self.daemon_sets: dict[str, DaemonSet] = {}
         self.budgets: dict[str, PodDisruptionBudget] = {}
         self.namespaces: dict[str, Namespace] = {}
+        self.claims: dict[str, VolumeClaim] = {}
+        self.volumes: dict[str, Volume] = {}
+        self.storage_classes: dict[str, StorageClass] = {}
+        self.csi_nodes: dict[str, CSINode] = {}
+        self.attachments: dict[str, VolumeAttachment] = {}
         self.shapes: dict[str, PodShape] = {}
         self._clock = clock
         self._tables: dict[str, dict[str, Object]] = {
@@ -69,6 +94,11 @@ class ApiServer:
             "daemonset": self.daemon_sets,  # type: ignore[dict-item]
             "pdb": self.budgets,  # type: ignore[dict-item]
             "namespace": self.namespaces,  # type: ignore[dict-item]
+            "pvc": self.claims,  # type: ignore[dict-item]
+            "pv": self.volumes,  # type: ignore[dict-item]
+            "storageclass": self.storage_classes,  # type: ignore[dict-item]
+            "csinode": self.csi_nodes,  # type: ignore[dict-item]
+            "volumeattachment": self.attachments,  # type: ignore[dict-item]
         }
         self._blobs: dict[str, dict[str, Struct]] = {}
         self._names: dict[tuple[str, str], str] = {}

@@ -22,8 +22,11 @@ from kerf.adapters.simulation.filters import (
     untolerated_preferences,
 )
 from kerf.adapters.simulation.topology import TopologyFilter, needs_others
+from kerf.adapters.simulation.volumes import Volumes
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import HostPort, Pod, PodShape, Resources, is_terminal
+
+_WAKING = ("namespace", "pvc", "pv", "storageclass", "csinode")
 
 
 class Occupancy:
@@ -51,10 +54,11 @@ class Binder:
     """One pass over the waiting pods, oldest first and higher priority before lower, some time after each
     change that could help one of them."""
 
-    def __init__(self, api: ApiServer, clock: Clock, delay: int, pins: dict[str, str]) -> None:
+    def __init__(self, api: ApiServer, clock: Clock, delay: int, pins: dict[str, str], volumes: Volumes) -> None:
         """`pins` (pod uid → node) holds pods that may run on one node only. (A DaemonSet's controller says so
         by node affinity; kept beside the pod, so that all pods of the DaemonSet share one shape.)"""
         self._api, self._clock, self._delay, self._pins = api, clock, delay, pins
+        self._volumes = volumes
         self._waiting: dict[str, None] = {}
         self._occupied: dict[str, Occupancy] = {}
         self._static: dict[str, dict[str, tuple[int, int] | None]] = {}
@@ -75,7 +79,7 @@ class Binder:
             self._static.pop(change.key, None)
             if change.new is not None:
                 self._wake()
-        elif change.kind == "namespace":
+        elif change.kind in _WAKING:
             self._wake()
 
     def _pod_changed(self, change: Change) -> None:
@@ -109,6 +113,7 @@ class Binder:
             kin = (pod.namespace, pod.shape)
             node = None if self._hopeless(pod, failed.get(kin), bound) else self._choose(pod)
             if node is not None:
+                self._volumes.bind(pod, node)
                 self._api.put(replace(pod, node=node, unschedulable=False))
                 bound += 1
                 continue
@@ -119,7 +124,7 @@ class Binder:
     def _hopeless(self, pod: Pod, failed: int | None, bound: int) -> bool:
         """Whether an equal pod has found no place in this pass, and nothing since could have made one:
         bindings only take room, except for pods whose place depends on where others are."""
-        if failed is None or pod.uid in self._pins:
+        if failed is None or pod.uid in self._pins or any(not ref.claim for ref in self._api.shape(pod).volumes):
             return False
         return failed == bound or not needs_others(self._api.shape(pod))
 
@@ -129,6 +134,7 @@ class Binder:
     def _choose(self, pod: Pod) -> str | None:
         shape = self._api.shape(pod)
         topology = self._topology.for_pod(pod, shape)
+        volumes = self._volumes.filter(pod)
         best: tuple[int, int, int, str] | None = None
         for name in self._candidates(pod):
             node = self._api.nodes[name]
@@ -141,6 +147,8 @@ class Binder:
             ):
                 continue
             if topology is not None and not topology(node):
+                continue
+            if volumes is not None and not volumes(node):
                 continue
             rank = (*score, _allocation(occupied.used, node, shape.requests), name)
             if best is None or rank < best:

@@ -26,6 +26,7 @@ from kerf.adapters.simulation.nodes import (
     without_taints,
 )
 from kerf.adapters.simulation.timing import Timing
+from kerf.adapters.simulation.volumes import Volumes
 from kerf.adapters.simulation.workloads import Workloads
 from kerf.engine.model import labels as names
 from kerf.engine.model.nodes import Node
@@ -51,9 +52,11 @@ class VirtualCluster:
         timing = timing if timing is not None else Timing()
         pins: dict[str, str] = {}
         self.api = ApiServer(clock)
-        self.binder = Binder(self.api, clock, timing.bind, pins)
+        self.volumes = Volumes(self.api, clock, dice, timing)
+        self.binder = Binder(self.api, clock, timing.bind, pins, self.volumes)
         self.workloads = Workloads(self.api, clock, dice, pins)
-        self.kubelets = Kubelets(self.api, clock, dice, timing, faults if faults is not None else FaultPlan())
+        plan = faults if faults is not None else FaultPlan()
+        self.kubelets = Kubelets(self.api, clock, dice, timing, plan, self.volumes)
         self.lifecycle = NodeLifecycle(self.api, clock, self.kubelets, timing, self.ask_node_deletion)
         self.disruption = DisruptionApi(self.api, clock, self.workloads)
         self._garbage = GarbageCollector(self.api, clock, self.ask_claim_deletion)

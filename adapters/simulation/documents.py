@@ -22,6 +22,7 @@ from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBud
 from kerf.engine.model.pods import Pod, PodShape
 from kerf.engine.model.pools import Budget, NodePool
 from kerf.engine.model.reasons import Reason
+from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeClaim
 from kerf.engine.model.workloads import Workload
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import NodeClassSeen
@@ -119,6 +120,17 @@ def _apply_budget(simulation: Simulation, document: Document, item: PodDisruptio
     simulation.cluster.apply(replace(item, uid=uid, disruptions_allowed=allowed))
 
 
+def _apply_as_it_is(simulation: Simulation, document: Document, item: Volume | StorageClass | CSINode) -> None:
+    simulation.cluster.apply(item)
+
+
+def _apply_volume_claim(simulation: Simulation, document: Document, item: VolumeClaim) -> None:
+    """Applied again, what it was bound to stays."""
+    known = simulation.cluster.api.claims.get(item.key)
+    if known is None:
+        simulation.cluster.apply(item)
+
+
 def _apply_node(simulation: Simulation, document: Document, item: Node) -> None:
     """A Node that kerf does not manage. Without conditions it is ready; without allocatable, all it has is
     that."""
@@ -159,7 +171,8 @@ def _apply_workload(simulation: Simulation, document: Document, item: Workload) 
         workloads.apply(Deployment(uid, item.namespace, item.name, item.replicas, template))
     elif kind == "StatefulSet":
         parallel = _mapping(document, "spec").get("podManagementPolicy") == "Parallel"
-        workloads.apply(StatefulSet(uid, item.namespace, item.name, item.replicas, template, parallel))
+        claims = item.volume_claims
+        workloads.apply(StatefulSet(uid, item.namespace, item.name, item.replicas, template, parallel, claims))
     else:
         raise DocumentError(
             f"the simulated cluster makes no pods of a {kind}", where=identify(document), hint="Apply its Deployment"
@@ -228,4 +241,6 @@ _APPLY: dict[type[Struct], Callable[[Simulation, Document, Any], None]] = {
     Pod: _apply_pod,
     Workload: _apply_workload,
     DaemonSet: _apply_daemon_set,
+    **dict.fromkeys((Volume, StorageClass, CSINode), _apply_as_it_is),
+    VolumeClaim: _apply_volume_claim,
 }

@@ -8,8 +8,7 @@ from typing import Any
 _BUILT_IN: dict[str, frozenset[str]] = {
     "": frozenset(
         {
-            "ConfigMap", "Endpoints", "Event", "LimitRange", "PersistentVolume", "PersistentVolumeClaim",
-            "ResourceQuota", "Secret", "Service", "ServiceAccount",
+            "ConfigMap", "Endpoints", "Event", "LimitRange", "ResourceQuota", "Secret", "Service", "ServiceAccount",
         }
     ),
     "admissionregistration.k8s.io": frozenset(
@@ -30,7 +29,7 @@ _BUILT_IN: dict[str, frozenset[str]] = {
     "rbac.authorization.k8s.io": frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}),
     "scheduling.k8s.io": frozenset({"PriorityClass"}),
     "snapshot.storage.k8s.io": frozenset({"VolumeSnapshot", "VolumeSnapshotClass"}),
-    "storage.k8s.io": frozenset({"CSIDriver", "StorageClass", "VolumeAttachment"}),
+    "storage.k8s.io": frozenset({"CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "VolumeAttributesClass"}),
 }  # fmt: skip
 """Group → kinds of Kubernetes, in whatever version. Not among them are those whose absence would mislead, such as
 ReplicaSets."""

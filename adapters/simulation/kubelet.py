@@ -12,17 +12,22 @@ from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.machine import Machine, is_device
 from kerf.adapters.simulation.nodes import NOT_READY, UNREGISTERED, set_ready, with_taints, without_taints
 from kerf.adapters.simulation.timing import Timing
+from kerf.adapters.simulation.volumes import Volumes
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import Pod, is_terminal
+from kerf.engine.model.volumes import VolumeAttachment
 
 
 class Kubelets:
     """All kubelets of the cluster. A Node without a machine (applied from a document) has one that always
     answers."""
 
-    def __init__(self, api: ApiServer, clock: Clock, dice: Dice, timing: Timing, faults: FaultPlan) -> None:
+    def __init__(
+        self, api: ApiServer, clock: Clock, dice: Dice, timing: Timing, faults: FaultPlan, volumes: Volumes
+    ) -> None:
         self._api, self._clock, self._dice = api, clock, dice
         self._timing, self._faults = timing, faults
+        self._volumes = volumes
         self._node_of: dict[str, str] = {}  # instance → node
         self._machines: dict[str, Machine] = {}  # node → machine
         self._stopped: dict[str, None] = {}  # instances that have ended
@@ -136,6 +141,9 @@ class Kubelets:
             if not (isinstance(change.old, Node) and change.old.ready):
                 for pod in self._api.pods_on(change.key):
                     self._look_after(pod)
+        elif isinstance(change.new, VolumeAttachment):
+            for pod in self._api.pods_on(change.new.node):
+                self._look_after(pod)
         elif change.kind == "node" and change.new is None:
             self._silent.pop(change.key, None)
 
@@ -153,7 +161,7 @@ class Kubelets:
         if pod is None or pod.deleting or pod.phase != "Pending":
             return
         node = self._alive(pod.node)
-        if node is not None and node.ready:
+        if node is not None and node.ready and self._volumes.mounted(pod):
             self._api.put(replace(pod, phase="Running", ready=True, started=self._clock.now))
 
     def _end(self, uid: str) -> None:

@@ -16,6 +16,9 @@ class Timing(Struct, frozen=True, kw_only=True):
     startup_taints: int = 5_000  # from Ready until "their daemon" removes a pool's startup taints
     pod_start: int = 2_000  # from binding to Running and Ready
     pod_stop: int = 1_000  # how long a pod takes to end when its grace period allows that
+    provision: int = 1_000  # from a claim that binds at once to its volume
+    attach: int = 1_000  # from binding a pod until its volumes are attached
+    detach: int = 5_000  # from the end of a pod until its volumes are detached
     unreachable: int = 40_000  # node-monitor-grace-period: from the kubelet's silence to Ready=Unknown
     taint_eviction: int = 300_000  # tolerationSeconds for unreachable nodes that admission gives every pod
     node_removal: int = 5_000  # from not ready to the removal of the Node of an ended instance

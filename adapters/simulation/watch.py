@@ -11,14 +11,11 @@ from heapq import heapify, heappop, heappush
 
 from msgspec import Struct
 
-from kerf.adapters.simulation.apiserver import KIND_OF, key_of
+from kerf.adapters.simulation.apiserver import KIND_OF, Object, key_of
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster import VirtualCluster
 from kerf.adapters.simulation.dice import Dice
 from kerf.adapters.simulation.faults import FaultPlan
-from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.pods import Pod
-from kerf.engine.model.pools import NodePool
 from kerf.engine.record.observations import ObjectGone, Observation, WatchGap
 
 
@@ -133,6 +130,6 @@ def _kind(observation: Observation) -> str:
 
 
 def _key(payload: Struct) -> str:
-    if isinstance(payload, Pod | Node | NodePool | DaemonSet | PodDisruptionBudget | Namespace):
+    if isinstance(payload, Object):
         return key_of(payload)
     raise TypeError(f"{type(payload).__name__} is not a watched object")

@@ -23,9 +23,11 @@ from kerf.engine.model.pods import (
     Pod,
     PodShape,
     Toleration,
+    VolumeRef,
     is_active,
     is_terminal,
 )
+from kerf.engine.model.volumes import VolumeClaim
 from kerf.engine.record.digest import content
 
 REPLICASET = "apps/v1/ReplicaSet"
@@ -57,7 +59,7 @@ class Deployment(Struct, frozen=True):
 
 
 class StatefulSet(Struct, frozen=True):
-    """`parallel` is podManagementPolicy Parallel."""
+    """`parallel` is podManagementPolicy Parallel; `claims` are its volumeClaimTemplates."""
 
     uid: str
     namespace: str
@@ -65,6 +67,7 @@ class StatefulSet(Struct, frozen=True):
     replicas: int
     template: PodTemplate
     parallel: bool = False
+    claims: tuple[VolumeRef, ...] = ()
 
 
 Workload = Deployment | StatefulSet
@@ -222,7 +225,7 @@ class Workloads:
         for name in wanted:
             pod = pods.get(name)
             if pod is None:
-                self._put(workload.namespace, name, workload.template, owner)
+                self._put(workload.namespace, name, self._with_claims(workload, name), owner)
             elif is_terminal(pod):
                 self._api.remove(pod)
             if not workload.parallel and not (pod is not None and pod.ready and not pod.deleting):
@@ -231,6 +234,17 @@ class Workloads:
         if not workload.parallel:
             surplus = surplus[:1]
         self._api.delete_pods(surplus)
+
+    def _with_claims(self, workload: StatefulSet, pod: str) -> PodTemplate:
+        """The template with the pod's own claims, which are made when they are first needed, and never deleted."""
+        refs = []
+        for each in workload.claims:
+            claim = VolumeClaim(workload.namespace, f"{each.name}-{pod}", storage_class=each.storage_class)
+            refs.append(VolumeRef(each.name, claim=claim.name))
+            if claim.key not in self._api.claims:
+                self._api.put(claim)
+        shape = workload.template.shape
+        return replace(workload.template, shape=replace(shape, volumes=(*shape.volumes, *refs)))
 
     # ── DaemonSets ──────────────────────────────────────────────────────────────────────────────────────────
 

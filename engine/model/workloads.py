@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import Selector
+from kerf.engine.model.pods import Selector, VolumeRef
 
 SCALABLE = ("apps/v1/Deployment", "apps/v1/StatefulSet", "apps/v1/ReplicaSet")
 """S-177: what a CapacityBuffer may name."""
@@ -14,7 +14,8 @@ SCALABLE = ("apps/v1/Deployment", "apps/v1/StatefulSet", "apps/v1/ReplicaSet")
 
 class Workload(Struct, frozen=True, omit_defaults=True):
     """`kind` is with its group and version, as in `Owner` ("apps/v1/Deployment"). `shape` is the digest of
-    the PodShape of its template. `created` in milliseconds since the epoch, 0 when absent."""
+    the PodShape of its template. `volume_claims`: what a StatefulSet claims for each of its pods. `created` in
+    milliseconds since the epoch, 0 when absent."""
 
     kind: str
     namespace: str
@@ -26,6 +27,7 @@ class Workload(Struct, frozen=True, omit_defaults=True):
     template_labels: dict[str, str] = {}
     template_annotations: dict[str, str] = {}
     created: int = 0
+    volume_claims: tuple[VolumeRef, ...] = ()
     selector: Selector | None = None
 
     @property

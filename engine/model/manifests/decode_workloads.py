@@ -12,9 +12,9 @@ from kerf.engine.model.manifests.decode_pods import read_template
 from kerf.engine.model.manifests.shapes import read_selector
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import Int32, MetadataWire, ObjectWire, Read, Wire, read_time, require_name
-from kerf.engine.model.manifests.wire_pods import LabelSelectorWire, PodSpecWire
+from kerf.engine.model.manifests.wire_pods import ClaimTemplateSpecWire, LabelSelectorWire, PodSpecWire
 from kerf.engine.model.nodes import DaemonSet, Namespace, PodDisruptionBudget
-from kerf.engine.model.pods import Selector
+from kerf.engine.model.pods import Selector, VolumeRef
 from kerf.engine.model.services import Service
 from kerf.engine.model.workloads import Workload
 
@@ -29,10 +29,16 @@ class PodTemplateWire(Wire):
     spec: PodSpecWire | None = None
 
 
+class VolumeClaimTemplateWire(Wire):
+    metadata: MetadataWire = field(default_factory=MetadataWire)
+    spec: ClaimTemplateSpecWire = field(default_factory=ClaimTemplateSpecWire)
+
+
 class WorkloadSpecWire(Wire):
     replicas: Int32 | None = None
     selector: LabelSelectorWire | None = None
     template: PodTemplateWire = field(default_factory=PodTemplateWire)
+    volume_claim_templates: list[VolumeClaimTemplateWire] = []
 
 
 class WorkloadWire(ObjectWire):
@@ -93,7 +99,11 @@ def read_daemonset(data: bytes, report: Report) -> Read:
 def read_workload(data: bytes, report: Report) -> Read:
     """An apps/v1 Deployment, ReplicaSet or StatefulSet, and the blob of its template's shape."""
     wire = _read_workload(data)
-    return _workload(report, wire, read_selector(report, "spec.selector", wire.spec.selector))
+    claims = tuple(
+        VolumeRef(each.metadata.name, storage_class=each.spec.storage_class_name or "")
+        for each in wire.spec.volume_claim_templates
+    )
+    return _workload(report, wire, read_selector(report, "spec.selector", wire.spec.selector), claims)
 
 
 def read_replication_controller(data: bytes, report: Report) -> Read:
@@ -102,7 +112,12 @@ def read_replication_controller(data: bytes, report: Report) -> Read:
     return _workload(report, wire, Selector(wire.spec.selector) if wire.spec.selector else None)
 
 
-def _workload(report: Report, wire: WorkloadWire | ControllerWire, selector: Selector | None) -> Read:
+def _workload(
+    report: Report,
+    wire: WorkloadWire | ControllerWire,
+    selector: Selector | None,
+    volume_claims: tuple[VolumeRef, ...] = (),
+) -> Read:
     namespace, uid = identity(report, wire.metadata)
     digest, blobs = template_shape(report, "spec.template", wire.spec.template)
     replicas = 1 if wire.spec.replicas is None else wire.spec.replicas  # the API's default
@@ -120,6 +135,7 @@ def _workload(report: Report, wire: WorkloadWire | ControllerWire, selector: Sel
         template_annotations=wire.spec.template.metadata.annotations,
         created=read_time(report, "metadata.creationTimestamp", wire.metadata.creation_timestamp),
         selector=selector,
+        volume_claims=volume_claims,
     )
     return Read(workload, blobs)
 
