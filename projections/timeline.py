@@ -5,7 +5,7 @@ It keeps just enough to tell a change from a repetition (a pod that is seen agai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -26,11 +26,16 @@ from kerf.engine.record.decisions import (
     EvictPod,
     Intent,
     LifecycleResult,
+    Move,
+    MoveResult,
+    MovesResult,
     ProvisionResult,
     StaticResult,
     Unplaced,
+    Verdict,
 )
 from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.state.moves import ABANDONED
 from kerf.engine.state.upkeep import DRIFT
 from kerf.projections.claim_events import claim_event
 from kerf.projections.drift_events import drift_events
@@ -247,16 +252,14 @@ class Timeline:
         if isinstance(result, DisruptResult) and decision.decider == DRIFT:
             return drift_events(result, entry)
         if isinstance(result, DisruptResult):
+            return [_verdict(verdict, entry) for verdict in result.verdicts]
+        if isinstance(result, MovesResult):
             return [
-                _event(
-                    entry,
-                    "claim-kept" if verdict.action == "keep" else "claim-condemned",
-                    DEBUG if verdict.action == "keep" else INFO,
-                    f"nodeclaim/{verdict.claim}",
-                    reason=verdict.reason,
-                )
-                for verdict in result.verdicts
+                *(_move("move-proposed", DEBUG, move, entry) for move in result.proposed),
+                *(_verdict(verdict, entry) for verdict in result.verdicts),
             ]
+        if isinstance(result, MoveResult):
+            return self._stepped(result, entry)
         if isinstance(result, StaticResult):
             related = tuple(f"nodeclaim/{name}" for name in (*(c.name for c in result.claims), *result.removed))
             pool = f"nodepool/{result.node_pool}"
@@ -269,6 +272,17 @@ class Timeline:
         assert isinstance(result, LifecycleResult)
         times = self._asked.times(result.claim, result.reason.code)
         return [_event(entry, "effect-asked", DEBUG, f"nodeclaim/{result.claim}", reason=result.reason, times=times)]
+
+    def _stepped(self, result: MoveResult, entry: Entry) -> list[Event]:
+        verdicts = [_verdict(verdict, entry) for verdict in result.verdicts]
+        if result.begun is not None:
+            level = INFO if result.begun.replacements else DEBUG
+            return [_move("move-started", level, result.begun, entry), *verdicts]
+        related = tuple(f"nodeclaim/{verdict.claim}" for verdict in result.verdicts)
+        code, level = ("move-abandoned", WARNING) if result.step == ABANDONED else ("move-withdrawn", DEBUG)
+        who = _some([verdict.claim for verdict in result.verdicts])
+        told = _event(entry, code, level, "decision/move", related, reason=result.reason, who=who)
+        return [told, *verdicts]
 
     def _provisioned(self, result: ProvisionResult, entry: Entry) -> list[Event]:
         subject = "decision/provision"
@@ -393,6 +407,7 @@ _HANDLERS: dict[type[Struct], Callable[[Timeline, Any, Entry], list[Event]]] = {
     DaemonSet: _object,
     PodDisruptionBudget: _object,
     Namespace: _object,
+    **dict.fromkeys((VolumeClaim, Volume, StorageClass, CSINode, VolumeAttachment), _object),
     seen.ObjectGone: Timeline._gone,
     seen.NodeClassSeen: Timeline._class,
     seen.CatalogueSeen: _catalogue,
@@ -407,7 +422,6 @@ _HANDLERS: dict[type[Struct], Callable[[Timeline, Any, Entry], list[Event]]] = {
     seen.InputRefused: _refused,
     seen.WatchGap: _gap,
     Decision: Timeline._decision,
-    **dict.fromkeys((VolumeClaim, Volume, StorageClass, CSINode, VolumeAttachment), _object),
     UnknownEntry: _unknown,
 }
 
@@ -433,3 +447,27 @@ def _likeness(event: Event) -> tuple[object, ...] | None:
         return None
     params = ((name, value) for name, value in event.params.items() if name != "pod")
     return event.turn, event.code, event.subject, sorted(params, key=str)
+
+
+_NAMED = 5
+"""So many names of a list are written out."""
+
+
+def _verdict(verdict: Verdict, entry: Entry) -> Event:
+    stays = verdict.action in ("keep", "note")
+    code, level = ("claim-kept", DEBUG) if stays else ("claim-condemned", INFO)
+    return _event(entry, code, level, f"nodeclaim/{verdict.claim}", reason=verdict.reason)
+
+
+def _move(code: str, level: str, move: Move, entry: Entry) -> Event:
+    names = [new.name for new in move.replacements if new.name]
+    first = f"{_some(names)} first" if names else f"{count(len(move.replacements), 'new node')} first"
+    return _event(
+        entry, code, level, "decision/move", tuple(f"nodeclaim/{name}" for name in (*move.claims, *names)),
+        why=move.why, who=_some(move.claims), first=f", {first}" if move.replacements else "", savings=move.savings,
+    )  # fmt: skip
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from kerf.engine.disruption import passes
 from kerf.engine.disruption.disrupt import judge
+from kerf.engine.disruption.verdict import Finding
 from kerf.engine.lifecycle.advance import advance
 from kerf.engine.lifecycle.drain import drain
+from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.pods import is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -20,7 +23,7 @@ from kerf.engine.nodeclaim.events import (
     Tainted,
     Terminated,
 )
-from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.nodeclaim.table import GOING, INITIALIZED
 from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import LaunchError
 from kerf.engine.runtime.ports import Store
@@ -32,6 +35,8 @@ from kerf.replay.leaving import Leaving, leaving
 from kerf.replay.links import ClaimLinks, Judged, links_of
 
 SHOWN = 5
+PROVISION = "provision"
+"""The decider whose decisions are plans. Replacements come from moves."""
 
 
 class Launch(Struct, frozen=True, kw_only=True):
@@ -135,13 +140,13 @@ def explain_claim(store: Store, name: str, position: int | None = None) -> Claim
         decision=found.decision,
         launched_for=tuple(links.pod(uid) for uid in found.pods),
         adopted=isinstance(found.events[0].payload, Adopted),
-        how=opened(replan(store, found.decision), name) if found.decision else None,
+        how=opened(replan(store, found.decision), name) if links.decisions.get(found.decision) == PROVISION else None,
         launch=launch_of(found),
         steps=_steps(found),
         verdicts=tuple(found.verdicts),
         removed=gone,
         removed_at=removed_at,
-        staying=_staying(claim, state) if stays and claim is not None else None,
+        staying=_staying(claim, state, found) if stays and claim is not None else None,
         waiting=_waiting(claim, state) if claim is not None else None,
         leaving=leaving(claim, state) if claim is not None else (),
         forced_at=(claim.deadline or 0) if claim is not None else 0,
@@ -207,8 +212,13 @@ def _removal(found: ClaimLinks) -> tuple[str, int]:
     return why, position
 
 
-def _staying(claim: NodeClaim, state: State) -> Staying:
+def _staying(claim: NodeClaim, state: State, found: ClaimLinks) -> Staying:
+    """What excludes it from all moves now, or else what the latest disruption pass came to."""
     finding = judge(claim, state, state.facts.at)
+    if not finding.remove and claim.state == INITIALIZED:
+        said = next((each.verdict.reason for each in reversed(found.verdicts) if each.verdict.action == "keep"), None)
+        why = passes.why_it_stays(claim, state, state.facts.at) or said or Reason("not-looked-at")
+        finding = Finding(passes.METHOD, why, due=soonest(finding.due, passes.due_at(state)))
     uids = state.ix.pods_by_node.get(claim.node, {})
     holding = sorted(pod.key for uid in uids if is_reschedulable(pod := state.facts.pods[uid]))
     return Staying(

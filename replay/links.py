@@ -9,7 +9,15 @@ from msgspec import Struct, field
 
 from kerf.engine.model.pods import Pod
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS, Adopted, Launched, Registered, Requested
-from kerf.engine.record.decisions import Decision, DisruptResult, LaunchInstance, ProvisionResult, Verdict
+from kerf.engine.record.decisions import (
+    Decision,
+    DisruptResult,
+    LaunchInstance,
+    MoveResult,
+    MovesResult,
+    ProvisionResult,
+    Verdict,
+)
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import LaunchAnswered, ObjectGone
 from kerf.engine.runtime.ports import Store
@@ -108,7 +116,7 @@ class Links:
             if isinstance(intent, LaunchInstance):
                 self._of(intent.claim).orders.append((entry.position, intent))
         result = decision.result
-        if isinstance(result, DisruptResult):
+        if isinstance(result, DisruptResult | MovesResult | MoveResult):
             for verdict in result.verdicts:
                 self._of(verdict.claim).verdicts.append(Judged(entry.position, entry.at, verdict))
         elif isinstance(result, ProvisionResult):

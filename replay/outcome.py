@@ -8,14 +8,18 @@ from collections.abc import Iterable
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
+    Move,
+    MoveResult,
+    MovesResult,
     PlannedClaim,
     ProvisionResult,
     Result,
     StaticResult,
     Unplaced,
+    Verdict,
 )
 from kerf.engine.record.entries import Entry
-from kerf.projections.prose import count, sentence
+from kerf.projections.prose import count, judged, sentence
 
 SHOWN = 0.00005
 """Savings below this would be shown as nothing, USD per hour."""
@@ -35,7 +39,12 @@ def decision_lines(result: Result) -> list[str]:
     if isinstance(result, ProvisionResult):
         return _provisioned(result)
     if isinstance(result, DisruptResult):
-        return [f"{v.action} {v.claim}: {sentence(v.reason)}" for v in result.verdicts]
+        return _verdicts(result.verdicts)
+    if isinstance(result, MovesResult):
+        return [*map(_proposed, result.proposed), *_verdicts(result.verdicts)] or ["nothing to do"]
+    if isinstance(result, MoveResult):
+        told = _begun(result.begun) if result.begun is not None else [f"{result.step}: {sentence(result.reason)}"]
+        return [*told, *_verdicts(result.verdicts)]
     if isinstance(result, StaticResult):
         return _static(result)
     return [f"{result.claim}: {sentence(result.reason)}"]
@@ -46,6 +55,22 @@ def _static(result: StaticResult) -> list[str]:
     lines = [f"{size}: {sentence(result.reason)}"]
     lines += [_launched(claim) for claim in result.claims]
     return lines + [f"remove {name}" for name in result.removed]
+
+
+def _verdicts(verdicts: Iterable[Verdict]) -> list[str]:
+    return [f"{v.action} {v.claim}: {judged(v.reason, v.differences)}" for v in verdicts]
+
+
+def _proposed(move: Move) -> str:
+    first = f", {count(len(move.replacements), 'new node')} first" if move.replacements else ""
+    return f"propose to remove {', '.join(move.claims)} ({move.why}{first}), to save ${move.savings:.4f}/h"
+
+
+def _begun(move: Move) -> list[str]:
+    return [
+        *map(_launched, move.replacements),
+        *(f"{count(len(p.pods), 'pod')} onto {p.node}" for p in move.placements),
+    ]
 
 
 def _provisioned(result: ProvisionResult) -> list[str]:

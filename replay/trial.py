@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from kerf.engine.disruption import carrying, drift, passes
 from kerf.engine.disruption import disrupt as disruption
-from kerf.engine.disruption import drift
 from kerf.engine.errors import KerfError
 from kerf.engine.lifecycle import advance as advancing
 from kerf.engine.lifecycle import drain as draining
@@ -28,6 +28,8 @@ VERSIONS: dict[str, int] = {
     "drift": drift.VERSION,
     "provision": provisioning.VERSION,
     "disrupt": disruption.VERSION,
+    "moves": passes.VERSION,
+    "move": carrying.VERSION,
     "advance": advancing.VERSION,
     "drain": draining.VERSION,
     "static": static_pools.VERSION,

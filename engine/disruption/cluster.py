@@ -32,6 +32,7 @@ class ClusterNode(Struct, frozen=True):
 
     `tracked`: it may take pods at all (S-71). `marked`: on its way out (D-7). `nominated`: pods were promised it (D-8).
     `queued`: part of a command that is being carried out. `buffers`: virtual pods that it holds room for (D-9).
+    `held_until`: a command of it failed, and it is left alone for a while.
     """
 
     place: NodeInput
@@ -54,6 +55,7 @@ class ClusterNode(Struct, frozen=True):
     initialized_since: int = 0
     last_pod_event: int = 0
     buffers: int = 0
+    held_until: int = 0
 
     @property
     def name(self) -> str:
@@ -75,7 +77,10 @@ class ClusterNode(Struct, frozen=True):
 class Cluster(Struct, frozen=True):
     """Everything that a disruption pass looks at. `base` is the planner's question as it stands: shapes, NodePools,
     catalogues, DaemonSets and settings are taken from it, pods and places are asked anew each time (`what_if`).
-    `pending` are provisionable pods; `spot_to_spot` is the feature gate (D-102); `now` in milliseconds."""
+    `pending` are provisionable pods; `spot_to_spot` is the feature gate (D-102); `now` in milliseconds.
+
+    `live`: the controller looks, and by its own rules where they differ from the reference's on purpose: a node with
+    pods that run is never empty (D-35), and pods that have no place anyhow hold up no move of others (D-96)."""
 
     now: int
     nodes: tuple[ClusterNode, ...]
@@ -83,6 +88,7 @@ class Cluster(Struct, frozen=True):
     pending: tuple[Pod, ...] = ()
     budgets: tuple[PodDisruptionBudget, ...] = ()
     spot_to_spot: bool = False
+    live: bool = False
 
     @property
     def shapes(self) -> Mapping[str, PodShape]:

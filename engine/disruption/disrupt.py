@@ -1,7 +1,8 @@
-"""`disrupt(state, now, claims)`: which claims have to go, and why the others stay.
+"""`disrupt(state, now, claims)`: which claims have to go because there is no choice: interruption, a node that stays
+unhealthy, deletion by a user, expiration, the registration limit. It is asked of every claim about which something
+changed.
 
-First form: what leaves no choice (interruption, deletion by a user, expiration, the registration limit) and emptiness.
-Consolidation, drift, budgets, validation and repair are the disruption issue's: each is a further method in `METHODS`.
+What kerf chooses to do without (empty, drifted, underutilized nodes) is decided of all nodes together, in `passes`.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from kerf.engine.disruption import reasons as why
-from kerf.engine.disruption.emptiness import empty
+from kerf.engine.disruption.repair import unhealthy
 from kerf.engine.disruption.verdict import Finding, keep, remove
 from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.step import may_ask, soonest
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
-from kerf.engine.nodeclaim.table import GOING, INITIALIZED, LAUNCHED, STEADY
+from kerf.engine.nodeclaim.table import GOING, LAUNCHED, STEADY
 from kerf.engine.record.decisions import DisruptResult, Intent, TaintNode, Verdict
 from kerf.engine.state.state import State
 
-VERSION = 2
+VERSION = 3
 
 
 class Outcome(Struct, frozen=True):
@@ -45,11 +46,11 @@ def disrupt(state: State, now: int, claims: Iterable[str]) -> Outcome:
         finding = judge(claim, state, now)
         if finding.due:
             due[name] = finding.due
-        # Why a claim stays is of interest from when it could go: in service.
-        if finding.reason.code != claim.verdict and (finding.remove or claim.state == INITIALIZED):
-            action = "remove" if finding.remove else "keep"
-            verdicts.append(Verdict(name, finding.method, action, finding.reason))
+        if finding.told:
+            verdicts.append(Verdict(name, finding.method, "note", finding.reason))
         if finding.remove:
+            if finding.reason.code != claim.verdict:
+                verdicts.append(Verdict(name, finding.method, "remove", finding.reason))
             events.append(_event(claim, finding, now))
             intents.extend(_taint(claim, state, now))
     return Outcome(DisruptResult(tuple(verdicts)), tuple(intents), tuple(events), due)
@@ -64,12 +65,12 @@ def judge(claim: NodeClaim, state: State, now: int) -> Finding:
     if claim.instance_status in ENDED:
         return keep("lifecycle", claim.verdict or "instance-vanished")  # it is over as soon as its Node is gone
     findings: list[Finding] = []
-    for method in METHODS:
+    for method in FORCEFUL:
         findings.append(method(claim, state, now))
         if findings[-1].remove:
             return findings[-1]
-    last = findings[-1]
-    return Finding(last.method, last.reason, due=soonest(*(f.due for f in findings)))
+    last = next((f for f in findings if f.told), findings[-1])
+    return Finding(last.method, last.reason, due=soonest(*(f.due for f in findings)), told=last.told)
 
 
 def _raised(claim: NodeClaim, state: State, now: int) -> Finding:
@@ -85,8 +86,13 @@ def _event(claim: NodeClaim, finding: Finding, now: int) -> ev.Tainted | ev.Reas
     grace = claim.termination_grace_period
     detail = str(finding.reason.params.get("detail", ""))
     if claim.state in GOING:
-        return ev.ReasonRaised(claim.name, finding.method, claim.why, claim.deadline, detail)
+        deadline = claim.deadline
+        if finding.method == why.UNHEALTHY and (deadline is None or deadline > now):
+            deadline = now
+        return ev.ReasonRaised(claim.name, finding.method, claim.why, deadline, detail)
     deadline = None if grace is None else now + grace  # L-189
+    if finding.method == why.UNHEALTHY:  # D-136: what is left on a broken node has no time to wait
+        deadline = now
     return ev.Tainted(claim.name, finding.method, deadline, detail, age=now - claim.created)
 
 
@@ -140,6 +146,5 @@ def registration_timeout(claim: NodeClaim, state: State, now: int) -> Finding:
 
 
 Method = Callable[[NodeClaim, State, int], Finding]
-FORCEFUL: tuple[Method, ...] = (interrupted, deleted, registration_timeout, expired)
-METHODS: tuple[Method, ...] = (*FORCEFUL, empty)
-"""In the order of strength: the first that says remove wins; else the last one's reason is why the claim stays."""
+FORCEFUL: tuple[Method, ...] = (interrupted, unhealthy, deleted, registration_timeout, expired)
+"""In the order of strength: the first that says remove wins."""

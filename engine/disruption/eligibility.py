@@ -19,7 +19,7 @@ WHEN_EMPTY = "WhenEmpty"
 
 class Candidate(Struct, frozen=True):
     """A node that may be disrupted (D-33). `pods` are its reschedulable ones; `price` is in USD per hour (D-34), `cost`
-    its rescheduling cost (D-38)."""
+    its rescheduling cost (D-38). `strict`: only a node without such pods is empty."""
 
     node: ClusterNode
     pool: NodePool
@@ -27,6 +27,7 @@ class Candidate(Struct, frozen=True):
     pods: tuple[Pod, ...]
     price: float
     cost: float
+    strict: bool = False
 
     @property
     def name(self) -> str:
@@ -39,7 +40,7 @@ class Candidate(Struct, frozen=True):
     @property
     def empty(self) -> bool:
         """D-35: no pod has a positive eviction cost."""
-        return self.cost <= NODE_COST
+        return not self.pods if self.strict else self.cost <= NODE_COST
 
     @property
     def ratio(self) -> float:
@@ -85,7 +86,7 @@ def ordered(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 def judge(node: ClusterNode, cluster: Cluster, *, eventual: bool = False) -> Candidate | Reason:
     """The candidate, or the first of the checks of D-30 that excludes the node."""
     pool = cluster.pool(node.node_pool)
-    why = _unfit(node) or _unknown_pool(node, pool, cluster)
+    why = _unfit(node, cluster.now) or _unknown_pool(node, pool, cluster)
     if why is None and not (eventual and node.grace_period is not None):  # D-31
         why = _held_by_pods(node, cluster)
     if why is not None or pool is None:
@@ -96,11 +97,11 @@ def judge(node: ClusterNode, cluster: Cluster, *, eventual: bool = False) -> Can
     instance_type = next((each for each in types if each.name == wanted), None)
     pods = tuple(pod for pod in node.pods if is_reschedulable(pod))
     price = node_price(instance_type, node.labels)
-    return Candidate(node, pool, instance_type, pods, price, rescheduling_cost(pods, cluster.shapes))
+    return Candidate(node, pool, instance_type, pods, price, rescheduling_cost(pods, cluster.shapes), cluster.live)
 
 
-def _unfit(node: ClusterNode) -> Reason | None:
-    """D-30, steps 1 to 8."""
+def _unfit(node: ClusterNode, now: int) -> Reason | None:
+    """D-30, steps 1 to 8, and the pause after a failure (D-66)."""
     if node.queued:
         return Reason("being-disrupted")
     if not node.managed:
@@ -117,7 +118,7 @@ def _unfit(node: ClusterNode) -> Reason | None:
         return Reason("do-not-disrupt")
     if NODEPOOL not in node.labels:
         return Reason("no-nodepool-label", {"label": NODEPOOL})
-    return None
+    return Reason("held-back") if now < node.held_until else None
 
 
 def _unknown_pool(node: ClusterNode, pool: NodePool | None, cluster: Cluster) -> Reason | None:

@@ -37,6 +37,7 @@ class Simulator:
         self.cluster = cluster
         self.steps = 0
         self._markets: dict[str, Market] = {}
+        self._without_place: frozenset[str] | None = None
         self._done: dict[tuple[frozenset[str], bool], Outcome] = {}
 
     def market(self, pool: str) -> Market:
@@ -62,7 +63,7 @@ class Simulator:
         if not usable_pools(problem.pools):
             return Outcome(problem, failure=Reason("no-nodepool"))  # D-90
         planned = self._plan(problem)
-        failed = self._failed(problem, planned)
+        failed = self._failed(problem, planned, leaving)
         if failed:
             return Outcome(problem, failure=Reason("no-place", {"count": len(failed), "pods": failed[:SHOWN]}))
         return Outcome(problem, planned.claims, planned.placements)
@@ -77,7 +78,7 @@ class Simulator:
         self.steps += 1
         return plan(replace(problem, unavailable=problem.unavailable | {(RESERVED, "", "")}))
 
-    def _failed(self, problem: Problem, planned: Plan) -> list[str]:
+    def _failed(self, problem: Problem, planned: Plan, leaving: frozenset[str]) -> list[str]:
         """The pods that have no place, pending ones apart (D-95, D-96), as namespace/name."""
         waiting = frozenset(pod.uid for pod in self.cluster.pending)
         _, gone = moving_pods(self.cluster, frozenset())
@@ -92,4 +93,15 @@ class Simulator:
             if uid not in may_wait_there
         }
         names = {pod.uid: f"{pod.namespace}/{pod.name}" for pod in problem.pods}
-        return sorted(names[uid] for uid in failed - waiting)
+        failed -= waiting
+        if failed and leaving and self.cluster.live:
+            failed -= self._homeless()
+        return sorted(names[uid] for uid in failed)
+
+    def _homeless(self) -> frozenset[str]:
+        """Pods of nodes marked for deletion that have no place although nothing else moves: they hold up nobody."""
+        if self._without_place is None:
+            problem = what_if(self.cluster, frozenset(), respect_settling=True)
+            planned = self._plan(problem)
+            self._without_place = frozenset(uid for each in planned.unplaced for uid in each.pods)
+        return self._without_place

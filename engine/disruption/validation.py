@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import Command, removal
 from kerf.engine.disruption.eligibility import census
 from kerf.engine.disruption.methods import allowed, within
-from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.disruption.simulation import Outcome, Simulator
 from kerf.engine.model.reasons import Reason
 
 DELAY = 15_000
@@ -35,13 +37,18 @@ def still_valid(command: Command, later: Simulator) -> Reason | None:
         return Reason("churn", {"nodes": gone})
     if len(within(present, allowed(cluster, UNDERUTILIZED))) < len(names):
         return Reason("budget", {"nodes": sorted(names)})
+    options = command.replacements[0].instance_types if command.replacements else ()
+    found = simulated(later, names, len(command.replacements), options)
+    return found if isinstance(found, Reason) else None
+
+
+def simulated(later: Simulator, names: Iterable[str], replacements: int, options: Iterable[str]) -> Outcome | Reason:
+    """D-110, step 2: what a new simulation comes to, or why it is not what was decided."""
     outcome = later.without(names)
     if outcome.failure is not None:
         return Reason("scheduling", {"why": outcome.failure.code})
-    if len(outcome.claims) != len(command.replacements):
+    if len(outcome.claims) != replacements:
         return Reason("scheduling", {"why": "other-replacements", "count": len(outcome.claims)})
-    if command.replacements:
-        wanted = frozenset(command.replacements[0].instance_types)
-        if not wanted <= frozenset(outcome.claims[0].instance_types):
-            return Reason("scheduling", {"why": "other-instance-types"})
-    return None
+    if replacements and not frozenset(options) <= frozenset(outcome.claims[0].instance_types):
+        return Reason("scheduling", {"why": "other-instance-types"})
+    return outcome

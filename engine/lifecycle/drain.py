@@ -18,6 +18,7 @@ from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import TAINTED
 from kerf.engine.record.decisions import DeleteNode, TaintNode, TerminateInstance
+from kerf.engine.state.moves import waits_for
 from kerf.engine.state.state import State
 
 VERSION = 2
@@ -52,9 +53,14 @@ def _terminate(claim: NodeClaim, now: int, reason: Reason) -> Step:
 
 
 def _start(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
-    """L-196: the drain starts once the taint is on the Node."""
+    """L-196: the drain starts once the taint is on the Node, and what replaces the Node is in service (D-116)."""
     if any(t.same(DISRUPTED) for t in node.taints):
-        started = ev.DrainStarted(claim.name, node.name, len(awaited(node, state, now)))
+        replacements = waits_for(state, claim)
+        if replacements and not node.deleting:
+            return wait("waiting-for-replacement", replacements=replacements)
+        grace = claim.termination_grace_period if claim.deadline is None else None
+        deadline = None if grace is None else now + grace
+        started = ev.DrainStarted(claim.name, node.name, len(awaited(node, state, now)), deadline)
         return Step(events=(started,), reason=Reason("drain-started"))
     return ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code="taint")
 

@@ -31,4 +31,5 @@ class Settings(Struct, frozen=True):
     default_spread: tuple[SpreadConstraint, ...] = ()  # S-149: for pods without constraints of their own
     node_overlays: bool = False  # feature gate NodeOverlay (S-183)
     capacity_buffers: bool = False  # feature gate CapacityBuffer (S-177)
+    node_repair: bool = False  # feature gate NodeRepair (D-134)
     static_capacity: bool = False  # gate StaticCapacity (D-160): keep NodePools with spec.replicas at their size

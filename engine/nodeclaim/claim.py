@@ -12,7 +12,7 @@ from kerf.engine.model.pools import NodeClassRef, RequirementSpec
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.templates import Difference
 from kerf.engine.nodeclaim import events as ev
-from kerf.engine.nodeclaim.effects import deletion, eviction
+from kerf.engine.nodeclaim.effects import TAINT, UNTAINT, deletion, eviction
 from kerf.engine.nodeclaim.table import ABSENT, TAINTED, next_state
 from kerf.engine.record.observations import LaunchAnswered
 
@@ -93,6 +93,7 @@ class NodeClaim(Struct, omit_defaults=True):
     deletion: str = ""  # who asked for it to be deleted
     interruption: str = ""  # the kind of message that said it will be interrupted
     drifted_since: int = 0  # when it was found to have drifted (D-122), 0 while it has not
+    repair: str = ""  # the code of what was told of its repair last, while it stayed
     drift: Reason | None = None  # by what
     differences: tuple[Difference, ...] = ()
     verdict: str = ""  # the code of the latest disruption verdict
@@ -164,6 +165,7 @@ def _initialized(claim: NodeClaim, event: ev.Initialized, at: int) -> None:
 
 def _tainted(claim: NodeClaim, event: ev.Tainted, at: int) -> None:
     claim.tainted = at
+    claim.effects.pop(UNTAINT, None)
     _copy(claim, event, ("why", "detail", "deadline"))
 
 
@@ -173,10 +175,12 @@ def _reason_raised(claim: NodeClaim, event: ev.ReasonRaised, at: int) -> None:
 
 def _untainted(claim: NodeClaim, event: ev.Untainted, at: int) -> None:
     claim.tainted, claim.why, claim.detail, claim.deadline, claim.before = 0, "", "", None, ""
+    claim.effects.pop(TAINT, None)  # what was asked for is taken back: the next taint is a new effect
 
 
 def _drain_started(claim: NodeClaim, event: ev.DrainStarted, at: int) -> None:
     claim.drain_started = at
+    claim.deadline = event.deadline if event.deadline is not None else claim.deadline
 
 
 def _drained(claim: NodeClaim, event: ev.Drained, at: int) -> None:

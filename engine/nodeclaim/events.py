@@ -143,6 +143,7 @@ class DrainStarted(Struct, frozen=True, omit_defaults=True):
     claim: str
     node: str
     pods: int = 0  # that have to leave
+    deadline: int | None = None  # where the taint waited for a replacement, it is counted from here
 
 
 class PodEvicted(Struct, frozen=True, omit_defaults=True):

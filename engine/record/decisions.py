@@ -168,8 +168,9 @@ class ProvisionResult(Struct, frozen=True, tag="provision", omit_defaults=True):
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):
-    """What a disruption method concluded of one claim: `action` is "keep" or "remove", of the method "drifted" also
-    "drifted" or "not-drifted". `differences`: in what the claim is not as it should be."""
+    """What a disruption method concluded of one claim: `action` is "keep" or "remove"; "note" for what is worth
+    telling of a claim that stays; of the method "drifted" also "drifted" or "not-drifted".
+    `differences`: in what the claim is not as it should be."""
 
     claim: str
     method: str  # empty, expired, interrupted, deleted, launch-timeout, registration-timeout, …
@@ -179,6 +180,39 @@ class Verdict(Struct, frozen=True, omit_defaults=True):
 
 
 class DisruptResult(Struct, frozen=True, tag="disrupt", omit_defaults=True):
+    verdicts: tuple[Verdict, ...] = ()
+
+
+class Move(Struct, frozen=True, omit_defaults=True):
+    """NodeClaims that go together, and what has to be there before. `why`: empty, underutilized, drifted. Replacements
+    get their names when the move starts; placements are those of pods that move. `savings` in USD per hour."""
+
+    why: str
+    claims: tuple[str, ...]
+    replacements: tuple[PlannedClaim, ...] = ()
+    placements: tuple[Placement, ...] = ()
+    savings: float = 0.0
+
+
+class MovesResult(Struct, frozen=True, tag="moves", omit_defaults=True):
+    """One disruption pass. A move is known as "position.index" of the decision that proposed it. `verdicts`: those that
+    differ from the claim's latest. `look_at`: when the next pass is due although nothing changes (ms since the epoch, 0
+    for never). `exhausted`: the search ended by its steps."""
+
+    proposed: tuple[Move, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    look_at: int = 0
+    exhausted: bool = False
+
+
+class MoveResult(Struct, frozen=True, tag="move", omit_defaults=True):
+    """A move's next step: "started" (`begun` is the move as it is carried out), "withdrawn" before that, or "abandoned"
+    after it: the nodes stay after all."""
+
+    move: str
+    step: str
+    reason: Reason
+    begun: Move | None = None
     verdicts: tuple[Verdict, ...] = ()
 
 
@@ -203,13 +237,13 @@ class StaticResult(Struct, frozen=True, tag="static", omit_defaults=True):
     retry_at: int = 0
 
 
-Result = ProvisionResult | DisruptResult | LifecycleResult | StaticResult
+Result = ProvisionResult | DisruptResult | MovesResult | MoveResult | LifecycleResult | StaticResult
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):
     """`looked_at` is the position of the last entry the decider had seen, `version` its decision version."""
 
-    decider: str  # provision, drift, disrupt, advance, drain, static
+    decider: str  # provision, drift, disrupt, moves, move, advance, drain, static
     looked_at: int
     now: int
     version: int

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from kerf.engine.disruption import carrying, drift, passes
 from kerf.engine.disruption import disrupt as disruption
-from kerf.engine.disruption import drift
 from kerf.engine.errors import KerfError
 from kerf.engine.lifecycle import advance as advancing
 from kerf.engine.lifecycle import drain as draining
@@ -52,6 +52,7 @@ def react(draft: Draft) -> None:
         due = provisioning.due_at(draft.state)
         if due and draft.now >= due:
             _provision(draft)
+        _moves(draft)
         if len(draft.entries) == before:
             return
     raise Restless(
@@ -65,7 +66,8 @@ def next_due(state: State) -> int:
     orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != NEVER)
     searches = (s.at for s in state.facts.searches.values() if s.at != NEVER)
     static = (pool.retry_at for pool in state.facts.static.values())
-    return soonest(provisioning.due_at(state), state.ix.due.next(), *orphans, *searches, *static)
+    moves = passes.due_at(state), carrying.due_at(state)
+    return soonest(provisioning.due_at(state), state.ix.due.next(), *moves, *orphans, *searches, *static)
 
 
 def _decision(draft: Draft, decider: str, version: int, result: Result, intents: tuple[Intent, ...]) -> Decision:
@@ -188,3 +190,27 @@ def _provision(draft: Draft) -> None:
     for planned in outcome.result.claims:
         pool = state.facts.pools[planned.node_pool]
         _happened(draft, provisioning.requested(planned, pool, made.position), made.position)
+
+
+# ── moves ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _moves(draft: Draft) -> None:
+    """Moves that fail are given up, those whose time has come start or are withdrawn; then new ones are looked for."""
+    state, now = draft.state, draft.now
+    for ref, reason in list(carrying.failed(state, now)):
+        _next_step(draft, carrying.abandon(ref, reason, state, now))
+    for ref, found in carrying.ready(state, now).items():
+        _next_step(draft, carrying.next_step(ref, found, state, now))
+    due = passes.due_at(state)
+    if due and now >= due:
+        draft.add(_decision(draft, "moves", passes.VERSION, passes.look(state, now), ()))
+
+
+def _next_step(draft: Draft, step: carrying.Next) -> None:
+    made = draft.add(_decision(draft, "move", carrying.VERSION, step.result, step.intents)).position
+    for planned in step.requested:
+        pool = draft.state.facts.pools[planned.node_pool]
+        _happened(draft, provisioning.requested(planned, pool, made), made)
+    for event in step.events:
+        _happened(draft, event, made)

@@ -14,7 +14,7 @@ from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, Provision
 from kerf.engine.record.digest import content
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.inputs import problem_of
-from kerf.engine.scheduling.plan import OpenedClaim, Plan
+from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.trace import Tracer
@@ -47,7 +47,7 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Outcome:
     problem = problem_of(state, now)
     planned = best_plan(problem, problem.settings.effort, tracer)
     names = claim_names([opened.node_pool for opened in planned.claims], state)
-    claims = tuple(_named(name, opened) for name, opened in zip(names, planned.claims, strict=True))
+    claims = tuple(named(name, opened) for name, opened in zip(names, planned.claims, strict=True))
     result = ProvisionResult(
         claims,
         planned.placements,
@@ -60,10 +60,10 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Outcome:
     )
     if not claims and not result.truncated and content(result)[0] == state.facts.plan_digest:
         return Outcome(ProvisionResult(repeats=state.facts.plan))
-    return Outcome(result, _launches(claims, planned, problem))
+    return Outcome(result, launch_orders(claims, problem))
 
 
-def _named(name: str, opened: OpenedClaim) -> PlannedClaim:
+def named(name: str, opened: OpenedClaim) -> PlannedClaim:
     return PlannedClaim(
         name=name,
         node_pool=opened.node_pool,
@@ -100,7 +100,8 @@ def _name(pool: str, state: State, index: int, attempt: int) -> str:
     return f"{pool}-{letters}"
 
 
-def _launches(claims: tuple[PlannedClaim, ...], planned: Plan, problem: Problem) -> tuple[LaunchInstance, ...]:
+def launch_orders(claims: tuple[PlannedClaim, ...], problem: Problem) -> tuple[LaunchInstance, ...]:
+    """What the cloud is asked for, one order a claim."""
     inputs = {p.pool.name: p for p in problem.pools}
     launches = []
     for claim in claims:

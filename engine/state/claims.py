@@ -9,12 +9,12 @@ import msgspec
 from kerf.engine.model.labels import SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
 from kerf.engine.nodeclaim.effects import LAUNCH, effect_key
-from kerf.engine.nodeclaim.events import Adopted, Initialized, Launched, LaunchFailed, Requested, Tainted
+from kerf.engine.nodeclaim.events import Adopted, Initialized, Launched, LaunchFailed, Requested, Tainted, Untainted
 from kerf.engine.nodeclaim.table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
-from kerf.engine.state import upkeep
+from kerf.engine.state import moves, upkeep
 from kerf.engine.state.state import Asked, Orphan, Search, State
 from kerf.engine.state.static import claim_changed
 from kerf.engine.state.window import room_changed
@@ -66,6 +66,7 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         state.ix.going[name] = None
     else:
         state.ix.going.pop(name, None)
+    moves.happened(state, event, name, entry)
     if claim.state == TERMINATED:
         _over(state, claim, entry)
         if isinstance(event, LaunchFailed) and claim.pods and not _remembered(claim):
@@ -73,7 +74,7 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
             facts.retry_at = min(facts.retry_at or again, again)
         else:
             room_changed(state, entry.at)
-    elif isinstance(event, Tainted | Initialized):
+    elif isinstance(event, Tainted | Untainted | Initialized):
         room_changed(state, entry.at)  # its pods, or those that wait for it, may need another place
 
 

@@ -82,14 +82,16 @@ class Indexes:
         self.blobs = blobs
         self.pods_by_node: dict[str, dict[str, None]] = {}
         self.pending: dict[str, None] = {}
-        self.nodes_by_provider: dict[str, dict[str, None]] = {}  # one node, unless somebody made another (L-161)
         self.attachments_by_node: dict[str, dict[str, None]] = {}
+        self.nodes_by_provider: dict[str, dict[str, None]] = {}  # one node, unless somebody made another (L-161)
         self.claim_by_provider: dict[str, str] = {}
         self.claim_by_node: dict[str, str] = {}
         self.claim_by_instance: dict[str, str] = {}
         self.going: dict[str, None] = {}  # claims on their way out
         self.waiting_for: dict[str, dict[str, None]] = {}  # claim → pods planned onto it that are not there yet
+        self.move_of: dict[str, str] = {}  # candidates and replacements of moves that have started
         self.touched: dict[str, int] = {}
         self.static: dict[str, None] = {}  # NodePools of a fixed size whose size is to be looked at
         self.due = Due()
+        self.health: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # position → NodePool → unhealthy nodes of all
         self.judged: dict[str, Any] = {}  # claim → what its latest verdict on drift followed from

@@ -10,6 +10,7 @@ from kerf.engine.model.pods import is_provisionable, is_terminal
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.state.claims import index
 from kerf.engine.state.indexes import Blobs
+from kerf.engine.state.moves import members
 from kerf.engine.state.state import Facts, State
 from kerf.engine.state.static import look_at_all
 from kerf.engine.state.volumes import index_attachments
@@ -57,6 +58,9 @@ def rebuild(state: State) -> None:
             ix.pods_by_node.setdefault(pod.node, {})[pod.uid] = None
         if pod.unschedulable and is_provisionable(pod):
             ix.pending[pod.uid] = None
+    for move, underway in facts.moves.items():
+        if underway.started:
+            ix.move_of.update(dict.fromkeys(members(underway.move), move))
+    index_attachments(state)
     for uid, target in facts.targets.items():
         ix.waiting_for.setdefault(target, {})[uid] = None
-    index_attachments(state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kerf.engine.model.pods import Taint
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.decisions import Intent
 from tests.support.world import World, pool
 
 UNREGISTERED = Taint("karpenter.sh/unregistered", "NoExecute")
@@ -39,6 +40,12 @@ def in_service(**changes: object) -> World:
     for name in PODS:
         world.bind(name, "n1")
     return world
+
+
+def decide(world: World) -> list[Intent]:
+    """A disruption pass comes, and then the second look at what it proposed (D-108): the intents of that."""
+    world.after(10_000)
+    return world.after(15_000)
 
 
 def show_taint(world: World) -> None:

@@ -51,6 +51,8 @@ def leave(world: World) -> World:
     """The pods end, and their node with them."""
     for name in "abcde":
         world.gone(name)
+    world.after(10_000)
+    world.after(15_000)
     world.answer_all()
     world.node("n1", PROVIDER_ID, registered="true", initialized="true", taints=(DISRUPTED,))
     world.after(5_000)

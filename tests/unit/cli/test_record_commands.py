@@ -158,9 +158,9 @@ def test_explain(kerf: Any, record: Path, kind: str, name: str, said: str) -> No
 
 
 def test_explain_as_of_then(kerf: Any, record: Path) -> None:
-    _, out, _ = kerf("explain", record, "node", "n1", "--at", "32")
+    _, out, _ = kerf("explain", record, "node", "n1", "--at", "31")
     assert "held by default/a, default/b, default/c, default/d, default/e" in out
-    assert "it may go when the pods on it end or move" in out
+    assert "it is still here: its pods need a node, and none is cheaper than $0.0960/h" in out
 
 
 def test_story(kerf: Any, record: Path) -> None:

@@ -14,7 +14,7 @@ from kerf.engine.record.observations import (
     ObjectGone,
     Observation,
 )
-from tests.support.lives import PODS, claim_of, in_service, launched, show_taint, types
+from tests.support.lives import PODS, claim_of, decide, in_service, launched, show_taint, types
 from tests.support.world import World
 
 
@@ -23,6 +23,7 @@ def emptied(**changes: object) -> World:
     world.after(60_000)
     for name in PODS:
         world.gone(name)
+    decide(world)
     return world
 
 
@@ -33,9 +34,13 @@ def test_d57_the_end_of_a_pod_restarts_the_quiet_time() -> None:
         ending = msgspec.structs.replace(world.pods[name], deleting=world.now)
         assert world.see(Observation(ending)) == []
         assert world.gone(name) == []
+    quiet_from = world.now
+    world.after(10_000)
     assert claim_of(world).verdict == "empty-not-long-enough"
-    assert world.runtime.next_due() == world.now + 30_000
-    assert world.after(29_999) == []
+    assert world.runtime.next_due() == quiet_from + 30_000
+    assert world.after(20_000) == []
+    assert claim_of(world).verdict == "move-proposed"
+    assert world.after(14_999) == []
     (taint,) = world.after(1)
     assert isinstance(taint, TaintNode)
 
@@ -157,9 +162,10 @@ def test_a_pod_that_ends_without_a_grace_period_restarts_the_quiet_time_too() ->
     world.after(60_000)
     for name in PODS:
         assert world.gone(name) == []
+    world.after(10_000)
     assert claim_of(world).verdict == "empty-not-long-enough"
-    assert world.after(29_999) == []
-    (taint,) = world.after(1)
+    world.after(20_000)
+    (taint,) = world.after(15_000)
     assert isinstance(taint, TaintNode)
 
 

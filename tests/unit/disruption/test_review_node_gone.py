@@ -6,7 +6,7 @@ import msgspec
 
 from kerf.engine.record.decisions import TerminateInstance
 from kerf.engine.record.observations import ObjectGone, Observation
-from tests.support.lives import PODS, PROVIDER, claim_of, in_service, launched
+from tests.support.lives import PODS, PROVIDER, claim_of, decide, in_service, launched
 
 
 def test_the_instance_of_a_node_that_is_gone_is_ended() -> None:
@@ -20,6 +20,7 @@ def test_the_deletion_of_its_node_by_kerf_is_no_stronger_reason() -> None:
     world = in_service()
     for name in PODS:
         world.gone(name)
+    decide(world)
     node = world.runtime.state.facts.nodes["n1"]
     world.see(Observation(msgspec.structs.replace(node, deleting=world.now)))
     assert claim_of(world).why == "empty"

@@ -77,4 +77,4 @@ def test_a_failed_launch_is_an_error_line() -> None:
 
 
 def test_the_end_says_how_long_it_lived(life: list[Line]) -> None:
-    assert life[-1]["duration"] == "1h0m40.1s"
+    assert life[-1]["duration"] == "1h1m5.1s"

@@ -35,10 +35,12 @@ from kerf.projections.prose import (
 ENGINE = Path(events.__file__).resolve().parents[1] / "engine"
 ELSEWHERE = {
     "error", "insufficient-capacity", "nodeclass-not-ready", "waiting-for-effect", "waiting-to-retry", "going",
-    "pod-budget-exhausted", "several-pod-budgets",
+    "pod-budget-exhausted", "several-pod-budgets", "empty", "drifted", "underutilized",
+    "not-looked-at",
 }  # fmt: skip
-"""Codes that are no literal at the call: a cloud's `kind` (L-152…L-155), the waits of `ask`, the default verdict, and
-the two of PodDisruptionBudgets (D-30)."""
+"""Codes that are no literal at the call: a cloud's `kind` (L-152…L-155), the waits of `ask`, the default verdict, the
+two of PodDisruptionBudgets (D-30), why a move is made, and what replay
+says of a node before a pass."""
 
 
 def calls(folder: str) -> Iterator[tuple[str, ast.Call]]:

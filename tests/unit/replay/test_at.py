@@ -36,7 +36,7 @@ def test_a_distance_from_the_start_is_the_last_entry_until_then(store: MemorySto
 
 
 def test_a_distance_before_the_end(store: MemoryStore) -> None:
-    assert locate(store, "-30m") == locate(store, "-30m from end") == position_of(store, "pod.seen", 9)
+    assert locate(store, "-30m") == locate(store, "-30m from end") == position_of(store, "object.gone") - 1
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_a_flipped_price_is_found(store: MemoryStore) -> None:
     assert (found.position, found.kind, found.path) == (position, "different", "payload.result.claims[0].price")
     assert (found.was, found.now) == (0.001, 0.096)
     assert found.outcome_was != found.outcome_now
-    assert (found.engine_recorded, found.version_recorded, found.version) == ("test", 2, 2)
+    assert (found.engine_recorded, found.version_recorded, found.version) == ("test", 3, 3)
     assert report.diverged == 1, "the next turns go on from what is recorded"
 
 

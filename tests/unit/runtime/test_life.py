@@ -10,7 +10,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.errors import StoreFull
 from kerf.engine.record.observations import ObjectGone, Observation
-from tests.support.lives import DISRUPTED, claim_of, in_service, launched
+from tests.support.lives import DISRUPTED, claim_of, decide, in_service, launched
 from tests.support.world import World
 
 
@@ -24,15 +24,15 @@ def test_a_node_registers_initializes_and_is_in_service() -> None:
     world = in_service()
     claim = claim_of(world)
     assert claim.state == "initialized"
-    assert claim.verdict == "has-pods"
     assert world.after(60_000) == []
+    assert claim.verdict == "nothing-cheaper"
 
 
 def test_an_empty_node_is_tainted_drained_and_terminated() -> None:
     world = in_service()
-    for name in "abcd":
+    for name in "abcde":
         assert world.gone(name) == []
-    (taint,) = world.gone("e")
+    (taint,) = decide(world)
     assert isinstance(taint, TaintNode)
     assert claim_of(world).why == "empty"
     world.answer_all()

@@ -1,0 +1,230 @@
+"""Moves on their way: looked at again after a while (D-108…D-113), carried out (D-115), and given up when a replacement
+does not come (D-116…D-118). The work item is the move, not one of its candidates (unlike D-120)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.disruption import eligibility
+from kerf.engine.disruption import reasons as why
+from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.eligibility import Candidate, Filter, census
+from kerf.engine.disruption.inputs import cluster_of
+from kerf.engine.disruption.methods import allowed, within
+from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.disruption.underway import underway
+from kerf.engine.disruption.validation import simulated
+from kerf.engine.lifecycle.advance import node_of
+from kerf.engine.lifecycle.step import may_ask, soonest
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import STEADY, TAINTED
+from kerf.engine.record.decisions import Intent, Move, MoveResult, PlannedClaim, TaintNode, UntaintNode, Verdict
+from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.provision import claim_names, launch_orders
+from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN
+from kerf.engine.state.state import State, Underway
+
+VERSION = 1
+A_CANDIDATE, LEAST_TIME, MOST_TIME = 80, 600_000, 3_600_000
+"""D-117: so long replacements may take, in ms: by the number of candidates of all moves, within these bounds."""
+
+
+class Next(Struct, frozen=True):
+    """A move's next step. `requested` are the replacements: `Requested` events are the caller's, for they name the
+    decision's position; `events` follow."""
+
+    result: MoveResult
+    intents: tuple[Intent, ...] = ()
+    requested: tuple[PlannedClaim, ...] = ()
+    events: tuple[Struct, ...] = ()
+
+
+def due_at(state: State) -> int:
+    """When the next step of a move is due (ms since the epoch), 0 for never."""
+    moves = state.facts.moves
+    if not moves:
+        return 0
+    limit = time_limit(state)
+    return soonest(*(_due(each, state.facts.settings.validation_delay, limit) for each in moves.values()))
+
+
+def _due(underway: Underway, delay: int, limit: int) -> int:
+    if not underway.started:
+        return underway.at + (0 if underway.move.why == why.DRIFTED else delay)
+    return underway.at + limit + 1 if underway.move.replacements else 0
+
+
+def time_limit(state: State) -> int:
+    """D-117."""
+    candidates = sum(len(each.move.claims) for each in state.facts.moves.values())
+    return max(LEAST_TIME, min(MOST_TIME, A_CANDIDATE * candidates))
+
+
+def ready(state: State, now: int) -> dict[str, Move | Reason]:
+    """The proposed moves whose time has come, in the order of their proposal: each as it is to be carried out, or why
+    it is not. Each is judged with the ones before it under way."""
+    moves, delay = state.facts.moves, state.facts.settings.validation_delay
+    waiting = {ref: each.move for ref, each in sorted(moves.items(), key=_order) if not each.started}
+    due = [ref for ref in waiting if _due(moves[ref], delay, 0) <= now]
+    if not due:
+        return {}
+    cluster = cluster_of(state, now)
+    judged: dict[str, Move | Reason] = {}
+    for ref in due:
+        move = waiting.pop(ref)
+        found = judged[ref] = validated(move, cluster, waiting.values())
+        if isinstance(found, Move):
+            cluster = underway(cluster, [found])
+    return judged
+
+
+def _order(item: tuple[str, Underway]) -> tuple[int, int]:
+    position, _, index = item[0].partition(".")
+    return int(position), int(index)
+
+
+# ── the second look ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def validated(move: Move, cluster: Cluster, others: Iterable[Move]) -> Move | Reason:
+    """`others` are proposals beside it, whose nodes may soon be gone: nothing is built on these."""
+    if move.why == why.EMPTY:
+        return _still_empty(move, cluster)
+    if move.why == why.DRIFTED:
+        return move  # D-108: proposed a moment ago, and never validated
+    return _still_worth_it(move, cluster, others)
+
+
+def _present(move: Move, cluster: Cluster, own: Filter) -> tuple[list[Candidate], list[str]]:
+    """The candidates that still are some, and the claims of the others."""
+    found = [each for each in census(cluster, own).chosen if each.node.place.claim in move.claims]
+    return found, sorted(frozenset(move.claims) - {each.node.place.claim for each in found})
+
+
+def _still_empty(move: Move, cluster: Cluster) -> Move | Reason:
+    """D-109: those that still are empty, within the budgets."""
+    present, gone = _present(move, cluster, eligibility.emptiness)
+    if not present:
+        return Reason("churn", {"claims": gone})
+    kept = within(present, allowed(cluster, EMPTY))
+    if not kept:
+        return Reason("budget", {"nodepool": present[0].pool.name})
+    savings = sum(each.price for each in kept)
+    return replace(move, claims=tuple(sorted(each.node.place.claim for each in kept)), savings=savings)
+
+
+def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Move | Reason:
+    """D-110: all or nothing. Pods go where they would go now."""
+    present, gone = _present(move, cluster, eligibility.consolidation)
+    if gone:
+        return Reason("churn", {"claims": gone})
+    if len(within(present, allowed(cluster, UNDERUTILIZED))) < len(present):
+        return Reason("budget", {"nodepool": present[0].pool.name})
+    names = [each.name for each in present]
+    options = move.replacements[0].instance_types if move.replacements else ()
+    found = simulated(Simulator(underway(cluster, others)), names, len(move.replacements), options)
+    if isinstance(found, Reason):
+        return found
+    news = tuple(
+        replace(old, pods=new.pods, requests=new.requests)
+        for old, new in zip(move.replacements, found.claims, strict=True)
+    )
+    return replace(move, replacements=news, placements=found.placements)
+
+
+# ── carrying out ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def next_step(ref: str, found: Move | Reason, state: State, now: int) -> Next:
+    """A validated move starts, another is withdrawn."""
+    move = state.facts.moves[ref].move
+    if isinstance(found, Reason):
+        return _withdrawn(ref, move, found)
+    return start(ref, found, state, now)
+
+
+def _withdrawn(ref: str, move: Move, reason: Reason) -> Next:
+    return Next(MoveResult(ref, WITHDRAWN, reason, verdicts=tuple(_kept(move, reason))))
+
+
+def start(ref: str, move: Move, state: State, now: int) -> Next:
+    """D-115: taints on all candidates, replacements on their way, all in one decision."""
+    claims = [state.facts.claims[name] for name in move.claims if name in state.facts.claims]
+    if len(claims) < len(move.claims) or any(claim.state not in STEADY for claim in claims):
+        return _withdrawn(ref, move, Reason("churn", {"claims": list(move.claims)}))
+    names = claim_names([each.node_pool for each in move.replacements], state)
+    news = tuple(replace(each, name=name) for each, name in zip(move.replacements, names, strict=True))
+    problem = cluster_of(state, now).base if news else Problem((), {}, (), {})
+    orders = launch_orders(news, problem)
+    if not all(order.offers for order in orders):
+        return _withdrawn(ref, move, Reason("scheduling", {"why": "no-offering"}))
+    begun = replace(move, replacements=news)
+    verdicts = tuple(_condemned(claim, move, now) for claim in claims)
+    return Next(
+        result=MoveResult(ref, STARTED, Reason(move.why), begun, verdicts),
+        intents=(*orders, *(intent for claim in claims for intent in _taint(claim, state, now))),
+        requested=news,
+        events=tuple(_tainted(claim, move, now) for claim in claims),
+    )
+
+
+def _condemned(claim: NodeClaim, move: Move, now: int) -> Verdict:
+    params: dict[str, str | int | float | list[str]] = {}
+    if move.why == why.EMPTY:
+        params["quiet"] = now - (claim.last_pod_event or claim.initialized)
+    return Verdict(claim.name, move.why, "remove", Reason(move.why, params))
+
+
+def _tainted(claim: NodeClaim, move: Move, now: int) -> ev.Tainted:
+    """While it waits for its replacement no pod's time runs: the deadline is set when the drain starts."""
+    grace = claim.termination_grace_period
+    deadline = None if grace is None or move.replacements else now + grace  # L-189
+    return ev.Tainted(claim.name, move.why, deadline, age=now - claim.created)
+
+
+def _taint(claim: NodeClaim, state: State, now: int) -> list[Intent]:
+    node = node_of(claim, state)
+    if node is None or not may_ask(claim.effect(effects.TAINT), now):
+        return []
+    return [TaintNode(claim.name, node.name)]
+
+
+# ── giving up ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def failed(state: State, now: int) -> Iterator[tuple[str, Reason]]:
+    """The moves that have started and cannot come to their end (D-116, D-117)."""
+    moves = state.facts.moves
+    for ref in sorted(ref for ref, each in moves.items() if each.started and each.move.replacements):
+        each = moves[ref]
+        lost = [new.name for new in each.move.replacements if new.name not in state.facts.claims]
+        if lost:
+            yield ref, Reason("replacement-lost", {"claims": lost})
+        elif now - each.at > time_limit(state) and _waits(each.move, state):
+            yield ref, Reason("replacement-late", {"waited": now - each.at})
+
+
+def _waits(move: Move, state: State) -> bool:
+    return not all(state.facts.claims[new.name].initialized for new in move.replacements)
+
+
+def abandon(ref: str, reason: Reason, state: State, now: int) -> Next:
+    """D-118: the nodes stay, and are left alone for a while."""
+    move = state.facts.moves[ref].move
+    claims = [state.facts.claims[name] for name in move.claims if name in state.facts.claims]
+    stay = [claim for claim in claims if claim.state == TAINTED and claim.why == move.why]
+    intents = [UntaintNode(claim.name, node.name) for claim in stay if (node := node_of(claim, state)) is not None]
+    kept = replace(move, claims=tuple(claim.name for claim in stay))
+    result = MoveResult(ref, ABANDONED, reason, verdicts=tuple(_kept(kept, reason)))
+    return Next(result, tuple(intents), events=tuple(ev.Untainted(claim.name, move.why) for claim in stay))
+
+
+def _kept(move: Move, reason: Reason) -> Iterator[Verdict]:
+    yield from (Verdict(claim, move.why, "keep", reason) for claim in move.claims)

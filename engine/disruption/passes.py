@@ -1,0 +1,234 @@
+"""A disruption pass: which moves to propose now, why each other node stays, and when to look again (D-16, D-22,
+D-62…D-66).
+
+Empty nodes come first, then drifted ones, then kerf's own set of moves; each within what the budgets leave beside all
+that is under way already. Passes run when something has changed or a time has come, never on a period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.budgets import DRIFTED, EMPTY, active
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation import Command, Replacement, removal
+from kerf.engine.disruption.cron import next_after, parse
+from kerf.engine.disruption.eligibility import Candidate, census
+from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
+from kerf.engine.disruption.methods import allowed, within
+from kerf.engine.disruption.moves import Moves, choose
+from kerf.engine.disruption.pods import FOR_GOOD, protected_until
+from kerf.engine.disruption.reasons import DRIFTED as HAS_DRIFTED
+from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.disruption.underway import underway
+from kerf.engine.errors import InputError
+from kerf.engine.lifecycle.step import soonest
+from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE
+from kerf.engine.model.pods import is_reschedulable
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import INITIALIZED
+from kerf.engine.record.decisions import Move, MovesResult, PlannedClaim, Verdict
+from kerf.engine.scheduling.provision import named
+from kerf.engine.scheduling.requirements import Requirement, Requirements
+from kerf.engine.state.state import State
+from kerf.engine.state.window import closes_at
+
+VERSION = 1
+PERIOD = 10_000
+"""Between two passes, at least (D-16)."""
+SETTLE = 1_000
+"""So long a pass waits for what belongs to the change that brings it about."""
+MOST_DRIFTED = 100
+"""Simulations for drifted nodes in one pass, at most."""
+METHOD = "consolidation"
+"""The method of a verdict on a node that stays."""
+
+
+def due_at(state: State) -> int:
+    """When the next pass is due (ms since the epoch), 0 for never. It comes after the provisioning pass that is due:
+    what pods wait for is in its picture then."""
+    facts = state.facts
+    times = [facts.moves_changed + SETTLE if facts.moves_changed else 0, facts.moves_look_at]
+    due = soonest(*times)
+    if not due or not any(claim.state == INITIALIZED for claim in facts.claims.values()):
+        return 0
+    due = max(due, facts.moves_looked + PERIOD)
+    return max(due, closes_at(facts)) if facts.batch_opened else due
+
+
+def look(state: State, now: int) -> MovesResult:
+    """One pass."""
+    cluster = cluster_of(state, now)
+    proposed = [each.move for _, each in sorted(state.facts.moves.items()) if not each.started]
+    known = frozenset(claim for move in proposed for claim in move.claims)
+    cluster = underway(cluster, proposed)
+    moves: list[Move] = []
+    refused: dict[str, Reason] = {}
+    found = census(cluster, eligibility.emptiness)
+    idle = within(found.chosen, allowed(cluster, EMPTY))
+    if idle:
+        moves.append(move_of(removal(idle)))
+        cluster = underway(cluster, moves)
+    drifted, cluster = _drifted(cluster, refused)
+    moves += drifted
+    chosen = choose(cluster)
+    moves += [move_of(each) for each in chosen.commands]
+    kept = {**chosen.kept, **_idle(cluster, found.excluded), **refused}
+    verdicts = tuple(_verdicts(state, cluster, kept, moves, known))
+    return MovesResult(tuple(moves), verdicts, _look_at(state, cluster, chosen, now), chosen.exhausted)
+
+
+# ── drift ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _drifted(cluster: Cluster, refused: dict[str, Reason]) -> tuple[list[Move], Cluster]:
+    """Each drifted node by itself, as long as the budgets allow (D-62…D-65): the moves, and the cluster with them under
+    way. Why others cannot go is left in `refused`."""
+    moves: list[Move] = []
+    tried = 0
+    for each in by_age(census(cluster, eligibility.drift, eventual=True).chosen):
+        if allowed(cluster, DRIFTED)[each.pool.name] <= 0:
+            refused[each.name] = Reason("budget", {"nodepool": each.pool.name})
+            continue
+        if tried >= MOST_DRIFTED:
+            break
+        tried += 1
+        found = drift(cluster, each)
+        if isinstance(found, Reason):
+            refused[each.name] = found
+            continue
+        cluster = underway(cluster, [found])
+        moves.append(found)
+    return moves, cluster
+
+
+def by_age(candidates: tuple[Candidate, ...]) -> list[Candidate]:
+    """D-63: without pods to move first, then by how long they have drifted."""
+    return sorted(candidates, key=lambda each: (bool(each.pods), each.node.drifted_since, each.name))
+
+
+def drift(cluster: Cluster, candidate: Candidate) -> Move | Reason:
+    """D-64, D-65: what replaces a drifted node, whatever it costs."""
+    outcome = Simulator(cluster).without([candidate.name], consolidating=False)
+    if outcome.failure is not None:
+        return outcome.failure
+    replacements = tuple(named("", each) for each in outcome.claims)
+    return Move(HAS_DRIFTED, (candidate.node.place.claim,), replacements, outcome.placements)
+
+
+# ── from commands to moves ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def move_of(command: Command) -> Move:
+    return Move(
+        why=command.reason.lower(),
+        claims=tuple(sorted(each.node.place.claim for each in command.candidates)),
+        replacements=tuple(map(_planned, command.replacements)),
+        placements=command.placements,
+        savings=command.savings,
+    )
+
+
+def _planned(new: Replacement) -> PlannedClaim:
+    """As it will be asked for (S-164). One that spot alone was chosen for (D-98, step 8) although none is to be had
+    goes back to what its pods admit: all of that is cheaper as well."""
+    requirements, kinds = new.requirements, new.capacity_types
+    if not kinds:
+        requirements, kinds = Requirements(new.claim.constraints), new.claim.capacity_types
+    least = requirements.get(INSTANCE_TYPE).min_values
+    asked = requirements.without([INSTANCE_TYPE]).merged(
+        [
+            Requirement(INSTANCE_TYPE, False, frozenset(new.instance_types), min_values=least),
+            Requirement(CAPACITY_TYPE, False, frozenset(kinds)),
+        ]
+    )
+    return PlannedClaim(
+        name="",
+        node_pool=new.claim.node_pool,
+        pods=new.claim.pods,
+        instance_types=new.instance_types,
+        requirements=tuple(spec for each in asked for spec in each.specs()),
+        requests=new.claim.requests,
+        price=new.price,
+        capacity_types=kinds,
+        labels=new.claim.labels,
+        min_values_relaxed=new.claim.min_values_relaxed,
+    )
+
+
+# ── why the others stay, and until when ────────────────────────────────────────────────────────────────────────────
+
+
+def _verdicts(
+    state: State, cluster: Cluster, kept: dict[str, Reason], moves: list[Move], known: frozenset[str]
+) -> Iterator[Verdict]:
+    """Of every claim in service of which there is something new to say."""
+    going = {claim: move for move in moves for claim in move.claims}
+    for node in cluster.nodes:
+        claim = state.facts.claims.get(node.place.claim)
+        if claim is None or claim.state != INITIALIZED or claim.name in known:
+            continue
+        move, why = going.get(claim.name), kept.get(node.name)
+        if move is not None:
+            reason = Reason("move-proposed", {"why": move.why})
+        elif why is not None:
+            reason = _precisely(why, state, claim.name, empty=not any(map(is_reschedulable, node.pods)))
+        else:
+            continue
+        if reason.code != claim.verdict:
+            yield Verdict(claim.name, METHOD, "keep", reason)
+
+
+def why_it_stays(claim: NodeClaim, state: State, now: int) -> Reason | None:
+    """What excludes a claim's node from all moves at this moment; None for a candidate, of which a pass decides."""
+    cluster = cluster_of(state, now)
+    node = next(each for each in cluster.nodes if each.place.claim == claim.name)
+    found = eligibility.judge(node, cluster)
+    if isinstance(found, Reason):
+        return _precisely(found, state, claim.name, empty=False)
+    why = (eligibility.consolidation if found.pods else eligibility.emptiness)(found)
+    return None if why is None else _precisely(why, state, claim.name, empty=not found.pods)
+
+
+def _idle(cluster: Cluster, excluded: dict[str, Reason]) -> dict[str, Reason]:
+    """Of a node without pods to move it counts why it is not taken as empty."""
+    bare = (node.name for node in cluster.nodes if not any(map(is_reschedulable, node.pods)))
+    return {name: excluded[name] for name in bare if name in excluded}
+
+
+def _precisely(why: Reason, state: State, claim: str, *, empty: bool) -> Reason:
+    if why.code == "not-consolidatable" and empty:
+        return Reason("empty-not-long-enough")
+    if why.code == "nominated" and state.ix.waiting_for.get(claim):
+        return Reason("awaiting-pods")
+    return why
+
+
+def _look_at(state: State, cluster: Cluster, chosen: Moves, now: int) -> int:
+    """The earliest time at which a pass may come to something else although nothing changes."""
+    facts = state.facts
+    times = [hold.until for hold in facts.holds.values() if hold.again or facts.moves_changed > hold.since]
+    times += facts.unavailable.values()
+    for claim in facts.claims.values():
+        if claim.state == INITIALIZED:
+            times += (quiet_at(claim, state), claim.nominated_until)
+    times += [protected_until(pod) for node in cluster.nodes if node.managed for pod in node.pods]
+    short = {str(why.params.get("nodepool", "")) for why in chosen.kept.values() if why.code == "budget"}
+    times += [window_ends(facts.pools[name], now) for name in sorted(short & facts.pools.keys())]
+    return min((at for at in times if now < at < min(NEVER, FOR_GOOD)), default=0)
+
+
+def window_ends(pool: NodePool, now: int) -> int:
+    """When the first of the budgets that are in force now may no longer be (D-45), 0 for none."""
+    ends = [0]
+    for budget in pool.budgets:
+        try:
+            if budget.schedule is not None and budget.duration is not None and active(budget, now):
+                fired = next_after(parse(budget.schedule), now - budget.duration)
+                ends.append(0 if fired is None else fired + budget.duration)
+        except InputError:
+            continue
+    return soonest(*ends)

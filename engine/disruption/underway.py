@@ -1,0 +1,79 @@
+"""The cluster with moves under way that it does not show yet: what is chosen or validated beside them must not build on
+what they take, nor spend what they spend of the budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.model.labels import CAPACITY_TYPE, NODEPOOL
+from kerf.engine.model.pods import Pod, Resources
+from kerf.engine.record.decisions import Move, PlannedClaim
+from kerf.engine.scheduling.problem import NodeInput
+from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.resources import added, total
+
+
+def underway(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
+    """The candidates are marked (so that they count for the budgets), their pods are where the moves put them, and what
+    took pods is promised. Each replacement is a node on its way that takes no further pods."""
+    moves = tuple(moves)
+    if not moves:
+        return cluster
+    leaving = frozenset(name for move in moves for name in move.claims)
+    pods = {pod.uid: pod for node in cluster.nodes if node.place.claim in leaving for pod in node.pods}
+    pods |= {pod.uid: pod for pod in cluster.pending}
+    there = {uid: place.node for move in moves for place in move.placements for uid in place.pods if uid in pods}
+    news = [new for move in moves for new in move.replacements]
+    settled = {uid for new in news for uid in new.pods if uid in pods} | there.keys()
+    arrived: dict[str, list[Pod]] = {}
+    for uid in sorted(there):
+        arrived.setdefault(there[uid], []).append(pods[uid])
+    nodes = [_changed(node, leaving, settled, arrived.get(node.name, ()), cluster) for node in cluster.nodes]
+    nodes += [_arriving(new, f"replacement-{number}", pods, cluster) for number, new in enumerate(news)]
+    pending = tuple(pod for pod in cluster.pending if pod.uid not in settled)
+    return replace(cluster, nodes=tuple(nodes), pending=pending)
+
+
+def _changed(
+    node: ClusterNode, leaving: frozenset[str], settled: set[str], arrived: Iterable[Pod], cluster: Cluster
+) -> ClusterNode:
+    if node.place.claim in leaving:
+        stay = tuple(pod for pod in node.pods if pod.uid not in settled)
+        return replace(node, marked=True, pods=stay)
+    if not arrived:
+        return node
+    pods = tuple(replace(pod, node=node.name) for pod in arrived)
+    used = total({**cluster.shapes[pod.shape].requests, "pods": 1} for pod in pods)
+    ports = tuple(port for pod in pods for port in cluster.shapes[pod.shape].host_ports)
+    place = replace(
+        node.place, available=added(node.place.available, used, -1), host_ports=(*node.place.host_ports, *ports)
+    )
+    return replace(node, place=place, pods=(*node.pods, *pods), nominated=True)
+
+
+def _arriving(new: PlannedClaim, name: str, pods: Mapping[str, Pod], cluster: Cluster) -> ClusterNode:
+    """It has no room for others (D-95), and counts for limits and topology."""
+    wanted = Requirements.of_specs(new.requirements)
+    single = {each.key: next(iter(each.values)) for each in wanted if each.single}
+    kinds = {CAPACITY_TYPE: new.capacity_types[0]} if len(new.capacity_types) == 1 else {}
+    labels = {**new.labels, **single, **kinds, NODEPOOL: new.node_pool}
+    return ClusterNode(
+        place=NodeInput(name, name, labels, (), {}, initialized=False),
+        pods=tuple(replace(pods[uid], node=name) for uid in new.pods if uid in pods),
+        capacity=_most(new, cluster),
+        has_node=False,
+        ready=False,
+    )
+
+
+def _most(new: PlannedClaim, cluster: Cluster) -> Resources:
+    """S-70: the most of each resource that it may come to have."""
+    catalogue, most = cluster.catalogue(new.node_pool), dict[str, int]()
+    names = frozenset(new.instance_types)
+    for each in () if catalogue is None else catalogue.types:
+        if each.name in names:
+            most = {name: max(most.get(name, 0), each.capacity.get(name, 0)) for name in {**most, **each.capacity}}
+    return most

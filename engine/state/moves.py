@@ -1,0 +1,152 @@
+"""How the fold takes disruption's moves: proposed, started, over; who is held back; and when the next pass is due.
+
+A move that has started is over when each of its candidates is being drained, stays after all, or has to go for a reason
+that leaves no choice. Its replacements are NodeClaims like all others by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import TAINTED
+from kerf.engine.record.decisions import Move, MoveResult, MovesResult, Verdict
+from kerf.engine.record.entries import Entry
+from kerf.engine.state.state import Hold, State, Underway
+from kerf.engine.state.window import nomination, unsettle
+
+STARTED, WITHDRAWN, ABANDONED = "started", "withdrawn", "abandoned"
+"""Steps of a move (`MoveResult.step`)."""
+FORGIVEN = ("churn", "budget")
+"""Moves withdrawn for these came to nothing because of a change: their nodes may be tried again with the next pass."""
+FIRST_HOLD, LAST_HOLD = 60_000, 600_000
+"""D-66's proposal: a minute after a failure, then twice as long each time, up to ten."""
+
+_LEAVES = (ev.DrainStarted, ev.ReasonRaised, ev.Untainted, ev.Terminated, ev.InstanceVanished)
+
+
+def members(move: Move) -> tuple[str, ...]:
+    """The claims that a move is about: its candidates and its replacements."""
+    return (*move.claims, *(each.name for each in move.replacements))
+
+
+def looked(state: State, result: MovesResult, entry: Entry) -> None:
+    """A disruption pass: what had changed is seen."""
+    facts = state.facts
+    for claim, hold in facts.holds.items():
+        if facts.moves_changed > hold.since and not hold.again:
+            facts.holds[claim] = replace(hold, again=True)
+    facts.moves_changed, facts.moves_looked, facts.moves_look_at = 0, entry.at, result.look_at
+    for index, move in enumerate(result.proposed):
+        facts.moves[f"{entry.position}.{index}"] = Underway(move, entry.at)
+    judged(state, result.verdicts)
+
+
+def judged(state: State, verdicts: Iterable[Verdict]) -> None:
+    for verdict in verdicts:
+        claim = state.facts.claims.get(verdict.claim)
+        if claim is not None and verdict.action == "note":
+            claim.repair = verdict.reason.code
+        elif claim is not None:
+            claim.verdict = verdict.reason.code
+
+
+def stepped(state: State, result: MoveResult, entry: Entry) -> None:
+    """A move has started, was withdrawn or was abandoned."""
+    facts = state.facts
+    before = facts.moves[result.move]
+    if result.step == STARTED and result.begun is not None:
+        facts.moves[result.move] = Underway(result.begun, entry.at, started=True)
+        state.ix.move_of.update(dict.fromkeys(members(result.begun), result.move))
+        _aim(state, result.begun, entry)
+    else:
+        _end(state, result.move)
+        if result.reason.code not in FORGIVEN:
+            for claim in before.move.claims:
+                _hold(state, claim, entry.at, again=result.step == ABANDONED)
+        unsettle(facts, entry.at)  # nobody has looked at these nodes since they were proposed
+    if result.step == ABANDONED:
+        _stay(state, before.move)
+    judged(state, result.verdicts)
+
+
+def _aim(state: State, move: Move, entry: Entry) -> None:
+    """The pods that move are expected on other nodes (D-115, step 8)."""
+    facts = state.facts
+    until = entry.at + nomination(facts.settings)
+    for placement in move.placements:
+        _expect(state, placement.claim or placement.node, placement.pods)
+        claim = facts.claims.get(placement.claim)
+        if claim is not None:
+            claim.nominated_until = max(claim.nominated_until, until)
+    for planned in move.replacements:
+        _expect(state, planned.name, planned.pods)
+
+
+def _expect(state: State, target: str, pods: Iterable[str]) -> None:
+    for uid in pods:
+        if uid in state.facts.pods:
+            _expect_no_more(state, uid)
+            state.facts.targets[uid] = target
+            state.ix.waiting_for.setdefault(target, {})[uid] = None
+
+
+def _expect_no_more(state: State, uid: str) -> None:
+    target = state.facts.targets.pop(uid, "")
+    if target:
+        state.ix.waiting_for.get(target, {}).pop(uid, None)
+
+
+def _stay(state: State, move: Move) -> None:
+    """The pods of these nodes do not move: nobody waits for them any more."""
+    for name in move.claims:
+        claim = state.facts.claims.get(name)
+        for uid in state.ix.pods_by_node.get(claim.node if claim is not None else "", {}):
+            _expect_no_more(state, uid)
+
+
+def _hold(state: State, claim: str, at: int, *, again: bool) -> None:
+    holds = state.facts.holds
+    if claim in state.facts.claims:
+        before = holds.get(claim)
+        times = before.times + 1 if before is not None and at < before.until + LAST_HOLD else 1
+        holds[claim] = Hold(at, at + min(LAST_HOLD, FIRST_HOLD << min(times - 1, 10)), times, again)
+
+
+def _end(state: State, move: str) -> None:
+    found = state.facts.moves.pop(move)
+    for name in members(found.move):
+        if state.ix.move_of.get(name) == move:
+            del state.ix.move_of[name]
+
+
+def happened(state: State, event: Struct, claim: str, entry: Entry) -> None:
+    """A claim event: moves that wait for it go on, and candidates on their way out are no longer theirs."""
+    facts, ix = state.facts, state.ix
+    if isinstance(event, ev.Terminated | ev.InstanceVanished):
+        facts.holds.pop(claim, None)
+    move = ix.move_of.get(claim)
+    if move is None:
+        return
+    waiting = facts.moves[move].move.claims
+    if claim not in waiting:  # a replacement: those that wait for it look again
+        ix.touched.update((name, entry.position) for name in waiting if name in facts.claims)
+    elif isinstance(event, _LEAVES):
+        if any(facts.claims[name].state == TAINTED for name in waiting if name != claim and name in facts.claims):
+            return
+        _end(state, move)
+        unsettle(facts, entry.at)
+
+
+def waits_for(state: State, claim: NodeClaim) -> list[str]:
+    """The replacements that have to be in service before this claim's drain may start (D-116). A reason that leaves no
+    choice waits for nothing."""
+    found = state.facts.moves.get(state.ix.move_of.get(claim.name, ""))
+    if found is None or claim.name not in found.move.claims or claim.why != found.move.why:
+        return []
+    claims = state.facts.claims
+    return [new.name for new in found.move.replacements if new.name not in claims or not claims[new.name].initialized]
