@@ -13,6 +13,11 @@ class NodeClassRef(Struct, frozen=True, order=True):
     name: str
 
     @property
+    def key(self) -> str:
+        """How facts name it."""
+        return f"{self.group}/{self.kind}/{self.name}"
+
+    @property
     def label(self) -> str:
         """The label key that marks a node as made from this kind of NodeClass (L-87)."""
         return f"{self.group}/{self.kind.lower()}"

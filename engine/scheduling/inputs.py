@@ -14,27 +14,36 @@ from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import DAEMONSET, HostPort, Pod, PodShape, Resources, Taint, is_terminal, owned_by
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING, REQUESTED
+from kerf.engine.scheduling.buffers import Sources, virtual_pods
+from kerf.engine.scheduling.default_spread import Kinship, with_defaults
+from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.state.state import State
 from kerf.engine.state.volumes import volume_facts
-from kerf.engine.state.window import going_pods
+from kerf.engine.state.window import going_pods, keeps_room
 
 
 def problem_of(state: State, now: int) -> Problem:
     """The provisioning question as the state stands at `now`."""
     facts = state.facts
-    pods = _of_this_pass(state, waiting_pods(state, now))
-    nodes = _nodes(state)
+    virtual = buffer_pods(state)
+    pods = _spread(state, _of_this_pass(state, [*waiting_pods(state, now), *virtual]))
+    of_buffers = {pod.uid for pod in virtual}
+    offered = PoolCatalogues(state)
+    nodes = _nodes(state, offered)
     leaving = _leaving(state)
     bound = _bound(state, pods, {**_places(state), **{node.name: node.name for node in leaving}})
     daemons = [d.shape for d in sorted(facts.daemonsets.values(), key=lambda d: (d.namespace, d.name, d.uid))]
     asked_for = {p.shape for p in pods} | {p.shape for p in bound} | set(daemons)
     shapes = {digest: state.ix.blobs.shape(digest) for digest in sorted(asked_for)}
-    pools = tuple(_pool(state, name) for name in sorted(facts.pools))
+    pools = tuple(_pool(state, name, offered) for name in sorted(facts.pools))
     digests = sorted({p.catalogue for p in pools if p.catalogue})
     targets = facts.targets
     return Problem(
-        pods=tuple(PendingPod(p.uid, p.namespace, p.name, p.shape, p.created, targets.get(p.uid, "")) for p in pods),
+        pods=tuple(
+            PendingPod(p.uid, p.namespace, p.name, p.shape, p.created, targets.get(p.uid, ""), p.uid in of_buffers)
+            for p in pods
+        ),
         shapes=shapes,
         pools=pools,
         catalogues={digest: state.ix.blobs.catalogue(digest) for digest in digests},
@@ -62,6 +71,18 @@ def waiting_pods(state: State, now: int) -> list[Pod]:
     return pending + going
 
 
+def buffer_pods(state: State) -> list[Pod]:
+    """The pods that CapacityBuffers stand for (S-45, S-179)."""
+    facts, blobs = state.facts, state.ix.blobs
+    if not keeps_room(facts):
+        return []
+    buffers = [facts.buffers[key] for key in sorted(facts.buffers)]
+    pods, shapes = virtual_pods(buffers, Sources(facts.pod_templates, facts.workloads, blobs.shape))
+    for digest, shape in shapes.items():
+        blobs.offer(digest, shape)
+    return pods
+
+
 def _of_this_pass(state: State, pods: list[Pod]) -> list[Pod]:
     """All, or if the pass before had not steps enough, those that it left and those that have a place by a plan: these
     keep it (and their part of its room)."""
@@ -70,6 +91,19 @@ def _of_this_pass(state: State, pods: list[Pod]) -> list[Pod]:
         return pods
     rest = frozenset(facts.rest)
     return [pod for pod in pods if pod.uid in rest or pod.uid in facts.targets]
+
+
+def _spread(state: State, pods: list[Pod]) -> list[Pod]:
+    """With the default topology spread (S-150)."""
+    facts, blobs = state.facts, state.ix.blobs
+    if not facts.settings.default_spread:
+        return pods
+    shapes = {digest: blobs.shape(digest) for digest in sorted({pod.shape for pod in pods})}
+    kinship = Kinship(tuple(facts.services[key] for key in sorted(facts.services)), facts.workloads)
+    given, made = with_defaults(pods, shapes, facts.settings.default_spread, kinship)
+    for digest, shape in made.items():
+        blobs.offer(digest, shape)
+    return given
 
 
 def _moving(state: State, claim: NodeClaim, now: int) -> list[Pod]:
@@ -123,52 +157,44 @@ def unavailable(state: State, now: int) -> frozenset[tuple[str, str, str]]:
 # ── NodePools ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pool(state: State, name: str) -> PoolInput:
+def _pool(state: State, name: str, offered: PoolCatalogues) -> PoolInput:
     facts = state.facts
     pool = facts.pools[name]
     ref = pool.node_class
-    key = f"{ref.group}/{ref.kind}/{ref.name}"
-    node_class = facts.node_classes.get(key)
+    node_class = facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
     if node_class is None or not node_class.ready:  # L-253: it is the NodeClass that makes a NodePool ready
         pool = msgspec.structs.replace(pool, ready=False)
-    return PoolInput(pool=pool, catalogue=facts.catalogues.get(key, ""), usage=_usage(state, name))
+    return PoolInput(pool=pool, catalogue=offered.of(name), usage=_usage(state, name, offered))
 
 
-def _usage(state: State, pool: str) -> Resources:
+def _usage(state: State, pool: str, offered: PoolCatalogues) -> Resources:
     """S-68: what the pool's nodes that are not on their way out have, with `nodes` counted."""
     total: Counter[str] = Counter()
     for claim in state.facts.claims.values():
         if claim.node_pool == pool and claim.state not in GOING:
-            total.update(_claim_capacity(claim, state))
+            total.update(_claim_capacity(claim, offered))
             total["nodes"] += 1
     return dict(sorted(total.items()))
 
 
-def _claim_capacity(claim: NodeClaim, state: State) -> Resources:
+def _claim_capacity(claim: NodeClaim, offered: PoolCatalogues) -> Resources:
     """The capacity that counts against limits: for a claim in flight the largest it may still become (S-70)."""
     if claim.state != REQUESTED:
         return claim.capacity
-    return _over_types(claim, state, largest=True)
-
-
-def _over_types(claim: NodeClaim, state: State, *, largest: bool) -> Resources:
-    """Per resource, the largest capacity or the smallest allocatable over the types a claim may still become."""
-    ref = claim.node_class
-    digest = state.facts.catalogues.get(f"{ref.group}/{ref.kind}/{ref.name}", "")
-    return state.ix.blobs.over_types(digest, claim.instance_types, largest=largest) if digest else {}
+    return offered.over_types(claim, largest=True)
 
 
 # ── nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _nodes(state: State) -> tuple[NodeInput, ...]:
+def _nodes(state: State, offered: PoolCatalogues) -> tuple[NodeInput, ...]:
     """S-71: everything that exists or is on its way and is not marked for deletion."""
     facts, ix = state.facts, state.ix
     found = []
     for name in sorted(facts.claims):
         claim = facts.claims[name]
         if claim.state not in GOING and claim.instance_status not in ENDED:
-            found.append(_managed(claim, node_of(claim, state), state))
+            found.append(_managed(claim, node_of(claim, state), state, offered))
     for name in sorted(facts.nodes):
         node = facts.nodes[name]
         if name not in ix.claim_by_node and not node.deleting and not node.labels.get(lbl.NODEPOOL):
@@ -196,16 +222,17 @@ def _leaving(state: State) -> tuple[NodeInput, ...]:
     return tuple(NodeInput(node.name, "", node.labels, node.taints, {}) for node in found)
 
 
-def _managed(claim: NodeClaim, node: Node | None, state: State) -> NodeInput:
+def _managed(claim: NodeClaim, node: Node | None, state: State, offered: PoolCatalogues) -> NodeInput:
     if claim.state == REQUESTED:
-        room = _over_types(claim, state, largest=False)
+        room = offered.over_types(claim, largest=False)
         return NodeInput(claim.name, claim.name, claim.labels, claim.taints, room, initialized=False,
                          requirements=claim.requirements)  # fmt: skip
-    if node is None:
-        return NodeInput(claim.name, claim.name, claim.labels, claim.taints, claim.allocatable, initialized=False)
-    if claim.initialized:
+    if node is not None and claim.initialized:
         return _input(node.name, claim.name, node.labels, node, state, node.allocatable, node.taints)
-    allocatable = {**claim.allocatable, **{k: v for k, v in node.allocatable.items() if v}}  # S-73
+    promised = offered.allocatable(claim)
+    if node is None:
+        return NodeInput(claim.name, claim.name, claim.labels, claim.taints, promised, initialized=False)
+    allocatable = {**promised, **{k: v for k, v in node.allocatable.items() if v}}  # S-73
     if claim.registered:
         taints = counting_taints(node.taints, claim.startup_taints)
         return _input(node.name, claim.name, node.labels, node, state, allocatable, taints, initialized=False)

@@ -16,7 +16,8 @@ from kerf.engine.model.volumes import VolumeFacts
 
 class PendingPod(Struct, frozen=True):
     """A pod that wants a place: `uid` is what results name; `shape` is a digest into `Problem.shapes`; `target` is the
-    claim, or the unmanaged node, that an earlier plan put it on, "" for none."""
+    claim, or the unmanaged node, that an earlier plan put it on, "" for none; `virtual`: it stands for the room of a
+    CapacityBuffer (S-179)."""
 
     uid: str
     namespace: str
@@ -24,6 +25,7 @@ class PendingPod(Struct, frozen=True):
     shape: str
     created: int = 0
     target: str = ""
+    virtual: bool = False
 
 
 class BoundPod(Struct, frozen=True):

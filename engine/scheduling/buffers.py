@@ -1,0 +1,118 @@
+"""Capacity buffers (S-177…S-181): how much room each asks for, as pods that nobody will ever see, and what a plan made
+of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.buffers import ACTIVE, CapacityBuffer, PodTemplate
+from kerf.engine.model.pods import Pod, PodShape, Resources
+from kerf.engine.model.workloads import SCALABLE, Workload
+from kerf.engine.record.digest import content
+from kerf.engine.scheduling.plan import Plan
+
+PREFIX = "capacity-buffer"
+
+
+class Ready(StrEnum):
+    """The reason of the condition ReadyForProvisioning (L-60); it is True for the first one alone."""
+
+    RESOLVED = "Resolved"
+    POD_TEMPLATE_NOT_FOUND = "PodTemplateNotFound"
+    SCALABLE_REF_NOT_FOUND = "ScalableRefNotFound"
+    RESOLUTION_FAILED = "ResolutionFailed"
+
+
+class Provisioning(StrEnum):
+    """The reason of the condition Provisioning (L-61); it is True for the last one alone."""
+
+    NOT_READY = "NotReadyForProvisioning"
+    EMPTY = "BufferEmpty"
+    REQUIRES_NEW = "RequiresNewCapacity"
+    FITS = "FitsExistingCapacity"
+
+
+class Resolved(Struct, frozen=True):
+    """What a buffer comes to. `shape` is that of its pods, None if it is not ready."""
+
+    reason: Ready
+    replicas: int = 0
+    shape: PodShape | None = None
+
+
+class Sources(Struct, frozen=True):
+    """What buffers refer to, by key; `shape` finds a shape by its digest."""
+
+    templates: Mapping[str, PodTemplate]
+    workloads: Mapping[str, Workload]
+    shape: Callable[[str], PodShape]
+
+
+def resolved(buffer: CapacityBuffer, sources: Sources) -> Resolved:
+    """S-177, S-178. A strategy other than active capacity is another controller's."""
+    if buffer.strategy != ACTIVE:
+        return Resolved(Ready.RESOLUTION_FAILED)
+    scale = None
+    if buffer.template:
+        template = sources.templates.get(f"{buffer.namespace}/{buffer.template}")
+        if template is None:
+            return Resolved(Ready.POD_TEMPLATE_NOT_FOUND)
+        digest = template.shape
+    elif buffer.kind in SCALABLE:
+        workload = sources.workloads.get(f"{buffer.kind}/{buffer.namespace}/{buffer.workload}")
+        if workload is None:
+            return Resolved(Ready.SCALABLE_REF_NOT_FOUND)
+        digest, scale = workload.shape, workload.replicas
+    else:
+        return Resolved(Ready.RESOLUTION_FAILED)
+    shape = replace(sources.shape(digest), volumes=())  # S-179: nobody will make these volumes
+    return Resolved(Ready.RESOLVED, desired(buffer, scale, shape.requests), shape)
+
+
+def desired(buffer: CapacityBuffer, scale: int | None, requests: Resources) -> int:
+    """S-178: the larger of `replicas` and the percentage of the workload's scale, as far as the limits go; as much as
+    these hold if nothing else is said. (The API's text says the smaller one; the reference's code, and with it every
+    buffer that is in use, takes the larger.)"""
+    wanted = [] if buffer.replicas is None else [buffer.replicas]
+    if scale and buffer.percentage is not None:
+        wanted.append(-(-scale * buffer.percentage // 100))  # rounded up: any part of a pod is one
+    held = [limit // requests[name] for name, limit in (buffer.limits or {}).items() if requests.get(name, 0) > 0]
+    if not wanted:
+        return min(held, default=0)
+    return min(max(wanted), *held) if held else max(wanted)
+
+
+def virtual_pods(buffers: Iterable[CapacityBuffer], sources: Sources) -> tuple[list[Pod], dict[str, PodShape]]:
+    """The pods that buffers stand for (S-179), by namespace and name of the buffer, and their shapes by digest."""
+    pods: list[Pod] = []
+    shapes: dict[str, PodShape] = {}
+    for buffer in sorted(buffers, key=lambda each: (each.namespace, each.name)):
+        found = resolved(buffer, sources)
+        if found.shape is None:
+            continue
+        digest, _ = content(found.shape)
+        shapes[digest] = found.shape
+        pods += [
+            Pod(f"{buffer.uid}-{number}", buffer.namespace, f"{PREFIX}-{buffer.name}-{number}", digest)
+            for number in range(1, found.replicas + 1)
+        ]
+    return pods, shapes
+
+
+def provisioning(buffer: CapacityBuffer, found: Resolved, planned: Plan) -> Provisioning | None:
+    """What a pass says of a buffer (S-181); None if it did not look at all of its pods."""
+    if found.reason is not Ready.RESOLVED:
+        return Provisioning.NOT_READY
+    if not found.replicas:
+        return Provisioning.EMPTY
+    uids = {f"{buffer.uid}-{number}" for number in range(1, found.replicas + 1)}
+    there = uids & {uid for each in planned.placements for uid in each.pods}
+    lacking = {uid for each in planned.claims for uid in each.pods}
+    lacking |= {uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods}
+    if lacking & uids:
+        return Provisioning.REQUIRES_NEW
+    return Provisioning.FITS if there == uids else None

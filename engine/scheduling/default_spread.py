@@ -1,0 +1,73 @@
+"""Default topology spread (S-149…S-151): constraints of the cluster for pods that have none of their own, with the
+selector that kube-scheduler would deduce: what the Services and the controller of a pod say of its kin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.pods import Expression, Owner, Pod, PodShape, Selector, SpreadConstraint
+from kerf.engine.model.services import Service
+from kerf.engine.model.workloads import Workload
+from kerf.engine.record.digest import content
+
+REPLICATION_CONTROLLER = "v1/ReplicationController"
+SELECTING = ("apps/v1/ReplicaSet", "apps/v1/StatefulSet")
+
+
+class Kinship(Struct, frozen=True):
+    """What selectors are deduced from. `services` are taken by namespace and name, later ones winning; `workloads` are
+    found by their key."""
+
+    services: tuple[Service, ...] = ()
+    workloads: Mapping[str, Workload] = {}
+
+    def selector(self, namespace: str, labels: Mapping[str, str], owner: Owner | None) -> Selector | None:
+        """S-151: None if nobody says anything."""
+        wanted: dict[str, str] = {}
+        for service in sorted(self.services, key=lambda each: each.name):
+            if service.namespace == namespace and service.selector.items() <= labels.items():
+                wanted |= service.selector
+        controller = self._controller(namespace, owner)
+        if controller is None or controller.selector is None:
+            return Selector(wanted) if wanted else None
+        if controller.kind == REPLICATION_CONTROLLER:
+            return Selector({**wanted, **controller.selector.labels})
+        own = tuple(Expression(key, "In", (value,)) for key, value in sorted(controller.selector.labels.items()))
+        return Selector(wanted, (*own, *controller.selector.expressions))
+
+    def _controller(self, namespace: str, owner: Owner | None) -> Workload | None:
+        if owner is None or owner.kind not in (REPLICATION_CONTROLLER, *SELECTING):
+            return None
+        return self.workloads.get(f"{owner.kind}/{namespace}/{owner.name}")
+
+
+def with_defaults(
+    pods: Iterable[Pod], shapes: Mapping[str, PodShape], constraints: tuple[SpreadConstraint, ...], kinship: Kinship
+) -> tuple[list[Pod], dict[str, PodShape]]:
+    """The pods as if those without constraints carried the default ones (S-150), and the shapes that this makes, by
+    digest. `shapes` holds those of the pods."""
+    made: dict[str, PodShape] = {}
+    known: dict[tuple[str, str, str], str] = {}
+
+    def digest_of(pod: Pod) -> str:
+        shape = shapes[pod.shape]
+        selector = None if shape.spread else kinship.selector(pod.namespace, shape.labels, pod.owner)
+        if selector is None:
+            return pod.shape
+        spread = tuple(replace(each, selector=selector) for each in constraints)
+        spreading = replace(shape, spread=spread)
+        digest, _ = content(spreading)
+        made[digest] = spreading
+        return digest
+
+    given = []
+    for pod in pods:
+        owner = f"{pod.owner.kind}/{pod.owner.name}" if pod.owner is not None else ""
+        key = pod.namespace, pod.shape, owner
+        if key not in known:
+            known[key] = digest_of(pod)
+        given.append(pod if known[key] == pod.shape else replace(pod, shape=known[key]))
+    return given, made
