@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
+.PHONY: crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -69,6 +69,9 @@ bench: setup ## Measure: each benchmark prints its figures as JSON with the mach
 
 golden: setup ## Simulate the golden records' scenes again (CASES="a b" for some): look at the difference
 	$(BIN)/python tests/golden/remake.py $(CASES)
+
+crds: setup ## Write deploy/crds from the declaration of the API
+	$(BIN)/python deploy/make_crds.py
 
 demo: setup ## Run the demonstration: kerf on a simulated cluster and a mock of AWS
 	$(BIN)/kerf demo $(DEMO_ARGS)
