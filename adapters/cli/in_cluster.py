@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from kerf.adapters.controller.controller import Controller
 from kerf.adapters.controller.inbox import Inbox
@@ -16,7 +16,7 @@ from kerf.adapters.kubernetes.claims import ClaimObjects
 from kerf.adapters.kubernetes.cluster import KubernetesCluster
 from kerf.adapters.kubernetes.node_parts import NodeCache
 from kerf.adapters.kubernetes.reflector import Change, Reflector, as_it_is
-from kerf.adapters.kubernetes.resources import NODECLAIMS, NODES, OBSERVED, Resource
+from kerf.adapters.kubernetes.resources import NODECLAIMS, NODES, Resource, observed
 from kerf.adapters.kubernetes.session import Session
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
@@ -47,7 +47,7 @@ class InCluster:
     def __init__(self, session: Session, runtime: Runtime, provider: Provider, *, tell: Tell) -> None:
         self._session, self.runtime, self._provider, self._tell = session, runtime, provider, tell
         self._inbox = Inbox()
-        self._first: dict[str, list[Observation]] = {}  # by kind, until all kinds are listed
+        self._first: dict[str, list[Observation]] = {}  # by path, until all kinds are listed
         self._live = False
         self._claims = ClaimObjects(session)
         self._nodes = NodeCache()
@@ -103,9 +103,8 @@ class InCluster:
 
     def _go_live(self) -> None:
         """The first lists together, kinds in a fixed order: a pod is seen after the node that it is on."""
-        order = [self._provider.node_classes.kind, *(each.kind for each in OBSERVED), NODECLAIMS.kind]
-        for kind in order:
-            self._inbox.put(self._first.pop(kind, []))
+        for each in self.reflectors:
+            self._inbox.put(self._first.pop(each.resource.path, []))
         self._inbox.put(self._provider.cloud.observe())
         self._live = True
         facts = self.runtime.state.facts
@@ -116,39 +115,26 @@ class InCluster:
     # ── watches ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _reflectors(self) -> list[Reflector]:
-        facts = self.runtime.state.facts
-        known: dict[str, Mapping[str, Struct]] = {
-            "namespace": facts.namespaces,
-            "nodepool": facts.pools,
-            "daemonset": facts.daemonsets,
-            "pdb": facts.pdbs,
-            "node": facts.nodes,
-            "pod": facts.pods,
-        }
-        made = [self._reflector(each, known.get(each.kind, {})) for each in OBSERVED if each is not NODES]
-        node_classes = self._provider.node_classes
-        of_provider = {s.name: s for s in facts.node_classes.values() if s.kind == node_classes.api.rpartition("/")[2]}
-        return [
-            *made,
-            self._reflector(NODES, facts.nodes, self._node_changed, raw=self._nodes.seen),
-            self._reflector(NODECLAIMS, {}, self._claim_changed),
-            self._reflector(node_classes, of_provider, self._node_class_changed),
-        ]
+        interpret = {NODES.path: self._node_changed, NODECLAIMS.path: self._claim_changed}
+        interpret[self._provider.node_classes.path] = self._node_class_changed
+        kinds = [self._provider.node_classes, *observed(self.runtime.state.facts.settings), NODECLAIMS]
+        return [self._reflector(each, interpret.get(each.path, as_it_is)) for each in kinds]
 
-    def _reflector(
-        self,
-        resource: Resource,
-        known: Mapping[str, Struct],
-        interpret: Callable[[Change], list[Observation]] = as_it_is,
-        raw: Callable[[str, Raw | None], None] | None = None,
-    ) -> Reflector:
+    def _reflector(self, resource: Resource, interpret: Callable[[Change], list[Observation]]) -> Reflector:
         def tell(observations: list[Observation]) -> None:
             if self._live:
                 self._inbox.put(observations)
             else:
-                self._first.setdefault(resource.kind, []).extend(observations)
+                self._first.setdefault(resource.path, []).extend(observations)
 
-        return Reflector(self._session, resource, tell, known=known, interpret=interpret, raw=raw)
+        return Reflector(
+            self._session,
+            resource,
+            tell,
+            known=resource.known(self.runtime.state.facts),
+            interpret=interpret,
+            raw=self._nodes.seen if resource is NODES else None,
+        )
 
     def _node_changed(self, change: Change) -> list[Observation]:
         """L-193: deleting a Node deletes its NodeClaim."""

@@ -80,8 +80,8 @@ def version_of(data: Raw) -> str:
         return ""
 
 
-def reader(api: str) -> Callable[[Raw], Read | InputRefused]:
-    """Reads objects of one kind (a key of KINDS)."""
+def reader(api: str, trim: Callable[[Struct], Struct] | None = None) -> Callable[[Raw], Read | InputRefused]:
+    """Reads objects of one kind (a key of KINDS), and trims them if told how."""
     read = KINDS[api].read
 
     def read_object(data: Raw) -> Read | InputRefused:
@@ -89,10 +89,11 @@ def reader(api: str) -> Callable[[Raw], Read | InputRefused]:
         try:
             found = read(data, report)
             if not report.violations:
-                return found
+                return found if trim is None else Read(trim(found.object), found.blobs)
         except (msgspec.DecodeError, ValueError, RecursionError):
             pass  # the slow way repairs, or says what is wrong
-        return _slowly(bytes(data), api)
+        slowly = _slowly(bytes(data), api)
+        return slowly if trim is None or isinstance(slowly, InputRefused) else Read(trim(slowly.object), slowly.blobs)
 
     return read_object
 

@@ -43,12 +43,14 @@ class Lease:
     def __init__(self, session: Session, *, namespace: str, identity: str, name: str = NAME) -> None:
         self.holder = ""
         self.transitions = 0
-        self._session, self._identity = session, identity
+        self.identity = identity
+        self._session = session
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name, self._where = name, f"Lease {namespace}/{name}"
         self._version = ""
         self._seen: tuple[str, float] = ("", 0.0)  # the version last seen of another's, and since when
         self._renewed = 0.0
+        self._acquired = _now()
 
     async def acquire(self) -> int:
         """Waits until the Lease is ours. Returns its transitions: the record's epoch must be higher."""
@@ -73,7 +75,7 @@ class Lease:
 
     async def release(self) -> None:
         """Lets the next one in at once. One that is not ours, or cannot be reached, is left alone."""
-        if self.holder != self._identity:
+        if self.holder != self.identity:
             return
         self.holder = ""
         try:
@@ -91,21 +93,22 @@ class Lease:
         self._version = lease.metadata.resource_version
         held = lease.spec.holder_identity or ""
         self.transitions = lease.spec.lease_transitions or 0
-        if held and held != self._identity:
+        if held and held != self.identity:
             self.holder = held
             if self._version != self._seen[0]:
                 self._seen = (self._version, asked)
             if asked - self._seen[1] < (lease.spec.lease_duration_seconds or DURATION):
                 return False
-        if held != self._identity:
-            self.transitions += 1
+        if held != self.identity:
+            self.transitions, self._acquired = self.transitions + 1, _now()
         return self._took(await self._put(self._document()), asked)
 
     def _took(self, answer: Answer, asked: float) -> bool:
         if answer.status == CONFLICT:
             return False  # another was quicker; what it wrote is read the next time
-        answer.checked(self._where)
-        self.holder, self._renewed = self._identity, asked
+        written = msgspec.json.decode(answer.checked(self._where).body, type=_Lease)
+        self._version = written.metadata.resource_version
+        self.holder, self._renewed = self.identity, asked
         return True
 
     async def _put(self, document: dict[str, Any]) -> Answer:
@@ -117,16 +120,19 @@ class Lease:
     def _document(
         self, *, holder: str | None = None, seconds: int = int(DURATION), created: bool = False
     ) -> dict[str, Any]:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         metadata = {"name": self._name} if created else {"name": self._name, "resourceVersion": self._version}
         spec = {
-            "holderIdentity": self._identity if holder is None else holder,
+            "holderIdentity": self.identity if holder is None else holder,
             "leaseDurationSeconds": seconds,
-            "acquireTime": now,
-            "renewTime": now,
+            "acquireTime": self._acquired,
+            "renewTime": _now(),
             "leaseTransitions": self.transitions,
         }
         return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
     def _lost(self, why: str) -> LeaseLost:
         return LeaseLost(why, where=self._where, hint="This process ends, and a new one waits for the Lease")
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

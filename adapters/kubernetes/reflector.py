@@ -78,7 +78,7 @@ class Reflector:
         self.events = 0
         self.lists = 0
         self._session, self._tell, self._interpret, self._raw = session, tell, interpret, raw
-        self._read = decoding.reader(resource.api)
+        self._read = decoding.reader(resource.api, resource.trim)
         self._known: dict[str, Struct] = dict(known or {})
         self._refused: dict[str, str] = {}
         self._dice = dice if dice is not None else random.Random()

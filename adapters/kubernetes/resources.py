@@ -2,63 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.pods import Pod
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.settings import Settings
+from kerf.engine.model.workloads import Workload, watched
+from kerf.engine.state.state import Facts
+
+Key = Callable[[Struct], str]
+Known = Callable[[Facts], Mapping[str, Struct]]
 
 
 class Resource(Struct, frozen=True):
-    """One kind. `kind` as in ObjectGone; `api` as in kerf.engine.model.manifests.decode.KINDS; `needed` is whether kerf
-    waits for it before it acts (a kind whose CRD is not installed has no objects)."""
+    """One kind. `kind` as in ObjectGone; `api` as in kerf.engine.model.manifests.decode.KINDS; `known` is what the
+    record knows of it, key → object."""
 
     kind: str
     api: str
     path: str
-    key: Callable[[Struct], str]
-    needed: bool = True
+    key: Key
+    known: Known
+    trim: Callable[[Struct], Struct] | None = None  # to what goes into the record
     page: int = 500
 
 
-def _uid(item: Struct) -> str:
-    assert isinstance(item, Pod | DaemonSet | PodDisruptionBudget)
-    return item.uid
+def _attribute(name: str) -> Key:
+    def key(item: Struct) -> str:
+        found: str = getattr(item, name)
+        return found
+
+    return key
 
 
-def _name(item: Struct) -> str:
-    name: str = item.name  # type: ignore[attr-defined]
-    return name
+_UID, _NAME, _KEY = _attribute("uid"), _attribute("name"), _attribute("key")
+
+
+def _core(kind: str, api: str, key: Key, known: Known) -> Resource:
+    return Resource(kind, f"v1/{api}", f"/api/v1/{api.lower()}s", key, known)
+
+
+def _of_group(kind: str, api: str, plural: str, key: Key, known: Known) -> Resource:
+    return Resource(kind, api, f"/apis/{api.rpartition('/')[0]}/{plural}", key, known)
+
+
+def _workload(api: str, plural: str) -> Resource:
+    root = "/apis/apps/v1" if "/" in api.rpartition("/")[0] else "/api/v1"
+
+    def known(facts: Facts) -> Mapping[str, Workload]:
+        return {key: each for key, each in facts.workloads.items() if each.kind == api}
+
+    return Resource("workload", api, f"{root}/{plural}", _KEY, known, _trimmed)
+
+
+def _trimmed(item: Struct) -> Struct:
+    assert isinstance(item, Workload)
+    return watched(item)
+
+
+def _nothing(facts: Facts) -> Mapping[str, Struct]:
+    return {}
+
+
+def _node_classes(api: str, plural: str) -> Resource:
+    group, kind = api.split("/", maxsplit=1)[0], api.rpartition("/")[2]
+
+    def known(facts: Facts) -> Mapping[str, Struct]:
+        return {each.name: each for each in facts.node_classes.values() if (each.group, each.kind) == (group, kind)}
+
+    return _of_group("nodeclass", api, plural, _NAME, known)
 
 
 NODE_CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 
-PODS = Resource("pod", "v1/Pod", "/api/v1/pods", _uid)
-NODES = Resource("node", "v1/Node", "/api/v1/nodes", _name)
-NODECLAIMS = Resource("nodeclaim", "karpenter.sh/v1/NodeClaim", NODE_CLAIMS, _name)
-KWOK_NODE_CLASSES = Resource(
-    "nodeclass", "karpenter.kwok.sh/v1alpha1/KWOKNodeClass", "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses", _name
+PODS = _core("pod", "Pod", _UID, lambda facts: facts.pods)
+NODES = _core("node", "Node", _NAME, lambda facts: facts.nodes)
+NODECLAIMS = _of_group("nodeclaim", "karpenter.sh/v1/NodeClaim", "nodeclaims", _NAME, _nothing)
+KWOK_NODE_CLASSES = _node_classes("karpenter.kwok.sh/v1alpha1/KWOKNodeClass", "kwoknodeclasses")
+EC2_NODE_CLASSES = _node_classes("karpenter.k8s.aws/v1/EC2NodeClass", "ec2nodeclasses")
+_ALWAYS = (
+    _core("namespace", "Namespace", _NAME, lambda facts: facts.namespaces),
+    _of_group("nodepool", "karpenter.sh/v1/NodePool", "nodepools", _NAME, lambda facts: facts.pools),
+    _of_group("daemonset", "apps/v1/DaemonSet", "daemonsets", _UID, lambda facts: facts.daemonsets),
+    _of_group("pdb", "policy/v1/PodDisruptionBudget", "poddisruptionbudgets", _UID, lambda facts: facts.pdbs),
+    _of_group(
+        "storageclass", "storage.k8s.io/v1/StorageClass", "storageclasses", _NAME, lambda facts: facts.storage_classes
+    ),
+    _core("pv", "PersistentVolume", _NAME, lambda facts: facts.volumes),
+    _core("pvc", "PersistentVolumeClaim", _KEY, lambda facts: facts.volume_claims),
+    _of_group("csinode", "storage.k8s.io/v1/CSINode", "csinodes", _NAME, lambda facts: facts.csi_nodes),
+    _of_group(
+        "volumeattachment",
+        "storage.k8s.io/v1/VolumeAttachment",
+        "volumeattachments",
+        _NAME,
+        lambda facts: facts.attachments,
+    ),
 )
-EC2_NODE_CLASSES = Resource(
-    "nodeclass", "karpenter.k8s.aws/v1/EC2NodeClass", "/apis/karpenter.k8s.aws/v1/ec2nodeclasses", _name
+_SERVICES = _core("service", "Service", _KEY, lambda facts: facts.services)
+_WORKLOADS = (
+    _workload("apps/v1/Deployment", "deployments"),
+    _workload("apps/v1/ReplicaSet", "replicasets"),
+    _workload("apps/v1/StatefulSet", "statefulsets"),
+    _workload("v1/ReplicationController", "replicationcontrollers"),
 )
-OBSERVED: tuple[Resource, ...] = (
-    Resource("namespace", "v1/Namespace", "/api/v1/namespaces", _name),
-    Resource("nodepool", "karpenter.sh/v1/NodePool", "/apis/karpenter.sh/v1/nodepools", _name),
-    Resource("daemonset", "apps/v1/DaemonSet", "/apis/apps/v1/daemonsets", _uid),
-    Resource("pdb", "policy/v1/PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", _uid),
-    NODES,
-    PODS,
+_OVERLAYS = _of_group(
+    "nodeoverlay", "karpenter.sh/v1alpha1/NodeOverlay", "nodeoverlays", _NAME, lambda facts: facts.overlays
 )
-"""Kinds whose objects are observations as they are, in the order in which a first list should be told."""
+_BUFFERS = _of_group(
+    "capacitybuffer",
+    "autoscaling.x-k8s.io/v1beta1/CapacityBuffer",
+    "capacitybuffers",
+    _KEY,
+    lambda facts: facts.buffers,
+)
+_TEMPLATES = _core("podtemplate", "PodTemplate", _KEY, lambda facts: facts.pod_templates)
 
-OBSERVED_TYPES: dict[type[Struct], str] = {
-    Namespace: "namespace",
-    NodePool: "nodepool",
-    DaemonSet: "daemonset",
-    PodDisruptionBudget: "pdb",
-    Node: "node",
-    Pod: "pod",
-}
+
+def observed(settings: Settings) -> list[Resource]:
+    """Kinds whose objects are observations as they are, in the order in which a first list should be told. Those that
+    only a setting looks at are watched with that setting."""
+    kinds = list(_ALWAYS)
+    if settings.default_spread:
+        kinds.append(_SERVICES)
+    if settings.default_spread or settings.capacity_buffers:
+        kinds += _WORKLOADS
+    if settings.node_overlays:
+        kinds.append(_OVERLAYS)
+    if settings.capacity_buffers:
+        kinds += (_TEMPLATES, _BUFFERS)
+    return [*kinds, NODES, PODS]
