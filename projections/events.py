@@ -71,6 +71,8 @@ SENTENCES: dict[str, str] = {
     "launch-adopted": "{instance} was found to have been started for {name} before",
     "launch-refused": "the cloud started nothing for {name}: {message}",
     "offering-refused": "no {capacity_type} {instance_type} in {zone} for {name}: {error}",
+    "instance-unclaimed": "the cloud lists {name}, tagged for {claim}, and nobody has it",
+    "instance-unlisted": "the cloud does not list {name}",
     "instance-seen": "the cloud reports {name} as {status}",
     "effect-done": "{effect} of {name} is done",
     "effect-refused": "{effect} of {name} was refused: {error}",

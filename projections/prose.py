@@ -26,6 +26,9 @@ _REQUIREMENTS = ("incoming", "existing")
 _BOUNDED = re.compile(r" Exists(?: >=(-?\d+))?(?: <=(-?\d+))?(?= |$)")
 
 LIFECYCLE: dict[str, str] = {
+    "adopt-launch": "its object was found without an instance: one with its tag is looked for, else one is launched",
+    "adopt-waiting": "its object was found; its Node or the instance types of its NodeClass are not known yet",
+    "adopted": "its object was found without a record of it",
     "cancelled": "it was deleted before anything was launched",
     "delete-node": "its instance is gone: the Node object goes too",
     "do-not-disrupt": "the annotation karpenter.sh/do-not-disrupt forbids it",
@@ -33,6 +36,7 @@ LIFECYCLE: dict[str, str] = {
     "drained": "every pod that had to leave has left",
     "error": "the cloud answered with an error",
     "evict": "pods that have to leave are evicted",
+    "garbage-collected": "the cloud does not list its instance, and its node is not ready: the Node object goes",
     "going": "it is on its way out already",
     "in-service": "it is in service",
     "initialize": "its node is ready: it is marked as initialized",
@@ -61,6 +65,7 @@ LIFECYCLE: dict[str, str] = {
     "taint": "the taint karpenter.sh/disrupted goes onto its node",
     "terminate": "it is drained: its instance is ended",
     "terminate-orphan": "instance {instance} turned up after its claim was over: it is ended",
+    "terminate-unclaimed": "instance {instance} carries this cluster's tags and belongs to no claim: it is ended",
     "terminate-without-drain": "there is no node to drain: its instance is ended",
     "terminated": "its instance and its node are gone",
     "terminating": "a pod is terminating",

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.pods import Pod, is_provisionable, is_terminal
 from kerf.engine.model.pools import NodePool
@@ -380,6 +381,24 @@ def _object(timeline: Timeline, found: Any, entry: Entry) -> list[Event]:
     return [_event(entry, "object-seen", DEBUG, f"{kind.lower()}/{key}", kind=kind)]
 
 
+def _claim_object(timeline: Timeline, claim: NodeClaimObject, entry: Entry) -> list[Event]:
+    subject = f"nodeclaim/{claim.name}"
+    if claim.deleting:
+        return [_event(entry, "deletion-asked", INFO, subject, actor="somebody")]
+    return [_event(entry, "object-seen", INFO, subject, kind="NodeClaim")]
+
+
+def _listed(timeline: Timeline, listed: seen.InstancesListed, entry: Entry) -> list[Event]:
+    told = [
+        _event(entry, "instance-unclaimed", WARNING, f"instance/{each.instance}", claim=each.claim or "no claim")
+        for each in listed.strays
+    ]
+    for instance in listed.missing:
+        related = timeline._claim_of(instance)
+        told.append(_event(entry, "instance-unlisted", INFO, f"instance/{instance}", related))
+    return told
+
+
 def _deletion(timeline: Timeline, deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> list[Event]:
     actor = deletion.actor or "somebody"
     return [_event(entry, "deletion-asked", INFO, f"nodeclaim/{deletion.claim}", actor=actor)]
@@ -418,6 +437,8 @@ _HANDLERS: dict[type[Struct], Callable[[Timeline, Any, Entry], list[Event]]] = {
     seen.LaunchAnswered: Timeline._launch,
     seen.EffectAnswered: Timeline._answer,
     seen.InstanceSeen: Timeline._instance,
+    seen.InstancesListed: _listed,
+    NodeClaimObject: _claim_object,
     seen.InterruptionSeen: Timeline._interruption,
     seen.InputRefused: _refused,
     seen.WatchGap: _gap,

@@ -10,6 +10,7 @@ from msgspec import Struct
 from kerf.engine.disruption import carrying, drift, passes
 from kerf.engine.disruption import disrupt as disruption
 from kerf.engine.errors import KerfError
+from kerf.engine.lifecycle import adopt as adopting
 from kerf.engine.lifecycle import advance as advancing
 from kerf.engine.lifecycle import drain as draining
 from kerf.engine.lifecycle import static_pools
@@ -28,6 +29,7 @@ VERSIONS: dict[str, int] = {
     "drift": drift.VERSION,
     "provision": provisioning.VERSION,
     "disrupt": disruption.VERSION,
+    "adopt": adopting.VERSION,
     "moves": passes.VERSION,
     "move": carrying.VERSION,
     "advance": advancing.VERSION,

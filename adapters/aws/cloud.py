@@ -32,6 +32,7 @@ from kerf.engine.record.observations import (
     LaunchAnswered,
     NodeClassSeen,
     Observation,
+    TaggedInstance,
 )
 
 GROUP, KIND = "karpenter.k8s.aws", "EC2NodeClass"
@@ -282,6 +283,9 @@ class AwsCloud:
 
     def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
         return self._instances.describe(instances)
+
+    def listing(self) -> list[TaggedInstance]:
+        return self._instances.listing()
 
 
 def _refused(error: AwsError, what: str) -> InputRefused:

@@ -9,7 +9,7 @@ from kerf.adapters.aws import tags
 from kerf.adapters.aws.session import AwsError, Clients, call, filters, pages
 from kerf.engine.model import labels
 from kerf.engine.record.decisions import LaunchInstance
-from kerf.engine.record.observations import EffectAnswered, InstanceSeen, LaunchAnswered
+from kerf.engine.record.observations import EffectAnswered, InstanceSeen, LaunchAnswered, TaggedInstance
 
 BATCH = 500
 ALIVE = ("pending", "running", "stopping", "stopped")
@@ -50,6 +50,24 @@ class Instances:
             entries |= self._batch(list(instances[start : start + BATCH]))
         return [self._seen(instance, entries.get(instance)) for instance in instances]
 
+    def listing(self) -> list[TaggedInstance]:
+        """A-327, by instance id. An instance that was just started may not be there yet: it is added for as long as EC2
+        may take to show it. Raises `AwsError`."""
+        conditions = [
+            *({"Name": "tag-key", "Values": [key]} for key in (tags.NODEPOOL, tags.NODECLASS)),
+            {"Name": f"tag:{tags.CLUSTER}", "Values": [self._cluster]},
+            *filters(instance_state_name=ALIVE),
+        ]
+        found = [_tagged(entry) for entry in self._described(Filters=conditions)]
+        there = {each.instance for each in found}
+        now = self._clock()
+        young = [
+            TaggedInstance(instance, claim, started)
+            for instance, (started, claim) in self._started.items()
+            if instance not in there and now < started + SETTLING
+        ]
+        return sorted([*found, *young], key=lambda each: each.instance)
+
     def terminate(self, instance: str, *, intent: str) -> EffectAnswered:
         """A-330: an instance that is gone or going is a success. A refusal is an answer; only silence
         raises."""
@@ -85,6 +103,12 @@ class Instances:
         started, claim = self._started.get(instance, (0, ""))
         settling = bool(started) and self._clock() < started + SETTLING
         return InstanceSeen(instance, "pending" if settling else "gone", claim)
+
+
+def _tagged(entry: Mapping[str, Any]) -> TaggedInstance:
+    launched = entry.get("LaunchTime")
+    claim = tags.tag_map(entry.get("Tags")).get(tags.NODECLAIM, "")
+    return TaggedInstance(entry["InstanceId"], claim, int(launched.timestamp() * 1000) if launched else 0)
 
 
 def adopted(

@@ -149,6 +149,9 @@ class KwokCloud:
     def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
         return [self._described(instance) for instance in instances]
 
+    def listing(self) -> None:
+        """L-238: there is no sweep; an instance is its Node."""
+
     def _described(self, instance: str) -> InstanceSeen:
         """L-475: a Node that is missing or being deleted is an instance that is gone."""
         coming = self._coming.get(instance)

@@ -34,6 +34,7 @@ from kerf.engine.record.observations import (
     NodeClassSeen,
     ObjectGone,
     Observation,
+    TaggedInstance,
 )
 
 NO_CAPACITY = "InsufficientInstanceCapacity"
@@ -298,6 +299,9 @@ class VirtualCloud:
             claim = "" if known is None else known.machine.claim
             seen.append(InstanceSeen(instance=name, status=self.status(name), claim=claim))
         return seen
+
+    def listing(self) -> list[TaggedInstance]:
+        return [TaggedInstance(i.machine.instance, i.machine.claim, i.launched) for i in self.alive()]
 
     def status(self, name: str) -> str:
         """EC2's state name at this moment, "gone" for what the cloud does not know (any more)."""

@@ -3,12 +3,13 @@ through."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.apiserver import KIND_OF, ApiServer, Object
 from kerf.adapters.simulation.binder import Binder
+from kerf.adapters.simulation.claims import claim_object
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.dice import Dice
 from kerf.adapters.simulation.disruption_api import Answer, DisruptionApi
@@ -29,7 +30,9 @@ from kerf.adapters.simulation.timing import Timing
 from kerf.adapters.simulation.volumes import Volumes
 from kerf.adapters.simulation.workloads import Workloads
 from kerf.engine.model import labels as names
+from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import (
     DeleteNode,
     DeletePod,
@@ -63,6 +66,7 @@ class VirtualCluster:
         self._clock = clock
         self._finalized: dict[str, None] = {}  # uids of Nodes that carry kerf's finalizer
         self._asked: list[Observation] = []
+        self.claims: dict[str, NodeClaimObject] = {}
 
     # ── what the driver reads ───────────────────────────────────────────────────────────────────────────────
 
@@ -111,7 +115,19 @@ class VirtualCluster:
 
     def ask_claim_deletion(self, claim: str, actor: str) -> None:
         """Somebody deletes the NodeClaim object; the object itself is a projection that only kerf removes."""
+        known = self.claims.get(claim)
+        if known is not None and not known.deleting:
+            self.claims[claim] = replace(known, deleting=self._clock.now)
         self._asked.append(Observation(NodeClaimDeletionSeen(claim=claim, actor=actor)))
+
+    def show_claims(self, moved: Mapping[str, NodeClaim | None]) -> None:
+        """kerf's NodeClaim objects, brought to what its claims are; None for one that is over."""
+        for name, claim in moved.items():
+            if claim is None:
+                self.claims.pop(name, None)
+            else:
+                before = self.claims.get(name)
+                self.claims[name] = claim_object(claim, before.deleting if before is not None else 0)
 
     # ── ports.Cluster ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -8,7 +8,7 @@ Nothing is polled on a period, so a quiet week costs nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Protocol
 
@@ -16,12 +16,16 @@ from kerf.adapters.simulation.clock import busiest
 from kerf.adapters.simulation.errors import EndlessLoopError
 from kerf.adapters.simulation.faults import KillPoint
 from kerf.adapters.simulation.simulation import Simulation
+from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent, LaunchInstance, TerminateInstance
-from kerf.engine.record.observations import InstanceSeen, Observation
+from kerf.engine.record.observations import InstanceSeen, Observation, TaggedInstance
 from kerf.engine.runtime import effects
 
 DESCRIBE_EVERY = 5_000  # while instances are being ended (D-157)
+LIST_AFTER = 10_000  # from taking office: by then the first turn has seen what there is
+LIST_EVERY = 120_000  # while a listing shows something (A-365)
 STORE_RETRY = 1_000  # while the runtime cannot append
 STEPS = 1_000_000
 STEPS_AN_INSTANT = 1_000
@@ -32,6 +36,11 @@ class Runtime(Protocol):
 
     @property
     def ready(self) -> bool: ...
+    @property
+    def fresh(self) -> bool: ...
+    def is_news(self, claim: NodeClaimObject) -> bool: ...
+    def listed(self, instances: Sequence[TaggedInstance] | None) -> list[Observation]: ...
+    def moved(self) -> Mapping[str, NodeClaim | None]: ...
     def turn(self, observations: Sequence[Observation], now: int) -> list[tuple[str, Intent]]: ...
     def next_due(self) -> int | None: ...
     def unanswered(self) -> list[tuple[str, Intent]]: ...
@@ -71,6 +80,7 @@ class Driver:
         self._durable = 0  # intents made durable so far
         self._described: dict[str, str] = {}  # instance → status last reported
         self._describe_at: int | None = None
+        self._list_at: int | None = None
         self._polled = False  # whether messages are handed out that are not recorded yet
         self._complete = True  # whether everything handed out is recorded
         self._budget = steps
@@ -121,10 +131,15 @@ class Driver:
         first = not self.deaths
         self._runtime = self._office(self._clock.now)
         self._described.clear()
-        if not self._complete:
+        anew = (self._runtime.fresh and not first) or not self._complete
+        self.simulation.cluster.show_claims(self._runtime.moved())
+        if anew:
             self.simulation.cloud.reconnect()
         batch = self.simulation.drain_observations()
-        batch += self.simulation.watch.relist(everything=first or not self._complete)
+        batch += self.simulation.watch.relist(everything=first or anew)
+        objects = self.simulation.cluster.claims
+        batch += [Observation(claim) for _, claim in sorted(objects.items()) if self._runtime.is_news(claim)]
+        self._list_at = self._clock.now + LIST_AFTER
         for ref, intent in self._runtime.unanswered():
             self._carry_out(ref, intent, effects.reconcile)
         return batch
@@ -138,7 +153,7 @@ class Driver:
             messages = self.simulation.queue.poll()
             self._polled = bool(messages)
             batch += messages
-        return batch + self._described_now(batch)
+        return batch + self._described_now(batch) + self._listed_now()
 
     def _arrived(self) -> list[Observation] | None:
         """The outcomes that are due; None if the driver dies over one of them."""
@@ -157,6 +172,8 @@ class Driver:
         intents = runtime.turn(batch, now)
         self._kept_going.update(type(intent).__name__ for _, intent in intents)
         self._complete = runtime.ready
+        if runtime.ready:
+            self.simulation.cluster.show_claims(runtime.moved())
         if runtime.ready and self._polled:
             self.simulation.queue.acknowledge()
             self._polled = False
@@ -207,7 +224,7 @@ class Driver:
         self.deaths += 1
         self._runtime = None
         self._outcomes.clear()
-        self._describe_at = None
+        self._describe_at = self._list_at = None
         self._polled = False
         self._office_at = self._clock.now + self.simulation.faults.restart
 
@@ -225,6 +242,14 @@ class Driver:
         seen = self.simulation.cloud.describe(sorted(set(suspects))) if suspects else []
         return [Observation(instance) for instance in seen if self._is_news(instance)]
 
+    def _listed_now(self) -> list[Observation]:
+        """The cloud's instances against the record: soon after taking office, and again while there is a difference."""
+        if self._runtime is None or self._list_at is None or self._clock.now < self._list_at:
+            return []
+        found = self._runtime.listed(self.simulation.cloud.listing())
+        self._list_at = self._clock.now + LIST_EVERY if found else None
+        return found
+
     def _is_news(self, instance: InstanceSeen) -> bool:
         if self._described.get(instance.instance) == instance.status:
             return False
@@ -240,7 +265,7 @@ class Driver:
         if self._runtime is None:
             times.append(self._office_at)
         else:
-            times += [self.simulation.watch.next_due(), self._runtime.next_due(), self._describe_at]
+            times += [self.simulation.watch.next_due(), self._runtime.next_due(), self._describe_at, self._list_at]
             times.append(self._outcomes[0][0] if self._outcomes else None)
             times.append(now if self.simulation.queue.waiting and not self._polled else None)
             times.append(None if self._runtime.ready else now + STORE_RETRY)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model import (
     buffers,
+    claims,
     instances,
     labels,
     nodeclass_terms,
@@ -326,6 +327,11 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     volumes.StorageClass: {"name": _STORAGE_CLASS, "driver": keep},
     volumes.CSINode: {"name": _NODE, "limits": keep},
     volumes.VolumeAttachment: {"name": kind("attachment"), "node": _NODE, "volume": _VOLUME},
+    claims.NodeClaimObject: _SPEC | {
+        "name": _CLAIM, "uid": keep, "provider_id": _PROVIDER, "node": _NODE, "image": kind("image"), "requests": keep,
+        "capacity": keep, "allocatable": keep,
+    },
+    claims.Condition: {"type": keep, "status": keep, "reason": keep, "message": blank},
     pools.NodePool: _SPEC | {
         "name": _POOL, "uid": keep, "consolidation_policy": keep, "limits": keep, "hash": keep, "hash_version": keep,
     },
@@ -364,6 +370,8 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "class_hash": keep, "subnet": kind("subnet"), "security_groups": kind("security-group"),
     },
     observations.InstanceSeen: {"instance": _INSTANCE, "status": keep, "claim": _CLAIM},
+    observations.TaggedInstance: {"instance": _INSTANCE, "claim": _CLAIM},
+    observations.InstancesListed: {"missing": _INSTANCE},
     observations.EffectAnswered: {"intent": keep, "code": keep, "message": blank},
     observations.InterruptionSeen: {"message": kind("message"), "kind": keep, "instance": _INSTANCE},
     observations.InputRefused: {
@@ -381,7 +389,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     claim.Cancelled: {"claim": _CLAIM, "actor": kind("actor")},
     claim.Adopted: _LAUNCH | {
         "state": keep, "node_pool": _POOL, "node": _NODE, "requests": keep, "capacity": keep, "allocatable": keep,
-        "labels": key_map,
+        "labels": key_map, "annotations": key_map, "image": kind("image"), "why": keep,
     },
     claim.Registered: _ON_NODE,
     claim.Initialized: _ON_NODE,

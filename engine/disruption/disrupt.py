@@ -14,11 +14,11 @@ from msgspec import Struct
 from kerf.engine.disruption import reasons as why
 from kerf.engine.disruption.repair import unhealthy
 from kerf.engine.disruption.verdict import Finding, keep, remove
-from kerf.engine.lifecycle.advance import node_of
+from kerf.engine.lifecycle.advance import is_gone, node_of
 from kerf.engine.lifecycle.step import may_ask, soonest
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim import events as ev
-from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import GOING, LAUNCHED, STEADY
 from kerf.engine.record.decisions import DisruptResult, Intent, TaintNode, Verdict
 from kerf.engine.state.state import State
@@ -62,7 +62,7 @@ def judge(claim: NodeClaim, state: State, now: int) -> Finding:
         return _raised(claim, state, now)
     if claim.state not in STEADY:
         return keep("lifecycle", "not-launched")
-    if claim.instance_status in ENDED:
+    if is_gone(claim, state):
         return keep("lifecycle", claim.verdict or "instance-vanished")  # it is over as soon as its Node is gone
     findings: list[Finding] = []
     for method in FORCEFUL:

@@ -23,7 +23,7 @@ def advance(claim: NodeClaim, state: State, now: int) -> Step:
     """The next step of a claim that is not on its way out."""
     if claim.state == REQUESTED:
         return _launch(claim, state, now)
-    if claim.instance_status in ENDED:
+    if is_gone(claim, state):
         return _vanished(claim, node_of(claim, state), now)
     if claim.state == LAUNCHED:
         return _register(claim, state, now)
@@ -42,12 +42,23 @@ def node_of(claim: NodeClaim, state: State) -> Node | None:
     return state.facts.nodes[next(iter(names))] if len(names) == 1 else None
 
 
+def is_gone(claim: NodeClaim, state: State) -> bool:
+    """Whether its instance is: the cloud says so of it, or does not list it, and no Node says that its kubelet is there
+    (L-237)."""
+    if claim.instance_status in ENDED:
+        return True
+    node = node_of(claim, state)
+    return bool(claim.unlisted and claim.registered) and not (node is not None and node.ready)
+
+
 def _vanished(claim: NodeClaim, node: Node | None, now: int) -> Step:
     """The instance is gone and nobody here ended it: the Node object goes, then the claim is over (L-237). A Node that
     outlived its claim would keep kerf's finalizer for ever."""
+    code = "instance-vanished" if claim.instance_status in ENDED else "garbage-collected"
     if node is not None:
-        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code="instance-vanished")
-    gone = ev.InstanceVanished(claim.name, claim.instance, claim.instance_status, *claim.lifetime(now))
+        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=code)
+    status = claim.instance_status if claim.instance_status in ENDED else "unlisted"
+    gone = ev.InstanceVanished(claim.name, claim.instance, status, *claim.lifetime(now))
     return Step(events=(gone,), reason=Reason("instance-vanished", {"instance": claim.instance}))
 
 

@@ -13,7 +13,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.model.templates import Difference
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.effects import TAINT, UNTAINT, deletion, eviction
-from kerf.engine.nodeclaim.table import ABSENT, TAINTED, next_state
+from kerf.engine.nodeclaim.table import ABSENT, DRAINING, INITIALIZED, LAUNCHED, REGISTERED, TAINTED, next_state
 from kerf.engine.record.observations import LaunchAnswered
 
 ENDED = ("terminated", "gone")
@@ -87,6 +87,7 @@ class NodeClaim(Struct, omit_defaults=True):
     answer: LaunchAnswered | None = None
     answered: int = 0
     instance_status: str = ""
+    unlisted: int = 0  # since when the cloud's listing does not have its instance
     effects: dict[str, Effect] = {}
     nominated_until: int = 0
     last_pod_event: int = 0
@@ -137,15 +138,13 @@ def _requested(claim: NodeClaim, event: ev.Requested, at: int) -> None:
 
 def _adopted(claim: NodeClaim, event: ev.Adopted, at: int) -> None:
     _copy(claim, event, (*_SHARED, "instance", "provider_id", "instance_type", "zone", "capacity_type", "price",
-                         "node", "capacity", "allocatable"))  # fmt: skip
+                         "node", "capacity", "allocatable", "annotations", "image", "registered", "initialized",
+                         "last_pod_event"))  # fmt: skip
     claim.created = event.created or at
-    claim.launched = claim.created
-    if event.state in ("registered", "initialized", "tainted", "draining"):
-        claim.registered = at
-    if event.state == "initialized":
-        claim.initialized = at
-    if event.state in ("tainted", "draining"):
-        claim.before, claim.tainted, claim.why = "registered", at, "adopted"
+    claim.launched = event.launched or claim.created
+    if event.state in (TAINTED, DRAINING):
+        claim.before = INITIALIZED if event.initialized else REGISTERED if event.registered else LAUNCHED
+        claim.tainted, claim.why, claim.deadline = at, event.why, event.deadline
 
 
 def _launched(claim: NodeClaim, event: ev.Launched, at: int) -> None:

@@ -76,7 +76,8 @@ class Cancelled(Struct, frozen=True, omit_defaults=True):
 
 
 class Adopted(Struct, frozen=True, omit_defaults=True):
-    """Found in the cluster or the cloud without a record: enters `state` with what could be read of it."""
+    """Found in the cluster without a record: enters `state` with what could be read of its object. Times as there (ms
+    since the epoch), 0 for what has not happened; `why` and `deadline` for one that was on its way out."""
 
     claim: str
     state: str
@@ -99,6 +100,14 @@ class Adopted(Struct, frozen=True, omit_defaults=True):
     startup_taints: tuple[Taint, ...] = ()
     expire_after: int | None = None
     termination_grace_period: int | None = None
+    annotations: dict[str, str] = {}
+    image: str = ""
+    launched: int = 0
+    registered: int = 0
+    initialized: int = 0
+    last_pod_event: int = 0
+    why: str = ""
+    deadline: int | None = None
 
 
 class Registered(Struct, frozen=True, omit_defaults=True):

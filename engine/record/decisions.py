@@ -33,6 +33,7 @@ class LaunchInstance(Struct, frozen=True, tag="launch-instance", omit_defaults=T
     taints: tuple[Taint, ...] = ()  # claim taints, then startup taints (A-259 adds the unregistered one)
     tenancy: str = "default"
     reservation: str = ""
+    look: bool = False  # an earlier record may have launched it: its tag is looked for first
     again: str = ""  # the first attempt's "position.index": a repetition uses its token, so that it cannot double
 
 

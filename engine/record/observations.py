@@ -121,6 +121,22 @@ class InstanceSeen(Struct, frozen=True, omit_defaults=True):
     claim: str = ""
 
 
+class TaggedInstance(Struct, frozen=True, omit_defaults=True):
+    """One instance of a listing. `claim` is what its tag says; `launched` in ms since the epoch."""
+
+    instance: str
+    claim: str = ""
+    launched: int = 0
+
+
+class InstancesListed(Struct, frozen=True, omit_defaults=True):
+    """How the cloud's listing of this cluster's instances differs from the record: `missing` are the instances of
+    registered claims that it does not have, `strays` are those that belong to no claim. Recorded when it changes."""
+
+    missing: tuple[str, ...] = ()
+    strays: tuple[TaggedInstance, ...] = ()
+
+
 class EffectAnswered(Struct, frozen=True, omit_defaults=True):
     """The answer to any other effect. `code` is the API's (200, 404, 409, 429, 500, or EC2's error code)."""
 

@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod
@@ -47,9 +48,11 @@ OBSERVATIONS: tuple[EntryType, ...] = (
     EntryType("capacitybuffer.seen", 1, CapacityBuffer),
     EntryType("object.gone", 1, seen.ObjectGone),
     EntryType("catalogue.seen", 1, seen.CatalogueSeen),
+    EntryType("nodeclaim.seen", 1, NodeClaimObject),
     EntryType("nodeclaim.deletion-seen", 1, seen.NodeClaimDeletionSeen),
     EntryType("launch.answered", 1, seen.LaunchAnswered),
     EntryType("instance.seen", 1, seen.InstanceSeen),
+    EntryType("instance.listed", 1, seen.InstancesListed),
     EntryType("effect.answered", 1, seen.EffectAnswered),
     EntryType("interruption.seen", 1, seen.InterruptionSeen),
     EntryType("input.refused", 1, seen.InputRefused),

@@ -79,8 +79,9 @@ def _perform(ref: str, intent: Intent, token: str, cluster: Cluster, cloud: Clou
 
 
 def _launch(ref: str, order: LaunchInstance, token: str, cloud: Cloud) -> LaunchAnswered:
-    """A repeated launch first looks for what the first attempt may have started."""
-    if order.again:
+    """A repeated launch first looks for what the first attempt may have started; so does one that an earlier record
+    may have asked for."""
+    if order.again or order.look:
         found = cloud.find(order, intent=ref, token=token)
         if found is not None:
             return found

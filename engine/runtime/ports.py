@@ -22,7 +22,7 @@ from kerf.engine.record.decisions import (
     UntaintNode,
 )
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import EffectAnswered, InstanceSeen, LaunchAnswered, Observation
+from kerf.engine.record.observations import EffectAnswered, InstanceSeen, LaunchAnswered, Observation, TaggedInstance
 
 
 class Cloud(Protocol):
@@ -46,6 +46,11 @@ class Cloud(Protocol):
 
     def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
         """The state of each; "gone" for those the cloud no longer knows."""
+        ...
+
+    def listing(self) -> list[TaggedInstance] | None:
+        """All instances tagged as this cluster's that have not begun to end (A-327); None where an instance is its Node
+        (L-238: KWOK)."""
         ...
 
 

@@ -7,10 +7,12 @@ have done what stands in the record.
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.disruption import carrying, drift, passes
 from kerf.engine.disruption import disrupt as disruption
 from kerf.engine.errors import KerfError
+from kerf.engine.lifecycle import adopt as adopting
 from kerf.engine.lifecycle import advance as advancing
 from kerf.engine.lifecycle import drain as draining
 from kerf.engine.lifecycle import static_pools
@@ -18,9 +20,11 @@ from kerf.engine.lifecycle.step import Step, soonest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.aggregate import NodeClaimAggregate
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.events import Requested
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.record.decisions import (
     Decision,
+    DeleteNode,
     DisruptResult,
     FindInstance,
     Intent,
@@ -46,6 +50,7 @@ def react(draft: Draft) -> None:
     """Adds all that follows at `draft.now`. Raises Restless (KERF702) when it does not come to an end."""
     for _ in range(ROUNDS):
         before = len(draft.entries)
+        _adopt(draft)
         _claims(draft)
         _loose_ends(draft)
         _static(draft)
@@ -65,14 +70,31 @@ def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
     orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != NEVER)
     searches = (s.at for s in state.facts.searches.values() if s.at != NEVER)
+    found = (f.at + adopting.PATIENCE for f in state.facts.found.values())
     static = (pool.retry_at for pool in state.facts.static.values())
     moves = passes.due_at(state), carrying.due_at(state)
-    return soonest(provisioning.due_at(state), state.ix.due.next(), *moves, *orphans, *searches, *static)
+    return soonest(provisioning.due_at(state), state.ix.due.next(), *moves, *orphans, *searches, *static, *found)
 
 
 def _decision(draft: Draft, decider: str, version: int, result: Result, intents: tuple[Intent, ...]) -> Decision:
     facts = draft.state.facts
     return Decision(decider, facts.position, draft.now, version, facts.settings_digest, result, intents)
+
+
+# ── what is found ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _adopt(draft: Draft) -> None:
+    """NodeClaim objects without a claim in the record, by name."""
+    state = draft.state
+    for name in sorted(state.facts.found):
+        found = state.facts.found[name]
+        step, cause = adopting.adopt(found, state, draft.now), found.position
+        if step.intents:
+            result = LifecycleResult(name, step.reason)
+            cause = draft.add(_decision(draft, "adopt", adopting.VERSION, result, step.intents), cause=cause).position
+        for event in step.events:
+            _happened(draft, replace(event, decision=cause) if isinstance(event, Requested) else event, cause)
 
 
 # ── claims ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -153,10 +175,19 @@ def _loose_ends(draft: Draft) -> None:
         draft.add(_decision(draft, "drain", draining.VERSION, result, (find,)))
     ready = sorted(i for i, orphan in draft.state.facts.orphans.items() if draft.now >= orphan.retry_at)
     for instance in ready:
-        claim = draft.state.facts.orphans[instance].claim
-        result = LifecycleResult(claim, Reason("terminate-orphan", {"instance": instance}))
-        order = TerminateInstance(claim, instance)
-        draft.add(_decision(draft, "drain", draining.VERSION, result, (order,)))
+        orphan = draft.state.facts.orphans[instance]
+        code = "terminate-unclaimed" if orphan.listed else "terminate-orphan"
+        result = LifecycleResult(orphan.claim, Reason(code, {"instance": instance}))
+        order = TerminateInstance(orphan.claim, instance)
+        nodes = _nodes_of(draft.state, instance) if orphan.listed else []
+        intents: tuple[Intent, ...] = (order, *(DeleteNode(orphan.claim, node) for node in nodes))
+        draft.add(_decision(draft, "drain", draining.VERSION, result, intents))
+
+
+def _nodes_of(state: State, instance: str) -> list[str]:
+    """L-238: the Nodes of an instance that no claim has go with it."""
+    found = (names for provider, names in state.ix.nodes_by_provider.items() if provider.endswith(f"/{instance}"))
+    return sorted(name for names in found for name in names)
 
 
 # ── NodePools of a fixed size ───────────────────────────────────────────────────────────────────────────────────────

@@ -11,17 +11,19 @@ from collections.abc import Sequence
 import msgspec
 
 from kerf.engine.errors import KerfError
+from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.settings import Settings
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import DRAINING, TAINTED
 from kerf.engine.record.decisions import Decision, FindInstance, Intent, LaunchInstance
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import EpochRefused, StoreError
-from kerf.engine.record.observations import Observation, OfficeTaken, RecordStarted, SettingsSeen
+from kerf.engine.record.observations import Observation, OfficeTaken, RecordStarted, SettingsSeen, TaggedInstance
 from kerf.engine.runtime import effects
 from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.ports import Append, Store
 from kerf.engine.runtime.react import next_due, react
-from kerf.engine.state import snapshot
+from kerf.engine.state import adoption, snapshot
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 
@@ -62,7 +64,7 @@ class Runtime:
     def _open(self, holder: str, settings: Settings, record: str, engine: str, now: int) -> None:
         facts = self.state.facts
         self._unanswered = [(ref, _to_reconcile(a.intent, self.state)) for ref, a in sorted(facts.intents.items())]
-        started = not facts.position
+        self.fresh = started = not facts.position
         facts.epoch = self._office  # the entries of this turn are the first that carry it
         draft = Draft(self.state, max(now, facts.at))
         if started:
@@ -148,6 +150,22 @@ class Runtime:
         """Instances that are being ended and not gone yet."""
         going = (c for c in self.state.facts.claims.values() if c.state in (TAINTED, DRAINING))
         return sorted(c.instance for c in going if (e := c.effect("terminate")) is not None and e.ok)
+
+    def is_news(self, claim: NodeClaimObject) -> bool:
+        """Whether an object of the watch is to be given to a turn: of kerf's own claims only a deletion is."""
+        return adoption.is_news(self.state, claim)
+
+    def listed(self, instances: Sequence[TaggedInstance] | None) -> list[Observation]:
+        """What a listing of the cloud's says that the record does not know: nothing, or one observation for the next
+        turn. Once all NodeClaim objects have been given to a turn, not before: what has no claim is ended."""
+        found = adoption.difference(self.state, instances) if instances is not None else None
+        return [Observation(found)] if found is not None else []
+
+    def moved(self) -> dict[str, NodeClaim | None]:
+        """The claims that the latest turn has an event of, as they are now; None for one that is over."""
+        claims = self.state.facts.claims
+        events = (entry.payload for entry in self.new_entries if entry.stream.startswith("nodeclaim/"))
+        return {event.claim: claims.get(event.claim) for event in events}
 
     def token(self, ref: str) -> str:
         """The idempotency key of an intent that has no outcome yet."""

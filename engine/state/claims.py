@@ -17,7 +17,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves, upkeep
 from kerf.engine.state.state import Asked, Orphan, Search, State
 from kerf.engine.state.static import claim_changed
-from kerf.engine.state.window import room_changed
+from kerf.engine.state.window import nomination, room_changed
 
 FIRST_RETRY = 1_000
 LAST_RETRY = 60_000
@@ -51,10 +51,13 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
     facts.claims[name] = claim
     claim.version = entry.version
     index(state, claim)
-    if isinstance(event, Launched):
+    facts.found.pop(name, None)
+    if isinstance(event, Launched | Adopted):
         facts.launches.pop(name, None)
-    elif isinstance(event, Adopted):
-        upkeep.adopted(state, claim)
+        facts.orphans.pop(event.instance, None)
+        if isinstance(event, Adopted):
+            upkeep.adopted(state, claim)
+            claim.nominated_until = entry.at + nomination(facts.settings)  # its pods may not all have been seen yet
     elif isinstance(event, Requested):  # its launch was asked for by the decision that stands before it
         launch = facts.launches.get(name)
         asked = facts.intents.get(launch.again) if launch is not None else None
@@ -74,7 +77,7 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
             facts.retry_at = min(facts.retry_at or again, again)
         else:
             room_changed(state, entry.at)
-    elif isinstance(event, Tainted | Untainted | Initialized):
+    elif isinstance(event, Tainted | Untainted | Initialized | Adopted):
         room_changed(state, entry.at)  # its pods, or those that wait for it, may need another place
 
 
@@ -199,7 +202,7 @@ def _settle_orphan(state: State, instance: str, *, ok: bool, entry: Entry) -> No
     else:
         orphan = state.facts.orphans[instance]
         retry_at = entry.at + backoff(orphan.attempts, LAST_RETRY)
-        state.facts.orphans[instance] = Orphan(orphan.claim, orphan.attempts, retry_at)
+        state.facts.orphans[instance] = msgspec.structs.replace(orphan, retry_at=retry_at)
 
 
 def backoff(attempts: int, last: int) -> int:
@@ -216,7 +219,7 @@ def asked_for(state: State, ref: str, intent: Intent, at: int) -> None:
     claim = facts.claims.get(intent.claim)
     if _ends_orphan(intent, state):
         orphan = facts.orphans[intent.instance]  # not again until this attempt is answered
-        facts.orphans[intent.instance] = Orphan(orphan.claim, orphan.attempts + 1, NEVER)
+        facts.orphans[intent.instance] = msgspec.structs.replace(orphan, attempts=orphan.attempts + 1, retry_at=NEVER)
     elif claim is not None:
         _attempt(claim, ref, intent, at)
     elif isinstance(intent, FindInstance):

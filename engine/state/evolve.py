@@ -21,6 +21,7 @@ from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.digest import content
 from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.state.adoption import ADOPTION_HANDLERS, claim_object_gone
 from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered
 from kerf.engine.state.decided import decided
 from kerf.engine.state.extensions import EXTENSION_HANDLERS, EXTENSION_KINDS, extension_gone
@@ -273,6 +274,8 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
         facts.namespaces.pop(gone.key, None)
     elif gone.kind in EXTENSION_KINDS:
         extension_gone(state, gone.kind, gone.key, entry)
+    elif gone.kind == "nodeclaim":
+        claim_object_gone(state, gone.key, entry)
     elif gone.kind in VOLUME_KINDS:
         volume_gone(state, gone.kind, gone.key, entry)
 
@@ -337,6 +340,7 @@ _HANDLERS: dict[type[Struct], Callable[[State, Any, Entry], None]] = {
     Decision: decided,
     UnknownEntry: _unknown,
     **VOLUME_HANDLERS,
+    **ADOPTION_HANDLERS,
     **EXTENSION_HANDLERS,
     **dict.fromkeys(CLAIM_EVENTS, claim_event),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod
@@ -28,11 +29,21 @@ class Asked(Struct, frozen=True):
 
 
 class Orphan(Struct, frozen=True):
-    """An instance of a claim that was over before the cloud answered: it is to be ended."""
+    """An instance of a claim that was over before the cloud answered, or that a listing showed and no claim has: it is
+    to be ended."""
 
     claim: str
     attempts: int = 0
     retry_at: int = 0
+    listed: bool = False
+
+
+class Found(Struct, frozen=True):
+    """A NodeClaim object that the record knows no claim for: first seen at `at`, in the entry at `position`."""
+
+    claim: NodeClaimObject
+    at: int
+    position: int
 
 
 class Search(Struct, frozen=True):
@@ -99,6 +110,7 @@ class Facts(Struct, omit_defaults=True):
     launches: dict[str, LaunchInstance] = {}  # claim → its order, as it is repeated until there is an instance
     intents: dict[str, Asked] = {}  # "position.index" → not answered yet
     orphans: dict[str, Orphan] = {}  # by instance
+    found: dict[str, Found] = {}  # by claim
     searches: dict[str, Search] = {}  # by claim
     messages: dict[str, int] = {}  # interruption messages seen → when, against duplicates
     services: dict[str, Service] = {}  # by namespace/name, as the next four are found by their `key`

@@ -214,6 +214,22 @@ class CloudContract(ABC):
         assert [seen.status == "gone" for seen in cloud.describe(asked)] == [False, True, False, False]
         assert cloud.describe([]) == []
 
+    def test_a_listing_has_every_instance_until_it_begins_to_end(self, world: CloudWorld, claim: str) -> None:
+        """A-327."""
+        started = [
+            world.cloud().launch(order(world, f"{claim}-{n}"), intent="7.0", token=f"{claim}-{n}") for n in range(3)
+        ]
+        ours = {answer.instance: answer for answer in started}
+        for cloud in (world.cloud(), world.restarted()):
+            listed = [each for each in cloud.listing() or [] if each.instance in ours]
+            assert {each.instance: each.claim for each in listed} == {i: a.claim for i, a in ours.items()}
+            assert all(abs(each.launched - ours[each.instance].launched) < 60_000 for each in listed)
+        world.cloud().terminate(started[0].instance, intent="9.0")
+        world.advance(HOUR)
+        left = {each.instance for each in world.cloud().listing() or []}
+        assert {answer.instance in left for answer in started[1:]} == {True}
+        assert started[0].instance not in left
+
     def test_an_ended_instance_is_not_found_again(self, world: CloudWorld, claim: str) -> None:
         cloud, wanted = world.cloud(), order(world, claim)
         cloud.terminate(cloud.launch(wanted, intent="7.0", token=claim).instance, intent="9.0")

@@ -66,8 +66,14 @@ class Run:
         seed: int = 1,
         faults: FaultPlan | None = None,
         store: Store | None = None,
+        settings: Settings | None = None,
+        forgets: bool = False,
     ) -> None:
+        """`forgets`: each new process begins a new record, as if the old one were lost."""
         self.seed = seed
+        self.settings = settings if settings is not None else Settings()
+        self.forgets = forgets
+        self.records: list[MemoryStore] = []
         self.memory = MemoryStore()
         self.store: Store = store if store is not None else self.memory
         self.simulation: Simulation = build_simulation(given, catalogue=catalogue(), seed=seed, faults=faults)
@@ -75,9 +81,12 @@ class Run:
         self.driver.run(START + until)
 
     def _office(self, now: int) -> Runtime:
-        return Runtime(
-            self.store, holder="test", settings=Settings(), record=f"seed-{self.seed}", engine="test", now=now
-        )
+        record = f"seed-{self.seed}"
+        if self.forgets:
+            self.store = self.memory = MemoryStore()
+            self.records.append(self.memory)
+            record += f"-{len(self.records)}"
+        return Runtime(self.store, holder="test", settings=self.settings, record=record, engine="test", now=now)
 
     @property
     def runtime(self) -> Runtime:

@@ -12,7 +12,9 @@ from kerf.adapters.simulation.errors import EndlessLoopError
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.adapters.simulation.scenario import START
 from kerf.adapters.simulation.simulation import Simulation
+from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent, LaunchInstance, TaintNode, TerminateInstance
 from kerf.engine.record.observations import (
     EffectAnswered,
@@ -20,6 +22,7 @@ from kerf.engine.record.observations import (
     InterruptionSeen,
     LaunchAnswered,
     Observation,
+    TaggedInstance,
 )
 
 
@@ -33,6 +36,7 @@ class Script:
         self.failing_until = 0
         self.left: list[tuple[str, Intent]] = []
         self.ready = True
+        self.fresh = False
         self.turns: list[int] = []
 
     def turn(self, observations: Sequence[Observation], now: int) -> list[tuple[str, Intent]]:
@@ -49,6 +53,15 @@ class Script:
 
     def unanswered(self) -> list[tuple[str, Intent]]:
         return self.left
+
+    def is_news(self, claim: NodeClaimObject) -> bool:
+        return False
+
+    def listed(self, instances: Sequence[TaggedInstance] | None) -> list[Observation]:
+        return []
+
+    def moved(self) -> dict[str, NodeClaim | None]:
+        return {}
 
     def watched_instances(self) -> list[str]:
         return self.watched
