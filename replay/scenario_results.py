@@ -39,6 +39,7 @@ def result_of(identity: Mapping[str, str], problem: Problem, planned: Plan, funn
     )
     existing = [{"name": each.node, "pods": sorted(pods[uid].name for uid in each.pods)} for each in planned.placements]
     unprocessed, errors, deferred = _failures(planned.unplaced, pods)
+    unprocessed = sorted([*unprocessed, *(pods[uid].name for uid in planned.truncated)])
     result: dict[str, Any] = {"newNodeClaims": claims, "existingNodes": existing, "errors": errors}
     optional = {"deferred": deferred, "ignored": _texts(planned.ignored, pods), "unprocessed": unprocessed}
     result |= {name: value for name, value in optional.items() if value}
@@ -116,6 +117,8 @@ def _extra(planned: Plan, pods: Mapping[str, PendingPod], funnel: Funnel | None)
             sorted(Counter(reason.code for each in planned.unplaced for reason in each.reasons).items())
         ),
     }
+    if planned.truncated:
+        made["truncated"] = sorted(pods[uid].name for uid in planned.truncated)
     if planned.first_price:
         made |= _gains(planned, pods)
     if funnel is not None:

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from kerf.engine.errors import KerfError
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.durations import parse_time
+from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.pods import Pod, PodShape, is_provisionable, is_terminal
@@ -28,12 +30,14 @@ from kerf.engine.scheduling.problem import BoundPod, PendingPod, PoolInput, Prob
 from kerf.engine.scheduling.selectors import METADATA_NAME
 from kerf.replay.scenario_catalogues import Catalogues
 from kerf.replay.scenario_errors import ScenarioError
+from kerf.replay.scenario_extensions import Extensions, read_extensions
 from kerf.replay.scenario_nodes import StateNode, usage
 from kerf.replay.scenario_pods import reschedulable, with_defaults, with_requests
 from kerf.replay.scenario_results import failed, result_of
 
 DEFAULT = "default"
 EFFORT = Settings().effort
+MAX_STEPS = Settings().max_steps
 NO_SOURCE: dict[str, Any] = {}
 HINT = "See docs/plan.md, which describes the format"
 
@@ -101,23 +105,28 @@ def plan_scenario(
     *,
     trace: bool = False,
     effort: int = EFFORT,
+    max_steps: int = MAX_STEPS,
 ) -> dict[str, Any]:
     """Plan one scenario: `{name, family, summary, result, kerf}`. `kerf` holds what the reference has no
     words for: coded reasons per class of unplaced pods with counts, what `effort` search steps gained and how far
-    from the bound the price is, and with `trace` the whole funnel."""
+    from the bound the price is, what became of overlays and buffers, and with `trace` the whole funnel. `max_steps`:
+    see `Settings`."""
     known = catalogues if isinstance(catalogues, Catalogues) else Catalogues(catalogues)
     identity = {"name": str(scenario.get("name", "")), "family": str(scenario.get("family", ""))}
     if "error" in scenario and "pods" not in scenario:
         return failed(identity, str(scenario["error"]))
     try:
-        problem = problem_of(scenario, known)
+        reading = Reading(scenario, known, max_steps)
+        problem = reading.problem()
     except KerfError as error:
         return failed(identity, str(error))
     except (msgspec.ValidationError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         return failed(identity, str(ScenarioError(f"the scenario has another form: {error}", hint=HINT)))
     tracer = FunnelTracer() if trace else None
     planned = best_plan(problem, effort, tracer)
-    return result_of(identity, problem, planned, tracer.funnel if tracer is not None else None)
+    result = result_of(identity, problem, planned, tracer.funnel if tracer is not None else None)
+    result["kerf"] |= reading.extensions.told(reading.offered, planned)
+    return result
 
 
 def problem_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Problem:
@@ -128,12 +137,15 @@ def problem_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Problem:
 class Reading:
     """One scenario on its way to a Problem."""
 
-    def __init__(self, scenario: Mapping[str, Any], catalogues: Catalogues) -> None:
+    def __init__(self, scenario: Mapping[str, Any], catalogues: Catalogues, max_steps: int = MAX_STEPS) -> None:
         self.scenario = scenario
         self.catalogues = catalogues
         self.text_now = str(scenario.get("now", "1970-01-01T00:00:00Z"))
         self.now = parse_time(self.text_now)
+        self.max_steps = max_steps
         self.shapes: dict[str, PodShape] = {}
+        self.extensions = Extensions(self.shapes)
+        self.offered: list[tuple[NodePool, Catalogue]] = []  # before overlays
 
     def problem(self) -> Problem:
         pods = [self._pod(each, bound=False) for each in self._list("pods")]
@@ -148,10 +160,14 @@ class Reading:
         ]
         waiting = [pod for pod in pods if is_provisionable(pod)]
         placed_anew = {pod.uid for pod in (*waiting, *moving)}
+        self.extensions = read_extensions(self.scenario, self._list, self._object, self.shapes)
+        pools, used = self._overlaid(pools, used)
+        virtual = self.extensions.virtual_pods()
+        of_buffers = {pod.uid for pod in virtual}
         return Problem(
             pods=tuple(
-                PendingPod(each.uid, each.namespace, each.name, each.shape, each.created)
-                for each in [*waiting, *moving]
+                PendingPod(pod.uid, pod.namespace, pod.name, pod.shape, pod.created, virtual=pod.uid in of_buffers)
+                for pod in self.extensions.spread([*waiting, *moving, *virtual])
             ),
             shapes=self.shapes,
             pools=pools,
@@ -162,6 +178,8 @@ class Reading:
             settings=Settings(
                 preference_policy=self._option("preferencePolicy", "Respect", "Ignore"),
                 min_values_policy=self._option("minValuesPolicy", "Strict", "BestEffort"),
+                ignore_dra_requests=self._option("ignoreDraRequests", "true", "false") == "true",
+                max_steps=self.max_steps,
             ),
             bound=tuple(
                 BoundPod(pod.uid, pod.namespace, pod.shape, node.name, bool(pod.deleting), pod.name)
@@ -172,6 +190,15 @@ class Reading:
             volumes=self._volumes(),
             leaving=tuple(node.input(self.shapes) for node in nodes if not node.tracked or node.going),
         )
+
+    def _overlaid(
+        self, pools: tuple[PoolInput, ...], used: dict[str, Any]
+    ) -> tuple[tuple[PoolInput, ...], dict[str, Any]]:
+        self.offered = [(each.pool, used[each.catalogue]) for each in pools]
+        changed = self.extensions.catalogues([(each.pool, each.catalogue, used[each.catalogue]) for each in pools])
+        own = {name: digest for name, (digest, _) in changed.items()}
+        made = tuple(replace(each, catalogue=own.get(each.pool.name, each.catalogue)) for each in pools)
+        return made, {**used, **dict(changed.values())}
 
     def _volumes(self) -> VolumeFacts:
         def read(name: str, version: str, kind: str, expected: type[Any]) -> list[Any]:
@@ -197,7 +224,8 @@ class Reading:
 
     def _option(self, name: str, *allowed: str) -> str:
         """One of the allowed values, the first by default."""
-        value = str((self.scenario.get("options") or {}).get(name) or allowed[0])
+        given = (self.scenario.get("options") or {}).get(name)
+        value = str(given).lower() if isinstance(given, bool) else str(given or allowed[0])
         if value not in allowed:
             raise ScenarioError(f"{value} is no {name}", where=f"options.{name}", hint=f"Use {' or '.join(allowed)}")
         return value

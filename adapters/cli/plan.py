@@ -13,7 +13,8 @@ from cyclopts import Parameter
 from kerf.adapters.cli.text import columns, counted, dollars, some
 from kerf.replay.scenario_catalogues import Catalogues
 from kerf.replay.scenario_errors import ScenarioError
-from kerf.replay.scenarios import EFFORT, plan_scenario, read_catalogues, read_scenarios
+from kerf.replay.scenario_extensions import refused
+from kerf.replay.scenarios import EFFORT, MAX_STEPS, plan_scenario, read_catalogues, read_scenarios
 
 SHOWN = 0.00005
 """Savings below this would be shown as nothing, USD per hour."""
@@ -28,6 +29,7 @@ def plan(
     json: Annotated[bool, Parameter(help="One result per line, in the format of the scenarios.", negative="")] = False,
     trace: Annotated[bool, Parameter(help="With --json: what ruled out each instance type.", negative="")] = False,
     effort: Annotated[int, Parameter(help="Search steps for a cheaper plan; 0: the first one.")] = EFFORT,
+    max_steps: Annotated[int, Parameter(help="Attempts to place a pod, after which a plan ends.")] = MAX_STEPS,
 ) -> int:
     """Decide once for each scenario: which pods go where, and which nodes are launched for the rest.
 
@@ -46,7 +48,7 @@ def plan(
     known = readable(catalogues, read_catalogues) if catalogues is not None else Catalogues({})
     refused = False
     for scenario in readable(scenarios, scenarios_of):
-        result = plan_scenario(scenario, known, trace=trace, effort=effort)
+        result = plan_scenario(scenario, known, trace=trace, effort=effort, max_steps=max_steps)
         refused = refused or "error" in result["result"]
         print(msgspec.json.encode(result).decode() if json else "\n".join(describe(result)))
     return REFUSED if refused else 0
@@ -102,7 +104,8 @@ def describe(line: dict[str, Any]) -> list[str]:
     result, summary, name = line["result"], line["summary"], line["name"] or "scenario"
     if "error" in result:
         return [f"{name}: refused", f"  {result['error']}", ""]
-    left = summary["unschedulableCount"] + len(result.get("unprocessed", ()))
+    truncated = line["kerf"].get("truncated", ())
+    left = summary["unschedulableCount"] + len(result.get("unprocessed", ())) - len(truncated)
     parts = [f"{counted(summary['nodes'], 'new node')} for {dollars(summary['totalCheapestPrice'])} an hour"]
     if summary["podsOnExistingNodes"]:
         parts.append(f"{counted(summary['podsOnExistingNodes'], 'pod')} on existing nodes")
@@ -113,9 +116,14 @@ def describe(line: dict[str, Any]) -> list[str]:
         parts.append(f"{counted(len(line['kerf']['unbound']), 'pod')} may not bind at once")
     if left:
         parts.append(f"no place for {counted(left, 'pod')}")
+    if truncated:
+        parts.append(f"{counted(len(truncated), 'pod')} not looked at")
     lines = [f"{name}: {', '.join(parts)}"]
     lines += _new_nodes(result["newNodeClaims"])
     lines += [f"  {each['name']} takes {some(each['pods'])}" for each in result["existingNodes"]]
+    lines += [f"  {each}" for each in refused(line["kerf"])]
+    if truncated:
+        lines.append(f"  the plan ended at its limit of steps before {some(truncated)}")
     for each in line["kerf"]["unplaced"] + line["kerf"]["ignored"]:
         lines.append(f"  no place for {some(each['pods'])}")
         lines += [f"    {reason['code']}: {reason['text']}" for reason in each["reasons"]]

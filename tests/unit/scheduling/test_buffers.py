@@ -27,7 +27,7 @@ def buffer(**fields: Any) -> CapacityBuffer:
 
 
 def sources(*workloads: Workload, templates: tuple[PodTemplate, ...] = ()) -> Sources:
-    return Sources({each.key: each for each in templates}, {each.key: each for each in workloads}, {DIGEST: POD}.get)
+    return Sources({each.key: each for each in templates}, {each.key: each for each in workloads}, {DIGEST: POD}.__getitem__)
 
 
 def deployment(replicas: int) -> Workload:

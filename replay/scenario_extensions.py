@@ -1,0 +1,108 @@
+"""The parts of a scenario that only some clusters have: default topology spread, node overlays, capacity buffers. What
+a scenario names is switched on: it has no feature gates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.overlays import NodeOverlay
+from kerf.engine.model.pods import Pod, PodShape, SpreadConstraint
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.services import Service
+from kerf.engine.model.workloads import Workload
+from kerf.engine.scheduling.buffers import Ready, Sources, provisioning, resolved, virtual_pods
+from kerf.engine.scheduling.default_spread import Kinship, with_defaults
+from kerf.engine.scheduling.overlays import Condition, evaluated, overlaid
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.scheduler_config import default_constraints
+
+List = Callable[[str], list[dict[str, Any]]]
+Read = Callable[[dict[str, Any], str, str, type[Any]], Any]
+
+_BUFFERS = "autoscaling.x-k8s.io/v1beta1"
+_OVERLAYS = "karpenter.sh/v1alpha1"
+
+
+class Extensions(Struct, frozen=True):
+    """`shapes` are the scenario's; what is made of them is added there."""
+
+    shapes: dict[str, PodShape]
+    constraints: tuple[SpreadConstraint, ...] = ()
+    kinship: Kinship = Kinship()
+    overlays: tuple[NodeOverlay, ...] = ()
+    buffers: tuple[CapacityBuffer, ...] = ()
+    templates: Mapping[str, PodTemplate] = {}
+
+    def spread(self, pods: list[Pod]) -> list[Pod]:
+        """With the default constraints (S-150)."""
+        if not self.constraints:
+            return pods
+        given, made = with_defaults(pods, self.shapes, self.constraints, self.kinship)
+        self.shapes.update(made)
+        return given
+
+    def virtual_pods(self) -> list[Pod]:
+        """S-179."""
+        pods, made = virtual_pods(self.buffers, self._sources())
+        self.shapes.update(made)
+        return pods
+
+    def catalogues(self, pools: list[tuple[NodePool, str, Catalogue]]) -> dict[str, tuple[str, Catalogue]]:
+        """By NodePool, where an overlay changes its catalogue: the digest and the changed one."""
+        return overlaid(self.overlays, pools) if self.overlays else {}
+
+    def told(self, pools: list[tuple[NodePool, Catalogue]], planned: Plan) -> dict[str, Any]:
+        """What became of overlays and buffers, for the result."""
+        told: dict[str, Any] = {}
+        if self.overlays:
+            conditions = evaluated(self.overlays, pools).conditions
+            told["overlays"] = {name: str(conditions[name]) for name in sorted(conditions)}
+        if self.buffers:
+            told["buffers"] = [self._of_buffer(each, planned) for each in sorted(self.buffers, key=lambda b: b.key)]
+        return told
+
+    def _of_buffer(self, buffer: CapacityBuffer, planned: Plan) -> dict[str, Any]:
+        found = resolved(buffer, self._sources())
+        made: dict[str, Any] = {"name": buffer.key, "readyForProvisioning": str(found.reason)}
+        if found.reason is Ready.RESOLVED:
+            made["replicas"] = found.replicas
+        condition = provisioning(buffer, found, planned)
+        return made | ({"provisioning": str(condition)} if condition is not None else {})
+
+    def _sources(self) -> Sources:
+        return Sources(self.templates, self.kinship.workloads, self.shapes.__getitem__)
+
+
+def read_extensions(scenario: Mapping[str, Any], listed: List, read: Read, shapes: dict[str, PodShape]) -> Extensions:
+    """`read` makes an object of a document, given its version, kind and type; it also keeps the shapes. Raises
+    KerfError for what is malformed."""
+    workloads = [read(each, "apps/v1", str(each.get("kind") or "ReplicaSet"), Workload) for each in listed("workloads")]
+    services = [read(each, "v1", "Service", Service) for each in listed("services")]
+    templates = [read(each, "v1", "PodTemplate", PodTemplate) for each in listed("podTemplates")]
+    return Extensions(
+        shapes=shapes,
+        constraints=default_constraints(scenario.get("schedulerConfig")),
+        kinship=Kinship(tuple(services), {each.key: each for each in workloads}),
+        overlays=tuple(read(each, _OVERLAYS, "NodeOverlay", NodeOverlay) for each in listed("nodeOverlays")),
+        buffers=tuple(read(each, _BUFFERS, "CapacityBuffer", CapacityBuffer) for each in listed("capacityBuffers")),
+        templates={each.key: each for each in templates},
+    )
+
+
+def refused(told: Mapping[str, Any]) -> list[str]:
+    """In words, what of it does not work."""
+    lines = [
+        f"NodeOverlay {name} is not applied: {condition}"
+        for name, condition in told.get("overlays", {}).items()
+        if condition != Condition.SUCCEEDED
+    ]
+    return lines + [
+        f"CapacityBuffer {each['name']} is not ready: {each['readyForProvisioning']}"
+        for each in told.get("buffers", ())
+        if each["readyForProvisioning"] != Ready.RESOLVED
+    ]
