@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,11 +41,20 @@ class _Lease(Struct):
 class Lease:
     """`acquire`, then `hold` for as long as there is work, then `release`."""
 
-    def __init__(self, session: Session, *, namespace: str, identity: str, name: str = NAME) -> None:
+    def __init__(
+        self,
+        session: Session,
+        *,
+        namespace: str,
+        identity: str,
+        name: str = NAME,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self.holder = ""
         self.transitions = 0
         self.identity = identity
-        self._session = session
+        self._session, self._clock, self._sleep = session, clock, sleep
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name, self._where = name, f"Lease {namespace}/{name}"
         self._version = ""
@@ -60,17 +70,17 @@ class Lease:
                     return self.transitions
             except (ClusterError, Unreachable):
                 pass  # an API server that cannot be asked cannot give the Lease away either
-            await asyncio.sleep(RETRY)
+            await self._sleep(RETRY)
 
     async def hold(self) -> None:
         """Renews for ever. Raises LeaseLost (KERF604) when another has it, or it could not be renewed in time."""
         while True:
-            await asyncio.sleep(RETRY)
+            await self._sleep(RETRY)
             try:
                 if not await self._try():
                     raise self._lost(f"{self.holder} has taken it")
             except (ClusterError, Unreachable) as error:
-                if time.monotonic() - self._renewed >= RENEW_WITHIN:
+                if self._clock() - self._renewed >= RENEW_WITHIN:
                     raise self._lost(f"it could not be renewed for {RENEW_WITHIN:.0f} s: {error}") from error
 
     async def release(self) -> None:
@@ -85,7 +95,7 @@ class Lease:
 
     async def _try(self) -> bool:
         """Takes or renews the Lease if that is possible now."""
-        asked = time.monotonic()
+        asked = self._clock()
         answer = await self._send("GET", f"{self._path}/{self._name}")
         if answer.status == NOT_FOUND:
             return self._took(await self._send("POST", self._path, self._document(created=True)), asked)
