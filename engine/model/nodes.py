@@ -6,9 +6,24 @@ from msgspec import Struct
 
 from kerf.engine.model.pods import Resources, Selector, Taint
 
+READY = "Ready"
+REPAIRED = (
+    "AcceleratedHardwareReady", "StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady",
+)  # fmt: skip
+"""Conditions besides Ready by which nodes are repaired (A-405…A-410)."""
+
+
+class NodeCondition(Struct, frozen=True, omit_defaults=True):
+    """`since` is lastTransitionTime."""
+
+    type: str
+    status: str
+    since: int = 0
+
 
 class Node(Struct, frozen=True, omit_defaults=True):
-    """A v1 Node. Times are milliseconds since the epoch, 0 when absent."""
+    """A v1 Node. Times are milliseconds since the epoch, 0 when absent. `conditions` are those of REPAIRED that are not
+    True."""
 
     name: str
     uid: str = ""
@@ -22,6 +37,7 @@ class Node(Struct, frozen=True, omit_defaults=True):
     ready: bool = False
     ready_since: int = 0  # lastTransitionTime of condition Ready
     deleting: int = 0
+    conditions: tuple[NodeCondition, ...] = ()
 
 
 class DaemonSet(Struct, frozen=True, omit_defaults=True):

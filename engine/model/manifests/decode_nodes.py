@@ -22,7 +22,7 @@ from kerf.engine.model.manifests.wire import (
     read_time,
     require_name,
 )
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.nodes import REPAIRED, Node, NodeCondition
 
 
 class NodeSpecWire(Wire):
@@ -64,5 +64,14 @@ def read_node(data: bytes, report: Report) -> Read:
         ready=ready is not None and ready.status == "True",
         ready_since=read_time(report, at, ready.last_transition_time) if ready else 0,
         deleting=read_time(report, "metadata.deletionTimestamp", metadata.deletion_timestamp),
+        conditions=tuple(
+            NodeCondition(
+                found.type,
+                found.status,
+                read_time(report, f"status.conditions[{index}].lastTransitionTime", found.last_transition_time),
+            )
+            for index, found in enumerate(status.conditions)
+            if found.type in REPAIRED and found.status != "True"
+        ),
     )
     return Read(node, {})
