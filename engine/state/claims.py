@@ -15,6 +15,7 @@ from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves, upkeep
+from kerf.engine.state.health import claim_moved
 from kerf.engine.state.state import Asked, Orphan, Search, State
 from kerf.engine.state.static import claim_changed
 from kerf.engine.state.window import nomination, room_changed
@@ -64,6 +65,7 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         if launch is not None and asked is not None:
             _attempt(claim, launch.again, asked.intent, asked.at)
     state.ix.touched[name] = entry.position
+    claim_moved(state, claim, event, entry)
     claim_changed(state, claim.node_pool, event, entry)
     if claim.state in GOING:
         state.ix.going[name] = None

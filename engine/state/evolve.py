@@ -21,6 +21,7 @@ from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.digest import content
 from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.state import health
 from kerf.engine.state.adoption import ADOPTION_HANDLERS, claim_object_gone
 from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered
 from kerf.engine.state.decided import decided
@@ -192,6 +193,7 @@ def _pool_seen(state: State, pool: NodePool, entry: Entry) -> None:
         return
     state.facts.pools[pool.name] = pool
     pool_kept(state, pool)
+    health.pool_seen(state, pool, entry)
     _touch_pool(state, pool.name, entry)
     look_at_pool(state, pool.name)
     room_changed(state, entry.at)
@@ -208,6 +210,7 @@ def _node_class_seen(state: State, seen_class: seen.NodeClassSeen, entry: Entry)
     if state.facts.node_classes.get(key) != seen_class:
         state.facts.node_classes[key] = seen_class
         class_kept(state, seen_class, entry)
+        health.class_seen(state, seen_class, entry)
         look_at_all(state)
         room_changed(state, entry.at)
 
@@ -258,6 +261,7 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
         _node_gone(state, gone.key, entry)
     elif gone.kind == "nodepool":
         forget_pool(state, gone.key)
+        facts.health.pop(gone.key, None)
         if facts.pools.pop(gone.key, None) is not None:
             _touch_pool(state, gone.key, entry)
             unsettle(facts, entry.at)

@@ -9,6 +9,7 @@ from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod
+from kerf.engine.model.pool_health import PoolHealth
 from kerf.engine.model.pools import NodePool
 from kerf.engine.model.services import Service
 from kerf.engine.model.settings import Settings
@@ -134,6 +135,7 @@ class Facts(Struct, omit_defaults=True):
     moves_changed: int = 0  # when something changed first that the latest disruption pass has not seen; 0 for nothing
     moves_looked: int = 0  # when the latest disruption pass was
     moves_look_at: int = 0  # when it may come to something else although nothing changes; 0 for never
+    health: dict[str, PoolHealth] = {}  # by NodePool: whether its nodes register
     made_from: dict[str, Template] = {}  # by hash: what NodePools and NodeClasses ask for, and claims were made from
     unknown: int = 0  # entries of unknown type that were skipped
 

@@ -12,6 +12,7 @@ from kerf.engine.record.decisions import DisruptResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen
 from kerf.engine.state.state import Facts, State
+from kerf.engine.state.window import unsettle
 
 DRIFT = "drift"
 """The decider's name."""
@@ -93,6 +94,7 @@ def drift_decided(state: State, result: DisruptResult, entry: Entry) -> None:
         claim = state.facts.claims.get(verdict.claim)
         if claim is None:
             continue
+        unsettle(state.facts, entry.at)
         if verdict.action == DRIFTED:
             claim.drifted_since = claim.drifted_since or entry.at
             claim.drift, claim.differences = verdict.reason, verdict.differences

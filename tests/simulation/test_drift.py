@@ -16,7 +16,7 @@ from tests.support.simulated import Run, scale, workshop
 
 def edited(kind: str, path: str, value: Any) -> dict[str, Any]:
     """The workshop's document of this kind with one field set; the budget lets no move follow."""
-    document = copy.deepcopy(next(d for d in frozen() if d["kind"] == kind))
+    document: dict[str, Any] = copy.deepcopy(next(d for d in frozen() if d["kind"] == kind))
     *parents, last = path.split(".")
     at = document
     for part in parents:

@@ -1,0 +1,125 @@
+"""What stands on a NodePool object because of its nodes and its NodeClass: annotations of its hash, conditions and
+resources (D-128, L-182, L-252…L-255). From the state alone; whoever writes it compares it with what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.lifecycle.advance import node_of
+from kerf.engine.model.claims import Condition
+from kerf.engine.model.nodepool_hash import hash_annotations
+from kerf.engine.model.pods import Resources
+from kerf.engine.model.pool_health import PoolHealth
+from kerf.engine.model.pool_validation import violations
+from kerf.engine.model.pools import NodePool
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import INITIALIZED, STEADY
+from kerf.engine.record.observations import NodeClassSeen
+from kerf.engine.scheduling.resources import total
+from kerf.engine.state.state import State
+
+COUNTED = ("cpu", "memory", "pods", "ephemeral-storage", "nodes")
+"""L-255: always there, if only as zero."""
+DEPENDENTS = ("ValidationSucceeded", "NodeClassReady")
+"""What Ready follows from (L-65)."""
+UNSETTLED = ("", "Unknown", "AwaitingReconciliation", "ReconcilingDependents")
+"""Reasons of a NodeClass that is not ready because nobody knows yet whether it is (L-68)."""
+
+
+class NodePoolStatus(Struct, frozen=True, kw_only=True):
+    """`annotations` belong to the object's metadata, the rest to its status. A condition's `since` moves only when its
+    status does (L-66). `node_class_generation` is status.nodeClassObservedGeneration, 0 without a NodeClass."""
+
+    name: str
+    annotations: dict[str, str]
+    conditions: tuple[Condition, ...]
+    resources: Resources
+    nodes: int
+    node_class_generation: int
+
+    def condition(self, kind: str) -> Condition:
+        return next(each for each in self.conditions if each.type == kind)
+
+    @property
+    def ready(self) -> bool:
+        return self.condition("Ready").status == "True"
+
+
+def nodepool_status(state: State, name: str, before: Sequence[Condition] = ()) -> NodePoolStatus:
+    """The status of a NodePool that is there; `before` are the conditions that its object carries. Raises KeyError."""
+    facts = state.facts
+    pool = facts.pools[name]
+    ref = pool.node_class
+    node_class = facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
+    dependents = (_validation(pool), _class_ready(pool, node_class))
+    health = facts.health.get(name, PoolHealth())
+    found = (*dependents, _registration(health), _ready(dependents))
+    resources = _resources(state, name)
+    return NodePoolStatus(
+        name=name,
+        annotations=hash_annotations(pool),
+        conditions=tuple(_since(each, before, facts.at) for each in found),
+        resources=resources,
+        nodes=resources["nodes"],
+        node_class_generation=node_class.generation if node_class is not None else 0,
+    )
+
+
+def _validation(pool: NodePool) -> Condition:
+    """L-252."""
+    found = violations(pool)
+    if found:
+        return Condition("ValidationSucceeded", "False", "NodePoolValidationFailed", "; ".join(found))
+    return Condition("ValidationSucceeded", "True", "ValidationSucceeded")
+
+
+def _class_ready(pool: NodePool, seen: NodeClassSeen | None) -> Condition:
+    """L-253: a NodeClass that nobody has judged yet is not ready."""
+    kind, name = "NodeClassReady", pool.node_class.name
+    if seen is None:
+        return Condition(kind, "False", "NodeClassNotFound", f"NodeClass {name} is not there")
+    if seen.reason == "Deleting":
+        return Condition(kind, "False", "NodeClassTerminating", f"NodeClass {name} is being deleted")
+    if seen.ready:
+        return Condition(kind, "True", kind)
+    if seen.reason in UNSETTLED:
+        return Condition(kind, "False", "NodeClassReadinessUnknown", f"NodeClass {name} is not judged yet")
+    return Condition(kind, "False", seen.reason, f"NodeClass {name} is not ready")
+
+
+def _registration(health: PoolHealth) -> Condition:
+    """L-82: it is told, and nothing follows from it."""
+    return Condition("NodeRegistrationHealthy", health.status, health.reason, health.message, health.since)
+
+
+def _ready(dependents: Sequence[Condition]) -> Condition:
+    """L-68."""
+    bad = [each for each in dependents if each.status != "True"]
+    if not bad:
+        return Condition("Ready", "True", "Ready")
+    return Condition("Ready", "False", "UnhealthyDependents", ", ".join(f"{e.type}={e.status}" for e in bad))
+
+
+def _since(new: Condition, before: Sequence[Condition], now: int) -> Condition:
+    known = next((each for each in before if each.type == new.type and each.status == new.status), None)
+    return replace(new, since=known.since if known is not None else new.since or now)
+
+
+def _resources(state: State, pool: str) -> Resources:
+    """L-255, L-276: of the nodes that are not on their way out."""
+    claims = (claim for claim in state.facts.claims.values() if claim.node_pool == pool and claim.state in STEADY)
+    found = total({**_capacity(claim, state), "nodes": 1} for claim in claims)
+    return {name: found.get(name, 0) for name in sorted({*COUNTED, *found})}
+
+
+def _capacity(claim: NodeClaim, state: State) -> Resources:
+    """L-266: until it is initialized, what the Node does not tell yet is what the catalogue promised."""
+    node = node_of(claim, state)
+    if node is None:
+        return claim.capacity
+    if claim.state == INITIALIZED:
+        return node.capacity
+    return {**node.capacity, **{name: amount for name, amount in claim.capacity.items() if not node.capacity.get(name)}}

@@ -1,0 +1,142 @@
+"""What stands on a NodePool object (L-36…L-39, L-65…L-68, L-182, L-252…L-255, L-276, D-128)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.claims import Condition
+from kerf.engine.model.nodepool_hash import hashed
+from kerf.engine.model.pods import Taint
+from kerf.engine.model.pool_validation import violations
+from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.record.observations import InterruptionSeen, NodeClassSeen, ObjectGone, Observation
+from kerf.projections.nodepool_status import NodePoolStatus, nodepool_status
+from tests.support.lives import claim_of, in_service, launched
+from tests.support.world import NODE_CLASS, World, pool
+
+KEY = f"{NODE_CLASS.group}/{NODE_CLASS.kind}/{NODE_CLASS.name}"
+
+
+def status(world: World, *before: Condition) -> NodePoolStatus:
+    return nodepool_status(world.runtime.state, "default", before)
+
+
+def node_class(world: World, **changes: Any) -> NodePoolStatus:
+    world.see(Observation(NodeClassSeen(NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name, **changes)))
+    return status(world)
+
+
+def told(found: NodePoolStatus, kind: str) -> tuple[str, str]:
+    condition = found.condition(kind)
+    return condition.status, condition.reason
+
+
+def test_a_pool_with_a_node_in_service() -> None:
+    found = status(in_service())
+    assert found.ready
+    assert {c.type: c.status for c in found.conditions} == {
+        "ValidationSucceeded": "True", "NodeClassReady": "True", "NodeRegistrationHealthy": "True", "Ready": "True",
+    }  # fmt: skip
+
+
+def test_l253_the_nodeclass_decides_readiness() -> None:
+    world = in_service()
+    assert told(node_class(world, reason="SubnetsNotFound"), "NodeClassReady") == ("False", "SubnetsNotFound")
+    unknown = node_class(world, reason="ReconcilingDependents")
+    assert told(unknown, "NodeClassReady") == ("False", "NodeClassReadinessUnknown")
+    assert told(node_class(world, reason="Deleting"), "NodeClassReady") == ("False", "NodeClassTerminating")
+    world.see(Observation(ObjectGone("nodeclass", KEY)))
+    found = status(world)
+    assert told(found, "NodeClassReady") == ("False", "NodeClassNotFound")
+    assert told(found, "Ready") == ("False", "UnhealthyDependents")
+    assert found.condition("Ready").message == "NodeClassReady=False"
+    assert not found.ready
+
+
+def test_l253_the_generation_of_the_nodeclass_is_told() -> None:
+    assert node_class(in_service(), ready=True, generation=7).node_class_generation == 7
+
+
+def test_l252_what_is_invalid_is_told_with_all_messages() -> None:
+    world = in_service()
+    bad = pool(labels={"karpenter.sh/foo": "a", "ok": "-"})
+    world.see(Observation(bad))
+    found = status(world).condition("ValidationSucceeded")
+    assert (found.status, found.reason) == ("False", "NodePoolValidationFailed")
+    assert found.message == "label karpenter.sh/foo is restricted; label ok has the invalid value -"
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({"labels": {"team": "a", lbl.CAPACITY_TYPE: "spot"}}, 0),
+        ({"labels": {lbl.NODEPOOL: "x"}}, 1),
+        ({"labels": {lbl.HOSTNAME: "x"}}, 1),
+        ({"labels": {"a" * 64: "x"}}, 1),
+        ({"taints": (Taint("k", "NoSchedule"), Taint("k", "NoExecute"))}, 0),
+        ({"taints": (Taint("k", "NoSchedule"),), "startup_taints": (Taint("k", "NoSchedule", "v"),)}, 1),
+        ({"taints": (Taint("k", ""),)}, 0),
+        ({"taints": (Taint("", "Never"),)}, 2),
+        ({"requirements": (RequirementSpec("beta.kubernetes.io/arch", "In", ("amd64",)),)}, 0),
+        ({"requirements": (RequirementSpec("karpenter.sh/nodepool", "Exists"),)}, 1),
+        ({"requirements": (RequirementSpec("team", "In"),)}, 1),
+        ({"requirements": (RequirementSpec("team", "Near", ("a",)),)}, 1),
+        ({"requirements": (RequirementSpec("team", "In", ("a",), 2),)}, 1),
+        ({"requirements": (RequirementSpec("team", "Gt", ("1",)),)}, 0),
+        ({"requirements": (RequirementSpec("team", "Gt", ("-1",)),)}, 2),
+        ({"requirements": (RequirementSpec("team", "Lt", ("1", "2")),)}, 1),
+        ({"requirements": (RequirementSpec("team", "NotIn"),)}, 0),
+        ({"requirements": (RequirementSpec(lbl.CAPACITY_TYPE, "In", ("spot", "preemptible")),)}, 0),
+        ({"requirements": (RequirementSpec(lbl.CAPACITY_TYPE, "In", ("preemptible",)),)}, 1),
+        ({"requirements": (RequirementSpec(lbl.CAPACITY_TYPE, "In", ("spot", "preemptible"), 2),)}, 1),
+    ],
+)
+def test_l36_to_l39_what_the_controller_refuses(changes: dict[str, Any], wrong: int) -> None:
+    assert len(violations(replace(pool(), **changes))) == wrong
+
+
+def test_l66_since_moves_only_with_the_status() -> None:
+    world = in_service()
+    at = world.now
+    before = status(world).conditions
+    world.after(60_000)
+    node_class(world, reason="SubnetsNotFound")
+    after = status(world, *before)
+    assert after.condition("ValidationSucceeded").since == at
+    assert after.condition("Ready").since == world.now
+    world.after(60_000)
+    node_class(world, reason="ImagesNotFound")
+    assert status(world, *after.conditions).condition("NodeClassReady").since == world.now - 60_000
+
+
+def test_d128_the_pools_hash_is_told() -> None:
+    world = in_service()
+    world.see(Observation(hashed(pool())))
+    assert status(world).annotations == {lbl.NODEPOOL_HASH: hashed(pool()).hash, lbl.NODEPOOL_HASH_VERSION: "v3"}
+
+
+def test_l255_resources_of_a_node_in_service_are_its_own() -> None:
+    world = in_service()
+    node = world.runtime.state.facts.nodes["n1"]
+    world.see(Observation(replace(node, capacity={"cpu": 1_900, "memory": 5, "pods": 29})))
+    found = status(world)
+    assert found.resources == {"cpu": 1_900, "memory": 5, "pods": 29, "ephemeral-storage": 0, "nodes": 1}
+    assert found.nodes == 1
+
+
+def test_l266_before_that_they_are_the_catalogues() -> None:
+    world = launched()
+    claim = claim_of(world)
+    assert status(world).resources["cpu"] == claim.capacity["cpu"]
+
+
+def test_l276_a_node_on_its_way_out_does_not_count() -> None:
+    world = in_service(capacity_type="spot")
+    world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", claim_of(world).instance)))
+    found = status(world)
+    assert found.resources == dict.fromkeys(("cpu", "ephemeral-storage", "memory", "nodes", "pods"), 0)
+    assert found.nodes == 0
