@@ -54,10 +54,12 @@ def is_gone(claim: NodeClaim, state: State) -> bool:
 def _vanished(claim: NodeClaim, node: Node | None, now: int) -> Step:
     """The instance is gone and nobody here ended it: the Node object goes, then the claim is over (L-237). A Node that
     outlived its claim would keep kerf's finalizer for ever."""
-    code = "instance-vanished" if claim.instance_status in ENDED else "garbage-collected"
+    ended = claim.instance_status in ENDED
+    if node is not None and ended:
+        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code="instance-vanished")
     if node is not None:
-        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=code)
-    status = claim.instance_status if claim.instance_status in ENDED else "unlisted"
+        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code="garbage-collected")
+    status = claim.instance_status if ended else "unlisted"
     gone = ev.InstanceVanished(claim.name, claim.instance, status, *claim.lifetime(now))
     return Step(events=(gone,), reason=Reason("instance-vanished", {"instance": claim.instance}))
 

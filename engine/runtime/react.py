@@ -176,8 +176,9 @@ def _loose_ends(draft: Draft) -> None:
     ready = sorted(i for i, orphan in draft.state.facts.orphans.items() if draft.now >= orphan.retry_at)
     for instance in ready:
         orphan = draft.state.facts.orphans[instance]
-        code = "terminate-unclaimed" if orphan.listed else "terminate-orphan"
-        result = LifecycleResult(orphan.claim, Reason(code, {"instance": instance}))
+        of = {"instance": instance}
+        reason = Reason("terminate-unclaimed", of) if orphan.listed else Reason("terminate-orphan", of)
+        result = LifecycleResult(orphan.claim, reason)
         order = TerminateInstance(orphan.claim, instance)
         nodes = _nodes_of(draft.state, instance) if orphan.listed else []
         intents: tuple[Intent, ...] = (order, *(DeleteNode(orphan.claim, node) for node in nodes))
