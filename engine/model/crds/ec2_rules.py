@@ -37,13 +37,16 @@ def not_all_with(name: str, *others: str) -> Rule:
     """A-46: only a list in which every term breaks the rule is refused; else `id` wins, then `name`."""
 
     def faults(terms: list[Any]) -> Iterator[Fault]:
-        if all(name in term and any(other in term for other in others) for term in terms):
+        if terms and all(name in term and any(other in term for other in others) for term in terms):
             for at in range(len(terms)):
                 yield Fault(f"[{at}].{name}", "KERF316", f"{name} excludes the other fields of a term")
 
     either = " || ".join(map(_has, others))
-    # Not of an empty list, of which it is another rule that it selects nothing.
-    return Rule(f"!self.all(t, {_has(name)} && ({either}))", f"{name} excludes the other fields of a term", faults)
+    return Rule(
+        f"self.size() == 0 || self.exists(t, !{_has(name)} || !({either}))",
+        f"{name} excludes the other fields of a term",
+        faults,
+    )
 
 
 def _unfilled(tags: Any) -> Iterator[Fault]:

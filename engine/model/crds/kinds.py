@@ -15,6 +15,7 @@ from kerf.engine.model.crds.others import CAPACITY_BUFFER, KWOK_NODE_CLASS, NODE
 from kerf.engine.model.crds.schema import Schema, openapi
 from kerf.engine.model.manifests.violations import Report
 
+_MOST_REPLICAS = (1 << 31) - 1
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
@@ -203,7 +204,16 @@ def admit(document: dict[str, Any], report: Report, *, strict: bool = True) -> K
         return None
     _check_metadata(document.get("metadata"), report)
     check_document(kind.schema, document, report, strict=strict)
+    if kind.scale is not None:
+        _check_scale(document.get("spec"), report)
     return kind
+
+
+def _check_scale(spec: Any, report: Report) -> None:
+    """The API server takes no replicas that a Scale could not hold, whatever the schema says."""
+    replicas = spec.get("replicas") if isinstance(spec, dict) else None
+    if isinstance(replicas, int) and replicas > _MOST_REPLICAS:
+        report.add("KERF309", "spec.replicas", f"replicas is at most {_MOST_REPLICAS}, not {replicas}")
 
 
 def _check_metadata(metadata: Any, report: Report) -> None:

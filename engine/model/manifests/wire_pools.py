@@ -11,7 +11,6 @@ from msgspec import field
 from kerf.engine.model.manifests.wire import (
     ConditionWire,
     Int32,
-    Int64,
     NodeClassRefWire,
     ObjectWire,
     Quantities,
@@ -64,7 +63,7 @@ class NodePoolSpecWire(Wire):
     disruption: DisruptionWire = field(default_factory=DisruptionWire)
     limits: Quantities | None = None
     weight: Int32 | None = None
-    replicas: Int64 | None = None
+    replicas: Int32 | None = None
 
 
 class ConditionsWire(Wire):
