@@ -135,6 +135,7 @@ DISRUPTION: dict[str, str] = {
     "not-looked-at": "no disruption pass has looked at it since it could go",
     "not-managed": "it belongs to no NodeClaim",
     "not-worth-it": "what it would save is not worth the disruption",
+    "not-static": "its NodePool has no fixed size",
     "nothing-cheaper": "its pods need a node, and none is cheaper than {limit}/h",
     "pod-budget-exhausted": "pod {pod} may not be evicted: PodDisruptionBudget {budgets} allows none",
     "pod-do-not-disrupt": "pod {pod} carries the annotation karpenter.sh/do-not-disrupt",

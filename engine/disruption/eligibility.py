@@ -182,6 +182,13 @@ def consolidation(candidate: Candidate) -> Reason | None:
     return None if candidate.node.consolidatable else Reason("not-consolidatable")
 
 
+def static_drift(candidate: Candidate) -> Reason | None:
+    """D-167."""
+    if candidate.pool.replicas is None:
+        return Reason("not-static")
+    return None if candidate.node.drifted_since else Reason("not-drifted")
+
+
 def drift(candidate: Candidate) -> Reason | None:
     """D-62."""
     if candidate.pool.replicas is not None:

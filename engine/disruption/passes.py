@@ -21,6 +21,7 @@ from kerf.engine.disruption.moves import Moves, choose
 from kerf.engine.disruption.pods import FOR_GOOD, protected_until
 from kerf.engine.disruption.reasons import DRIFTED as HAS_DRIFTED
 from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.disruption.static_drift import static_drift
 from kerf.engine.disruption.underway import underway
 from kerf.engine.errors import InputError
 from kerf.engine.lifecycle.step import soonest
@@ -72,8 +73,9 @@ def look(state: State, now: int) -> MovesResult:
     if idle:
         moves.append(move_of(removal(idle)))
         cluster = underway(cluster, moves)
+    replaced, cluster = static_drift(cluster, state, refused)
     drifted, cluster = _drifted(cluster, refused)
-    moves += drifted
+    moves += replaced + drifted
     chosen = choose(cluster)
     moves += [move_of(each) for each in chosen.commands]
     kept = {**chosen.kept, **_idle(cluster, found.excluded), **refused}

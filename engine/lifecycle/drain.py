@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.drain_pods import DISRUPTED, awaited, leave, left
 from kerf.engine.lifecycle.drain_volumes import attached, detach
-from kerf.engine.lifecycle.step import Step, ask
+from kerf.engine.lifecycle.step import Step, ask, wait
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects

@@ -176,8 +176,9 @@ def _loose_ends(draft: Draft) -> None:
     ready = sorted(i for i, orphan in draft.state.facts.orphans.items() if draft.now >= orphan.retry_at)
     for instance in ready:
         orphan = draft.state.facts.orphans[instance]
-        of = {"instance": instance}
-        reason = Reason("terminate-unclaimed", of) if orphan.listed else Reason("terminate-orphan", of)
+        reason = Reason("terminate-orphan", {"instance": instance})
+        if orphan.listed:
+            reason = Reason("terminate-unclaimed", {"instance": instance})
         result = LifecycleResult(orphan.claim, reason)
         order = TerminateInstance(orphan.claim, instance)
         nodes = _nodes_of(draft.state, instance) if orphan.listed else []

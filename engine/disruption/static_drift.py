@@ -1,0 +1,65 @@
+"""StaticDrift (D-167): drifted nodes of a NodePool with a fixed size, each replaced straight from the template."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.budgets import DRIFTED
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.eligibility import Candidate, census
+from kerf.engine.disruption.methods import allowed
+from kerf.engine.disruption.reasons import DRIFTED as HAS_DRIFTED
+from kerf.engine.disruption.underway import underway
+from kerf.engine.lifecycle.static_pools import NODES
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.record.decisions import Move
+from kerf.engine.scheduling.bare_claims import of_template, planned
+from kerf.engine.state.state import State
+
+
+def static_drift(cluster: Cluster, state: State, refused: dict[str, Reason]) -> tuple[list[Move], Cluster]:
+    """One move a node, the replacement first: the moves, and the cluster with them under way. Why others cannot go is
+    left in `refused`. Nothing is simulated: what runs there is not what the node is for."""
+    moves: list[Move] = []
+    if not state.facts.settings.static_capacity:
+        return moves, cluster
+    found = census(cluster, eligibility.static_drift, eventual=True).chosen
+    for name, drifted in groupby(sorted(found, key=_longest), key=lambda each: each.pool.name):
+        candidates = list(drifted)
+        granted, reason = _granted(candidates[0], allowed(cluster, DRIFTED)[name], state)
+        for each in candidates[granted:]:
+            refused[each.name] = reason
+        moves += _replaced(candidates[:granted], cluster.now, state)
+    return moves, underway(cluster, moves)
+
+
+def _longest(candidate: Candidate) -> tuple[str, int, str]:
+    """By pool, then those that have drifted longest."""
+    return candidate.pool.name, candidate.node.drifted_since, candidate.name
+
+
+def _granted(candidate: Candidate, budget: int, state: State) -> tuple[int, Reason]:
+    """How many nodes of the candidate's pool may be replaced now, and why no more: a scale-down goes before, and
+    replacements count against the limit while the old nodes are there (D-168)."""
+    pool = candidate.pool
+    mine = [claim for claim in state.facts.claims.values() if claim.node_pool == pool.name]
+    running = sum(claim.state not in GOING for claim in mine)
+    if running > (pool.replicas or 0):
+        return 0, Reason("static-scale-down", {"count": running - (pool.replicas or 0)})
+    limit = (pool.limits or {}).get(NODES)
+    room = budget if limit is None else limit - len(mine)
+    if room < budget:
+        return max(0, room), Reason("static-limit", {"nodes": limit or 0})
+    return max(0, budget), Reason("budget", {"nodepool": pool.name})
+
+
+def _replaced(candidates: list[Candidate], now: int, state: State) -> list[Move]:
+    if not candidates:
+        return []
+    pool = candidates[0].pool
+    new = planned("", pool.name, of_template(pool, state, now))
+    if not new.instance_types:
+        return []
+    return [Move(HAS_DRIFTED, (each.node.place.claim,), (new,)) for each in candidates]
