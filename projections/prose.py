@@ -75,6 +75,7 @@ LIFECYCLE: dict[str, str] = {
     "volumes-detached": "its volumes are detached",
     "volumes-left": "volumes are still attached, but its time is up",
     "waiting-for-volumes": "volumes are still attached ({count}): {volumes}",
+    "waiting-for-next-place": "the node that it goes to is not in service yet, and the notice leaves time",
     "waiting-for-group": "pods that go before it are still there",
     "waiting-for-replacement": "{replacements} has to be in service before",
     "waiting-for-pods": "{pods} still to leave",

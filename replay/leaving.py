@@ -7,6 +7,7 @@ from msgspec import Struct
 from kerf.engine.disruption.pods import PodRules, protected_until
 from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.drain_pods import awaited
+from kerf.engine.lifecycle.notice import stays_until
 from kerf.engine.model.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
@@ -33,15 +34,18 @@ def leaving(claim: NodeClaim, state: State) -> tuple[Leaving, ...]:
 
 def _leaving(claim: NodeClaim, pod: Pod, state: State) -> Leaving:
     effect = claim.effect(eviction(pod.uid))
-    return Leaving(pod=pod.key, reason=_why(pod, effect, state), attempts=effect.attempts if effect is not None else 0)
+    attempts = effect.attempts if effect is not None else 0
+    return Leaving(pod=pod.key, reason=_why(claim, pod, effect, state), attempts=attempts)
 
 
-def _why(pod: Pod, effect: Effect | None, state: State) -> Reason:
+def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State) -> Reason:
     """In the order in which the drain itself asks (L-203, D-147, L-205)."""
     if pod.deleting or (effect is not None and effect.ok):
         return Reason("terminating")
     if state.facts.at < protected_until(pod):
         return Reason("do-not-disrupt")
+    if effect is None and state.facts.at < stays_until(claim, pod, state):
+        return Reason("waiting-for-next-place")
     if effect is None or effect.ok is None:
         return Reason("waiting-for-effect", {"effect": "the eviction"})
     shapes = {pod.shape: state.ix.blobs.shape(pod.shape)}

@@ -6,6 +6,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.disruption.pods import FOR_GOOD, protected_until
+from kerf.engine.lifecycle.notice import stays_until
 from kerf.engine.lifecycle.step import Step, ask_again_at, may_ask, soonest, wait
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import Node
@@ -77,6 +78,9 @@ def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, it
     protected = protected_until(pod)
     if now < protected:  # D-147, D-12
         return wait("do-not-disrupt", due=soonest(due, 0 if protected == FOR_GOOD else protected))
+    stays = stays_until(claim, pod, state)
+    if now < stays:
+        return wait("waiting-for-next-place", due=soonest(due, stays))
     key = effects.eviction(pod.uid)
     effect = claim.effect(key)
     attempt = effect.attempts + 1 if effect is not None else 1

@@ -19,6 +19,7 @@ class Settings(Struct, frozen=True):
     registration_timeout: int = 900_000  # L-179
     unavailable_for: int = 180_000  # how long an offering without capacity is remembered
     drain_settle: int = 5_000  # L-198: a drain is not done before this long after it began
+    keep_until_replaced: bool = True  # pods of an interrupted node stay for their next place while the notice allows
     validation_delay: int = 15_000  # D-108: between the proposal of a move and the second look at it
     spot_to_spot: bool = False  # gate SpotToSpotConsolidation (D-102)
     max_instance_types: int = 600  # S-162

@@ -93,6 +93,7 @@ class NodeClaim(Struct, omit_defaults=True):
     last_pod_event: int = 0
     deletion: str = ""  # who asked for it to be deleted
     interruption: str = ""  # the kind of message that said it will be interrupted
+    interrupted: int = 0  # when that was sent
     drifted_since: int = 0  # when it was found to have drifted (D-122), 0 while it has not
     repair: str = ""  # the code of what was told of its repair last, while it stayed
     drift: Reason | None = None  # by what

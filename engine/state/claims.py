@@ -81,6 +81,14 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
             room_changed(state, entry.at)
     elif isinstance(event, Tainted | Untainted | Initialized | Adopted):
         room_changed(state, entry.at)  # its pods, or those that wait for it, may need another place
+        look_at_interrupted(state, entry)
+
+
+def look_at_interrupted(state: State, entry: Entry) -> None:
+    """The next places of pods may have changed: those of interrupted nodes wait for them (engine.lifecycle.notice)."""
+    for name in state.ix.going:
+        if state.facts.claims[name].interruption:
+            state.ix.touched[name] = entry.position
 
 
 def index(state: State, claim: NodeClaim) -> None:
@@ -256,4 +264,5 @@ def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> N
         facts.unavailable[key] = entry.at + facts.settings.unavailable_for
     if not claim.interruption:
         claim.interruption = message.kind
+        claim.interrupted = min(message.sent or entry.at, entry.at)
         state.ix.touched[name] = entry.position

@@ -6,7 +6,7 @@ from kerf.engine.record.decisions import Decision, DisruptResult, MoveResult, Mo
 from kerf.engine.record.digest import content
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves
-from kerf.engine.state.claims import asked_for
+from kerf.engine.state.claims import asked_for, look_at_interrupted
 from kerf.engine.state.extensions import buffered
 from kerf.engine.state.state import State
 from kerf.engine.state.static import static_decided
@@ -63,6 +63,7 @@ def _aim(state: State, result: ProvisionResult, entry: Entry) -> None:
             ix.touched[claim.name] = entry.position
     for planned in result.claims:
         _wait(state, planned.name, planned.pods)
+    look_at_interrupted(state, entry)
 
 
 def _wait(state: State, target: str, pods: tuple[str, ...]) -> None:
