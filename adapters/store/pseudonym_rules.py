@@ -303,6 +303,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     nodes.Node: _SPEC | {
         "name": _NODE, "uid": keep, "provider_id": _PROVIDER, "capacity": keep, "allocatable": keep,
     },
+    nodes.NodeCondition: {"type": keep, "status": keep},
     nodes.DaemonSet: {"uid": keep, "namespace": _NAMESPACE, "name": kind("workload"), "shape": BLOB},
     services.Service: {"namespace": _NAMESPACE, "name": kind("service"), "selector": key_map},
     workloads.Workload: {
