@@ -20,7 +20,6 @@ from kerf.adapters.kubernetes.resources import NODECLAIMS, NODES, Resource, obse
 from kerf.adapters.kubernetes.session import Session
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
-from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
@@ -109,7 +108,8 @@ class InCluster:
         self._live = True
         facts = self.runtime.state.facts
         over = [name for name in self._claims.known() if name not in facts.claims and _was(name, facts.streams)]
-        self._claims.project(self.runtime.state, [*facts.claims, *over])
+        behind = [name for name, claim in facts.claims.items() if not self._claims.shows(claim)]
+        self._claims.project(self.runtime.state, [*behind, *over])
         self._inbox.wake()
 
     # ── watches ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -146,15 +146,14 @@ class InCluster:
         return seen
 
     def _claim_changed(self, change: Change) -> list[Observation]:
-        """NodeClaim objects are kerf's own: what matters is that somebody deletes one."""
-        new, old = change.new, change.old
-        if not isinstance(new, NodeClaimObject):
-            self._claims.gone(change.key)
-            return self._deletion(change.key, "nodeclaim deleted")
-        self._claims.seen(new)
-        if new.deleting and not (isinstance(old, NodeClaimObject) and old.deleting):
-            return self._deletion(new.name, "nodeclaim deleted")
-        return []
+        """NodeClaim objects are kerf's own: what matters is that somebody deletes one, or made one."""
+        new, facts = change.new, self.runtime.state.facts
+        if isinstance(new, NodeClaimObject):
+            self._claims.seen(new)
+            return [Observation(new)] if self.runtime.is_news(new) else []
+        self._claims.gone(change.key)
+        known = change.key in facts.claims or change.key in facts.found
+        return [Observation(ObjectGone(NODECLAIMS.kind, change.key))] if known else []
 
     def _deletion(self, claim: str, actor: str) -> list[Observation]:
         known = self.runtime.state.facts.claims.get(claim)
@@ -173,10 +172,8 @@ class InCluster:
     # ── turns ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def _after_turn(self, runtime: Runtime, entries: Sequence[Entry]) -> None:
-        events = (entry.payload for entry in entries if isinstance(entry.payload, CLAIM_EVENTS))
-        moved: dict[str, None] = dict.fromkeys(event.claim for event in events)  # type: ignore[attr-defined]
-        if self._live and moved:
-            self._claims.project(runtime.state, moved)
+        if self._live:
+            self._claims.project(runtime.state, runtime.moved())
         self._tell(entries)
 
 

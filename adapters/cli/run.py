@@ -26,23 +26,23 @@ from kerf.adapters.kubernetes.resources import KWOK_NODE_CLASSES, Resource
 from kerf.adapters.kubernetes.session import Session, connect
 from kerf.adapters.kwok.catalogue import built_in, read_catalogue
 from kerf.adapters.kwok.cloud import KwokCloud
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.chained import ChainedStore
+from kerf.adapters.store.open import open_record
 from kerf.engine.errors import InputError
 from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import RecordNotFound
 from kerf.engine.runtime.ports import Cloud, Store
 from kerf.engine.runtime.runtime import Runtime
 from kerf.projections.logs import KarpenterLog
-
-_SQLITE = "sqlite://"
 
 
 def run(
     *,
     mode: Annotated[Literal["control"], Parameter(help="control: kerf acts, and holds Karpenter's Lease.")] = "control",
     provider: Annotated[Literal["kwok"], Parameter(help="Where nodes come from.")] = "kwok",
-    store: Annotated[str, Parameter(help="Where the record is kept: sqlite:///path/to/record.kerf")],
+    store: Annotated[str, Parameter(help="Where the record is kept: sqlite:///absolute/path or postgresql://…")],
     kubeconfig: Annotated[Path | None, Parameter(help="Default: this pod's cluster, else KUBECONFIG.")] = None,
     context: Annotated[str | None, Parameter(help="The kubeconfig's context, if not its current one.")] = None,
     lease_namespace: Annotated[str, Parameter(help="The namespace of the Lease.")] = "kube-system",
@@ -184,12 +184,16 @@ def _kwok(session: Session, wanted: _Wanted) -> KwokProvider:
 
 
 def _open(url: str) -> Store:
-    if not url.startswith(_SQLITE):
-        raise InputError(
-            f"no store that this kerf can write: {url}", where="--store", hint="Write sqlite:///path", code="KERF333"
-        )
-    path = Path(url.removeprefix(_SQLITE))
-    return SQLiteStore(path, "write" if path.exists() else "create")
+    """The record at a URL; a new one where there is none."""
+    if "://" not in url:
+        hint = "Write sqlite:///var/lib/kerf/record.kerf or postgresql://user@host/database"
+        raise InputError("a store is named by a URL", where=f"--store {url}", hint=hint, code="KERF333")
+    try:
+        store = open_record(url, "write")
+    except RecordNotFound:
+        store = open_record(url, "create")
+    assert isinstance(store, ChainedStore)
+    return store
 
 
 def _from_environment() -> Path | None:

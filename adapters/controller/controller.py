@@ -78,13 +78,17 @@ class Controller:
         self._listener(self.runtime, self.runtime.new_entries)
         for ref, intent in self.runtime.unanswered():
             self._carry_out(ref, intent, effects.reconcile)
-        looking = asyncio.create_task(self._instances.run(self._pool), name="instances")
+        looking = [
+            asyncio.create_task(self._instances.run(self._pool), name="describe instances"),
+            asyncio.create_task(self._instances.list(self._pool), name="list instances"),
+        ]
         try:
             while not self._stopping:
                 await self._turn()
                 await self._wait()
         finally:
-            looking.cancel()
+            for task in looking:
+                task.cancel()
             await self._end()
 
     def stop(self) -> None:
@@ -99,7 +103,7 @@ class Controller:
     # ── turns ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _turn(self) -> None:
-        batch, now = self._inbox.take(), self._now()
+        batch, now = [*self._inbox.take(), *self._instances.listed()], self._now()
         due = self.runtime.next_due()
         if not batch and self.runtime.ready and (due is None or due > now):
             return

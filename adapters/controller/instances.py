@@ -1,20 +1,21 @@
-"""Asks the cloud about instances: those being ended, and those whose nodes fell silent."""
+"""Asks the cloud about instances: those being ended, those whose nodes fell silent, and now and then which exist."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 
 from kerf.adapters.controller.inbox import Inbox
 from kerf.engine.errors import KerfError
 from kerf.engine.model.nodes import Node
-from kerf.engine.record.observations import InstanceSeen, Observation
+from kerf.engine.record.observations import InstanceSeen, Observation, TaggedInstance
 from kerf.engine.runtime.ports import Cloud
 from kerf.engine.runtime.runtime import Runtime
 
 DESCRIBE_EVERY = 5.0  # seconds, while instances are being ended (D-157)
+LIST_AFTER, LIST_EVERY = 10.0, 120.0  # seconds from taking office, and between listings (A-365)
 FIRST_LOOK = 0.2  # seconds after the first of them: many clouds are quicker than that
 KNOWN = 100_000  # instances whose last status is remembered
 
@@ -27,8 +28,26 @@ class Instances:
         self._runtime, self._cloud, self._inbox = runtime, cloud, inbox
         self._told: dict[str, str] = {}  # instance → status last told
         self._suspects: dict[str, None] = {}
-        self._watched: list[str] = []
+        self._watched: Sequence[str] = []
         self._news = asyncio.Event()
+        self._listing: Sequence[TaggedInstance] | None = None
+
+    def listed(self) -> Sequence[Observation]:
+        """What the latest listing says that the record does not know. Called between turns."""
+        listing, self._listing = self._listing, None
+        return self._runtime.listed(listing)
+
+    async def list(self, pool: Executor) -> None:
+        """Until cancelled."""
+        await asyncio.sleep(LIST_AFTER)
+        while True:
+            try:
+                self._listing = await asyncio.get_running_loop().run_in_executor(pool, self._cloud.listing)
+            except KerfError as error:
+                self.error = error
+            if self._listing is not None:
+                self._inbox.wake()
+            await asyncio.sleep(LIST_EVERY)
 
     def saw(self, batch: Iterable[Observation]) -> None:
         """Nodes of this turn that are ready no longer are asked about at once. Called between turns."""

@@ -47,6 +47,7 @@ class ClaimObjects:
         self._wanted: dict[str, Wanted] = {}
         self._written: dict[str, tuple[bytes, bytes]] = {}  # what was last applied: object, status
         self._uids: dict[str, str] = {}
+        self._shown: dict[str, NodeClaimObject] = {}
         self._created: dict[str, asyncio.Event] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -54,16 +55,26 @@ class ClaimObjects:
 
     def seen(self, claim: NodeClaimObject) -> None:
         """From the watch."""
+        self._shown[claim.name] = claim
         self._has(claim.name, claim.uid)
 
     def gone(self, name: str) -> None:
         """From the watch: somebody took it away, or we did."""
         self._uids.pop(name, None)
+        self._shown.pop(name, None)
         self._written.pop(name, None)
         self._created.pop(name, None)
 
     def known(self) -> list[str]:
         return sorted(self._uids)
+
+    def shows(self, claim: NodeClaim) -> bool:
+        """Whether the object, as last seen, says of the claim what matters: a new process need not write it again."""
+        shown = self._shown.get(claim.name)
+        if shown is None or (shown.provider_id, shown.node) != (claim.provider_id, claim.node):
+            return False
+        wanted = {each["type"]: each["status"] for each in claim_status(claim)["conditions"]}
+        return wanted == {each.type: each.status for each in shown.conditions}
 
     async def uid(self, name: str) -> str:
         """The uid of a claim's object, waiting for one that is about to be made; "" if none is wanted."""

@@ -49,6 +49,10 @@ class CloudWorld(ABC):
     def lose_answer(self) -> None:
         """The next launch happens, but its caller never hears of it."""
 
+    def provider_id(self, answer: LaunchAnswered) -> str:
+        """How the provider id of an instance ends."""
+        return f"/{answer.zone}/{answer.instance}"
+
     @abstractmethod
     def alive(self, claim: str) -> list[str]:
         """The instances of a claim that have not begun to end, from the cloud's own books."""
@@ -252,6 +256,6 @@ def assert_launched(world: CloudWorld, answer: LaunchAnswered, claim: str) -> No
     """The answer names one of the offers, completely."""
     assert answer.instance
     assert (answer.instance_type, answer.zone) in {(o.instance_type, o.zone) for o in world.offers}
-    assert answer.provider_id.endswith(f"/{answer.zone}/{answer.instance}")
+    assert answer.provider_id.endswith(world.provider_id(answer))
     assert answer.launched > 0
     assert (answer.claim, answer.kind, answer.code) == (claim, "", "")

@@ -1,0 +1,87 @@
+"""The built-in instance types, and files of one's own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kerf.adapters.kwok.catalogue import built_in, read_catalogue
+from kerf.adapters.kwok.errors import CatalogueRefused
+from kerf.engine.model import labels
+
+TYPES = {each.name: each for each in built_in().types}
+
+
+def test_there_are_144_types_in_the_reference_s_order() -> None:
+    """L-467."""
+    names = list(TYPES)
+    assert len(names) == 144
+    assert names[:5] == [
+        "c-1x-amd64-linux", "c-1x-arm64-linux", "c-1x-amd64-windows", "c-1x-arm64-windows", "s-1x-amd64-linux",
+    ]  # fmt: skip
+    assert names[-1] == "m-256x-arm64-windows"
+
+
+@pytest.mark.parametrize(
+    ("name", "on_demand", "spot"),
+    [
+        ("c-1x-amd64-linux", 0.027147483648, 0.0190032385536),
+        ("s-4x-arm64-linux", 0.117179869184, 0.0820259084288),
+        ("m-256x-amd64-windows", 8.599023255552, 6.0193162788864),
+    ],
+)
+def test_prices_follow_the_formula(name: str, on_demand: float, spot: float) -> None:
+    """L-468: eight offerings, spot before on-demand in each zone."""
+    offerings = TYPES[name].offerings
+    zones = [f"test-zone-{letter}" for letter in "abcd" for _ in range(2)]
+    assert [(o.zone, o.capacity_type) for o in offerings] == list(zip(zones, ["spot", "on-demand"] * 4, strict=True))
+    assert [o.price for o in offerings] == pytest.approx([spot, on_demand] * 4)
+
+
+def test_what_a_node_of_a_type_can_take() -> None:
+    """L-467, L-470."""
+    allocatable = TYPES["s-4x-amd64-linux"].allocatable()
+    assert allocatable == {
+        "cpu": 3900,
+        "memory": (16 << 30) - (10 << 20),
+        "pods": 64,
+        "ephemeral-storage": 20 << 30,
+    }
+    assert TYPES["m-256x-amd64-linux"].capacity["pods"] == 1024
+
+
+def test_a_file_replaces_the_list_with_names_of_fields_in_any_case() -> None:
+    """L-466, L-469."""
+    offering = {
+        "Price": 0.1,
+        "Available": False,
+        "Requirements": [
+            {"key": labels.CAPACITY_TYPE, "operator": "In", "values": ["spot"]},
+            {"key": labels.ZONE, "operator": "In", "values": ["z1"]},
+        ],
+    }
+    item = {
+        "name": "m5.large",
+        "architecture": "amd64",
+        "operatingSystems": ["linux", "windows"],
+        "resources": {"cpu": "2", "memory": "8Gi"},
+        "offerings": [offering],
+    }
+    catalogue = read_catalogue(json.dumps([item, {**item, "name": "old", "offerings": [{"price": 1}]}]).encode(), "f")
+    kind, old = catalogue.types
+    assert kind.capacity == {"cpu": 2000, "memory": 8 << 30, "pods": 110}
+    assert [(o.zone, o.capacity_type, o.price, o.available) for o in kind.offerings] == [("z1", "spot", 0.1, True)]
+    assert kind.requirements["karpenter.kwok.sh/instance-size"] == ("large",)
+    assert kind.requirements["karpenter.kwok.sh/instance-family"] == ("m5",)
+    assert kind.requirements[labels.OS] == ("linux", "windows")
+    assert [(o.zone, o.capacity_type) for o in old.offerings] == [("", "")]
+
+
+@pytest.mark.parametrize(
+    "data", [b"{", b'{"a": 1}', b'[{"architecture": "amd64"}]', b'[{"name": "a", "resources": 3}]']
+)
+def test_a_file_that_cannot_be_read_says_where(data: bytes) -> None:
+    """L-471."""
+    with pytest.raises(CatalogueRefused, match=r"KERF352.*types\.json"):
+        read_catalogue(data, "types.json")
