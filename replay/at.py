@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from kerf.engine.errors import KerfError
+from kerf.engine.model.claims import Condition
 from kerf.engine.model.durations import parse_go_duration
+from kerf.engine.model.pool_health import UNHEALTHY
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.entries import Entry
 from kerf.engine.runtime.ports import Store
@@ -18,6 +20,7 @@ from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
+from kerf.projections.nodepool_status import DEPENDENTS, nodepool_status
 from kerf.replay.errors import PositionUnknown
 
 _HINT = (
@@ -110,6 +113,18 @@ class ClaimLine(Struct, frozen=True, kw_only=True):
     verdict: str
 
 
+class PoolLine(Struct, frozen=True, kw_only=True):
+    """One NodePool: `wrong` are the reasons why it is not ready, and `registration` what is said of nodes that do not
+    register; empty when all is well. `drifted` of its NodeClaims are not as it asks for."""
+
+    name: str
+    nodes: int
+    drifted: int
+    ready: bool
+    wrong: tuple[str, ...]
+    registration: str
+
+
 class InFlight(Struct, frozen=True):
     """An effect that has no outcome yet."""
 
@@ -135,6 +150,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     unmanaged_nodes: int
     pods: dict[str, int]
     node_pools: tuple[str, ...]
+    pools: tuple[PoolLine, ...]
     window_closes: int
     without_place: bool
     unavailable: dict[str, int]
@@ -161,6 +177,7 @@ def summary(state: State) -> Summary:
         unmanaged_nodes=sum(name not in ix.claim_by_node for name in facts.nodes),
         pods=_pods(state),
         node_pools=tuple(sorted(facts.pools)),
+        pools=tuple(_pool(state, name) for name in sorted(facts.pools)),
         window_closes=closes_at(facts) if facts.batch_opened else 0,
         without_place=facts.unplaced,
         unavailable={key: until for key, until in sorted(facts.unavailable.items()) if until > facts.at},
@@ -188,6 +205,24 @@ def _line(claim: NodeClaim, state: State) -> ClaimLine:
         why=claim.why,
         verdict=claim.verdict,
     )
+
+
+def _pool(state: State, name: str) -> PoolLine:
+    found = nodepool_status(state, name)
+    claims = [claim for claim in state.facts.claims.values() if claim.node_pool == name]
+    registration = found.condition("NodeRegistrationHealthy")
+    return PoolLine(
+        name=name,
+        nodes=found.nodes,
+        drifted=sum(bool(claim.drifted_since) for claim in claims),
+        ready=found.ready,
+        wrong=tuple(_told(c) for c in found.conditions if c.type in DEPENDENTS and c.status != "True"),
+        registration=_told(registration) if registration.status == UNHEALTHY else "",
+    )
+
+
+def _told(condition: Condition) -> str:
+    return f"{condition.reason}: {condition.message}" if condition.message else condition.reason
 
 
 def _pods(state: State) -> dict[str, int]:

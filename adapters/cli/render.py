@@ -64,6 +64,13 @@ def summary_text(printer: Printer, found: Summary) -> None:
     printer.line(f"nodes: {found.nodes} ({found.unmanaged_nodes} not kerf's); NodePools: {', '.join(found.node_pools)}")
     pods = ", ".join(f"{number} {what}" for what, number in found.pods.items()) or "none"
     printer.line(f"pods: {pods}" + ("; the latest plan left some without a place" if found.without_place else ""))
+    for pool in found.pools:
+        for wrong in pool.wrong:
+            printer.line(f"NodePool {pool.name} is not ready: {wrong}", "warning")
+        if pool.registration:
+            printer.line(f"nodes of NodePool {pool.name} do not register: {pool.registration}", "warning")
+        if pool.drifted:
+            printer.line(f"NodePool {pool.name}: {count(pool.drifted, 'NodeClaim')} not as it asks for any more")
     if found.window_closes:
         printer.line(f"provisioning window open, closes at {moment(found.window_closes)}")
     if found.claims:

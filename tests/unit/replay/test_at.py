@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stdout
+
 import pytest
 
+from kerf.adapters.cli.output import Printer
+from kerf.adapters.cli.render import summary_text
+from kerf.engine.record.observations import NodeClassSeen, Observation
 from kerf.engine.state import snapshot
 from kerf.replay.at import locate, state_at, summary
 from kerf.replay.errors import PositionUnknown
+from tests.support.lives import in_service
 from tests.support.memory import MemoryStore
 from tests.support.records import position_of, whole_life
-from tests.support.world import START, World
+from tests.support.world import NODE_CLASS, START, World
 
 
 @pytest.fixture(scope="module")
@@ -81,3 +88,18 @@ def test_pods_without_a_place_show() -> None:
     world.pending("a", memory=10**13)
     world.after(1_000)
     assert summary(state_at(world.store, locate(world.store, "end"))).without_place
+
+
+def test_a_nodepool_that_is_not_ready_says_why() -> None:
+    """L-253."""
+    world = in_service()
+    (line,) = summary(world.runtime.state).pools
+    assert (line.name, line.nodes, line.ready, line.wrong, line.registration) == ("default", 1, True, (), "")
+    seen = NodeClassSeen(NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name, reason="SubnetsNotFound")
+    world.see(Observation(seen))
+    (line,) = summary(world.runtime.state).pools
+    assert (line.ready, line.wrong) == (False, ("SubnetsNotFound: NodeClass default is not ready",))
+    printer = io.StringIO()
+    with redirect_stdout(printer):
+        summary_text(Printer(), summary(world.runtime.state))
+    assert "NodePool default is not ready: SubnetsNotFound" in printer.getvalue()
