@@ -1,21 +1,23 @@
-"""What effort makes of the reference's scenarios: never dearer than the first plan, never more left over, and in sum
-cheaper. `pytest -s` prints the table (prices in USD per hour)."""
+"""What effort makes of the reference's scenarios: in sum cheaper, never more left over, and dearer than the first plan
+only where that would leave pods unbound, which would cost another node later. `pytest -s` prints the table (prices in
+USD per hour; `dearer` than the first plan; `whole` as the scheduler's model in `improvement.rating` has it)."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 
 import pytest
 
 from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.planner import plan
-from kerf.replay.scenarios import EFFORT, plan_scenario, problem_of, read_catalogues, read_scenarios
-from tests.conformance.comparison import left_over
+from kerf.replay.scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.test_scheduling import FOLDER
 from tests.support.judge import faults
 
 TOLERANCE = 1e-9
-COLUMNS = ("scenarios", "first", "price", "bound", "cheaper", "whole")
+COLUMNS = ("scenarios", "first", "price", "bound", "cheaper", "dearer", "whole first", "whole")
 
 
 def test_effort_makes_plans_cheaper_and_nothing_worse(capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,26 +29,30 @@ def test_effort_makes_plans_cheaper_and_nothing_worse(capsys: pytest.CaptureFixt
     sums: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(COLUMNS, 0.0))
     worse = []
     for scenario in read_scenarios(FOLDER / "scenarios.jsonl"):
-        first = plan_scenario(scenario, catalogues, effort=0)
-        best = plan_scenario(scenario, catalogues, effort=EFFORT)
-        before, after = (each["summary"]["totalCheapestPrice"] for each in (first, best))
-        if after > before + TOLERANCE or left_over(best["result"]) - left_over(first["result"]):
-            worse.append(best["name"])
         problem = problem_of(scenario, catalogues)
-        if faults(problem, best_plan(problem, EFFORT)) and not faults(problem, plan(problem)):
-            worse.append(f"{best['name']}: not valid")
-        kerf = best["kerf"]
-        if kerf.get("lowerBound", 0.0) > after + TOLERANCE:
-            worse.append(f"{best['name']}: cheaper than its bound")
-        if first["result"]["newNodeClaims"]:
-            row = sums[best["family"]]
-            found = (1, before, after, kerf["lowerBound"], after < before - TOLERANCE, not kerf.get("unbound", True))
+        first, best = plan(problem), best_plan(problem, EFFORT)
+        before, after = (math.fsum(claim.price for claim in each.claims) for each in (first, best))
+        left, dearer = unbound(problem, first), after > before + TOLERANCE
+        if dearer and (not left or best.unbound):
+            worse.append(f"{scenario['name']}: dearer for nothing")
+        if not first.placed <= best.placed:
+            worse.append(f"{scenario['name']}: more left over")
+        if faults(problem, best) and not faults(problem, first):
+            worse.append(f"{scenario['name']}: not valid")
+        if best.lower_bound > after + TOLERANCE:
+            worse.append(f"{scenario['name']}: cheaper than its bound")
+        if first.claims:
+            cheaper = after < before - TOLERANCE
+            row = sums[scenario["family"]]
+            found = (1, before, after, best.lower_bound, cheaper, dearer, not left, best.rated and not best.unbound)
             for column, value in zip(COLUMNS, found, strict=True):
                 row[column] += value
-    print("\n" + " " * 20 + "".join(f"{each:>11}" for each in COLUMNS))
+    print("\n" + " " * 20 + "".join(f"{each:>13}" for each in COLUMNS))
     for family, row in sorted(sums.items()):
-        print(f"{family:<20}" + "".join(f"{row[each]:>11.6g}" for each in COLUMNS))
-    assert worse == []
+        print(f"{family:<20}" + "".join(f"{row[each]:>13.6g}" for each in COLUMNS))
     total = {each: sum(row[each] for row in sums.values()) for each in COLUMNS}
+    print(f"{'all':<20}" + "".join(f"{total[each]:>13.6g}" for each in COLUMNS))
+    assert worse == []
     assert total["price"] < 0.85 * total["first"]
-    assert total["whole"] >= 0.8 * total["scenarios"]
+    assert total["whole"] >= 0.93 * total["scenarios"]
+    assert total["dearer"] <= 0.08 * total["scenarios"]

@@ -10,13 +10,13 @@ from kerf.engine.scheduling.improvement.improve import Search
 from kerf.engine.scheduling.improvement.lower_bound import lower_bound
 from kerf.engine.scheduling.improvement.menu import Menu
 from kerf.engine.scheduling.improvement.retrace import retrace
-from kerf.engine.scheduling.improvement.wholeness import carried_out
+from kerf.engine.scheduling.improvement.wholeness import Carrying
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.trace import Tracer
 
-HELD_BACK = 3
+HELD_BACK = 2
 """One part in so many of the effort is for rating plans and for what that leads to."""
 
 
@@ -36,7 +36,7 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     search = Search(problem, first, menu, steps, _bound(problem, menu, first))
     search.run()
     steps.add(effort // HELD_BACK)
-    rated = carried_out(problem, first, search, steps)
+    rated = Carrying(problem, first, search, steps).best()
     chosen = search.widened(rated.candidate if rated else search.best)
     if tracer is not None:
         retrace(chosen, tracer)
@@ -45,7 +45,7 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
         made,
         first_price=price(first.claims),
         lower_bound=_bound(problem, menu, made),
-        unbound=rated.unbound if rated else (),
+        unbound=rated.left if rated else (),
         rated=rated is not None,
     )
 

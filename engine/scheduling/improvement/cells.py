@@ -35,6 +35,21 @@ def reopened(
     )
 
 
+def settled(
+    problem: Problem, labels: Mapping[str, str], pods: Sequence[PendingPod], pool: PoolInput, largest: Resources
+) -> Problem:
+    """The question which claim of this NodePool with these labels holds these pods, whatever they ask of others."""
+    shapes = {_plain_digest(pod): _settled(problem.shapes[pod.shape], labels) for pod in pods}
+    part = _part(
+        problem,
+        [replace(pod, shape=_plain_digest(pod)) for pod in pods],
+        {**shapes, **{digest: problem.shapes[digest] for digest in problem.daemons}},
+        pool,
+        largest,
+    )
+    return replace(part, volumes=problem.volumes)
+
+
 def _part(
     problem: Problem,
     pods: Sequence[PendingPod],
@@ -60,6 +75,12 @@ def _plain_digest(pod: PendingPod) -> str:
 def _plain(shape: PodShape) -> PodShape:
     """Only what weighs and what occupies: the claim's constraints hold the rest."""
     return PodShape(requests=shape.requests, tolerations=shape.tolerations, host_ports=shape.host_ports)
+
+
+def _settled(shape: PodShape, labels: Mapping[str, str]) -> PodShape:
+    """What it asks of the node itself, and these labels."""
+    chosen = {**shape.node_selector, **labels}
+    return replace(shape, labels={}, node_selector=chosen, spread=(), affinity=(), anti_affinity=(), preferred_terms=())
 
 
 def _larger(catalogue: Catalogue, largest: Resources) -> frozenset[tuple[str, str, str]]:

@@ -33,6 +33,7 @@ from kerf.engine.scheduling.improvement.candidates import (
 )
 from kerf.engine.scheduling.improvement.cells import alone, limited, reopened, without
 from kerf.engine.scheduling.improvement.effort import Effort, steps_of
+from kerf.engine.scheduling.improvement.fleet import Fleet, Fleets
 from kerf.engine.scheduling.improvement.lower_bound import loosest
 from kerf.engine.scheduling.improvement.menu import Demands, Kind, Menu, ways
 from kerf.engine.scheduling.improvement.regroup import Group, Regrouping
@@ -65,7 +66,8 @@ class Search:
         self._pools = {each.pool.name: each for each in problem.pools}
         self._weights = {uid: self._pools[c.node_pool].pool.weight for c in first.claims for uid in c.pods}
         self._kinds: dict[tuple[str, str, int | None], Kind | None] = {}
-        self._unattached = unattached(problem)
+        self.fleets = Fleets(problem, menu, unattached(problem))
+        self._unattached = self.fleets.unattached
         self._known: dict[object, OpenedClaim | None] = {}
         self._kept: dict[str, int] | None = None
 
@@ -85,6 +87,19 @@ class Search:
         kept = [each if gone.isdisjoint(each.claim.pods) else self._lightened(each, gone) for each in candidate.parts]
         eased = self._with_groups(candidate, [each for each in kept if each.claim.pods], sorted(gone), below)
         return eased if eased is not None and self._allowed(eased) else None
+
+    def of_fleet(self, fleet: Fleet) -> Candidate | None:
+        """The plan that has these nodes and the pods where the scheduler puts them; None if the planner does not make
+        each of the nodes of its pods, or the plan may not replace the first one."""
+        parts = []
+        for berth, question in self.fleets.questions(fleet):
+            claim = self._single(question, None)
+            if claim is None or claim.price > berth.claim.price + TOLERANCE:
+                return None
+            parts.append(Part(claim, -1, question))
+        base = Plan(placements=self.fleets.placements(fleet))
+        made = Candidate(self._problem, base, tuple(parts))
+        return made if self._allowed(made) else None
 
     def _lightened(self, part: Part, gone: frozenset[str]) -> Part:
         claim = part.claim

@@ -1,136 +1,166 @@
 """What the cluster's scheduler would make of a plan: it does not know it, and binds pods in its own order.
 
-The planned nodes are taken as their cheapest type with its cheapest offering, the pods are bound one by one in
-the order of its queue (priority, then age), each to the feasible node with the highest score. Modelled are the
-filters on resources, taints, node affinity and host ports, and the scores for least allocation, preferred node
-affinity and PreferNoSchedule taints, with kube-scheduler's default weights; equal scores go to the first name.
-What pods demand of one another is asked of `company`.
+The pods are bound one by one in the order of its queue (priority, then age), each to the feasible node with the highest
+score, and those that found no place are tried again as long as others do. Modelled are the filters on resources,
+taints, node affinity, host ports and volumes (zones and limits), and the scores for least and for balanced allocation,
+preferred node affinity and PreferNoSchedule taints, with kube-scheduler's default weights; equal scores go to the first
+name. What pods demand of one another, filters and scores, is asked of `company`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from heapq import heapify, heappop, heappush, heapreplace
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
 
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, ZONE_ID
-from kerf.engine.model.pods import HostPort, PodShape, Resources, Taint
-from kerf.engine.scheduling.daemons import Daemon, daemons, reserved_for
-from kerf.engine.scheduling.hostports import conflicts
+from msgspec import Struct
+
+from kerf.engine.model.pods import PodShape
+from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.improvement.company import Company, Place, meets_one
-from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.problem import NodeInput, PendingPod, Problem
+from kerf.engine.scheduling.improvement.seats import DEFAULT_REQUESTS, Seat, existing, planned
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.problem import PendingPod, Problem
 from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.resources import added, fits
 from kerf.engine.scheduling.shapes import alternatives_of
 from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE, untolerated
+from kerf.engine.scheduling.volumes import PodVolumes, claim_names, of_claims
 
-LEAST_ALLOCATED, NODE_AFFINITY, TAINT_TOLERATION = 1, 2, 3
+NODE_AFFINITY, TAINT_TOLERATION = 2, 3
 """Weights of the default score plugins."""
-DEFAULT_REQUESTS = {"cpu": 100, "memory": 200 * 2**20}
-"""What a pod without requests counts as for the score."""
 
 
-class Seat:
-    """A node with what is free on it."""
+class Bound(Struct, frozen=True):
+    """What the scheduler makes of it: the seat of each pod (by uid), and the pods (uids) that are left over."""
 
-    def __init__(self, name: str, labels: dict[str, str], taints: tuple[Taint, ...], free: Resources,
-                 total: Resources, ports: tuple[HostPort, ...] = ()) -> None:  # fmt: skip
-        self.name = name
-        self.labels = labels
-        self.known = Requirements.of_labels(labels)
-        self.taints = taints
-        self.free = free
-        self.ports = ports
-        self._total = {name: total.get(name, 0) for name in DEFAULT_REQUESTS}
-        self._scored = {name: free.get(name, 0) for name in DEFAULT_REQUESTS}
-        self.version = 0
-
-    def holds(self, shape: PodShape, requests: Resources) -> bool:
-        return fits(requests, self.free) and not conflicts(shape.host_ports, self.ports)
-
-    def least_allocated(self, counted: Resources) -> float:
-        """0 to 100: what would be left free of CPU and memory."""
-        shares = [
-            max(0.0, (self._scored[name] - counted[name]) / total) if total else 0.0
-            for name, total in self._total.items()
-        ]
-        return 100 * sum(shares) / len(shares)
-
-    def bind(self, shape: PodShape, requests: Resources, counted: Resources) -> None:
-        self.free = added(self.free, requests, -1)
-        self._scored = added(self._scored, counted, -1)
-        self.ports += shape.host_ports
-        self.version += 1
+    seats: dict[str, str]
+    left: tuple[str, ...]
 
 
-class _Class:
-    """Pods of one shape before the scheduler: the feasible nodes by score, best first. Scores only fall as nodes
-    fill, so a stale one is an upper bound and is worked out again when it comes to the top."""
+def unbound(problem: Problem, made: Plan) -> tuple[str, ...]:
+    """The uids of the pods that have a place in the plan and that the scheduler would find none for."""
+    given = daemons(problem.daemons, problem.shapes)
+    seats = [existing(each, given, problem) for each in problem.nodes]
+    seats += [planned(seat_name(number), each, given, problem) for number, each in enumerate(made.claims)]
+    return bound(problem, seats, made.placed).left
 
-    def __init__(self, shape: PodShape, seats: list[Seat]) -> None:
-        self.shape = shape
-        self.requests = {**shape.requests, "pods": 1}
-        self.counted = {name: shape.requests.get(name) or least for name, least in DEFAULT_REQUESTS.items()}
-        asked = alternatives_of(shape)
-        possible = [number for number, seat in enumerate(seats) if _possible(shape, asked, seat)]
-        self._fixed = dict(zip(possible, _fixed_scores(shape, [seats[number] for number in possible]), strict=True))
-        self._heap = [self._entry(number, seats) for number in possible]
-        heapify(self._heap)
 
-    def _entry(self, number: int, seats: list[Seat]) -> tuple[float, int, int]:
-        seat = seats[number]
-        score = self._fixed[number] + LEAST_ALLOCATED * seat.least_allocated(self.counted)
-        return -score, number, seat.version
+def seat_name(number: int) -> str:
+    """The name of the node of a planned claim, in its order."""
+    return f"~new-{number:06d}"
 
-    def best(self, pod: PendingPod, seats: list[Seat], company: Company, places: list[Place]) -> int | None:
-        """The number of the seat that the pod is bound to."""
-        refused: list[tuple[float, int, int]] = []
-        found = None
-        while self._heap:
-            entry = self._heap[0]
-            seat = seats[entry[1]]
-            if entry[2] != seat.version:
-                heapreplace(self._heap, self._entry(entry[1], seats))
-            elif not seat.holds(self.shape, self.requests):
-                heappop(self._heap)  # for good: nodes only fill up
-            elif not company.allows((pod.namespace, pod.shape), places[entry[1]]):
-                refused.append(heappop(self._heap))
-            else:
-                found = entry[1]
-                break
-        for entry in refused:
-            heappush(self._heap, entry)
+
+def bound(problem: Problem, seats: Iterable[Seat], uids: frozenset[str]) -> Bound:
+    """These pods bound to these nodes, which fill up with them."""
+    return _Scheduler(problem, seats).run([each for each in problem.pods if each.uid in uids])
+
+
+class _Scheduler:
+    def __init__(self, problem: Problem, seats: Iterable[Seat]) -> None:
+        self._problem = problem
+        self.seats = sorted(seats, key=lambda each: each.name)
+        self.places = [_place(number, each) for number, each in enumerate(self.seats)]
+        given = daemons(problem.daemons, problem.shapes)
+        leaving = [existing(each, given, problem) for each in problem.leaving]
+        elsewhere = [_place(len(self.seats) + number, each) for number, each in enumerate(leaving)]
+        self.company = Company(problem, [*self.places, *elsewhere])
+        self.filled: list[int] = []  # the number of the seat of each pod, as they were bound
+        self._classes: dict[tuple[str, ...], _Class] = {}
+
+    def run(self, pods: Iterable[PendingPod]) -> Bound:
+        found: dict[str, str] = {}
+        waiting = sorted(pods, key=self._rank)
+        before = len(waiting) + 1
+        while len(waiting) < before:
+            before, queue, waiting = len(waiting), waiting, []
+            for pod in queue:
+                number = self._class(pod).best()
+                if number is None:
+                    waiting.append(pod)
+                else:
+                    found[pod.uid] = self.seats[number].name
+        return Bound(found, tuple(sorted(each.uid for each in waiting)))
+
+    def _rank(self, pod: PendingPod) -> tuple[int, int, str, str, str]:
+        """The order of the scheduler's queue."""
+        return -self._problem.shapes[pod.shape].priority, pod.created, pod.namespace, pod.name, pod.uid
+
+    def _class(self, pod: PendingPod) -> _Class:
+        shape = self._problem.shapes[pod.shape]
+        claims = claim_names(pod.namespace, pod.name, shape) if shape.volumes else ()
+        key = pod.namespace, pod.shape, *claims
+        found = self._classes.get(key)
+        if found is None:
+            facts = self._problem.volumes
+            volumes = of_claims(facts, claims) if facts is not None else PodVolumes()
+            found = self._classes[key] = _Class(self, pod.namespace, pod.shape, shape, volumes)
         return found
 
 
-def unbound(problem: Problem, planned: Plan) -> tuple[str, ...]:
-    """The uids of the pods that have a place in the plan and that the scheduler would find none for."""
-    given = daemons(problem.daemons, problem.shapes)
-    seats = [_existing(each, given, problem) for each in problem.nodes]
-    seats += [_planned(number, each, given, problem) for number, each in enumerate(planned.claims)]
-    seats.sort(key=lambda each: each.name)
-    places = [Place(number, seat.labels, seat.known, seat.name) for number, seat in enumerate(seats)]
-    company = Company(problem, places)
-    classes: dict[str, _Class] = {}
-    left = []
-    placed = planned.placed
-    for pod in sorted((each for each in problem.pods if each.uid in placed), key=lambda each: _rank(each, problem)):
-        wanted = classes.get(pod.shape)
-        if wanted is None:
-            wanted = classes[pod.shape] = _Class(problem.shapes[pod.shape], seats)
-        number = wanted.best(pod, seats, company, places)
-        if number is None:
-            left.append(pod.uid)
-            continue
-        seats[number].bind(wanted.shape, wanted.requests, wanted.counted)
-        company.bound((pod.namespace, pod.shape), places[number])
-    return tuple(sorted(left))
+class _Class:
+    """Pods of one shape before the scheduler: the nodes that may be feasible by score, best first; entries of a node
+    that has been filled since are stale, and a new one is there."""
+
+    def __init__(self, run: _Scheduler, namespace: str, digest: str, shape: PodShape, volumes: PodVolumes) -> None:
+        self._run = run
+        self._pair = namespace, digest
+        self._shape = shape
+        self._requests = {**shape.requests, "pods": 1}
+        self._counted = {name: shape.requests.get(name) or least for name, least in DEFAULT_REQUESTS.items()}
+        self._volumes = frozenset(volumes.attached)
+        there = volumes.alternatives or (Requirements(),)
+        asked = tuple(own.merged(each) for own in alternatives_of(shape) for each in there if not own.conflicts(each))
+        possible = [number for number, seat in enumerate(run.seats) if _possible(shape, asked, seat)]
+        fixed = _fixed_scores(shape, [run.seats[number] for number in possible])
+        self._fixed = dict(zip(possible, fixed, strict=True))
+        self._heap = [self._entry(number) for number in possible]
+        heapify(self._heap)
+        self._read = len(run.filled)
+        self._picky = run.company.has_taste(self._pair)
+
+    def best(self) -> int | None:
+        """Bind one pod: the number of its seat."""
+        for number in sorted(frozenset(self._run.filled[self._read :])):
+            if number in self._fixed:
+                heappush(self._heap, self._entry(number))
+        feasible, refused = self._feasible()
+        for entry in (*feasible, *refused):
+            heappush(self._heap, entry)
+        self._read = len(self._run.filled)
+        if not feasible:
+            return None
+        number = self._preferred(feasible)
+        self._run.seats[number].bind(self._shape, self._requests, self._counted, self._volumes)
+        self._run.company.bound(self._pair, self._run.places[number])
+        self._run.filled.append(number)
+        return number
+
+    def _entry(self, number: int) -> tuple[float, int, int]:
+        seat = self._run.seats[number]
+        return -self._fixed[number] - seat.score(self._requests, self._counted), number, seat.version
+
+    def _feasible(self) -> tuple[list[tuple[float, int, int]], list[tuple[float, int, int]]]:
+        """The first feasible node, or all where pods around matter to the choice; and those before that their company
+        does not allow. Those that are stale or too full are dropped: nodes only fill up."""
+        feasible: list[tuple[float, int, int]] = []
+        refused: list[tuple[float, int, int]] = []
+        while self._heap and (self._picky or not feasible):
+            entry = heappop(self._heap)
+            seat = self._run.seats[entry[1]]
+            if entry[2] != seat.version or not seat.holds(self._shape, self._requests, self._volumes):
+                continue
+            allowed = self._run.company.allows(self._pair, self._run.places[entry[1]])
+            (feasible if allowed else refused).append(entry)
+        return feasible, refused
+
+    def _preferred(self, feasible: Sequence[tuple[float, int, int]]) -> int:
+        if not self._picky:
+            return feasible[0][1]
+        taste = self._run.company.taste(self._pair, [self._run.places[each[1]] for each in feasible])
+        return min((entry[0] - liked, entry[1]) for entry, liked in zip(feasible, taste, strict=True))[1]
 
 
-def _rank(pod: PendingPod, problem: Problem) -> tuple[int, int, str, str, str]:
-    """The order of the scheduler's queue."""
-    return -problem.shapes[pod.shape].priority, pod.created, pod.namespace, pod.name, pod.uid
+def _place(number: int, seat: Seat) -> Place:
+    return Place(number, seat.labels, seat.known, seat.name, seat.taints)
 
 
 # ── filters and scores that do not change ──────────────────────────────────────
@@ -158,51 +188,3 @@ def _fixed_scores(shape: PodShape, seats: list[Seat]) -> list[float]:
         NODE_AFFINITY * (100 * a / most if most else 0) + TAINT_TOLERATION * (100 - 100 * b / worst if worst else 100)
         for a, b in zip(liked, shunned, strict=True)
     ]
-
-
-# ── nodes ──────────────────────────────────────
-
-
-def _existing(given: NodeInput, expected: Iterable[Daemon], problem: Problem) -> Seat:
-    labels = Requirements.of_labels(given.labels)
-    waiting = reserved_for(expected, given.taints, labels, given.bound_daemons)
-    free = {name: amount - waiting.get(name, 0) for name, amount in given.available.items()}
-    kind = _type(problem.catalogues.values(), given.labels.get(INSTANCE_TYPE, ""))
-    total = kind.allocatable() if kind is not None else given.available
-    return Seat(given.name, given.labels, given.taints, free, total, given.host_ports)
-
-
-def _planned(number: int, claim: OpenedClaim, expected: Iterable[Daemon], problem: Problem) -> Seat:
-    pool = next(each for each in problem.pools if each.pool.name == claim.node_pool)
-    kind = _type([problem.catalogues[pool.catalogue]], claim.instance_types[0])
-    assert kind is not None  # the planner took it from there
-    labels = {key: values[0] for key, values in sorted(kind.requirements.items()) if len(values) == 1}
-    labels |= {INSTANCE_TYPE: kind.name, **claim.labels, **_place(claim, kind)}
-    waiting = reserved_for(expected, pool.pool.taints, Requirements.of_labels(labels), {})
-    total = kind.allocatable()
-    free = {name: amount - waiting.get(name, 0) for name, amount in total.items()}
-    return Seat(f"{claim.node_pool}/new-{number:06d}", labels, pool.pool.taints, free, total)
-
-
-def _place(claim: OpenedClaim, kind: InstanceType) -> dict[str, str]:
-    """The labels that come from the cheapest offering that the claim may use."""
-    constraints = Requirements(claim.constraints)
-
-    def usable(offer: Offering) -> bool:
-        return (
-            offer.available
-            and offer.capacity_type in claim.capacity_types
-            and constraints.get(ZONE).has(offer.zone)
-            and constraints.get(CAPACITY_TYPE).has(offer.capacity_type)
-            and (not offer.zone_id or constraints.get(ZONE_ID).has(offer.zone_id))
-        )
-
-    offers = [each for each in kind.offerings if usable(each)]
-    if not offers:
-        return {}
-    best = min(offers, key=lambda each: (each.price, each.zone, each.capacity_type))
-    return {ZONE: best.zone, CAPACITY_TYPE: best.capacity_type, **({ZONE_ID: best.zone_id} if best.zone_id else {})}
-
-
-def _type(catalogues: Iterable[Catalogue], name: str) -> InstanceType | None:
-    return next((each for catalogue in catalogues for each in catalogue.types if each.name == name), None)

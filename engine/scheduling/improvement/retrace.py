@@ -19,15 +19,16 @@ def retrace(candidate: Candidate, tracer: Tracer) -> None:
     """Tell the tracer how each part of the candidate came about. Claims are numbered as in the candidate; what
     concerns claims of the base plan that are not in it is left out."""
     base = {part.base: number for number, part in enumerate(candidate.parts) if part.base >= 0}
-    kept = {number: frozenset(part.claim.pods) for number, part in enumerate(candidate.parts)}
-    within = _Within(tracer, base, kept, 0)
+    final: dict[str, str | int] = {uid: each.node for each in candidate.base.placements for uid in each.pods}
+    final |= {uid: number for number, part in enumerate(candidate.parts) for uid in part.claim.pods}
+    within = _Within(tracer, base, final, 0)
     plan(candidate.question, within)
     finished = dict(within.finished)
     for number, part in enumerate(candidate.parts):
         if part.question is not None:
             finished[number] = _left(part.question)
             if part.base < 0:
-                within = _Within(tracer, {0: number}, kept, within.classes)
+                within = _Within(tracer, {0: number}, final, within.classes)
                 plan(part.question, within)
     for number, part in enumerate(candidate.parts):
         tracer.claim_finished(number, part.claim.node_pool, finished[number])
@@ -42,14 +43,12 @@ def _left(question: Problem) -> tuple[Offered, ...]:
 class _Within:
     """Passes on what one planning tells, with classes and claims renumbered."""
 
-    def __init__(
-        self, tracer: Tracer, claims: Mapping[int, int], pods: Mapping[int, frozenset[str]], classes: int
-    ) -> None:
-        """`claims`: the planning's numbers of claims that count, and what they become; `pods`: those of each claim in
+    def __init__(self, tracer: Tracer, claims: Mapping[int, int], final: Mapping[str, str | int], classes: int) -> None:
+        """`claims`: the planning's numbers of claims that count, and what they become; `final`: where each pod is in
         the end; `classes`: how many classes came before."""
         self._tracer = tracer
         self._claims = claims
-        self._pods = pods
+        self._final = final
         self._offset = classes
         self._known: dict[int, PodClass] = {}
         self.finished: list[tuple[int, tuple[Offered, ...]]] = []
@@ -80,10 +79,11 @@ class _Within:
         self._tracer.pool_considered(self._class(wanted), reason, funnel)
 
     def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
-        if isinstance(place, str):
-            self._tracer.placed(pod, self._class(wanted), place)
-        elif place in self._claims and pod.uid in self._pods[self._claims[place]]:
-            self._tracer.placed(pod, self._class(wanted), self._claims[place])
+        where = self._final.get(pod.uid)
+        if isinstance(where, str) or (
+            isinstance(place, int) and place in self._claims and self._claims[place] == where
+        ):
+            self._tracer.placed(pod, self._class(wanted), where)
 
     def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None:
         self._tracer.unplaced(pod, self._class(wanted), reasons)

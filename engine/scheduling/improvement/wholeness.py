@@ -1,20 +1,23 @@
 """Among the plans that were found, the one that is cheapest when the cluster's scheduler has had its way.
 
 A pod that the scheduler would find no place for waits for another pass and costs another node. So a plan that binds
-whole comes before any other, and what a plan lacks for that is added to it while it is still cheaper than the rest:
-the pods that would be left over get nodes of their own, and their old places become slack.
+whole comes before any other, as long as it costs little more than that. What a plan lacks is added to it: the pods that
+would be left over get nodes of their own, and their old places become slack; or its nodes are changed as a set (see
+`mending`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from msgspec import Struct
 
 from kerf.engine.scheduling.improvement.candidates import TOLERANCE, Candidate, assembled
 from kerf.engine.scheduling.improvement.effort import Effort
+from kerf.engine.scheduling.improvement.fleet import Fleet
 from kerf.engine.scheduling.improvement.improve import Search
-from kerf.engine.scheduling.improvement.rating import unbound
+from kerf.engine.scheduling.improvement.mending import Mending
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem import Problem
 
@@ -22,50 +25,108 @@ LOOKED_AT = 4
 """How many of the cheapest plans are rated, beside the first one."""
 ROUNDS = 4
 """How often a plan gets further nodes for what is left over."""
-PAIRS_A_STEP = 10_000
-"""A step is to rate so many pairs of a pod and a node."""
+WORTH = 1.25
+"""A plan that binds whole may cost so many times what another one costs with the nodes that its pods need later."""
 
 
 class Rated(Struct, frozen=True):
-    """`unbound`: the pods (uids) that the scheduler finds no place for; `later` is what nodes of their own cost."""
+    """`left`: the pods (uids) that the scheduler finds no place for; `later` is what nodes for them cost."""
 
     candidate: Candidate
-    unbound: tuple[str, ...]
+    left: tuple[str, ...]
     later: float
 
     @property
+    def cost(self) -> float:
+        return self.candidate.price + self.later
+
+    @property
     def rank(self) -> tuple[bool, float, int, int]:
-        cost = self.candidate.price + self.later
-        return bool(self.unbound), round(cost / TOLERANCE) * TOLERANCE, len(self.unbound), len(self.candidate.parts)
+        return bool(self.left), round(self.cost / TOLERANCE) * TOLERANCE, len(self.left), len(self.candidate.parts)
 
 
-def carried_out(problem: Problem, first: Plan, search: Search, effort: Effort) -> Rated | None:
-    """The best of the plans found so far, or of those made of them; None if the effort does not suffice to rate the
-    cheapest."""
-    cheapest = sorted(search.found, key=lambda each: (each.price, len(each.parts)))
-    below = search.found[0].price + 2 * TOLERANCE
-    best: Rated | None = None
-    for each in [*cheapest[:LOOKED_AT], search.found[0]]:
-        candidate: Candidate | None = each
+class Carrying:
+    """The choice for one problem."""
+
+    def __init__(self, problem: Problem, first: Plan, search: Search, effort: Effort) -> None:
+        self._problem, self._first, self._search, self._effort = problem, first, search, effort
+        self._mending = Mending(search.fleets, len(problem.nodes), effort)
+        self._price = search.found[0].price
+        self._short = False  # of effort
+
+    def best(self) -> Rated | None:
+        """The best of the plans found so far, or of those made of them; None if the effort does not suffice to rate
+        the cheapest."""
+        cheapest = sorted(self._search.found, key=lambda each: (each.price, len(each.parts)))
+        found: list[Rated] = []
+        for each in [*cheapest[:LOOKED_AT], self._search.found[0]]:
+            below = min((e.candidate.price for e in found if not e.left), default=self._price + 2 * TOLERANCE)
+            found += self._eased(each, below)
+            if self._short:
+                break  # dearer plans are no better for being known better
+        if found:
+            best = min(found, key=lambda each: each.rank)
+            found += self._mended(best) if best.left else self._leaner(best)
+        return min(found, key=lambda each: each.rank, default=None)
+
+    def _eased(self, candidate: Candidate | None, below: float) -> Iterator[Rated]:
+        """The candidate, and what becomes of it with nodes for what is left over, while that costs less."""
         for _ in range(ROUNDS):
             if candidate is None or candidate.price >= below:
-                break
-            if not effort.take(_steps(problem, candidate)):
-                return best  # dearer plans are no better for being known better
-            rated = _rated(problem, first, search, candidate)
-            if best is None or rated.rank < best.rank:
-                best = rated
-            if not rated.unbound:
-                below = min(below, candidate.price)
-                break
-            candidate = search.eased(candidate, rated.unbound, below)
-    return best
+                return
+            rated = self._rated(candidate)
+            if rated is None:
+                self._short = True
+                return
+            yield rated
+            candidate = self._search.eased(rated.candidate, rated.left, below) if rated.left else None
 
+    def _mended(self, rated: Rated) -> Iterator[Rated]:
+        """The nodes of the cheapest plan, of the first one, and those that would be launched if the scheduler went
+        before, made to bind whole."""
+        below = max(self._price, WORTH * rated.cost) + 2 * TOLERANCE
+        for fleet in self._fleets(rated.candidate):
+            whole = self._mending.whole(fleet, below)
+            again = self._planned(self._mending.leaner(whole)) if whole is not None else None
+            if again is not None and not again.left:
+                below = again.candidate.price
+                yield again
 
-def _rated(problem: Problem, first: Plan, search: Search, candidate: Candidate) -> Rated:
-    left = unbound(problem, assembled(candidate, first))
-    return Rated(candidate, left, math.fsum(search.own_node(uid) for uid in left))
+    def _planned(self, fleet: Fleet) -> Rated | None:
+        made = self._search.of_fleet(fleet)
+        return self._rated(made) if made is not None else None
 
+    def _leaner(self, rated: Rated) -> Iterator[Rated]:
+        """A plan that binds whole without what it does not need."""
+        uids = assembled(rated.candidate, self._first).placed
+        fleet = self._mending.judged(self._search.fleets.berths(each.claim for each in rated.candidate.parts), uids)
+        lean = self._mending.leaner(fleet) if fleet is not None and not fleet.bound.left else None
+        if lean is not None and lean.price < rated.candidate.price - TOLERANCE:
+            again = self._planned(lean)
+            if again is not None:
+                yield again
 
-def _steps(problem: Problem, candidate: Candidate) -> int:
-    return 1 + len(problem.pods) * (len(candidate.parts) + len(problem.nodes)) // PAIRS_A_STEP
+    def _fleets(self, candidate: Candidate) -> Iterator[Fleet]:
+        fleets, uids = self._search.fleets, self._first.placed
+        for each in (candidate, self._search.found[0]):
+            found = self._mending.judged(fleets.berths(part.claim for part in each.parts), uids)
+            if found is not None:
+                yield found
+        before = self._mending.judged((), uids) if self._problem.nodes else None
+        berths = fleets.further(before) if before is not None else None
+        found = self._mending.judged(tuple(berths), uids) if berths is not None else None
+        if found is not None:
+            yield found
+
+    def _rated(self, candidate: Candidate) -> Rated | None:
+        """None if the effort is spent."""
+        made = assembled(candidate, self._first)
+        fleet = self._mending.judged(self._search.fleets.berths(made.claims), made.placed)
+        if fleet is None:
+            return None
+        further = self._search.fleets.further(fleet) if fleet.bound.left else []
+        if further is None:
+            later = math.fsum(self._search.own_node(uid) for uid in fleet.bound.left)
+        else:
+            later = math.fsum(each.claim.price for each in further)
+        return Rated(candidate, fleet.bound.left, later)

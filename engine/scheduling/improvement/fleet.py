@@ -1,0 +1,300 @@
+"""The new nodes of a plan as a set, judged by what the cluster's scheduler binds on them.
+
+Which pod the plan meant for which node matters little once the nodes are there: the scheduler has its own way. So the
+nodes themselves are changed here (a larger or a smaller type, a further node for pods that would be left over, one
+node less), and the pods are where the scheduler puts them. What comes out is planned once more, node by node, by the
+planner, so that every claim is still its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.labels import HOSTNAME, normalise
+from kerf.engine.model.pods import PodShape, Resources
+from kerf.engine.record.decisions import Placement
+from kerf.engine.scheduling.daemons import daemons
+from kerf.engine.scheduling.improvement.candidates import TOLERANCE, Pair
+from kerf.engine.scheduling.improvement.cells import counted, limited, settled, without
+from kerf.engine.scheduling.improvement.menu import Menu
+from kerf.engine.scheduling.improvement.rating import Bound, bound, seat_name
+from kerf.engine.scheduling.improvement.seats import Seat, existing, planned
+from kerf.engine.scheduling.plan import OpenedClaim
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, Problem
+from kerf.engine.scheduling.requirements import Requirement, Requirements
+from kerf.engine.scheduling.resources import fits, total
+from kerf.engine.scheduling.shapes import HARD_SPREAD
+from kerf.engine.scheduling.templates import NODES
+
+
+class Berth(Struct, frozen=True):
+    """A new node: `claim` as it was planned, with the types from the one it shall be at least on, cheapest first.
+    `fixed`: it holds reservations or minimum values, and stays what it is; `most`: what it may count against limits."""
+
+    claim: OpenedClaim
+    fixed: bool
+    most: Resources
+
+
+class Fleet(Struct, frozen=True):
+    """New nodes, and what the scheduler makes of them."""
+
+    berths: tuple[Berth, ...]
+    bound: Bound
+
+    @property
+    def price(self) -> float:
+        return math.fsum(each.claim.price for each in self.berths)
+
+
+class Fleets:
+    """What can be made of the new nodes of one problem's plans."""
+
+    def __init__(self, problem: Problem, menu: Menu, unattached: frozenset[Pair]) -> None:
+        self._problem = problem
+        self._menu = menu
+        self._daemons = daemons(problem.daemons, problem.shapes)
+        self._reserved = total(each.requests for each in self._daemons)
+        self._old = [existing(each, self._daemons, problem) for each in problem.nodes]
+        self._seats: dict[tuple[str, tuple[str, ...], tuple[Requirement, ...], tuple[str, ...]], Seat] = {}
+        self._pods = {each.uid: each for each in problem.pods}
+        self._pools = {each.pool.name: each for each in problem.pools}
+        self._templates = {each.name: number for number, each in enumerate(menu.templates)}
+        self.unattached = unattached
+        self._keys = _topology_keys(problem)
+
+    def berths(self, claims: Iterable[OpenedClaim]) -> tuple[Berth, ...]:
+        """The nodes of a plan."""
+        return tuple(self._berth(each) for each in claims)
+
+    def judged(self, berths: tuple[Berth, ...], uids: frozenset[str]) -> Fleet:
+        seats = [each.fresh() for each in self._old]
+        seats += [self._seat(number, each.claim) for number, each in enumerate(berths)]
+        return Fleet(berths, bound(self._problem, seats, uids))
+
+    def _seat(self, number: int, claim: OpenedClaim) -> Seat:
+        key = claim.node_pool, claim.instance_types[:1], claim.constraints, claim.capacity_types
+        known = self._seats.get(key)
+        if known is None:
+            known = self._seats[key] = planned("", claim, self._daemons, self._problem)
+        made = known.fresh()
+        made.name = seat_name(number)
+        made.labels = {**made.labels, **claim.labels}
+        return made
+
+    # ── other nodes ──────────────────────────────────────
+
+    def sizes(self, berth: Berth) -> list[Berth]:
+        """The node as each type that its constraints allow, cheapest first; none but itself if it is fixed."""
+        claim = berth.claim
+        number = self._templates.get(claim.node_pool)
+        if berth.fixed or number is None:
+            return []
+        template = self._menu.templates[number]
+        state = template.at(Requirements(claim.constraints))
+        allowed = self._within(berth, state.viable & template.types, number)
+        order = [(price, kind) for price, kind in template.by_price(state) if allowed >> kind & 1]
+        names = tuple(template.catalogue.names[kind] for _, kind in order)
+        kinds = tuple(sorted({template.slots[n].capacity_type for n in state.slots if template.available[n] & allowed}))
+        return [
+            replace(berth, claim=replace(claim, instance_types=names[index:], price=price, capacity_types=kinds))
+            for index, (price, _) in enumerate(order)
+            if math.isfinite(price)
+        ]
+
+    def roomier(self, berth: Berth) -> list[Berth]:
+        """The dearer types that have more room of some kind than the node and those before them, cheapest first."""
+        free = self._seat(0, berth.claim).free
+        known = [(free.get("cpu", 0), free.get("memory", 0))]
+        found = []
+        for each in self.sizes(berth):
+            free = self._seat(0, each.claim).free
+            room = free.get("cpu", 0), free.get("memory", 0)
+            if each.claim.price > berth.claim.price and not any(room[0] <= a and room[1] <= b for a, b in known):
+                found.append(each)
+                known.append(room)
+        return found
+
+    def merged(self, a: Berth, b: Berth) -> Berth | None:
+        """One node in the place of two: the cheapest that has the room of both; None if there is none."""
+        one, other = a.claim, b.claim
+        shared = {key: value for key, value in one.labels.items() if key in other.labels}
+        if (
+            a.fixed
+            or b.fixed
+            or one.node_pool != other.node_pool
+            or any(other.labels[k] != v for k, v in shared.items())
+        ):
+            return None
+        constraints = Requirements(one.constraints)
+        if constraints.conflicts(Requirements(other.constraints)):
+            return None
+        wanted = {
+            name: self._seat(0, one).free.get(name, 0) + self._seat(0, other).free.get(name, 0)
+            for name in ("cpu", "memory")
+        }
+        claim = replace(
+            one,
+            constraints=tuple(constraints.merged(other.constraints)),
+            labels={**one.labels, **other.labels},
+            pods=(*one.pods, *other.pods),
+        )
+        both = Berth(claim, False, {name: amount + b.most[name] for name, amount in a.most.items()})
+        needed = {name: amount * 9 // 10 for name, amount in wanted.items()}
+        return next((each for each in self.sizes(both) if fits(needed, self._seat(0, each.claim).free)), None)
+
+    def bound_to(self, fleet: Fleet, number: int) -> bool:
+        """Whether the node must stay as it is: for its own sake, or for pods that care where others are, or which node
+        it is."""
+        name = seat_name(number)
+        pods = [self._pods[uid] for uid, seat in fleet.bound.seats.items() if seat == name]
+        return fleet.berths[number].fixed or any(
+            (each.namespace, each.shape) not in self.unattached or self._problem.shapes[each.shape].preferred_terms
+            for each in pods
+        )
+
+    def smaller(self, fleet: Fleet, number: int) -> list[Berth]:
+        """The cheaper types that have room for the pods of one node, cheapest first."""
+        name, price = seat_name(number), fleet.berths[number].claim.price
+        pods = [self._problem.shapes[self._pods[uid].shape] for uid, seat in fleet.bound.seats.items() if seat == name]
+        needed = total({**each.requests, "pods": 1} for each in pods)
+        sizes = (each for each in self.sizes(fleet.berths[number]) if each.claim.price < price - TOLERANCE)
+        return [each for each in sizes if fits(needed, self._seat(number, each.claim).free)]
+
+    def _berth(self, claim: OpenedClaim) -> Berth:
+        return Berth(claim, _fixed(claim), self._most(claim))
+
+    def _most(self, claim: OpenedClaim) -> Resources:
+        pool = self._pools[claim.node_pool]
+        return counted(limited(pool.pool), claim.instance_types, self._problem.catalogues[pool.catalogue])
+
+    def _within(self, berth: Berth, types: int, number: int) -> int:
+        """The types that count no more against limits than the node may."""
+        for name, amount in berth.most.items():
+            levels = self._menu.templates[number].catalogue.capacity.get(name)
+            types &= levels.at_most(amount) if levels is not None else types
+        return types
+
+    def further(self, fleet: Fleet) -> list[Berth] | None:
+        """What the planner launches for the pods that are left over, once the others are where the scheduler put
+        them; None if it leaves one of them over too."""
+        question = self._later(fleet)
+        made = plan(question)
+        if made.unplaced or made.ignored or made.truncated or made.placements:
+            return None
+        return [self._berth(each) for each in made.claims]
+
+    def _later(self, fleet: Fleet) -> Problem:
+        there: dict[str, list[PendingPod]] = defaultdict(list)
+        for uid, seat in fleet.bound.seats.items():
+            there[seat].append(self._pods[uid])
+        nodes = [self._filled(each, there[each.name]) for each in self._problem.nodes]
+        usage = {name: dict(each.usage) for name, each in self._pools.items()}
+        for number, each in enumerate(fleet.berths):
+            new = self._seat(number, each.claim)
+            labels = {**new.labels, HOSTNAME: new.name}
+            node = NodeInput(new.name, "", labels, new.taints, new.free, True, self._reserved)
+            nodes.append(self._filled(node, there[new.name]))
+            pool = self._pools[each.claim.node_pool]
+            for name, amount in {**each.most, NODES: 1}.items():
+                usage[pool.pool.name][name] = usage[pool.pool.name].get(name, 0) + amount
+        more = [
+            BoundPod(pod.uid, pod.namespace, pod.shape, seat, name=pod.name)
+            for seat, pods in sorted(there.items())
+            for pod in pods
+        ]
+        left = frozenset(fleet.bound.left)
+        return replace(
+            self._problem,
+            pods=tuple(each for each in self._problem.pods if each.uid in left),
+            nodes=tuple(nodes),
+            bound=(*self._problem.bound, *more),
+            pools=tuple(replace(each, usage=usage[each.pool.name]) for each in self._problem.pools),
+        )
+
+    def _filled(self, node: NodeInput, pods: Sequence[PendingPod]) -> NodeInput:
+        available = dict(node.available)
+        ports = node.host_ports
+        for pod in pods:
+            shape = self._problem.shapes[pod.shape]
+            for key, amount in {**shape.requests, "pods": 1}.items():
+                available[key] = available.get(key, 0) - amount
+            ports += shape.host_ports
+        return replace(node, available=available, host_ports=ports)
+
+    # ── back to a plan ──────────────────────────────────────
+
+    def placements(self, fleet: Fleet) -> tuple[Placement, ...]:
+        """The pods on existing nodes."""
+        there = self._pods_by_seat(fleet.bound)
+        return tuple(
+            Placement(each.name, each.claim, tuple(pod.uid for pod in there[each.name]))
+            for each in sorted(self._problem.nodes, key=lambda each: each.name)
+            if each.name in there
+        )
+
+    def questions(self, fleet: Fleet) -> Iterator[tuple[Berth, Problem]]:
+        """Each node that has pods, and the question whose answer is its claim: those pods, on this type or a dearer
+        one, with its labels where other pods may look at them."""
+        there = self._pods_by_seat(fleet.bound)
+        for number, berth in enumerate(fleet.berths):
+            pods = there.get(seat_name(number))
+            if pods:
+                yield berth, self._question(number, berth, pods)
+
+    def _pods_by_seat(self, made: Bound) -> Mapping[str, list[PendingPod]]:
+        there: dict[str, list[PendingPod]] = {}
+        for uid, seat in made.seats.items():
+            there.setdefault(seat, []).append(self._pods[uid])
+        return {
+            name: sorted(pods, key=lambda each: (each.namespace, each.name, each.uid)) for name, pods in there.items()
+        }
+
+    def _question(self, number: int, berth: Berth, pods: Sequence[PendingPod]) -> Problem:
+        claim = berth.claim
+        pool = self._pools[claim.node_pool]
+        labels = self._seat(number, claim).labels
+        asked = settled(
+            self._problem,
+            {key: labels[key] for key in self._pinned(berth, pods) if key in labels},
+            pods,
+            pool,
+            berth.most,
+        )
+        types = self._problem.catalogues[pool.catalogue].types
+        gone = sorted(frozenset(each.name for each in types).difference(claim.instance_types))
+        return replace(asked, unavailable=asked.unavailable | without(gone))
+
+    def _pinned(self, berth: Berth, pods: Iterable[PendingPod]) -> list[str]:
+        """The labels that the claim must keep: those that it was narrowed by, and those that its pods look at together
+        with others."""
+        own = self._menu.templates[self._templates[berth.claim.node_pool]].state.requirements
+        narrowed = {each.key for each in berth.claim.constraints if own.find(each.key) != each}
+        looking = any((each.namespace, each.shape) not in self.unattached for each in pods)
+        return sorted(narrowed.union(self._keys if looking else ()))
+
+
+def _fixed(claim: OpenedClaim) -> bool:
+    return bool(claim.reservations) or any(each.min_values is not None for each in claim.constraints)
+
+
+def _topology_keys(problem: Problem) -> tuple[str, ...]:
+    """The labels whose domains hard constraints of pods look at."""
+    digests = {each.shape for each in problem.pods} | {each.shape for each in problem.bound}
+    shapes = [problem.shapes[each] for each in sorted(digests)]
+    return tuple(sorted({key for shape in shapes for key in _hard_keys(shape)} - {HOSTNAME}))
+
+
+def _hard_keys(shape: PodShape) -> Iterator[str]:
+    for each in shape.spread:
+        if each.when_unsatisfiable == HARD_SPREAD:
+            yield normalise(each.topology_key)
+    for term in (*shape.affinity, *shape.anti_affinity):
+        if not term.weight:
+            yield normalise(term.topology_key)

@@ -1,0 +1,113 @@
+"""From a set of new nodes on which pods are left over to one that binds whole.
+
+Every step is a whole run of the scheduler's model. Pods that are left over get nodes of their own, or somewhere a
+larger node, or one in the place of two; and what proves needless is left out again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from kerf.engine.scheduling.improvement.candidates import TOLERANCE
+from kerf.engine.scheduling.improvement.effort import Effort
+from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
+
+ROUNDS = 8
+"""How often a fleet is made larger, until nobody is left over."""
+SIZES = 3
+"""How many types are tried in the place of one."""
+TRIES = 24
+"""How many larger fleets are tried before the best of them is gone on with."""
+PAIRS_A_STEP = 10_000
+"""A step is to rate so many pairs of a pod and a node."""
+PAIRS_A_RUN = 200
+"""What a run of the scheduler costs besides."""
+
+
+class Mending:
+    """The search for one problem."""
+
+    def __init__(self, fleets: Fleets, old: int, effort: Effort) -> None:
+        """`old`: how many nodes there are already."""
+        self._fleets = fleets
+        self._old = old
+        self._effort = effort
+        self._paid = 0
+
+    def judged(self, berths: tuple[Berth, ...], uids: frozenset[str]) -> Fleet | None:
+        """None if the effort is spent."""
+        pairs = PAIRS_A_RUN + len(uids) * (len(berths) + self._old)
+        while self._paid < pairs:
+            if not self._effort.take(1):
+                return None
+            self._paid += PAIRS_A_STEP
+        self._paid -= pairs
+        return self._fleets.judged(berths, uids)
+
+    def whole(self, fleet: Fleet, below: float) -> Fleet | None:
+        """A fleet that leaves nobody over and costs less than `below`; None if none was found."""
+        for _ in range(ROUNDS):
+            if not fleet.bound.left:
+                return fleet
+            uids = frozenset([*fleet.bound.seats, *fleet.bound.left])
+            tried = (self.judged(each, uids) for each in islice(self._larger(fleet, below), TRIES))
+            found = [each for each in tried if each is not None]
+            if not found:
+                return None
+            fleet = min(found, key=lambda each: (len(each.bound.left), each.price))
+        return None if fleet.bound.left else fleet
+
+    def _larger(self, fleet: Fleet, below: float) -> Iterator[tuple[Berth, ...]]:
+        """The fleet with one node larger, least dear first, and with further nodes."""
+        further = self._fleets.further(fleet) if self._effort.take(1) else None
+        offers: list[tuple[float, int, tuple[Berth, ...]]] = []
+        if further is not None:
+            offers.append((-math.inf, -1, (*fleet.berths, *further)))
+        for number, berth in enumerate(fleet.berths):
+            offers += (
+                (each.claim.price - berth.claim.price, number, _with(fleet.berths, number, each))
+                for each in self._fleets.roomier(berth)[:SIZES]
+            )
+            for other in range(number):
+                both = self._fleets.merged(fleet.berths[other], berth)
+                if both is not None:
+                    rest = tuple(each for n, each in enumerate(fleet.berths) if n not in (other, number))
+                    more = both.claim.price - berth.claim.price - fleet.berths[other].claim.price
+                    offers.append((more, number, (*rest, both)))
+        for _, _, berths in sorted(offers, key=lambda each: each[:2]):
+            if math.fsum(each.claim.price for each in berths) < below - TOLERANCE:
+                yield berths
+
+    def leaner(self, fleet: Fleet) -> Fleet:
+        """Without what a whole fleet does not need: nodes left out or smaller, the dearest first, while it stays whole.
+        Only nodes whose pods any other node may have."""
+        improved = True
+        while improved:
+            improved = False
+            order = sorted(range(len(fleet.berths)), key=lambda n: (-fleet.berths[n].claim.price, n))
+            for number in order:
+                found = self._first_whole(self._smaller(fleet, number), fleet)
+                if found is not None:
+                    fleet, improved = found, True
+                    break
+        return fleet
+
+    def _first_whole(self, offers: Iterable[tuple[Berth, ...]], fleet: Fleet) -> Fleet | None:
+        for berths in offers:
+            found = self.judged(berths, frozenset(fleet.bound.seats))
+            if found is None or not found.bound.left:
+                return found
+        return None
+
+    def _smaller(self, fleet: Fleet, number: int) -> Iterator[tuple[Berth, ...]]:
+        if self._fleets.bound_to(fleet, number):
+            return
+        yield fleet.berths[:number] + fleet.berths[number + 1 :]
+        for each in self._fleets.smaller(fleet, number)[:SIZES]:
+            yield _with(fleet.berths, number, each)
+
+
+def _with(berths: tuple[Berth, ...], number: int, berth: Berth) -> tuple[Berth, ...]:
+    return (*berths[:number], berth, *berths[number + 1 :])
