@@ -69,6 +69,7 @@ LIFECYCLE: dict[str, str] = {
     "terminate-without-drain": "there is no node to drain: its instance is ended",
     "terminated": "its instance and its node are gone",
     "terminating": "a pod is terminating",
+    "untaint": "it is to stay: the taint karpenter.sh/disrupted goes off its node",
     "waiting": "there is nothing to do",
     "waiting-for-cloud": "the cloud has not answered yet",
     "waiting-for-effect": "the answer to {effect} is awaited",

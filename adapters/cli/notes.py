@@ -7,9 +7,8 @@ from kerf.engine.model.reasons import Reason
 from kerf.projections.prose import sentence
 
 SIMULATED: dict[str, str] = {
-    "budgets-not-honoured": "its disruption budgets have no effect: this version of kerf removes nodes without "
-    "regard to them",
     "deletion-cost-ignored": "the pod-deletion-cost {value} is no whole number and counts as 0",
+    "gate-off": "it does nothing: the feature gate {gate} is off (--feature-gates {gate}=true)",
     "not-simulated": "ignored, for this is not simulated",
     "v1beta1-kubelet-on-pool": "its kubelet is not applied in a simulation: set spec.kubelet of its EC2NodeClass, "
     "which is what counts",

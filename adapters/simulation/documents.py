@@ -11,17 +11,21 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.errors import DocumentError
 from kerf.adapters.simulation.ignored import is_ignored
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.adapters.simulation.workloads import Deployment, PodTemplate, StatefulSet
+from kerf.adapters.simulation.workloads import Deployment, StatefulSet
+from kerf.adapters.simulation.workloads import PodTemplate as Template
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels as names
+from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
 from kerf.engine.model.ec2nodeclass import EC2NodeClass
 from kerf.engine.model.manifests.decode import KINDS, decode_object
 from kerf.engine.model.manifests.violations import ManifestError, Violation
 from kerf.engine.model.nodeclass_terms import class_hashes, ec2_terms
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod, PodShape
-from kerf.engine.model.pools import Budget, NodePool
+from kerf.engine.model.pools import NodePool
 from kerf.engine.model.reasons import Reason
+from kerf.engine.model.services import Service
 from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeClaim
 from kerf.engine.model.workloads import Workload
 from kerf.engine.record.digest import content
@@ -65,7 +69,7 @@ def identify(document: Document) -> str:
 
 def _apply(simulation: Simulation, document: Document) -> None:
     _check_head(document)
-    if is_ignored(document):
+    if is_ignored(document) and not _is_wanted(simulation, document):
         simulation.ignore(identify(document))
         return
     decoded = decode_object(dict(document))
@@ -88,6 +92,12 @@ def _apply(simulation: Simulation, document: Document) -> None:
     apply(simulation, document, item)
 
 
+def _is_wanted(simulation: Simulation, document: Document) -> bool:
+    """Services only matter to what is spread by default."""
+    spread = bool(simulation.settings.default_spread)
+    return spread and (document.get("apiVersion"), document.get("kind")) == ("v1", "Service")
+
+
 def _check_head(document: Document) -> None:
     """Raises ManifestError (KERF302) for a document that has a kind and no apiVersion, or the other way round."""
     version, kind = document.get("apiVersion"), document.get("kind")
@@ -108,8 +118,6 @@ def _apply_namespace(simulation: Simulation, document: Document, item: Namespace
 
 
 def _apply_pool(simulation: Simulation, document: Document, item: NodePool) -> None:
-    if item.budgets != (Budget(),):
-        simulation.note(identify(document), Reason("budgets-not-honoured"))
     simulation.cluster.apply(replace(item, uid=item.uid or simulation.dice.uid("nodepool", item.name)))
 
 
@@ -121,6 +129,30 @@ def _apply_budget(simulation: Simulation, document: Document, item: PodDisruptio
 
 
 def _apply_as_it_is(simulation: Simulation, document: Document, item: Volume | StorageClass | CSINode) -> None:
+    simulation.cluster.apply(item)
+
+
+def _apply_gated(simulation: Simulation, document: Document, item: PodTemplate | NodeOverlay) -> None:
+    """What counts only if a feature gate is on."""
+    overlay = isinstance(item, NodeOverlay)
+    gate, on = (
+        ("NodeOverlay", simulation.settings.node_overlays)
+        if overlay
+        else ("CapacityBuffer", simulation.settings.capacity_buffers)
+    )
+    if not on:
+        simulation.note(identify(document), Reason("gate-off", {"gate": gate}))
+    simulation.cluster.apply(item)
+
+
+def _apply_buffer(simulation: Simulation, document: Document, item: CapacityBuffer) -> None:
+    uid = _uid(simulation, document, "capacitybuffer", item.namespace, item.name)
+    if not simulation.settings.capacity_buffers:
+        simulation.note(identify(document), Reason("gate-off", {"gate": "CapacityBuffer"}))
+    simulation.cluster.apply(replace(item, uid=uid))
+
+
+def _apply_service(simulation: Simulation, document: Document, item: Service) -> None:
     simulation.cluster.apply(item)
 
 
@@ -168,11 +200,13 @@ def _apply_workload(simulation: Simulation, document: Document, item: Workload) 
     uid = _uid(simulation, document, kind, item.namespace, item.name)
     workloads = simulation.cluster.workloads
     if kind == "Deployment":
-        workloads.apply(Deployment(uid, item.namespace, item.name, item.replicas, template))
+        workloads.apply(Deployment(uid, item.namespace, item.name, item.replicas, template, item.selector))
     elif kind == "StatefulSet":
         parallel = _mapping(document, "spec").get("podManagementPolicy") == "Parallel"
         claims = item.volume_claims
-        workloads.apply(StatefulSet(uid, item.namespace, item.name, item.replicas, template, parallel, claims))
+        workloads.apply(
+            StatefulSet(uid, item.namespace, item.name, item.replicas, template, parallel, claims, item.selector)
+        )
     else:
         raise DocumentError(
             f"the simulated cluster makes no pods of a {kind}", where=identify(document), hint="Apply its Deployment"
@@ -185,14 +219,14 @@ def _apply_daemon_set(simulation: Simulation, document: Document, item: DaemonSe
     simulation.cluster.workloads.apply_daemon_set(replace(item, uid=uid), template)
 
 
-def _template(simulation: Simulation, document: Document, shape: str) -> PodTemplate:
+def _template(simulation: Simulation, document: Document, shape: str) -> Template:
     template = _mapping(_mapping(document, "spec"), "template")
     annotations = _mapping(_mapping(template, "metadata"), "annotations")
     try:
         cost = int(annotations.get(names.POD_DELETION_COST, 0))
     except ValueError:
         cost = 0  # as its controller reads it
-    return PodTemplate(
+    return Template(
         shape=simulation.cluster.api.shapes[shape],
         do_not_disrupt=str(annotations.get(names.DO_NOT_DISRUPT, "")),
         deletion_cost=cost,
@@ -243,4 +277,8 @@ _APPLY: dict[type[Struct], Callable[[Simulation, Document, Any], None]] = {
     DaemonSet: _apply_daemon_set,
     **dict.fromkeys((Volume, StorageClass, CSINode), _apply_as_it_is),
     VolumeClaim: _apply_volume_claim,
+    Service: _apply_service,
+    PodTemplate: _apply_gated,
+    NodeOverlay: _apply_gated,
+    CapacityBuffer: _apply_buffer,
 }

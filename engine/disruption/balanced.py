@@ -12,6 +12,7 @@ from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation import Command
 from kerf.engine.disruption.cost import node_cost, node_price
 from kerf.engine.disruption.eligibility import Candidate
+from kerf.engine.model.instances import InstanceType
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 
 BALANCED = "Balanced"
@@ -42,8 +43,8 @@ def pool_totals(cluster: Cluster, eligible: Iterable[Candidate]) -> dict[str, To
 
 
 def _totals(cluster: Cluster, pool: str, candidates: Mapping[str, Candidate]) -> Totals:
-    nodes = [node for node in cluster.nodes if node.node_pool == pool]
-    tracked = math.fsum(price_of(node, cluster) for node in nodes if _tracked(node))
+    nodes, types = [node for node in cluster.nodes if node.node_pool == pool], cluster.types()
+    tracked = math.fsum(price_of(node, types) for node in nodes if _tracked(node))
     cost = tracked if tracked > 0 else math.fsum(each.price for each in candidates.values())
     disruption = math.fsum(
         candidates[node.name].cost if node.name in candidates else node_cost(node.pods, cluster.shapes)
@@ -57,12 +58,9 @@ def _tracked(node: ClusterNode) -> bool:
     return node.managed and all(key in node.labels for key in (INSTANCE_TYPE, CAPACITY_TYPE, ZONE))
 
 
-def price_of(node: ClusterNode, cluster: Cluster) -> float:
-    """D-34, for any node; 0 where its NodePool or type is unknown."""
-    catalogue = cluster.catalogue(node.node_pool)
-    types = () if catalogue is None else catalogue.types
-    wanted = node.labels.get(INSTANCE_TYPE)
-    return node_price(next((each for each in types if each.name == wanted), None), node.labels)
+def price_of(node: ClusterNode, types: Mapping[str, Mapping[str, InstanceType]]) -> float:
+    """D-34, for any node; 0 where its NodePool or type is unknown. `types`: those of the cluster."""
+    return node_price(types.get(node.node_pool, {}).get(node.labels.get(INSTANCE_TYPE, "")), node.labels)
 
 
 def approves(command: Command, totals: Mapping[str, Totals]) -> bool:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption.pods import PodRules
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instances import Catalogue, InstanceType
 from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.model.nodes import PodDisruptionBudget
 from kerf.engine.model.pods import Pod, PodShape, Resources, Taint, Toleration, is_terminal
@@ -110,6 +110,13 @@ class Cluster(Struct, frozen=True):
         digest = next((each.catalogue for each in self.pools if each.pool.name == name), "")
         found = self.base.catalogues[digest] if digest else None
         return found if found is not None and found.types else None
+
+    def types(self) -> dict[str, dict[str, InstanceType]]:
+        """The instance types of each NodePool that has any (D-29), by name."""
+        named = {digest: {each.name: each for each in made.types} for digest, made in self.base.catalogues.items()}
+        return {
+            each.pool.name: named[each.catalogue] for each in self.pools if each.catalogue and named[each.catalogue]
+        }
 
     def settling(self, node: ClusterNode) -> bool:
         """Under consolidateAfter (D-56), as a destination (D-93)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -59,13 +59,21 @@ class Census(Struct, frozen=True):
     excluded: dict[str, Reason]
 
 
-def census(cluster: Cluster, own: Filter, *, eventual: bool = False) -> Census:
-    """`own` is the method's filter; `eventual` its class (D-31)."""
+Judged = tuple[tuple[ClusterNode, Candidate | Reason], ...]
+
+
+def judged(cluster: Cluster, *, eventual: bool = False) -> Judged:
+    """What is the same for all methods of a class (D-31): of each node the candidate, or why it is none."""
+    types = cluster.types()
+    return tuple((node, judge(node, cluster, eventual=eventual, types=types)) for node in cluster.nodes)
+
+
+def census(cluster: Cluster, own: Filter, *, eventual: bool = False, known: Judged | None = None) -> Census:
+    """`own` is the method's filter; `eventual` its class (D-31); `known` is what `judged` says, if that is known."""
     chosen: list[Candidate] = []
     eligible: list[Candidate] = []
     excluded: dict[str, Reason] = {}
-    for node in cluster.nodes:
-        found = judge(node, cluster, eventual=eventual)
+    for node, found in judged(cluster, eventual=eventual) if known is None else known:
         if isinstance(found, Reason):
             excluded[node.name] = found
             continue
@@ -83,18 +91,22 @@ def ordered(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     return tuple(sorted(candidates, key=lambda each: (-each.ratio, each.name)))
 
 
-def judge(node: ClusterNode, cluster: Cluster, *, eventual: bool = False) -> Candidate | Reason:
-    """The candidate, or the first of the checks of D-30 that excludes the node."""
+def judge(
+    node: ClusterNode,
+    cluster: Cluster,
+    *,
+    eventual: bool = False,
+    types: Mapping[str, Mapping[str, InstanceType]] | None = None,
+) -> Candidate | Reason:
+    """The candidate, or the first of the checks of D-30 that excludes the node. `types`: those of the cluster."""
+    types = cluster.types() if types is None else types
     pool = cluster.pool(node.node_pool)
-    why = _unfit(node, cluster.now) or _unknown_pool(node, pool, cluster)
+    why = _unfit(node, cluster.now) or _unknown_pool(node, pool, types)
     if why is None and not (eventual and node.grace_period is not None):  # D-31
         why = _held_by_pods(node, cluster)
     if why is not None or pool is None:
         return why or Reason("no-nodepool")
-    catalogue = cluster.catalogue(pool.name)
-    wanted = node.labels.get(INSTANCE_TYPE)
-    types = () if catalogue is None else catalogue.types
-    instance_type = next((each for each in types if each.name == wanted), None)
+    instance_type = types[pool.name].get(node.labels.get(INSTANCE_TYPE, ""))
     pods = tuple(pod for pod in node.pods if is_reschedulable(pod))
     price = node_price(instance_type, node.labels)
     return Candidate(node, pool, instance_type, pods, price, rescheduling_cost(pods, cluster.shapes), cluster.live)
@@ -121,11 +133,11 @@ def _unfit(node: ClusterNode, now: int) -> Reason | None:
     return Reason("held-back") if now < node.held_until else None
 
 
-def _unknown_pool(node: ClusterNode, pool: NodePool | None, cluster: Cluster) -> Reason | None:
+def _unknown_pool(node: ClusterNode, pool: NodePool | None, types: Container[str]) -> Reason | None:
     """D-30, step 9."""
     if pool is None:
         return Reason("no-nodepool", {"nodepool": node.node_pool})
-    if cluster.catalogue(pool.name) is None:
+    if pool.name not in types:
         return Reason("no-instance-types", {"nodepool": pool.name})
     return None
 

@@ -87,6 +87,7 @@ def _managed(claim: NodeClaim, node: Node | None, place: NodeInput | None, state
         drifted_since=claim.drifted_since,
         initialized_since=claim.initialized,
         last_pod_event=claim.last_pod_event,
+        buffers=facts.buffered.get(claim.name, 0),
         held_until=hold.until if hold is not None else 0,
     )
 

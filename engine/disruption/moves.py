@@ -22,7 +22,7 @@ from kerf.engine.disruption.bounds import Bound
 from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Ledger
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import Command, decide, removal
-from kerf.engine.disruption.eligibility import Candidate, census
+from kerf.engine.disruption.eligibility import Candidate, Judged, census, judged
 from kerf.engine.disruption.methods import longest, together, usage
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.reasons import Reason
@@ -64,40 +64,54 @@ def by_worth(command: Command) -> Rank:
     return -command.savings / cost, float(command.evictions), command.names
 
 
-def choose(cluster: Cluster, *, steps: int | None = None) -> Moves:
-    """The moves to make now. Equal clusters give equal moves."""
+def choose(cluster: Cluster, *, steps: int | None = None, known: Judged | None = None) -> Moves:
+    """The moves to make now. Equal clusters give equal moves. `known`: what `judged` says of the cluster, if that is
+    known."""
     if steps is None:
         steps = max(LEAST_STEPS, min(MOST_STEPS, NODE_STEPS // max(1, len(cluster.nodes))))
-    start = Simulator(cluster)
+    start = _Start(cluster, known)
     shares = ((by_savings, steps - steps // 3), (by_worth, steps // 3))
-    found = [_Search(cluster, start, ranking, share).run() for ranking, share in shares]
+    found = [_Search(start, ranking, share).run() for ranking, share in shares[: 2 if start.anything else 1]]
     return min(found, key=lambda each: (round(each.end_price, 9), each.evictions, len(each.commands)))
+
+
+class _Start:
+    """What every search begins with."""
+
+    def __init__(self, cluster: Cluster, known: Judged | None) -> None:
+        known = judged(cluster) if known is None else known
+        self.cluster = cluster
+        self.simulator = Simulator(cluster)
+        self.empty = census(cluster, eligibility.emptiness, known=known)
+        self.busy = census(cluster, eligibility.consolidation, known=known)
+        self.anything = bool(self.empty.chosen or self.busy.chosen)
+        self.bounds = Bound(self.simulator) if self.anything else None
+        self.totals: Mapping[str, Totals] = pool_totals(cluster, self.busy.eligible) if self.anything else {}
 
 
 class _Search:
     """One greedy descent."""
 
-    def __init__(self, cluster: Cluster, start: Simulator, ranking: Ranking, steps: int) -> None:
-        self._first = cluster
-        self._simulator = start
-        self._bounds = Bound(start)
+    def __init__(self, start: _Start, ranking: Ranking, steps: int) -> None:
+        cluster = self._first = start.cluster
+        self._simulator = start.simulator
+        self._bounds = start.bounds
         self._ranking = ranking
         self._left = steps
-        self._empty = census(cluster, eligibility.emptiness)
-        self._busy = census(cluster, eligibility.consolidation)
-        self._totals: Mapping[str, Totals] = pool_totals(cluster, self._busy.eligible)
+        self._empty, self._busy, self._totals = start.empty, start.busy, start.totals
         self._ledger = Ledger((each.pool for each in cluster.pools), usage(cluster), cluster.now)
         self._commands: list[Command] = []
         self._settled: set[str] = set()  # nodes that go, or take pods that move
         self._refusals: dict[str, Reason] = {}
 
     def run(self) -> Moves:
-        while (command := self._best()) is not None:
+        while self._bounds is not None and (command := self._best(self._bounds)) is not None:
             self._take(command)
         removed = frozenset(name for each in self._commands for name in each.names)
         stay = [node for node in self._first.nodes if node.name not in removed and not node.marked]
         launched = [new.price for each in self._commands for new in each.replacements]
-        price = math.fsum([*(price_of(node, self._first) for node in stay), *launched])
+        types = self._first.types()
+        price = math.fsum([*(price_of(node, types) for node in stay), *launched])
         return Moves(tuple(self._commands), price, self._kept(removed), self._left <= 0)
 
     def _take(self, command: Command) -> None:
@@ -120,7 +134,7 @@ class _Search:
             parts = single if all(approves(each, self._totals) for each in single) else parts
         return [replace(each, placements=_arrivals(each, each.candidates)) for each in parts]
 
-    def _best(self) -> Command | None:
+    def _best(self, bounds: Bound) -> Command | None:
         """The command that ranks first of those tried."""
         best: Command | None = None
         empties = self._within(self._empty.chosen, EMPTY)
@@ -132,7 +146,7 @@ class _Search:
                 break
             if best is not None and self._bound(tried) >= self._ranking(best)[0]:
                 continue
-            found = self._decided(tried)
+            found = self._decided(tried, bounds)
             if found is not None and (best is None or self._ranking(found) < self._ranking(best)):
                 best = found
         return best
@@ -150,8 +164,8 @@ class _Search:
         """No command of these nodes ranks before this: that they go without a replacement."""
         return self._ranking(Command(UNDERUTILIZED, tuple(candidates), savings=_price(candidates)))[0]
 
-    def _decided(self, candidates: list[Candidate]) -> Command | None:
-        if self._bounds.excludes(candidates):
+    def _decided(self, candidates: list[Candidate], bounds: Bound) -> Command | None:
+        if bounds.excludes(candidates):
             tried: Command | Reason = Reason("nothing-cheaper", {"limit": _price(candidates)})
         else:
             tried = self._simulated(candidates)

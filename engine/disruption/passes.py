@@ -14,7 +14,7 @@ from kerf.engine.disruption.budgets import DRIFTED, EMPTY, active
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import Command, Replacement, removal
 from kerf.engine.disruption.cron import next_after, parse
-from kerf.engine.disruption.eligibility import Candidate, census
+from kerf.engine.disruption.eligibility import Candidate, census, judged
 from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.methods import allowed, within
 from kerf.engine.disruption.moves import Moves, choose
@@ -64,11 +64,11 @@ def look(state: State, now: int) -> MovesResult:
     """One pass."""
     cluster = cluster_of(state, now)
     proposed = [each.move for _, each in sorted(state.facts.moves.items()) if not each.started]
-    known = frozenset(claim for move in proposed for claim in move.claims)
     cluster = underway(cluster, proposed)
     moves: list[Move] = []
     refused: dict[str, Reason] = {}
-    found = census(cluster, eligibility.emptiness)
+    known = judged(cluster)
+    found = census(cluster, eligibility.emptiness, known=known)
     idle = within(found.chosen, allowed(cluster, EMPTY))
     if idle:
         moves.append(move_of(removal(idle)))
@@ -76,10 +76,10 @@ def look(state: State, now: int) -> MovesResult:
     replaced, cluster = static_drift(cluster, state, refused)
     drifted, cluster = _drifted(cluster, refused)
     moves += replaced + drifted
-    chosen = choose(cluster)
+    chosen = choose(cluster, known=None if moves else known)
     moves += [move_of(each) for each in chosen.commands]
     kept = {**chosen.kept, **_idle(cluster, found.excluded), **refused}
-    verdicts = tuple(_verdicts(state, cluster, kept, moves, known))
+    verdicts = tuple(_verdicts(state, cluster, kept, moves, proposed))
     return MovesResult(tuple(moves), verdicts, _look_at(state, cluster, chosen, now), chosen.exhausted)
 
 
@@ -91,6 +91,8 @@ def _drifted(cluster: Cluster, refused: dict[str, Reason]) -> tuple[list[Move], 
     way. Why others cannot go is left in `refused`."""
     moves: list[Move] = []
     tried = 0
+    if not any(node.drifted_since for node in cluster.nodes):
+        return moves, cluster
     for each in by_age(census(cluster, eligibility.drift, eventual=True).chosen):
         if allowed(cluster, DRIFTED)[each.pool.name] <= 0:
             refused[each.name] = Reason("budget", {"nodepool": each.pool.name})
@@ -165,10 +167,11 @@ def _planned(new: Replacement) -> PlannedClaim:
 
 
 def _verdicts(
-    state: State, cluster: Cluster, kept: dict[str, Reason], moves: list[Move], known: frozenset[str]
+    state: State, cluster: Cluster, kept: dict[str, Reason], moves: list[Move], proposed: list[Move]
 ) -> Iterator[Verdict]:
     """Of every claim in service of which there is something new to say."""
     going = {claim: move for move in moves for claim in move.claims}
+    known = frozenset(claim for move in proposed for claim in move.claims)
     for node in cluster.nodes:
         claim = state.facts.claims.get(node.place.claim)
         if claim is None or claim.state != INITIALIZED or claim.name in known:

@@ -12,11 +12,11 @@ from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED, LAUNCHED, REGISTERED, REQUESTED
-from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode
+from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode, UntaintNode
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.state.state import State
 
-VERSION = 1
+VERSION = 2
 
 
 def advance(claim: NodeClaim, state: State, now: int) -> Step:
@@ -30,7 +30,15 @@ def advance(claim: NodeClaim, state: State, now: int) -> Step:
     if claim.state == REGISTERED:
         return _initialize(claim, state, now)
     assert claim.state == INITIALIZED
-    return wait("in-service")
+    return _in_service(claim, node_of(claim, state), now)
+
+
+def _in_service(claim: NodeClaim, node: Node | None, now: int) -> Step:
+    """D-20: a node that is to stay does not carry the disrupted taint, whoever put it there."""
+    tainted = node is not None and any((t.key, t.effect) == (lbl.DISRUPTED_TAINT, "NoSchedule") for t in node.taints)
+    if node is None or not tainted:
+        return wait("in-service")
+    return ask(claim, effects.UNTAINT, UntaintNode(claim.name, node.name), now, code="untaint")
 
 
 def node_of(claim: NodeClaim, state: State) -> Node | None:

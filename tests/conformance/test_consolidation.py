@@ -75,7 +75,7 @@ def compared() -> Iterator[tuple[str, str, Counter[str], list[str]]]:
     for scenario in read_scenarios(FOLDER / "consolidation-scenarios.jsonl"):
         ours, theirs = disrupt_scenario(scenario, catalogues), expected[scenario["name"]]
         cluster = cluster_of(scenario, catalogues)
-        price = math.fsum(price_of(node, cluster) for node in cluster.nodes if not node.marked)
+        price = math.fsum(price_of(node, cluster.types()) for node in cluster.nodes if not node.marked)
         yield ours["family"], ours["name"], *_judged(ours["result"], theirs, price)
 
 

@@ -14,13 +14,15 @@ from msgspec.structs import replace
 from kerf.engine.disruption.aftermath import after
 from kerf.engine.disruption.balanced import price_of
 from kerf.engine.disruption.bounds import Bound
-from kerf.engine.disruption.budgets import EMPTY
+from kerf.engine.disruption.budgets import EMPTY, Use, allowance
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import decide
 from kerf.engine.disruption.eligibility import Candidate, census, consolidation, judge
-from kerf.engine.disruption.methods import allowed, emptiness, multi_node, single_node
+from kerf.engine.disruption.methods import allowed, emptiness, multi_node, single_node, usage
 from kerf.engine.disruption.moves import Moves, choose
+from kerf.engine.disruption.passes import move_of
 from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.disruption.underway import underway
 from kerf.engine.model.pools import Budget
 from kerf.engine.model.reasons import Reason
 from tests.unit.disruption.clusters import DAEMON, SIZES, capacity, cluster, node, pending, pod, pool
@@ -63,7 +65,7 @@ def made(seed: int) -> Cluster:
 
 
 def bill(given: Cluster) -> float:
-    return math.fsum(price_of(each, given) for each in given.nodes if not each.marked)
+    return math.fsum(price_of(each, given.types()) for each in given.nodes if not each.marked)
 
 
 @settings(max_examples=60, deadline=None)
@@ -164,3 +166,23 @@ def test_the_fleet_comes_to_rest_and_no_move_undoes_another(seed: int) -> None:
             number += 1
             current = after(current, command, number)
     raise AssertionError("it does not come to rest")
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_a_second_pass_leaves_alone_what_the_first_has_under_way(seed: int) -> None:
+    """Neither what goes nor what takes pods, and the budgets hold for both passes together (D-50): a node that is not
+    ready has been counted already."""
+    start = made(seed)
+    first = [move_of(command) for command in choose(start).commands]
+    second = choose(underway(start, first))
+    names = {each.place.claim: each.name for each in start.nodes}
+    touched = {names[claim] for move in first for claim in move.claims}
+    touched |= {place.node for move in first for place in move.placements}
+    gone = [each for command in second.commands for each in command.candidates]
+    assert not touched.intersection(each.name for each in gone)
+    end = usage(underway(start, [*first, *map(move_of, second.commands)]))
+    for each in start.pools:
+        before, after_both = usage(start).get(each.pool.name, Use()), end.get(each.pool.name, Use())
+        most = allowance(each.pool, EMPTY, before.total, start.now).nodes
+        assert after_both.consuming <= max(most, before.consuming)

@@ -147,13 +147,6 @@ def test_what_a_simulation_does_without_is_ignored_with_one_note(catalogue: Cata
     assert [each.code for each in simulation.refused] == ["KERF302"] * len(refused)
 
 
-def test_a_pool_with_budgets_is_told_that_they_have_no_effect(catalogue: Catalogue) -> None:
-    pool = documents()[1]
-    pool["spec"]["disruption"]["budgets"] = [{"nodes": "0"}]
-    simulation = build_simulation([pool], catalogue=catalogue)
-    assert simulation.notes == [("NodePool pool", Reason("budgets-not-honoured"))]
-
-
 def test_half_a_head_is_refused_by_what_is_missing(catalogue: Catalogue) -> None:
     headless = [{"kind": "NodePool", "metadata": {"name": "p"}}, {"apiVersion": "v1", "metadata": {"name": "q"}}]
     simulation = build_simulation(headless, catalogue=catalogue)
