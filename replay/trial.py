@@ -12,8 +12,8 @@ from kerf.engine.disruption import disrupt as disruption
 from kerf.engine.errors import KerfError
 from kerf.engine.lifecycle import adopt as adopting
 from kerf.engine.lifecycle import advance as advancing
+from kerf.engine.lifecycle import consistency, static_pools
 from kerf.engine.lifecycle import drain as draining
-from kerf.engine.lifecycle import static_pools
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import BlobMissing
@@ -34,6 +34,7 @@ VERSIONS: dict[str, int] = {
     "move": carrying.VERSION,
     "advance": advancing.VERSION,
     "drain": draining.VERSION,
+    "consistency": consistency.VERSION,
     "static": static_pools.VERSION,
 }
 """Decider → its decision version today."""

@@ -47,11 +47,11 @@ def _granted(candidate: Candidate, budget: int, state: State) -> tuple[int, Reas
     mine = [claim for claim in state.facts.claims.values() if claim.node_pool == pool.name]
     running = sum(claim.state not in GOING for claim in mine)
     if running > (pool.replicas or 0):
-        return 0, Reason("static-scale-down", {"count": running - (pool.replicas or 0)})
+        return 0, Reason("scale-down-first", {"count": running - (pool.replicas or 0)})
     limit = (pool.limits or {}).get(NODES)
     room = budget if limit is None else limit - len(mine)
     if room < budget:
-        return max(0, room), Reason("static-limit", {"nodes": limit or 0})
+        return max(0, room), Reason("no-room-to-replace", {"nodes": limit or 0})
     return max(0, budget), Reason("budget", {"nodepool": pool.name})
 
 

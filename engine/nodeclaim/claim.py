@@ -98,6 +98,7 @@ class NodeClaim(Struct, omit_defaults=True):
     repair: str = ""  # the code of what was told of its repair last, while it stayed
     drift: Reason | None = None  # by what
     differences: tuple[Difference, ...] = ()
+    inconsistent: tuple[str, ...] = ()  # resources of which its Node reports too little (L-241)
     verdict: str = ""  # the code of the latest disruption verdict
 
     def lifetime(self, now: int) -> tuple[int, float]:

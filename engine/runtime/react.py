@@ -14,8 +14,8 @@ from kerf.engine.disruption import disrupt as disruption
 from kerf.engine.errors import KerfError
 from kerf.engine.lifecycle import adopt as adopting
 from kerf.engine.lifecycle import advance as advancing
+from kerf.engine.lifecycle import consistency, static_pools
 from kerf.engine.lifecycle import drain as draining
-from kerf.engine.lifecycle import static_pools
 from kerf.engine.lifecycle.step import Step, soonest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.aggregate import NodeClaimAggregate
@@ -35,6 +35,7 @@ from kerf.engine.record.decisions import (
 from kerf.engine.runtime.draft import Draft
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.state.claims import NEVER
+from kerf.engine.state.consistency import CONSISTENCY
 from kerf.engine.state.state import State
 from kerf.engine.state.upkeep import DRIFT
 
@@ -154,6 +155,14 @@ def _step(draft: Draft, claim: NodeClaim, cause: int) -> None:
         cause = draft.add(_decision(draft, decider, version, result, step.intents), cause=cause).position
     for event in step.events:
         _happened(draft, event, cause)
+    _check(draft, claim)
+
+
+def _check(draft: Draft, claim: NodeClaim) -> None:
+    reason = consistency.check(claim, draft.state)
+    if reason is not None:
+        result = LifecycleResult(claim.name, reason)
+        draft.add(_decision(draft, CONSISTENCY, consistency.VERSION, result, ()))
 
 
 def _happened(draft: Draft, event: Struct, cause: int) -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from kerf.engine.record.decisions import Decision, DisruptResult, MoveResult, MovesResult, ProvisionResult, StaticResult
+from kerf.engine.record.decisions import (
+    Decision,
+    DisruptResult,
+    LifecycleResult,
+    MoveResult,
+    MovesResult,
+    ProvisionResult,
+    StaticResult,
+)
 from kerf.engine.record.digest import content
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves
 from kerf.engine.state.claims import asked_for, look_at_interrupted
+from kerf.engine.state.consistency import CONSISTENCY, consistency_decided
 from kerf.engine.state.extensions import buffered
 from kerf.engine.state.state import State
 from kerf.engine.state.static import static_decided
@@ -22,6 +31,8 @@ def decided(state: State, decision: Decision, entry: Entry) -> None:
         _planned(state, result, entry)
     elif isinstance(result, StaticResult):
         static_decided(state, result, entry)
+    elif isinstance(result, LifecycleResult) and decision.decider == CONSISTENCY:
+        consistency_decided(state, result)
     elif isinstance(result, DisruptResult) and decision.decider == DRIFT:
         drift_decided(state, result, entry)
     elif isinstance(result, DisruptResult):

@@ -1,0 +1,28 @@
+"""Whether a Node has what its NodeClaim was launched for (L-241)."""
+
+from __future__ import annotations
+
+from kerf.engine.lifecycle.advance import node_of
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import INITIALIZED
+from kerf.engine.state.state import State
+
+VERSION = 1
+ENOUGH = 90
+"""Per cent of the claim's capacity that its Node has to report."""
+
+
+def check(claim: NodeClaim, state: State) -> Reason | None:
+    """What there is to say anew: the requested resources that the Node of a claim in service has too little of, or that
+    it has enough of all again. None when nothing has changed, or the Node has not reported its capacity."""
+    node = node_of(claim, state) if claim.state == INITIALIZED else None
+    if node is None or not node.capacity:
+        return None
+    asked = (name for name, amount in sorted(claim.requests.items()) if amount and claim.capacity.get(name))
+    short = tuple(name for name in asked if node.capacity.get(name, 0) * 100 < claim.capacity[name] * ENOUGH)
+    if short == claim.inconsistent:
+        return None
+    if not short:
+        return Reason("node-shape-consistent", {"node": node.name})
+    return Reason("node-shape-inconsistent", {"node": node.name, "resources": list(short)})

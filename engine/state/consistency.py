@@ -1,0 +1,16 @@
+"""How the fold keeps what was last said of a claim's consistency (L-241)."""
+
+from __future__ import annotations
+
+from kerf.engine.record.decisions import LifecycleResult
+from kerf.engine.state.state import State
+
+CONSISTENCY = "consistency"
+"""The decider's name."""
+
+
+def consistency_decided(state: State, result: LifecycleResult) -> None:
+    claim = state.facts.claims.get(result.claim)
+    if claim is not None:
+        short = result.reason.params.get("resources", [])
+        claim.inconsistent = tuple(short) if isinstance(short, list) else ()
