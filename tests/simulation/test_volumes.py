@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
+
+import pytest
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.nodeclaim.events import Drained, Terminated, VolumesDetached
 from kerf.replay.verify import verify
+from tests.support.chaos import action, faults, scaled
 from tests.support.simulated import HOUR, Run, workshop
 
 CLASS = {
@@ -117,4 +121,31 @@ def test_d155_an_instance_ends_after_the_volumes_of_its_pods_are_detached() -> N
     off = [e.at for e in done.entries("object.gone") if e.payload.kind == "volumeattachment"]
     assert detached.at in off
     assert drained.at < detached.at < ended.at
+    assert verifies(done)
+
+
+def resized(minute: int, replicas: int) -> dict[str, Any]:
+    return {**scaled(minute, "db", replicas), "kind": "StatefulSet"}
+
+
+def storm(seed: int) -> Run:
+    """An hour of random actions under faults with a database among the workloads, then all is scaled to nothing."""
+    dice = random.Random(seed)
+    actions = [action(minute, ["inflate"], dice) for minute in range(1, 60, 4)]
+    actions += [resized(minute, dice.randint(0, 6)) for minute in range(3, 60, 8)]
+    actions += [{"at": "61m", "action": "restore-capacity"}, scaled(65, "inflate", 0), resized(65, 0)]
+    *manifests, timeline = workshop(*actions, capacity_type=dice.choice(["spot", "on-demand"]))
+    given = [*manifests, CLASS, database(dice.randint(1, 4)), timeline]
+    return Run(given, until=4 * HOUR, seed=seed, faults=faults(dice))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_under_faults_nothing_stays_attached_and_no_volume_is_lost(seed: int) -> None:
+    done = storm(seed)
+    api = done.simulation.cluster.api
+    assert (done.simulation.cloud.alive(), api.nodes, api.attachments) == ([], {}, {})
+    claims = [claim for claim in api.claims.values() if claim.volume]
+    assert sorted(claim.volume for claim in claims) == sorted(api.volumes)
+    facts = done.runtime.state.facts
+    assert (facts.volume_claims, facts.volumes, facts.attachments) == (api.claims, api.volumes, {})
     assert verifies(done)
