@@ -40,11 +40,13 @@ class Refused(Struct, frozen=True):
 
 
 class Documents(Struct, frozen=True):
-    """`good` were parsed, `refused` not; `digest` is of all that was read."""
+    """`good` were parsed, `refused` not; `digest` is of all that was read. `places` says where each good one stands:
+    "file:line"."""
 
     good: list[dict[str, Any]]
     refused: list[Refused]
     digest: str
+    places: list[str]
 
 
 def read_documents(paths: Iterable[Path]) -> Documents:
@@ -54,6 +56,7 @@ def read_documents(paths: Iterable[Path]) -> Documents:
     """
     good: list[dict[str, Any]] = []
     refused: list[Refused] = []
+    places: list[str] = []
     digest = blake2b(digest_size=16)
     for file in _files(paths):
         data = _bytes(file)
@@ -62,8 +65,10 @@ def read_documents(paths: Iterable[Path]) -> Documents:
             if isinstance(found, Refused):
                 refused.append(found)
             else:
-                good.append(found)
-    return Documents(good, refused, digest.hexdigest())
+                place, document = found
+                good.append(document)
+                places.append(place)
+    return Documents(good, refused, digest.hexdigest(), places)
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -85,7 +90,7 @@ def _bytes(file: Path) -> bytes:
         raise FileUnreadable(f"cannot read the file: {error.strerror}", where=str(file), hint=hint) from error
 
 
-def _parsed(file: Path, data: bytes) -> Iterator[dict[str, Any] | Refused]:
+def _parsed(file: Path, data: bytes) -> Iterator[tuple[str, dict[str, Any]] | Refused]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -99,7 +104,7 @@ def _parsed(file: Path, data: bytes) -> Iterator[dict[str, Any] | Refused]:
             yield Refused(f"document {number} of {file}", _malformed(error, file, line))
             continue
         if isinstance(document, dict):
-            yield document
+            yield where, document
         elif document is not None:
             what = type(document).__name__
             yield Refused(f"document {number} of {file}", NotADocument(f"the document is a {what}", where=where))

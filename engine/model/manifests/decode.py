@@ -149,7 +149,7 @@ def decode_object(document: bytes | Document, *, source: str = "", assume: str =
     except _MALFORMED as error:
         raise _malformed(str(error), source) from error
     if read is None or report.violations:
-        raise ManifestError(_subject(_parse(data, source), name), report.violations, source=source)
+        raise ManifestError(subject_of(_parse(data, source), name), report.violations, source=source)
     return Decoded(read.object, read.blobs, tuple(report.notes))
 
 
@@ -230,10 +230,10 @@ def _unknown(data: bytes, name: str, source: str) -> ManifestError:
         violation = Violation("KERF302", "", "The document has no apiVersion and kind", hint)
     else:
         violation = Violation("KERF302", "", f"{name} is no kind that kerf reads", hint)
-    return ManifestError(_subject(_parse(data, source), name), [violation], source=source)
+    return ManifestError(subject_of(_parse(data, source), name), [violation], source=source)
 
 
-def _subject(document: Document, name: str) -> str:
+def subject_of(document: Document, name: str) -> str:
     """ "Kind/name", or "Kind/namespace/name" for a namespaced kind."""
     kind = name.rpartition("/")[2] or "object"
     metadata = document.get("metadata")

@@ -1,0 +1,99 @@
+"""What the API server and the controllers would say to a document, before anybody asks them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from kerf.engine.model.crds.kinds import KINDS as CUSTOM
+from kerf.engine.model.crds.kinds import admit
+from kerf.engine.model.manifests.decode import KINDS, decode_object, subject_of
+from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
+from kerf.engine.model.reasons import Reason
+
+Document = dict[str, Any]
+Verdict = Literal["accepted", "refused", "unchecked"]
+
+_GROUPS = frozenset(kind.group for kind in CUSTOM)
+
+
+class Judgement(Struct, frozen=True, omit_defaults=True):
+    """`object` is "Kind/name" or "Kind/namespace/name". Kinds that are none of kerf's business are unchecked."""
+
+    object: str
+    verdict: Verdict
+    violations: tuple[Violation, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    old: bool = False
+    """Of a version that `v1_of` converts."""
+
+
+class Converted(Struct, frozen=True):
+    document: Document
+    notes: tuple[Reason, ...]
+    changed: bool
+
+
+def judge(document: Document) -> Judgement:
+    """The verdict on one object, with all that is wrong with it. Unknown fields are wrong, as they are for kubectl."""
+    name = _name_of(document)
+    kind = KINDS.get(name)
+    if kind is None and not _ours(document):
+        return Judgement(subject_of(document, name), "unchecked")
+    report = Report(moved=kind.moved if kind is not None else {})
+    notes: tuple[Reason, ...] = ()
+    try:
+        notes = decode_object(document).notes
+    except ManifestError as error:
+        for each in error.violations:
+            report.add(each.code, each.path, each.message, each.hint)
+    plain = _plain(document)
+    if kind is not None and plain is not None:
+        converted = kind.convert(plain, Report()) if kind.convert is not None else plain
+        admit(converted, report)
+    old = kind is not None and kind.convert is not None
+    verdict: Verdict = "refused" if report.violations else "accepted"
+    return Judgement(subject_of(document, name), verdict, tuple(report.violations), notes, old)
+
+
+def v1_of(document: Document) -> Converted:
+    """The v1 document of a v1beta1 one; any other as it is. Raises `ManifestError` for one that cannot be converted, or
+    that would be refused as v1."""
+    name = _name_of(document)
+    kind, plain = KINDS.get(name), _plain(document)
+    if kind is None and not _ours(document):
+        return Converted(document if plain is None else plain, (), changed=False)
+    if kind is None or plain is None:
+        decode_object(document)  # raises, and says what there is instead
+    assert kind is not None
+    assert plain is not None
+    if kind.convert is None:
+        return Converted(plain, (), changed=False)
+    found = judge(document)
+    if found.violations:
+        raise ManifestError(found.object, found.violations)
+    report = Report(moved=kind.moved)
+    converted = kind.convert(plain, report)
+    metadata = {key: each for key, each in converted["metadata"].items() if each not in ({}, None)}
+    return Converted(converted | {"metadata": metadata}, tuple(report.notes), changed=True)
+
+
+def _ours(document: Document) -> bool:
+    """Whether nobody else could know a kind of this group; a document without apiVersion is nobody's."""
+    version = document.get("apiVersion")
+    return not isinstance(version, str) or not version or version.partition("/")[0] in _GROUPS
+
+
+def _name_of(document: Document) -> str:
+    return f"{document.get('apiVersion')}/{document.get('kind')}"
+
+
+def _plain(document: Document) -> Document | None:
+    """As JSON would hold it: texts as keys, RFC 3339 times; None for what JSON cannot hold, which decoding refuses."""
+    try:
+        plain: Document = msgspec.json.decode(msgspec.json.encode(document))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return None
+    return plain
