@@ -110,6 +110,7 @@ SENTENCES: dict[str, str] = {
     "move-abandoned": "{who} stay after all: {because}",
     "claim-kept": "{name} stays: {because}",
     "claim-condemned": "{name} has to go: {because}",
+    "claim-noted": "of {name}: {because}",
     "claim-drifted": "{name} has drifted: {because}",
     "claim-drifted-fields": "{name} has drifted: {because}: {differences}",
     "claim-as-asked": "{name} is as its NodePool and NodeClass ask for again",

@@ -475,7 +475,10 @@ _NAMED = 5
 
 
 def _verdict(verdict: Verdict, entry: Entry) -> Event:
-    stays = verdict.action in ("keep", "note")
+    if verdict.action == "note":
+        level = WARNING if verdict.reason.code == "repair-blocked" else INFO
+        return _event(entry, "claim-noted", level, f"nodeclaim/{verdict.claim}", reason=verdict.reason)
+    stays = verdict.action == "keep"
     code, level = ("claim-kept", DEBUG) if stays else ("claim-condemned", INFO)
     return _event(entry, code, level, f"nodeclaim/{verdict.claim}", reason=verdict.reason)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from kerf.engine.disruption.drift import CONDITION
 from kerf.engine.model import labels as names
 from kerf.engine.model.pods import Resources, Taint
 from kerf.engine.model.pools import RequirementSpec
@@ -77,6 +78,10 @@ def _conditions(claim: NodeClaim) -> list[Document]:
         shown.append(_condition("Ready", 0, claim.created) | {"reason": "ReconcilingDependents", "message": message})
     if claim.drained:
         shown.append(_condition("Drained", claim.drained, claim.created))
+    if claim.drift is not None:  # C-2: the reason is the message, too
+        drift = CONDITION.get(claim.drift.code, claim.drift.code)
+        drifted = _condition("Drifted", claim.drifted_since, claim.created)
+        shown.append(drifted | {"reason": drift, "message": drift})
     if claim.why and claim.tainted:
         going = _condition("DisruptionReason", claim.tainted, claim.created)
         shown.append(going | {"reason": _camel(claim.why), "message": claim.detail})

@@ -27,6 +27,17 @@ from kerf.engine.state.state import State
 from kerf.engine.state.upkeep import AS_ASKED, DRIFTED
 
 VERSION = 1
+CONDITION = {
+    "nodepool-drifted": "NodePoolDrifted",
+    "requirements-drifted": "RequirementsDrifted",
+    "instance-type-not-found": "InstanceTypeNotFound",
+    "nodeclass-drift": "NodeClassDrift",
+    "ami-drift": "AMIDrift",
+    "security-group-drift": "SecurityGroupDrift",
+    "subnet-drift": "SubnetDrift",
+    "capacity-reservation-drift": "CapacityReservationDrift",
+}
+"""The reasons of a NodeClaim's condition Drifted (C-2, A-334…A-338)."""
 RIPE = 3_600_000
 """D-126: a younger claim's instance type is not looked for."""
 

@@ -15,7 +15,7 @@ from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import DRAINING, TAINTED
-from kerf.engine.record.decisions import Decision, FindInstance, Intent, LaunchInstance
+from kerf.engine.record.decisions import Decision, DisruptResult, FindInstance, Intent, LaunchInstance
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import EpochRefused, StoreError
 from kerf.engine.record.observations import Observation, OfficeTaken, RecordStarted, SettingsSeen, TaggedInstance
@@ -162,10 +162,16 @@ class Runtime:
         return [Observation(found)] if found is not None else []
 
     def moved(self) -> dict[str, NodeClaim | None]:
-        """The claims that the latest turn has an event of, as they are now; None for one that is over."""
+        """The claims that the latest turn has an event of, or a verdict on drift, as they are now; None for one that is
+        over."""
         claims = self.state.facts.claims
-        events = (entry.payload for entry in self.new_entries if entry.stream.startswith("nodeclaim/"))
-        return {event.claim: claims.get(event.claim) for event in events}
+        found: dict[str, NodeClaim | None] = {}
+        for entry in self.new_entries:
+            if entry.stream.startswith("nodeclaim/"):
+                found[entry.payload.claim] = claims.get(entry.payload.claim)
+            elif isinstance(entry.payload, Decision) and isinstance(entry.payload.result, DisruptResult):
+                found |= {each.claim: claims.get(each.claim) for each in entry.payload.result.verdicts}
+        return found
 
     def token(self, ref: str) -> str:
         """The idempotency key of an intent that has no outcome yet."""

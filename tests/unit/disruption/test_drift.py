@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.adapters.kubernetes.claim_documents import claim_status
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.nodeclass_terms import Image, NodeClassTerms
@@ -198,6 +199,17 @@ def test_d125_the_verdict_names_the_requirement() -> None:
     world = in_service()
     change(world, requirements=(RequirementSpec(lbl.CAPACITY_TYPE, "In", ("spot",)),))
     assert found(world)[1] == (Difference("requirements", lbl.CAPACITY_TYPE, "on-demand", "In [spot]"),)
+
+
+def test_c2_the_object_carries_the_condition_and_is_written_when_it_changes() -> None:
+    world = in_service()
+    change(world, labels={"team": "b"})
+    claim = claim_of(world)
+    assert world.runtime.moved() == {claim.name: claim}
+    (condition,) = [each for each in claim_status(claim)["conditions"] if each["type"] == "Drifted"]
+    assert (condition["status"], condition["reason"], condition["message"]) == (
+        "True", "NodePoolDrifted", "NodePoolDrifted",
+    )  # fmt: skip
 
 
 # ── hash versions ──────────────────────────────────────────────────────────────────────────────────────────────────
