@@ -28,12 +28,19 @@ _ZONE = re.compile(r"(.*[0-9])[a-z]")
 
 
 def office(
-    store: Store, *, holder: str, record: str, tell: Callable[[Sequence[Entry]], None]
+    store: Store,
+    *,
+    holder: str,
+    record: str,
+    tell: Callable[[Sequence[Entry]], None],
+    settings: Settings | None = None,
 ) -> Callable[[int], Runtime]:
     """What makes a runtime at a time (`Driver`'s office). `tell` gets the entries with which each takes office."""
 
+    given = settings if settings is not None else Settings()
+
     def take(now: int) -> Runtime:
-        runtime = Runtime(store, holder=holder, settings=Settings(), record=record, engine=kerf.__version__, now=now)
+        runtime = Runtime(store, holder=holder, settings=given, record=record, engine=kerf.__version__, now=now)
         tell(runtime.new_entries)
         return runtime
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from kerf.adapters.cli.composition import SIMULATE, catalogues, office, zones_of
 from kerf.adapters.cli.documents import Documents, read_documents
@@ -24,11 +25,14 @@ from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timeline import decode_timeline, is_timeline
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import parse_go_duration
+from kerf.engine.model.feature_gates import with_gates
+from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Intent
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import Observation
 from kerf.engine.runtime.ports import Store
 from kerf.engine.runtime.runtime import Runtime
+from kerf.engine.scheduling.scheduler_config import default_constraints
 
 REFUSED = 1
 """The exit code when a document or an action was refused."""
@@ -43,6 +47,8 @@ def simulate(
     until: Annotated[str, Parameter(help="Virtual time at which to stop, such as 90m or 48h.")] = "",
     seed: Annotated[int, Parameter(help="What is left to chance (names, delays) follows from it.")] = 0,
     record: Annotated[Path | None, Parameter(help="Keep the record in this file.")] = None,
+    feature_gates: Annotated[str, Parameter(help="Such as NodeOverlay=true,CapacityBuffer=true.")] = "",
+    scheduler_config: Annotated[Path | None, Parameter(help="The cluster's default topology spread.")] = None,
     json: Annotated[bool, Parameter(help="No story: one JSON object at the end.", negative="")] = False,
 ) -> int:
     """Run kerf on your manifests: what would it launch, when, for how much, and why not?
@@ -64,13 +70,14 @@ def simulate(
         YAML or JSON files, or folders of them.
     """
     end = _duration(until) if until else 0
+    settings = _settings(feature_gates, scheduler_config)
     documents = read_documents(files)
     if not documents.good and not documents.refused:
         print(f"KERF331: there is no document in {', '.join(map(str, files))}", file=sys.stderr)
         return REFUSED
     last = end or _last_action(documents.good) + AFTERWARDS
     with new_record(record, SIMULATE, say=lambda words: print(words, file=sys.stderr)) as new:
-        run = _Run(documents, new.store, seed=seed, quiet=json)
+        run = _Run(documents, new.store, seed=seed, quiet=json, settings=settings)
         new.keep = run.accepted
         run.go(START + last)
         outcome = run.outcome(record if new.kept else None)
@@ -79,6 +86,17 @@ def simulate(
     else:
         print("\n".join(describe(outcome)))
     return REFUSED if outcome.refused else 0
+
+
+def _settings(gates: str, scheduler_config: Path | None) -> Settings:
+    """Those of the controller. Raises InputError for flags that it would not start with."""
+    settings = with_gates(Settings(), gates)
+    if scheduler_config is None:
+        return settings
+    found = read_documents([scheduler_config])
+    for refused in found.refused:
+        raise refused.error
+    return replace(settings, default_spread=default_constraints(found.good[0] if found.good else None))
 
 
 def _duration(text: str) -> int:
@@ -102,12 +120,12 @@ def _last_action(documents: Sequence[dict[str, Any]]) -> int:
 class _Run:
     """One simulation, its record, and all that its end is told from."""
 
-    def __init__(self, documents: Documents, store: Store, *, seed: int, quiet: bool) -> None:
+    def __init__(self, documents: Documents, store: Store, *, seed: int, quiet: bool, settings: Settings) -> None:
         region, zones = zones_of(documents.good)
         catalogue_of = catalogues(region, zones)
         self.catalogue = catalogue_of(None)
         self.simulation: Simulation = build_simulation(
-            documents.good, catalogue=self.catalogue, catalogue_of=catalogue_of, seed=seed
+            documents.good, catalogue=self.catalogue, catalogue_of=catalogue_of, seed=seed, settings=settings
         )
         for each in documents.refused:
             self.simulation.refuse(each.error, source="manifest", item=each.item)
@@ -116,7 +134,13 @@ class _Run:
         self.end = Folding(START)
         self.driver = Driver(
             self.simulation,
-            office(store, holder=SIMULATE, record=_identity(documents.digest, seed), tell=self._tell),
+            office(
+                store,
+                holder=SIMULATE,
+                record=_identity(documents.digest, seed),
+                tell=self._tell,
+                settings=settings,
+            ),
             listener=self._turn,
         )
 

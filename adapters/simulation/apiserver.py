@@ -13,10 +13,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.clock import Clock
+from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod, PodShape, is_terminal
 from kerf.engine.model.pools import NodePool
+from kerf.engine.model.services import Service
 from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
+from kerf.engine.model.workloads import Workload
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import ObjectGone, Observation
 
@@ -32,8 +36,13 @@ Object = (
     | StorageClass
     | CSINode
     | VolumeAttachment
+    | Service
+    | Workload
+    | PodTemplate
+    | NodeOverlay
+    | CapacityBuffer
 )
-"""What the engine watches. Deployments and StatefulSets are known to their controllers only."""
+"""What the engine watches. Workloads are told of only where the settings ask for them."""
 
 KIND_OF: dict[type[Struct], str] = {
     Namespace: "namespace",
@@ -45,6 +54,11 @@ KIND_OF: dict[type[Struct], str] = {
     VolumeClaim: "pvc",
     CSINode: "csinode",
     VolumeAttachment: "volumeattachment",
+    Service: "service",
+    Workload: "workload",
+    PodTemplate: "podtemplate",
+    NodeOverlay: "nodeoverlay",
+    CapacityBuffer: "capacitybuffer",
     Node: "node",
     Pod: "pod",
 }
@@ -58,7 +72,9 @@ def key_of(item: Object) -> str:
     """The uid where names repeat between namespaces, else the name (see ObjectGone)."""
     if isinstance(item, Pod | DaemonSet | PodDisruptionBudget):
         return item.uid
-    return item.key if isinstance(item, VolumeClaim) else item.name
+    if isinstance(item, VolumeClaim | Service | Workload | PodTemplate | CapacityBuffer):
+        return item.key
+    return item.name
 
 
 class Change(Struct, frozen=True):
@@ -85,6 +101,8 @@ class ApiServer:
         self.storage_classes: dict[str, StorageClass] = {}
         self.csi_nodes: dict[str, CSINode] = {}
         self.attachments: dict[str, VolumeAttachment] = {}
+        self.services: dict[str, Service] = {}
+        self.workloads: dict[str, Workload] = {}
         self.shapes: dict[str, PodShape] = {}
         self._clock = clock
         self._tables: dict[str, dict[str, Object]] = {
@@ -99,6 +117,11 @@ class ApiServer:
             "storageclass": self.storage_classes,  # type: ignore[dict-item]
             "csinode": self.csi_nodes,  # type: ignore[dict-item]
             "volumeattachment": self.attachments,  # type: ignore[dict-item]
+            "service": self.services,  # type: ignore[dict-item]
+            "workload": self.workloads,  # type: ignore[dict-item]
+            "podtemplate": {},
+            "nodeoverlay": {},
+            "capacitybuffer": {},
         }
         self._blobs: dict[str, dict[str, Struct]] = {}
         self._names: dict[tuple[str, str], str] = {}
@@ -190,7 +213,7 @@ class ApiServer:
     # ── bookkeeping ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _observation(self, item: Object) -> Observation:
-        if isinstance(item, Pod | DaemonSet):
+        if isinstance(item, Pod | DaemonSet | Workload | PodTemplate):
             return Observation(item, self._blobs[item.shape])
         return Observation(item)
 

@@ -24,7 +24,8 @@ from kerf.adapters.simulation.filters import (
 from kerf.adapters.simulation.topology import TopologyFilter, needs_others
 from kerf.adapters.simulation.volumes import Volumes
 from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import HostPort, Pod, PodShape, Resources, is_terminal
+from kerf.engine.model.pods import HostPort, Pod, PodShape, Resources, SpreadConstraint, is_terminal
+from kerf.engine.scheduling.default_spread import Kinship, with_defaults
 
 _WAKING = ("namespace", "pvc", "pv", "storageclass", "csinode")
 
@@ -54,10 +55,20 @@ class Binder:
     """One pass over the waiting pods, oldest first and higher priority before lower, some time after each
     change that could help one of them."""
 
-    def __init__(self, api: ApiServer, clock: Clock, delay: int, pins: dict[str, str], volumes: Volumes) -> None:
+    def __init__(
+        self,
+        api: ApiServer,
+        clock: Clock,
+        delay: int,
+        pins: dict[str, str],
+        volumes: Volumes,
+        spread: tuple[SpreadConstraint, ...] = (),
+    ) -> None:
         """`pins` (pod uid → node) holds pods that may run on one node only. (A DaemonSet's controller says so
-        by node affinity; kept beside the pod, so that all pods of the DaemonSet share one shape.)"""
+        by node affinity; kept beside the pod, so that all pods of the DaemonSet share one shape.) `spread`: what pods
+        without constraints of their own are spread by."""
         self._api, self._clock, self._delay, self._pins = api, clock, delay, pins
+        self._spread = spread
         self._volumes = volumes
         self._waiting: dict[str, None] = {}
         self._occupied: dict[str, Occupancy] = {}
@@ -126,13 +137,22 @@ class Binder:
         bindings only take room, except for pods whose place depends on where others are."""
         if failed is None or pod.uid in self._pins or any(not ref.claim for ref in self._api.shape(pod).volumes):
             return False
-        return failed == bound or not needs_others(self._api.shape(pod))
+        return failed == bound or not needs_others(self._shape(pod))
 
     def _rank(self, pod: Pod) -> tuple[int, int, str, str, str]:
         return -self._api.shape(pod).priority, pod.created, pod.namespace, pod.name, pod.uid
 
-    def _choose(self, pod: Pod) -> str | None:
+    def _shape(self, pod: Pod) -> PodShape:
+        """With the default constraints (S-150)."""
         shape = self._api.shape(pod)
+        if not self._spread:
+            return shape
+        kinship = Kinship(tuple(self._api.services.values()), self._api.workloads)
+        (given,), made = with_defaults([pod], {pod.shape: shape}, self._spread, kinship)
+        return made.get(given.shape, shape)
+
+    def _choose(self, pod: Pod) -> str | None:
+        shape = self._shape(pod)
         topology = self._topology.for_pod(pod, shape)
         volumes = self._volumes.filter(pod)
         best: tuple[int, int, int, str] | None = None

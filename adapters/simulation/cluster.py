@@ -32,6 +32,7 @@ from kerf.adapters.simulation.workloads import Workloads
 from kerf.engine.model import labels as names
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
+from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import (
     DeleteNode,
@@ -51,13 +52,22 @@ class VirtualCluster:
     """Implements `kerf.engine.runtime.ports.Cluster`. Everything that changes comes out of
     `drain_observations`."""
 
-    def __init__(self, clock: Clock, dice: Dice, timing: Timing | None = None, faults: FaultPlan | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        dice: Dice,
+        timing: Timing | None = None,
+        faults: FaultPlan | None = None,
+        settings: Settings | None = None,
+    ) -> None:
         timing = timing if timing is not None else Timing()
+        given = settings if settings is not None else Settings()
         pins: dict[str, str] = {}
         self.api = ApiServer(clock)
         self.volumes = Volumes(self.api, clock, dice, timing)
-        self.binder = Binder(self.api, clock, timing.bind, pins, self.volumes)
-        self.workloads = Workloads(self.api, clock, dice, pins)
+        self.binder = Binder(self.api, clock, timing.bind, pins, self.volumes, given.default_spread)
+        told = bool(given.default_spread) or given.capacity_buffers
+        self.workloads = Workloads(self.api, clock, dice, pins, told=told)
         plan = faults if faults is not None else FaultPlan()
         self.kubelets = Kubelets(self.api, clock, dice, timing, plan, self.volumes)
         self.lifecycle = NodeLifecycle(self.api, clock, self.kubelets, timing, self.ask_node_deletion)

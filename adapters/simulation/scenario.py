@@ -16,6 +16,7 @@ from kerf.adapters.simulation.timeline import decode_timeline, is_timeline
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.nodes import Namespace
+from kerf.engine.model.settings import Settings
 
 START = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when a scenario begins that does not say."""
@@ -31,11 +32,13 @@ def build_simulation(
     timing: Timing | None = None,
     faults: FaultPlan | None = None,
     catalogue_of: Callable[[Struct], Catalogue] | None = None,
+    settings: Settings | None = None,
     pace: float = 0.0,
     sleep: Callable[[float], None] | None = None,
 ) -> Simulation:
     """A world that holds what the documents say, at `start` (milliseconds since the epoch).
 
+    `settings` are those of the controller: feature gates, and what its cluster's scheduler spreads by default.
     `catalogue_of` makes the catalogue of a NodeClass from its object; without it every class sells `catalogue`.
     `join_delay` (milliseconds) overrides the one in `timing`. With `pace`, a virtual second takes that many
     wall seconds of `sleep`. A document that is bad is refused and recorded (see `Simulation.refused`); the
@@ -45,7 +48,9 @@ def build_simulation(
     if join_delay is not None:
         timing = replace(timing, join=join_delay, join_jitter=min(timing.join_jitter, join_delay))
     clock = Clock(start, pace=pace, sleep=sleep)
-    simulation = Simulation(catalogue, clock=clock, seed=seed, timing=timing, faults=faults, catalogue_of=catalogue_of)
+    simulation = Simulation(
+        catalogue, clock=clock, seed=seed, timing=timing, faults=faults, catalogue_of=catalogue_of, settings=settings
+    )
     for name in ("default", "kube-system"):
         simulation.cluster.apply(Namespace(name, {"kubernetes.io/metadata.name": name}))
     timelines = []

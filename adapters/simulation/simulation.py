@@ -20,6 +20,7 @@ from kerf.engine.errors import KerfError
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.manifests.violations import ManifestError
 from kerf.engine.model.reasons import Reason
+from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import InputRefused, Observation
 
 
@@ -35,13 +36,15 @@ class Simulation:
         timing: Timing | None = None,
         faults: FaultPlan | None = None,
         catalogue_of: Callable[[Struct], Catalogue] | None = None,
+        settings: Settings | None = None,
     ) -> None:
+        self.settings = settings if settings is not None else Settings()
         self.timing = timing if timing is not None else Timing()
         self.faults = faults if faults is not None else FaultPlan()
         self.clock = clock
         self.start = clock.now
         self.dice = Dice(seed)
-        self.cluster = VirtualCluster(clock, self.dice, self.timing, self.faults)
+        self.cluster = VirtualCluster(clock, self.dice, self.timing, self.faults, self.settings)
         self.queue = VirtualQueue(clock, self.dice, self.faults)
         self.cloud = VirtualCloud(
             Market(catalogue),

@@ -22,14 +22,17 @@ from kerf.engine.model.pods import (
     Owner,
     Pod,
     PodShape,
+    Selector,
     Toleration,
     VolumeRef,
     is_active,
     is_terminal,
 )
 from kerf.engine.model.volumes import VolumeClaim
+from kerf.engine.model.workloads import Workload as Watched
 from kerf.engine.record.digest import content
 
+DEPLOYMENT = "apps/v1/Deployment"
 REPLICASET = "apps/v1/ReplicaSet"
 DAEMON_TOLERATIONS = (
     Toleration(key="node.kubernetes.io/not-ready", operator="Exists", effect="NoExecute"),
@@ -56,6 +59,7 @@ class Deployment(Struct, frozen=True):
     name: str
     replicas: int
     template: PodTemplate
+    selector: Selector | None = None
 
 
 class StatefulSet(Struct, frozen=True):
@@ -68,6 +72,7 @@ class StatefulSet(Struct, frozen=True):
     template: PodTemplate
     parallel: bool = False
     claims: tuple[VolumeRef, ...] = ()
+    selector: Selector | None = None
 
 
 Workload = Deployment | StatefulSet
@@ -76,8 +81,10 @@ Workload = Deployment | StatefulSet
 class Workloads:
     """Deployments and StatefulSets by uid; DaemonSets by uid with their templates."""
 
-    def __init__(self, api: ApiServer, clock: Clock, dice: Dice, pins: dict[str, str]) -> None:
-        """`pins` (pod uid → node) is how the binder learns which node a DaemonSet's pod is for."""
+    def __init__(self, api: ApiServer, clock: Clock, dice: Dice, pins: dict[str, str], *, told: bool = False) -> None:
+        """`pins` (pod uid → node) is how the binder learns which node a DaemonSet's pod is for. `told`: the engine
+        watches workloads."""
+        self._told = told
         self._api, self._clock, self._dice, self._pins = api, clock, dice, pins
         self._workloads: dict[str, Workload] = {}
         self._daemons: dict[str, PodTemplate] = {}
@@ -98,7 +105,16 @@ class Workloads:
         if known is not None:
             workload = replace(workload, uid=known.uid)
         self._workloads[workload.uid] = workload
+        kind = DEPLOYMENT if isinstance(workload, Deployment) else STATEFULSET
+        self._tell(workload, kind, workload.name, workload.selector)
         self._wake_workload(workload.uid)
+
+    def _tell(self, workload: Workload, kind: str, name: str, selector: Selector | None) -> None:
+        """The object itself, or a ReplicaSet of it, as the API server shows it."""
+        if self._told:
+            shape = self._api.keep_shape(workload.template.shape)
+            seen = Watched(kind, workload.namespace, name, shape, workload.uid, workload.replicas, selector=selector)
+            self._api.put(seen)
 
     def apply_daemon_set(self, daemon_set: DaemonSet, template: PodTemplate) -> None:
         shape = replace(template.shape, tolerations=(*template.shape.tolerations, *DAEMON_TOLERATIONS))
@@ -110,6 +126,8 @@ class Workloads:
     def delete(self, workload: Workload) -> None:
         """Delete it and, as `kubectl delete` does, its pods."""
         del self._workloads[workload.uid]
+        for seen in [each for each in self._api.workloads.values() if each.uid == workload.uid]:
+            self._api.remove(seen)
         self._api.delete_pods(self._api.pods_of(workload.uid))
 
     def delete_daemon_set(self, daemon_set: DaemonSet) -> None:
@@ -193,6 +211,10 @@ class Workloads:
         shape = workload.template.shape
         labelled = replace(shape, labels={**shape.labels, "pod-template-hash": revision})
         owner = Owner(kind=REPLICASET, name=replica_set, uid=workload.uid)
+        own = workload.selector
+        if own is not None:
+            selector = Selector({**own.labels, "pod-template-hash": revision}, own.expressions)
+            self._tell(workload, REPLICASET, replica_set, selector)
         self._put(
             workload.namespace,
             self._generate(replica_set, workload.uid),

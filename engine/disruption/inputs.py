@@ -13,7 +13,7 @@ from kerf.engine.model.pods import Pod, Resources
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING, INITIALIZED, REQUESTED
-from kerf.engine.scheduling.inputs import problem_of
+from kerf.engine.scheduling.inputs import buffer_pods, problem_of, spread_by_default
 from kerf.engine.scheduling.problem import NodeInput
 from kerf.engine.state.state import State
 
@@ -28,7 +28,7 @@ def cluster_of(state: State, now: int) -> Cluster:
     shapes = dict(base.shapes)
     for digest in sorted({pod.shape for node in nodes for pod in node.pods} - shapes.keys()):
         shapes[digest] = state.ix.blobs.shape(digest)
-    pending = [facts.pods[uid] for uid in state.ix.pending]
+    pending = spread_by_default(state, [*(facts.pods[uid] for uid in state.ix.pending), *buffer_pods(state)])  # D-88
     for pod in pending:
         shapes.setdefault(pod.shape, state.ix.blobs.shape(pod.shape))
     return Cluster(
@@ -107,7 +107,8 @@ def _gone(name: str, claim: str, node: Node | None, initialized: bool) -> NodeIn
 
 
 def _pods(node: str, state: State) -> tuple[Pod, ...]:
-    return _in_order([state.facts.pods[uid] for uid in state.ix.pods_by_node.get(node, {})])
+    pods = [state.facts.pods[uid] for uid in state.ix.pods_by_node.get(node, {})]
+    return _in_order(spread_by_default(state, pods))
 
 
 def _in_order(pods: list[Pod]) -> tuple[Pod, ...]:

@@ -14,6 +14,7 @@ from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED, LAUNCHED, REGISTERED, REQUESTED
 from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode, UntaintNode
 from kerf.engine.record.observations import LaunchAnswered
+from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
 from kerf.engine.state.state import State
 
 VERSION = 2
@@ -102,10 +103,8 @@ def _launch_again(claim: NodeClaim, state: State, now: int, deadline: int) -> St
 
 
 def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -> ev.Launched:
-    """L-151: what was started, with the capacity that the catalogue knows for its type."""
-    facts = state.facts
-    reference = claim.node_class
-    digest = facts.catalogues.get(f"{reference.group}/{reference.kind}/{reference.name}", "")
+    """L-151, A-218: what was started, with the capacity and price that its type has, overlays included."""
+    digest = PoolCatalogues(state).of_claim(claim)
     found = state.ix.blobs.instance_type(digest, answer.instance_type) if digest else None
     return ev.Launched(
         claim=claim.name,

@@ -38,4 +38,4 @@ class Workload(Struct, frozen=True, omit_defaults=True):
 
 def watched(workload: Workload) -> Workload:
     """What the engine looks at: that goes into the record, and nothing else."""
-    return replace(workload, labels={}, template_labels={}, template_annotations={}, created=0)
+    return replace(workload, labels={}, template_labels={}, template_annotations={}, created=0, volume_claims=())

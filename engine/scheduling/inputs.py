@@ -27,7 +27,7 @@ def problem_of(state: State, now: int) -> Problem:
     """The provisioning question as the state stands at `now`."""
     facts = state.facts
     virtual = buffer_pods(state)
-    pods = _spread(state, _of_this_pass(state, [*waiting_pods(state, now), *virtual]))
+    pods = spread_by_default(state, _of_this_pass(state, [*waiting_pods(state, now), *virtual]))
     of_buffers = {pod.uid for pod in virtual}
     offered = PoolCatalogues(state)
     nodes = _nodes(state, offered)
@@ -93,8 +93,8 @@ def _of_this_pass(state: State, pods: list[Pod]) -> list[Pod]:
     return [pod for pod in pods if pod.uid in rest or pod.uid in facts.targets]
 
 
-def _spread(state: State, pods: list[Pod]) -> list[Pod]:
-    """With the default topology spread (S-150)."""
+def spread_by_default(state: State, pods: list[Pod]) -> list[Pod]:
+    """The pods with the default topology spread, where they have none of their own (S-150)."""
     facts, blobs = state.facts, state.ix.blobs
     if not facts.settings.default_spread:
         return pods
@@ -229,10 +229,9 @@ def _managed(claim: NodeClaim, node: Node | None, state: State, offered: PoolCat
                          requirements=claim.requirements)  # fmt: skip
     if node is not None and claim.initialized:
         return _input(node.name, claim.name, node.labels, node, state, node.allocatable, node.taints)
-    promised = offered.allocatable(claim)
     if node is None:
-        return NodeInput(claim.name, claim.name, claim.labels, claim.taints, promised, initialized=False)
-    allocatable = {**promised, **{k: v for k, v in node.allocatable.items() if v}}  # S-73
+        return NodeInput(claim.name, claim.name, claim.labels, claim.taints, claim.allocatable, initialized=False)
+    allocatable = {**claim.allocatable, **{k: v for k, v in node.allocatable.items() if v}}  # S-73
     if claim.registered:
         taints = counting_taints(node.taints, claim.startup_taints)
         return _input(node.name, claim.name, node.labels, node, state, allocatable, taints, initialized=False)

@@ -35,17 +35,9 @@ class PoolCatalogues:
 
     def over_types(self, claim: NodeClaim, *, largest: bool) -> Resources:
         """Per resource, the largest capacity or the smallest allocatable over the types a claim may still become."""
-        digest = self._of_claim(claim)
+        digest = self.of_claim(claim)
         return self._blobs.over_types(digest, claim.instance_types, largest=largest) if digest else {}
 
-    def allocatable(self, claim: NodeClaim) -> Resources:
-        """What a launched claim will have: as the cloud said, and what overlays promise beside that."""
-        if not self._facts.settings.node_overlays or not self._facts.overlays:
-            return claim.allocatable
-        digest = self._of_claim(claim)
-        known = self._blobs.instance_type(digest, claim.instance_type) if digest else None
-        promised = known.allocatable() if known is not None else {}
-        return {**{name: n for name, n in promised.items() if name not in claim.capacity}, **claim.allocatable}
-
-    def _of_claim(self, claim: NodeClaim) -> str:
+    def of_claim(self, claim: NodeClaim) -> str:
+        """Also that of a claim whose NodePool is gone."""
         return self.of(claim.node_pool) or self._of_class(claim.node_class.key)

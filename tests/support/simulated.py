@@ -76,7 +76,9 @@ class Run:
         self.records: list[MemoryStore] = []
         self.memory = MemoryStore()
         self.store: Store = store if store is not None else self.memory
-        self.simulation: Simulation = build_simulation(given, catalogue=catalogue(), seed=seed, faults=faults)
+        self.simulation: Simulation = build_simulation(
+            given, catalogue=catalogue(), seed=seed, faults=faults, settings=self.settings
+        )
         self.driver = Driver(self.simulation, self._office)
         self.driver.run(START + until)
 
