@@ -78,10 +78,6 @@ class Demand:
                 left = there if left is None else left & there
         return left
 
-    def allows_volumes(self, labels: Requirements) -> bool:
-        """Whether the pod's volumes can be where a node with these labels is; no label may be undefined (S-94)."""
-        return not self.alternatives or any(labels.compatible(each) for each in self.alternatives)
-
     def allows_domains(self, domains: Domains) -> bool:
         """The rules over other keys, for a node with these values of `keys`. A missing label refuses (S-137); of one
         that is not known yet every value that it may have must do."""

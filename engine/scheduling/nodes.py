@@ -57,9 +57,9 @@ class ExistingNode:
             and wanted.memory <= self._memory
             and fits(wanted.requests, self.remaining)
             and wanted.demand.allows_host(self.host)
-            and wanted.demand.allows_volumes(self.labels)
+            and self._reaches(wanted.demand.alternatives)
             and not self.drivers_full(wanted.attached)
-            and not self._conflicts(wanted)
+            and not self._conflicts(wanted.requirements)
             and not untolerated(self.taints, wanted.tolerations)
             and not conflicts(wanted.ports, self.ports)
         )
@@ -110,7 +110,7 @@ class ExistingNode:
             return reason(Code.HOST_PORTS, ports=[f"{each.port}/{each.protocol}" for each in sorted(ports)])
         if not fits(wanted.requests, self.remaining):
             return reason(Code.RESOURCES, resources=list(lacking(wanted.requests, self.remaining)))
-        if not wanted.demand.allows_volumes(self.labels):
+        if not self._reaches(wanted.demand.alternatives):
             return reason(Code.VOLUME_TOPOLOGY, allowed=[str(each) for each in wanted.demand.alternatives])
         full = self.drivers_full(wanted.attached)
         if full:
@@ -118,13 +118,17 @@ class ExistingNode:
         refusing = wanted.demand.refusing_node(self.host, self.domains)
         if refusing is not None:
             return topology_reason(refusing)
-        return conflict_reason(self._conflicts(wanted), frozenset(), self.labels)
+        return conflict_reason(self._conflicts(wanted.requirements), frozenset(), self.labels)
 
-    def _conflicts(self, wanted: PodClass) -> tuple[Conflict, ...]:
-        """Where the pod's requirements do not hold on this node; no label may be undefined. Of a label
+    def _reaches(self, alternatives: tuple[Requirements, ...]) -> bool:
+        """Whether the pod's volumes can be here, by one of what they ask for (S-156)."""
+        return not alternatives or any(not self._conflicts(each) for each in alternatives)
+
+    def _conflicts(self, wanted: Requirements) -> tuple[Conflict, ...]:
+        """Where requirements do not hold on this node; no label may be undefined. Of a label
         that is only narrowed so far (a claim not launched yet), every value that is left must do."""
         found = []
-        for each in wanted.requirements:
+        for each in wanted:
             present = self.labels.find(each.key)
             if present is not None:
                 if present.conflicts(each):

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import AffinityTerm, Expression, NodeTerm, PodShape, Selector, SpreadConstraint, VolumeRef
+from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.model.volumes import EBS, StorageClass, Volume, VolumeClaim, VolumeFacts
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
@@ -162,3 +163,14 @@ def test_without_facts_pods_with_volumes_are_left_over_by_name_of_the_feature() 
     given = problem(Workloads().add("w", 1, using("a")), ladder(2))
     ((why,),) = [group.reasons for group in plan(given).unplaced]
     assert why.code == Code.NOT_SUPPORTED_YET
+
+
+@pytest.mark.parametrize(("narrowed", "new"), [(("z1",), 0), (("z1", "z2"), 1)])
+def test_a_claim_not_launched_yet_takes_a_volume_if_every_zone_left_to_it_will_do(
+    narrowed: tuple[str, ...], new: int
+) -> None:
+    """Else the pod of a drained node, whose replacement is on its way, would get a second one."""
+    known = facts(bound("data", zones("z1")))
+    room = {"cpu": 64_000, "memory": 64 * GI, "pods": 200}
+    coming = NodeInput("c", "c", {}, (), room, False, requirements=(RequirementSpec(lbl.ZONE, "In", narrowed),))
+    assert len(planned(asked(known, Workloads().add("p", 1, using("data")), coming)).claims) == new
