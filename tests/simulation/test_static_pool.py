@@ -51,6 +51,15 @@ def test_its_size_follows_its_replicas() -> None:
     assert verify(made.store).exit_code == 0
 
 
+def test_a_launch_under_way_is_given_up_without_a_trace() -> None:
+    """D-166: what is not launched goes first; an instance that turns up afterwards is ended."""
+    made = run(2, apply("10m", document(6)), apply("602s", document(3)))
+    assert len(made.simulation.cloud.alive()) == 3
+    assert len(made.entries("claim.cancelled")) == 3
+    assert made.runtime.state.facts.orphans == {}
+    assert verify(made.store).exit_code == 0
+
+
 def test_a_node_that_is_lost_is_replaced() -> None:
     made = run(2, {"at": "20m", "action": "vanish"})
     assert len(made.simulation.cloud.alive()) == 2
