@@ -4,13 +4,17 @@ which fields (D-122…D-127, A-334), and its record says the same when it is dec
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from kerf.adapters.store.bundle import BundleStore, export_bundle
+from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.model.templates import Difference
-from kerf.engine.record.decisions import Verdict
+from kerf.engine.record.decisions import Decision, Verdict
 from kerf.replay.verify import verify
+from tests.support.records import stored
 from tests.support.simulated import Run, scale, workshop
 
 
@@ -72,3 +76,29 @@ def test_an_edit_of_behaviour_drifts_nothing() -> None:
     run = Run(frozen(scale("10s", 5), apply("10m", edited("NodePool", "spec.limits", {"cpu": "100"}))))
     assert run.entries("claim.launched")
     assert verdicts(run) == []
+
+
+def test_a_record_without_names_comes_to_the_same_verdicts(tmp_path: Path) -> None:
+    """Hashes stand in the record, and values get the pseudonyms that they have where they came from."""
+    zones = [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["us-west-2b"]}]
+    run = Run(
+        frozen(
+            scale("10s", 5),
+            apply("5m", edited("EC2NodeClass", "spec.tags", {"acme-team": "acme-gold"})),
+            apply("10m", edited("NodePool", "spec.template.metadata.labels", {"acme.example/team": "acme-gold"})),
+            apply("15m", edited("NodePool", "spec.template.spec.taints", [{"key": "acme", "effect": "NoSchedule"}])),
+            apply("20m", edited("NodePool", "spec.template.spec.requirements", zones)),
+        )
+    )
+    codes = {verdict.reason.code for verdict in verdicts(run)}
+    assert codes == {"nodeclass-drift", "nodepool-drifted", "requirements-drifted"}
+    path = tmp_path / "b.kerfb"
+    source = SQLiteStore(stored(tmp_path / "s.kerf", run.memory), "read")
+    export_bundle(source, path, pseudonymise=True, salt="s")
+    source.close()
+    decisions = [entry.payload for entry in BundleStore(path).scan() if isinstance(entry.payload, Decision)]
+    told = [decision for decision in decisions if decision.decider == "drift"]
+    assert told
+    assert b"acme" not in msgspec.json.encode(told)
+    report = verify(BundleStore(path))
+    assert report.exit_code == 0, msgspec.json.encode(report)
