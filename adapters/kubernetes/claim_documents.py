@@ -82,10 +82,21 @@ def _conditions(claim: NodeClaim) -> list[Document]:
         drift = CONDITION.get(claim.drift.code, claim.drift.code)
         drifted = _condition("Drifted", claim.drifted_since, claim.created)
         shown.append(drifted | {"reason": drift, "message": drift})
+    if claim.initialized:
+        shown.append(_consistent(claim))
     if claim.why and claim.tainted:
         going = _condition("DisruptionReason", claim.tainted, claim.created)
         shown.append(going | {"reason": _camel(claim.why), "message": claim.detail})
     return shown
+
+
+def _consistent(claim: NodeClaim) -> Document:
+    """L-76, L-241."""
+    found = _condition("ConsistentStateFound", claim.inconsistent_changed or claim.initialized, claim.created)
+    if not claim.inconsistent:
+        return found
+    message = f"the Node has less than 90% of the capacity expected of {', '.join(claim.inconsistent)}"
+    return found | {"status": "False", "reason": "ConsistencyCheckFailed", "message": message}
 
 
 def _condition(kind: str, at: int, created: int) -> Document:

@@ -99,6 +99,7 @@ class NodeClaim(Struct, omit_defaults=True):
     drift: Reason | None = None  # by what
     differences: tuple[Difference, ...] = ()
     inconsistent: tuple[str, ...] = ()  # resources of which its Node reports too little (L-241)
+    inconsistent_changed: int = 0
     verdict: str = ""  # the code of the latest disruption verdict
 
     def lifetime(self, now: int) -> tuple[int, float]:

@@ -15,7 +15,7 @@ from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import DRAINING, TAINTED
-from kerf.engine.record.decisions import Decision, DisruptResult, FindInstance, Intent, LaunchInstance
+from kerf.engine.record.decisions import Decision, DisruptResult, FindInstance, Intent, LaunchInstance, LifecycleResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import EpochRefused, StoreError
 from kerf.engine.record.observations import Observation, OfficeTaken, RecordStarted, SettingsSeen, TaggedInstance
@@ -24,6 +24,7 @@ from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.ports import Append, Store
 from kerf.engine.runtime.react import next_due, react
 from kerf.engine.state import adoption, snapshot
+from kerf.engine.state.consistency import CONSISTENCY
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 
@@ -162,15 +163,18 @@ class Runtime:
         return [Observation(found)] if found is not None else []
 
     def moved(self) -> dict[str, NodeClaim | None]:
-        """The claims that the latest turn has an event of, or a verdict on drift, as they are now; None for one that is
-        over."""
+        """The claims that the latest turn has an event of, or a verdict on drift or consistency, as they are now; None
+        for one that is over."""
         claims = self.state.facts.claims
         found: dict[str, NodeClaim | None] = {}
         for entry in self.new_entries:
             if entry.stream.startswith("nodeclaim/"):
                 found[entry.payload.claim] = claims.get(entry.payload.claim)
-            elif isinstance(entry.payload, Decision) and isinstance(entry.payload.result, DisruptResult):
-                found |= {each.claim: claims.get(each.claim) for each in entry.payload.result.verdicts}
+            result = entry.payload.result if isinstance(entry.payload, Decision) else None
+            if isinstance(result, DisruptResult):
+                found |= {each.claim: claims.get(each.claim) for each in result.verdicts}
+            elif isinstance(result, LifecycleResult) and entry.payload.decider == CONSISTENCY:
+                found[result.claim] = claims.get(result.claim)
         return found
 
     def token(self, ref: str) -> str:

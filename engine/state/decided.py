@@ -32,7 +32,7 @@ def decided(state: State, decision: Decision, entry: Entry) -> None:
     elif isinstance(result, StaticResult):
         static_decided(state, result, entry)
     elif isinstance(result, LifecycleResult) and decision.decider == CONSISTENCY:
-        consistency_decided(state, result)
+        consistency_decided(state, result, entry)
     elif isinstance(result, DisruptResult) and decision.decider == DRIFT:
         drift_decided(state, result, entry)
     elif isinstance(result, DisruptResult):

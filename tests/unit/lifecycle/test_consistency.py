@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from kerf.adapters.kubernetes.claim_documents import claim_status
 from kerf.engine.model.nodes import Node
 from kerf.engine.record.observations import Observation
 from tests.property.test_fold import re_derived
@@ -35,6 +36,19 @@ def test_l241_less_than_90_per_cent_is_said_once_and_so_is_its_end() -> None:
     assert said(world) == ["node-shape-inconsistent", "node-shape-consistent"]
     assert claim_of(world).inconsistent == ()
     assert re_derived(world.store) == world.store.entries
+
+
+def test_l76_the_object_shows_it() -> None:
+    world = in_service()
+
+    def shown() -> list[tuple[str, str]]:
+        found = [c for c in claim_status(claim_of(world))["conditions"] if c["type"] == "ConsistentStateFound"]
+        return [(c["status"], c["reason"]) for c in found]
+
+    assert shown() == [("True", "ConsistentStateFound")]
+    reports(world, 1)
+    assert shown() == [("False", "ConsistencyCheckFailed")]
+    assert list(world.runtime.moved()) == [claim_of(world).name]
 
 
 def test_l241_only_resources_that_were_asked_for_count() -> None:
