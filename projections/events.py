@@ -103,7 +103,7 @@ SENTENCES: dict[str, str] = {
     "plan-repeated": "looked again at the pods that wait: the result is that of {repeats}",
     "pods-without-place": "no place for {who}: {because}",
     "pods-ignored": "not looked at, {who}: {because}",
-    "pods-not-reached": "{pods} were not reached within the effort limit",
+    "pods-not-reached": "{pods} were not looked at, for the steps of the pass were used up: it goes on at once",
     "move-proposed": "{who} could go ({why}{first}): looked at again in a moment",
     "move-started": "{who} go ({why}{first})",
     "move-withdrawn": "{who} stay after all: {because}",

@@ -12,11 +12,15 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.buffers import CapacityBuffer, PodTemplate, virtual_key
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod, is_provisionable, is_terminal
 from kerf.engine.model.pools import NodePool
+from kerf.engine.model.services import Service
 from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
+from kerf.engine.model.workloads import Workload
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.effects import deletion, effect_key, eviction
 from kerf.engine.record import observations as seen
@@ -55,6 +59,7 @@ class Timeline:
         self._pods: dict[str, Pod] = {}
         self._nodes: dict[str, Node] = {}
         self._pools: dict[str, NodePool] = {}
+        self._buffers: dict[str, CapacityBuffer] = {}
         self._classes: dict[str, bool] = {}
         self._intents: dict[str, Intent] = {}
         self._targets: dict[str, str] = {}  # pod uid → the claim or node it is planned onto
@@ -80,9 +85,9 @@ class Timeline:
         return [self._left_it(payload, made) if isinstance(payload, ev.PodEvicted | ev.PodForced) else made]
 
     def key_of(self, uid: str) -> str:
-        """A pod's namespace/name, its uid if it was never seen."""
+        """A pod's namespace/name, also of one that only stands for a buffer's room; its uid if it was never seen."""
         pod = self._pods.get(uid)
-        return pod.key if pod is not None else uid
+        return pod.key if pod is not None else virtual_key(uid, self._buffers) or uid
 
     def _left_it(self, event: ev.PodEvicted | ev.PodForced, made: Event) -> Event:
         """An eviction's cause is the answer about this pod; the entry's may be that about another one."""
@@ -164,6 +169,10 @@ class Timeline:
             known[gone.kind].pop(gone.key, None)
             return [_event(entry, f"{gone.kind}-gone", INFO, f"{gone.kind}/{gone.key}")]
         return [_event(entry, "object-gone", DEBUG, f"{gone.kind}/{gone.key}", kind=gone.kind)]
+
+    def _buffer(self, buffer: CapacityBuffer, entry: Entry) -> list[Event]:
+        self._buffers[buffer.uid] = buffer
+        return _extension(self, buffer, entry)
 
     # ── settings, pools, classes ───────────────────────────────────────────────────────────────────────────────
 
@@ -381,6 +390,11 @@ def _object(timeline: Timeline, found: Any, entry: Entry) -> list[Event]:
     return [_event(entry, "object-seen", DEBUG, f"{kind.lower()}/{key}", kind=kind)]
 
 
+def _extension(timeline: Timeline, found: NodeOverlay | CapacityBuffer, entry: Entry) -> list[Event]:
+    """Somebody changed what plans are made by."""
+    return [replace(made, level=INFO) for made in _object(timeline, found, entry)]
+
+
 def _claim_object(timeline: Timeline, claim: NodeClaimObject, entry: Entry) -> list[Event]:
     subject = f"nodeclaim/{claim.name}"
     if claim.deleting:
@@ -423,8 +437,9 @@ _HANDLERS: dict[type[Struct], Callable[[Timeline, Any, Entry], list[Event]]] = {
     Pod: Timeline._pod,
     Node: Timeline._node,
     NodePool: Timeline._pool,
-    DaemonSet: _object,
-    PodDisruptionBudget: _object,
+    **dict.fromkeys((DaemonSet, PodDisruptionBudget, Service, Workload, PodTemplate), _object),
+    NodeOverlay: _extension,
+    CapacityBuffer: Timeline._buffer,
     Namespace: _object,
     **dict.fromkeys((VolumeClaim, Volume, StorageClass, CSINode, VolumeAttachment), _object),
     seen.ObjectGone: Timeline._gone,

@@ -82,7 +82,7 @@ def _provisioned(result: ProvisionResult) -> list[str]:
     lines += [_left(unplaced, "without a place") for unplaced in result.unplaced]
     lines += [_left(ignored, "not looked at") for ignored in result.ignored]
     if result.truncated:
-        lines.append(f"{count(len(result.truncated), 'pod')} not reached within the effort limit")
+        lines.append(f"{count(len(result.truncated), 'pod')} not looked at: the steps of the pass were used up")
     return lines or ["nothing to do"]
 
 

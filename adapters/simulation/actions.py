@@ -105,6 +105,16 @@ def _delete_pool(simulation: Simulation, action: t.Delete) -> bool:
     return pool is not None
 
 
+def _delete_extension(simulation: Simulation, action: t.Delete) -> bool:
+    """Of the kinds that only some settings look at."""
+    api = simulation.cluster.api
+    key = action.name if action.kind in _CLUSTER_SCOPED else f"{action.namespace}/{action.name}"
+    item = api.table(action.kind.lower()).get(key)
+    if item is not None:
+        api.remove(item)
+    return item is not None
+
+
 def _delete_node(simulation: Simulation, action: t.Delete) -> bool:
     found = action.name in simulation.cluster.api.nodes
     simulation.cluster.ask_node_deletion(action.name, action.actor)
@@ -117,7 +127,7 @@ def _delete_claim(simulation: Simulation, action: t.Delete) -> bool:
     return True
 
 
-_CLUSTER_SCOPED = ("Node", "NodeClaim", "NodePool", "NodeClass")
+_CLUSTER_SCOPED = ("Node", "NodeClaim", "NodePool", "NodeClass", "NodeOverlay")
 _DELETE: dict[str, Callable[[Simulation, t.Delete], bool]] = {
     "Pod": _delete_pod,
     "Deployment": _delete_workload,
@@ -131,6 +141,7 @@ _DELETE: dict[str, Callable[[Simulation, t.Delete], bool]] = {
     "NodeClass": lambda simulation, action: simulation.cloud.drop_node_class(action.name),
     "Node": _delete_node,
     "NodeClaim": _delete_claim,
+    **dict.fromkeys(("Service", "PodTemplate", "NodeOverlay", "CapacityBuffer"), _delete_extension),
 }
 
 

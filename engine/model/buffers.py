@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from kerf.engine.model.pods import Resources
@@ -40,3 +42,15 @@ class CapacityBuffer(Struct, frozen=True, omit_defaults=True):
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+def virtual_name(buffer: CapacityBuffer, number: str | int) -> str:
+    """The name of the pod of a buffer (S-179); its uid is the buffer's, a dash, and the number."""
+    return f"capacity-buffer-{buffer.name}-{number}"
+
+
+def virtual_key(uid: str, buffers: Mapping[str, CapacityBuffer]) -> str | None:
+    """Namespace and name of the pod with this uid, if it is of one of the buffers (by their uids)."""
+    owner, _, number = uid.rpartition("-")
+    buffer = buffers.get(owner)
+    return f"{buffer.namespace}/{virtual_name(buffer, number)}" if buffer is not None else None

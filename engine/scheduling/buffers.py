@@ -9,13 +9,11 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.buffers import ACTIVE, CapacityBuffer, PodTemplate
+from kerf.engine.model.buffers import ACTIVE, CapacityBuffer, PodTemplate, virtual_name
 from kerf.engine.model.pods import Pod, PodShape, Resources
 from kerf.engine.model.workloads import SCALABLE, Workload
 from kerf.engine.record.digest import content
 from kerf.engine.scheduling.plan import Plan
-
-PREFIX = "capacity-buffer"
 
 
 class Ready(StrEnum):
@@ -97,7 +95,7 @@ def virtual_pods(buffers: Iterable[CapacityBuffer], sources: Sources) -> tuple[l
         digest, _ = content(found.shape)
         shapes[digest] = found.shape
         pods += [
-            Pod(f"{buffer.uid}-{number}", buffer.namespace, f"{PREFIX}-{buffer.name}-{number}", digest)
+            Pod(f"{buffer.uid}-{number}", buffer.namespace, virtual_name(buffer, number), digest)
             for number in range(1, found.replicas + 1)
         ]
     return pods, shapes

@@ -33,6 +33,8 @@ EXTENSION_KINDS = tuple(_TABLES)
 def extension_gone(state: State, kind: str, key: str, entry: Entry) -> None:
     """One of EXTENSION_KINDS was deleted."""
     if _TABLES[kind](state.facts).pop(key, None) is not None:
+        if not keeps_room(state.facts):  # no pass will say so
+            state.facts.buffered = {}
         _changed(state, kind, entry)
 
 

@@ -11,6 +11,8 @@ import pytest
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import SpreadConstraint
 from kerf.engine.model.settings import Settings
+from kerf.projections.events import DEBUG, text
+from kerf.projections.timeline import Timeline
 from kerf.replay.verify import verify
 from tests.simulation.test_plans_stay import MINUTE, deployment, pool_and_class
 from tests.support.simulated import Run
@@ -82,3 +84,22 @@ def test_s185_an_overlay_moves_the_choice() -> None:
     assert claim.instance_type == "r5.large"
     assert claim.price == pytest.approx(0.0126)
     assert verify(run.memory).exit_code == 0
+
+
+def test_s181_what_is_deleted_does_nothing_any_more() -> None:
+    gone = {"at": "10m", "action": "delete", "kind": "CapacityBuffer", "namespace": "default", "name": "b"}
+    run = Run([*pool_and_class(), TEMPLATE, buffer(2), timeline(gone)], until=30 * MINUTE,
+              settings=Settings(capacity_buffers=True))  # fmt: skip
+    facts = run.runtime.state.facts
+    assert (facts.buffers, facts.buffered) == ({}, {})
+    assert len(run.entries("claim.terminated")) == 1  # its empty node went
+    assert verify(run.memory).exit_code == 0
+
+
+def test_s179_the_story_names_the_pods_of_a_buffer_and_who_changed_what_is_planned_by() -> None:
+    large = {**TEMPLATE, "template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "99"}}}]}}}
+    run = Run([*pool_and_class(), large, buffer(2)], until=MINUTE, settings=Settings(capacity_buffers=True))
+    told = Timeline()
+    shown = [text(event) for entry in run.entries() for event in told.apply(entry) if event.level != DEBUG]
+    assert "CapacityBuffer default/b is there" in shown
+    assert any(line.startswith("no place for default/capacity-buffer-b-1 and 1 more") for line in shown)
