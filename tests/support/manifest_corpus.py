@@ -177,7 +177,7 @@ POOL_ROWS = [
     Row("L-29", "spec", [static(limits={"nodes": 3}), static(limits={}), static()],
         [static(limits={"cpu": 1}), static(limits={"nodes": 3, "cpu": 1}), static(weight=1)]),
     Row("unknown", "spec.template.spec.kubelet", (), [{"maxPods": 20}]),
-    Row("unknown", "spec.tempalte", (), [{}]),
+    Row("unknown", "spec.tempalte", (), [{}, None]),
     Row("name", "metadata.name", ["a", "a.b-c", "0"], ["A", "a_b", "-a", "a" * 254]),
 ]  # fmt: skip
 

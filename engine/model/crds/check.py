@@ -32,9 +32,13 @@ def check_document(schema: Schema, document: dict[str, Any], report: Report, *, 
 
 
 def defaulted(schema: Schema, value: Any) -> Any:
-    """A copy with defaults in the place of absent fields, and without nulls in maps."""
+    """A copy with defaults in the place of absent fields, and without nulls but those of unknown fields."""
     if isinstance(value, Mapping):
-        found = {key: defaulted(_field(schema, key), each) for key, each in value.items() if each is not None}
+        found = {
+            key: defaulted(_field(schema, key), each)
+            for key, each in value.items()
+            if each is not None or _field(schema, key) is _ANYTHING
+        }
         for key, field in schema.properties.items():
             if key not in found and not isinstance(field.default, UnsetType):
                 found[key] = defaulted(field, field.default)
