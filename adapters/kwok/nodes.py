@@ -26,7 +26,8 @@ class NodeOrder(Struct, frozen=True):
 
 
 def node_document(wanted: NodeOrder) -> dict[str, Any]:
-    """Pending and unregistered. Capacity is what the claim asks for; allocatable that, overlaid by the type's."""
+    """Pending and unregistered, with what its type has. (The reference's says that it has what its claim asks for, and
+    tells its claims the same; kerf's claims know their types, and would find such a Node too small.)"""
     order = wanted.order
     return {
         "apiVersion": "v1",
@@ -38,7 +39,7 @@ def node_document(wanted: NodeOrder) -> dict[str, Any]:
         },
         "status": {
             "phase": "Pending",
-            "capacity": _amounts(order.requests),
+            "capacity": _amounts({**order.requests, **wanted.type.capacity}),
             "allocatable": _amounts({**order.requests, **wanted.type.allocatable()}),
         },
     }

@@ -130,7 +130,7 @@ class TestKwokCloud(CloudContract):
 
 
 def test_the_node_is_what_the_reference_makes(world: KwokWorld) -> None:
-    """L-473, L-474."""
+    """L-473, L-474; but its capacity is its type's."""
     world.cloud().launch(order(world, "pool-abcde"), intent="7.0", token="t")
     (node,) = world.nodes.nodes.values()
     metadata, name = node["metadata"], node["metadata"]["name"]
@@ -160,12 +160,15 @@ def test_the_node_is_what_the_reference_makes(world: KwokWorld) -> None:
     assert {key: metadata["labels"].get(key) for key in expected} == expected
     status = node["status"]
     assert status["phase"] == "Pending"
-    assert status["capacity"] == {"cpu": "500m", "memory": str(1 << 30), "pods": "3"}
+    ephemeral = str(20 << 30)
+    assert status["capacity"] == {
+        "cpu": "1000m", "memory": str(2 << 30), "pods": "16", "ephemeral-storage": ephemeral
+    }  # fmt: skip
     assert status["allocatable"] == {
         "cpu": "900m",
         "memory": str((2 << 30) - (10 << 20)),
         "pods": "16",
-        "ephemeral-storage": str(20 << 30),
+        "ephemeral-storage": ephemeral,
     }
 
 

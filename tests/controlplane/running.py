@@ -22,14 +22,15 @@ class Kerf:
     def __init__(self, plane: ControlPlane, folder: Path, *flags: str) -> None:
         self.record = folder / "record.kerf"
         self.log = folder / "kerf.log"
-        self._plane, self._flags = plane, flags
+        self.flags = flags
+        self._plane = plane
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         command = [sys.executable, "-m", "kerf", "run", "--store", f"sqlite://{self.record}"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, "--kubeconfig", str(self._plane.kubeconfig), *self._flags],
+                [*command, "--kubeconfig", str(self._plane.kubeconfig), *self.flags],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "KUBECONFIG": ""},
             )  # fmt: skip
 
@@ -39,6 +40,15 @@ class Kerf:
 
     def kill(self) -> None:
         self._end(signal.SIGKILL)
+
+    def suspend(self) -> None:
+        """It does nothing until `resume`: no watch is read, no Lease renewed."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def _end(self, how: signal.Signals) -> int:
         assert self._process is not None
@@ -65,10 +75,14 @@ class Kerf:
 
 
 def eventually(what: Callable[[], T], *, seconds: float = 60, kerf: Kerf | None = None) -> T:
-    """The first truthy result of `what`; fails after `seconds`, or when kerf has ended."""
+    """The first truthy result of `what`; fails after `seconds`, or when kerf has ended. One that has lost its Lease
+    is started again, as Kubernetes does it."""
     until = time.monotonic() + seconds
     while not (found := what()):
         ended = kerf is not None and not kerf.running
+        if kerf is not None and ended and "KERF604" in kerf.tail(1):
+            kerf.start()
+            continue
         if ended or time.monotonic() > until:
             said = f"\n{kerf.tail()}" if kerf is not None else ""
             raise AssertionError(f"{'kerf has ended' if ended else f'not within {seconds:.0f} s'}: {found!r}{said}")
