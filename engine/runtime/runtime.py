@@ -12,6 +12,8 @@ import msgspec
 
 from kerf.engine.errors import KerfError
 from kerf.engine.model.claims import NodeClaimObject
+from kerf.engine.model.nodepool_hash import VERSION as HASH_VERSION
+from kerf.engine.model.pools import NodePool
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import DRAINING, TAINTED
@@ -163,8 +165,8 @@ class Runtime:
         return [Observation(found)] if found is not None else []
 
     def moved(self) -> dict[str, NodeClaim | None]:
-        """The claims that the latest turn has an event of, or a verdict on drift or consistency, as they are now; None
-        for one that is over."""
+        """The claims that the latest turn has an event of, a verdict on drift or consistency, or made a hash anew of
+        (D-128), as they are now; None for one that is over."""
         claims = self.state.facts.claims
         found: dict[str, NodeClaim | None] = {}
         for entry in self.new_entries:
@@ -175,6 +177,8 @@ class Runtime:
                 found |= {each.claim: claims.get(each.claim) for each in result.verdicts}
             elif isinstance(result, LifecycleResult) and entry.payload.decider == CONSISTENCY:
                 found[result.claim] = claims.get(result.claim)
+            elif isinstance(entry.payload, NodePool) and entry.payload.hash_version != HASH_VERSION:
+                found |= {c.name: c for c in claims.values() if c.node_pool == entry.payload.name}
         return found
 
     def token(self, ref: str) -> str:

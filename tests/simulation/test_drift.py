@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from kerf.adapters.store.bundle import BundleStore, export_bundle
 from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.engine.disruption import drift
 from kerf.engine.model.templates import Difference
 from kerf.engine.record.decisions import Decision, Verdict
 from kerf.replay.verify import verify
@@ -70,6 +72,27 @@ def test_an_edited_nodeclass_is_found_with_the_field() -> None:
     (claim,) = run.runtime.state.facts.claims.values()
     assert claim.drifted_since == run.entries("nodeclass.seen")[-1].at
     assert verify(run.store).exit_code == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_was_not_judged_again_would_come_to_the_same(seed: int) -> None:
+    """A claim is judged when one of the things that its verdict follows from changed: after any life, judging all
+    claims as if for the first time finds nothing new."""
+    edits = [
+        apply(f"{3 + 2 * i}m", edited("NodePool", path, value))
+        for i, (path, value) in enumerate(
+            [
+                ("spec.template.metadata.labels.team", "a"), ("spec.weight", seed + 1),
+                ("spec.template.spec.expireAfter", "100h"), ("spec.template.metadata.labels.team", "a"),
+            ]
+        )
+    ]  # fmt: skip
+    scales = [scale(f"{4 * i}m", n) for i, n in enumerate((3, 9, 15, 6), start=1)]
+    run = Run(frozen(scale("10s", 5), *edits, *scales), seed=seed, until=30 * 60_000)
+    state = run.runtime.state
+    assert any(claim.drifted_since for claim in state.facts.claims.values())
+    state.ix.judged.clear()
+    assert drift.judge(state, state.facts.at, state.facts.claims).verdicts == ()
 
 
 def test_an_edit_of_behaviour_drifts_nothing() -> None:

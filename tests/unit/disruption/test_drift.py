@@ -235,6 +235,7 @@ def test_d128_claims_follow_a_pool_whose_hash_is_made_anew() -> None:
     older(world)
     world.see(Observation(replace(pool_now(world), hash_version="v2")))
     assert claim_of(world).annotations == {lbl.NODEPOOL_HASH: pool_now(world).hash, lbl.NODEPOOL_HASH_VERSION: "v3"}
+    assert list(world.runtime.moved()) == [claim_of(world).name], "its object is to be written"
     assert found(world) == ("", ())
 
 
