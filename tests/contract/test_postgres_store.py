@@ -233,6 +233,23 @@ def test_a_user_without_rights(url: str) -> None:
     store.close()
 
 
+def test_the_rights_that_a_writer_needs(url: str) -> None:
+    """Those of docs/stores.md: it may neither change nor delete an entry."""
+    by_hand(url, "CREATE ROLE controller LOGIN")
+    by_hand(url, f'GRANT USAGE ON SCHEMA "{schema_of(url)}" TO controller')
+    by_hand(url, f'GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA "{schema_of(url)}" TO controller')
+    by_hand(url, "GRANT UPDATE ON record TO controller")
+    by_hand(url, "GRANT DELETE ON snapshots TO controller")
+    store = PostgresStore(url.replace("kerf@", "controller@"), "write")
+    store.append(pods(1, 2, blobs={SHAPE: SHAPE_BYTES}))
+    for _ in range(2):
+        store.put_snapshot(2, "s", b"state", "d")
+    assert (store.last_position(), store.snapshot(None, "s")) == (2, (2, b"state", "d"))
+    with pytest.raises(StoreReadOnly), store._transaction(commit=True) as c:
+        c.execute("DELETE FROM stored_events")
+    store.close()
+
+
 def test_a_newer_format_is_unsupported(url: str) -> None:
     by_hand(url, "UPDATE record SET format = 2")
     with pytest.raises(FormatUnsupported, match="KERF110"):
