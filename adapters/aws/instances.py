@@ -52,13 +52,14 @@ class Instances:
 
     def listing(self) -> list[TaggedInstance]:
         """A-327, by instance id. An instance that was just started may not be there yet: it is added for as long as EC2
-        may take to show it. Raises `AwsError`."""
+        may take to show it. Its tags make an instance one to be ended, so they are looked at here too. Raises
+        `AwsError`."""
         conditions = [
             *({"Name": "tag-key", "Values": [key]} for key in (tags.NODEPOOL, tags.NODECLASS)),
             {"Name": f"tag:{tags.CLUSTER}", "Values": [self._cluster]},
             *filters(instance_state_name=ALIVE),
         ]
-        found = [_tagged(entry) for entry in self._described(Filters=conditions)]
+        found = [_tagged(entry) for entry in self._described(Filters=conditions) if self._ours(entry)]
         there = {each.instance for each in found}
         now = self._clock()
         young = [
@@ -67,6 +68,10 @@ class Instances:
             if instance not in there and now < started + SETTLING
         ]
         return sorted([*found, *young], key=lambda each: each.instance)
+
+    def _ours(self, entry: Mapping[str, Any]) -> bool:
+        own = tags.tag_map(entry.get("Tags"))
+        return tags.NODEPOOL in own and tags.NODECLASS in own and own.get(tags.CLUSTER) == self._cluster
 
     def terminate(self, instance: str, *, intent: str) -> EffectAnswered:
         """A-330: an instance that is gone or going is a success. A refusal is an answer; only silence

@@ -331,6 +331,30 @@ def test_a_started_instance_that_ec2_does_not_show_yet_is_pending(world: AwsWorl
         hide.unregister("after-call.ec2.DescribeInstances", _show_nothing)
 
 
+def test_a327_nor_does_a_listing_leave_it_out(world: AwsWorld) -> None:
+    cloud = world.restarted()
+    instance = cloud.launch(order(world, "unlisted"), intent="1.0", token="unlisted").instance
+    hide = world.environment.operator.ec2.meta.events
+    hide.register("after-call.ec2.DescribeInstances", _show_nothing)
+    try:
+        assert [each.claim for each in cloud.listing() or [] if each.instance == instance] == ["unlisted"]
+        world.advance(60_001)
+        assert cloud.listing() == []
+    finally:
+        hide.unregister("after-call.ec2.DescribeInstances", _show_nothing)
+
+
+def test_a327_instances_of_other_clusters_are_not_listed(world: AwsWorld) -> None:
+    """Its tags make an instance kerf's own to end: each of the three is asked for."""
+    cloud, ec2 = world.cloud(), world.environment.operator.ec2
+    for missing in ("karpenter.sh/nodepool", "karpenter.k8s.aws/ec2nodeclass", "eks:eks-cluster-name"):
+        claim = "foreign-" + missing.rpartition("/")[2].rpartition(":")[2]
+        instance = cloud.launch(order(world, claim), intent="1.0", token=claim).instance
+        assert instance in {each.instance for each in cloud.listing() or []}
+        ec2.delete_tags(Resources=[instance], Tags=[{"Key": missing}])
+        assert instance not in {each.instance for each in world.restarted().listing() or []}
+
+
 def _show_nothing(parsed: dict[str, Any], **_: Any) -> None:
     parsed["Reservations"] = []
 
