@@ -92,11 +92,17 @@ class _ClusterReading(Reading):
         )
         gates = (self.scenario.get("options") or {}).get("featureGates") or {}
         entries = self._list("nodes")
+        base = self.problem()
+        waiting = [pod for pod in pods if is_provisionable(pod) and not is_terminal(pod)]
+        spread = self.extensions.spread
         return Cluster(
             now=self.now,
-            nodes=tuple(self._cluster_node(each, entry) for each, entry in zip(states, entries, strict=True)),
-            base=self.problem(),
-            pending=tuple(pod for pod in pods if is_provisionable(pod) and not is_terminal(pod)),
+            nodes=tuple(
+                replace(self._cluster_node(each, entry), pods=tuple(spread(list(each.pods))))
+                for each, entry in zip(states, entries, strict=True)
+            ),
+            base=base,
+            pending=tuple(spread([*waiting, *self.extensions.virtual_pods()])),
             budgets=budgets,
             spot_to_spot=bool(gates.get(GATE, False)),
         )

@@ -97,7 +97,7 @@ class Folding:
     def __init__(self, start: int) -> None:
         self.start = start
         self._cost = Cost()
-        self._plan = ProvisionResult()
+        self._plans: list[ProvisionResult] = []  # the latest, and those that it goes on with
         self._types: Counter[str] = Counter()
         self._failed = 0
         self._removed: Counter[str] = Counter()
@@ -116,7 +116,8 @@ class Folding:
                 self._refused.append(refused)
             elif isinstance(payload, Decision):
                 if isinstance(payload.result, ProvisionResult) and not payload.result.repeats:
-                    self._plan = payload.result
+                    goes_on = bool(self._plans) and bool(self._plans[-1].truncated)
+                    self._plans = [*(self._plans if goes_on else ()), payload.result]
             elif isinstance(payload, ev.Launched):
                 self._types[f"{payload.capacity_type} {payload.instance_type}"] += 1
             elif isinstance(payload, ev.LaunchFailed | ev.LaunchTimedOut):
@@ -148,7 +149,12 @@ class Folding:
 
     def _waiting(self, state: State) -> Iterable[Waiting]:
         """Pods that are up for provisioning and have no node yet, by reasons, in the order of their names."""
-        told = {uid: group.reasons for group in (*self._plan.unplaced, *self._plan.ignored) for uid in group.pods}
+        told = {
+            uid: group.reasons
+            for plan in self._plans
+            for group in (*plan.unplaced, *plan.ignored)
+            for uid in group.pods
+        }
         alike: dict[tuple[str, ...], list[str]] = {}
         reasons: dict[tuple[str, ...], tuple[Why, ...]] = {}
         for uid in sorted(state.ix.pending, key=lambda uid: (state.facts.pods[uid].key, uid)):

@@ -82,7 +82,7 @@ def test_s177_a_pod_template_is_its_shape() -> None:
 
 
 def test_l49_l52_an_overlay() -> None:
-    wanted = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m5.large"]}
+    wanted: dict[str, Any] = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m5.large"]}
     found = overlay(requirements=[wanted], price="0.25", capacity={"smarter-devices/fuse": 1}, weight=10)
     assert found == NodeOverlay(
         "n", requirements=(RequirementSpec(wanted["key"], "In", ("m5.large",)),), price=0.25,
