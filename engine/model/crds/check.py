@@ -32,7 +32,10 @@ def check_document(schema: Schema, document: dict[str, Any], report: Report, *, 
 
 
 def defaulted(schema: Schema, value: Any) -> Any:
-    """A copy with defaults in the place of absent fields, and without nulls but those of unknown fields."""
+    """A copy with defaults in the place of absent fields, and without nulls but those of unknown fields, which stay as
+    they are, however deep."""
+    if schema is _ANYTHING:
+        return value
     if isinstance(value, Mapping):
         found = {
             key: defaulted(_field(schema, key), each)

@@ -10,8 +10,9 @@ from msgspec import Struct
 from kerf.engine.model import labels
 from kerf.engine.model.crds.check import check_document
 from kerf.engine.model.crds.ec2 import EC2_NODE_CLASS
+from kerf.engine.model.crds.gated import CAPACITY_BUFFER, NODE_OVERLAY
+from kerf.engine.model.crds.kwok import KWOK_NODE_CLASS
 from kerf.engine.model.crds.nodepools import NODE_CLAIM, NODE_POOL
-from kerf.engine.model.crds.others import CAPACITY_BUFFER, KWOK_NODE_CLASS, NODE_OVERLAY
 from kerf.engine.model.crds.schema import Schema, openapi
 from kerf.engine.model.manifests.violations import Report
 

@@ -7,7 +7,7 @@ from msgspec import field
 
 from kerf.engine.model.buffers import ACTIVE, CapacityBuffer, PodTemplate
 from kerf.engine.model.crds.check import check_document
-from kerf.engine.model.crds.others import CAPACITY_BUFFER
+from kerf.engine.model.crds.gated import CAPACITY_BUFFER
 from kerf.engine.model.manifests.decode_workloads import PodTemplateWire, identity, template_shape
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import Int32, ObjectWire, Quantities, Read, Wire, read_resources

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import field
 
 from kerf.engine.model.crds.check import check_document
-from kerf.engine.model.crds.others import NODE_OVERLAY, PRICE, PRICE_ADJUSTMENT
+from kerf.engine.model.crds.gated import NODE_OVERLAY, PRICE, PRICE_ADJUSTMENT
 from kerf.engine.model.crds.schema import compiled
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import (

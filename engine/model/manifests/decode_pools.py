@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from kerf.engine.model.claims import Condition, NodeClaimObject
 from kerf.engine.model.crds.check import check_document
+from kerf.engine.model.crds.kwok import KWOK_NODE_CLASS
 from kerf.engine.model.crds.nodepools import NODE_POOL, SEEN_CLAIM, THIRTY_DAYS
-from kerf.engine.model.crds.others import KWOK_NODE_CLASS
 from kerf.engine.model.durations import parse_duration, parse_nillable_duration
 from kerf.engine.model.labels import NODEPOOL_HASH_VERSION
 from kerf.engine.model.manifests.admission import NODEPOOL_RULES

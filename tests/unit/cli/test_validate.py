@@ -128,6 +128,19 @@ def test_lists_are_taken_apart(run: Run, tmp_path: Path) -> None:
     assert out.splitlines()[-1] == "3 objects: 1 accepted, 2 refused"
 
 
+def test_a_field_may_be_as_deep_as_it_likes(run: Run, tmp_path: Path) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(400):
+        deep = {"a": deep}
+    found = []
+    for name in ("kubelet", "other", "role"):
+        file = tmp_path / f"{name}.json"
+        file.write_bytes(msgspec.json.encode(changed(EC2_NODE_CLASS, f"spec.{name}", deep)))
+        code, out, _ = run("validate", file)
+        found.append((code, out.splitlines()[1].split(":")[0].strip()))
+    assert found == [(0, "1 object"), (1, "KERF320 spec.other"), (1, "KERF303 spec.role")]
+
+
 def test_an_object_of_the_cluster_is_checked_without_what_the_cluster_added(run: Run, tmp_path: Path) -> None:
     stored = changed(NODE_POOL, "metadata.managedFields", [{"manager": "kubectl"}])
     stored = changed(stored, "status", {"anything": "goes"})

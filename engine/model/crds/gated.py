@@ -1,4 +1,4 @@
-"""NodeOverlay (L-49 to L-56), CapacityBuffer (L-57, L-58) and KWOKNodeClass (L-63)."""
+"""The kinds behind feature gates: NodeOverlay (L-49 to L-56) and CapacityBuffer (L-57, L-58)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from kerf.engine.model.crds.parts import (
     KARPENTER,
     KWOK,
     conditions,
-    duration,
     key_rules,
     quantities,
     requirements,
@@ -140,29 +139,4 @@ CAPACITY_BUFFER = object_of(
     },
     "Room that is kept free for pods to come",
     required=("spec",),
-)
-
-KWOK_NODE_CLASS = object_of(
-    {
-        "spec": object_of(
-            {"nodeRegistrationDelay": duration("How long a new node takes to appear", default="0s")},
-            "How fake nodes are made",
-        ),
-        "status": object_of(
-            {"conditions": conditions()},
-            "Ready from birth: there is nothing to look up",
-            default={
-                "conditions": [
-                    {
-                        "type": "Ready",
-                        "status": "True",
-                        "reason": "Ready",
-                        "message": "",
-                        "lastTransitionTime": "2024-01-01T00:00:00Z",
-                    }
-                ]
-            },
-        ),
-    },
-    "How KWOK's fake nodes are made",
 )
