@@ -23,7 +23,8 @@ from kerf.adapters.aws.session import AwsError
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels
 from kerf.engine.model.ec2nodeclass import AMITerm, EC2NodeClass
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instances import Catalogue, InstanceType
+from kerf.engine.model.nodeclass_terms import image_for
 from kerf.engine.model.pods import Taint
 from kerf.engine.model.pools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance, Offer
@@ -454,6 +455,25 @@ def test_a_node_class_that_is_not_ready_says_why_and_launches_nothing(
     answer = cloud.launch(order(world, f"not-ready-{reason}"), intent="1.0", token=f"not-ready-{reason}")
     assert answer.kind == "nodeclass-not-ready"
     assert reason in answer.message
+
+
+def test_a_333_an_instance_has_not_drifted_when_it_is_launched_or_found_again(world: AwsWorld) -> None:
+    """What the answer says of it is what the class asks for (A-334…A-337)."""
+    cloud = world.restarted()
+    terms = observed(cloud).terms
+    assert terms is not None
+    assert terms.static["amiFamily"] == "AL2023"
+    started = cloud.launch(order(world, "undrifted"), intent="1.0", token="undrifted")
+    found = cloud.find(order(world, "undrifted"), intent="1.0", token="")
+    assert found is not None
+    assert started.class_hash == terms.hash
+    arch = "arm64" if started.instance_type == "m6g.large" else "amd64"
+    kind = InstanceType(started.instance_type, {}, requirements={labels.ARCH: (arch,)})
+    assert started.security_groups == terms.security_groups != ()
+    assert found.security_groups == (), "moto shows none of a launch template's: then it is not known"
+    for answer in (started, found):
+        assert answer.subnet in terms.subnets
+        assert answer.image == image_for(terms.images, kind)
 
 
 def test_a_219_a_459_a_class_that_is_being_deleted_counts_as_none(world: AwsWorld) -> None:
