@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from kerf.engine.scheduling.funnel import FunnelTracer
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.problem import BoundPod, PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.selectors import METADATA_NAME
+from kerf.engine.scheduling.zones import effective_zones
 from kerf.replay.scenario_catalogues import Catalogues
 from kerf.replay.scenario_errors import ScenarioError
 from kerf.replay.scenario_extensions import Extensions, read_extensions
@@ -126,6 +128,8 @@ def plan_scenario(
     planned = best_plan(problem, effort, tracer)
     result = result_of(identity, problem, planned, tracer.funnel if tracer is not None else None)
     result["kerf"] |= reading.extensions.told(reading.offered, planned)
+    if trace:
+        result["kerf"]["effectiveZones"] = dict(sorted(Counter(effective_zones(problem).values()).items()))
     return result
 
 

@@ -92,3 +92,9 @@ def test_a_plan_that_ends_at_its_limit_says_so() -> None:
     lines = describe(found)
     assert lines[0].endswith("3 pods not looked at")
     assert "  the plan ended at its limit of steps before w-1, w-2, w-3" in lines
+
+
+def test_s176_a_trace_counts_pods_by_the_zone_that_they_wait_for() -> None:
+    pods = [pod("a", spec={"nodeSelector": {lbl.ZONE: "z1"}}), pod("b"), pod("c")]
+    found = plan_scenario(scenario(pods=pods), CATALOGUES, trace=True)
+    assert found["kerf"]["effectiveZones"] == {"flexible": 2, "z1": 1}
