@@ -122,7 +122,8 @@ class Claim:
                 break
             types = self._survivors(option, requests, wanted, self.ports)
             if types:
-                ranked.append((rank, self.template.cheapest(option, types), len(ranked), option))
+                order = self.template.precedence(self.index, option, types)
+                ranked.append((rank, order, len(ranked), option))
         return min(ranked, key=lambda each: each[:3])[3] if ranked else options[0][1]
 
     def ports_before(self, wanted: PodClass) -> tuple[HostPort, ...]:

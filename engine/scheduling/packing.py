@@ -207,7 +207,8 @@ class Packing:
                 break
             claim = self._opened(template, wanted, option, allowed)
             if claim is not None:
-                found.append((rank, template.cheapest(claim.state, claim.types), number, claim))
+                order = template.precedence(claim.index, claim.state, claim.types)
+                found.append((rank, order, number, claim))
         return min(found, key=lambda each: each[:3])[3] if found else None
 
     def _opened(self, template: Template, wanted: PodClass, state: State, allowed: int) -> Claim | None:

@@ -52,6 +52,7 @@ def plan(problem: Problem, tracer: Tracer | None = None) -> Plan:
             problem.unavailable,
             given_daemons,
             strict,
+            problem.variant,
         )
         for each in pools
     ]

@@ -87,3 +87,4 @@ class Problem(Struct, frozen=True):
     bound: tuple[BoundPod, ...] = ()
     leaving: tuple[NodeInput, ...] = ()
     volumes: VolumeFacts | None = None
+    variant: int = 0  # which of equally ranked domains are taken: 0 the cheapest, else as it comes (see `improvement`)

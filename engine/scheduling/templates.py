@@ -7,6 +7,7 @@ requirements leads, so the label work for a pod class is done once per state and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from zlib import crc32
 
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
@@ -77,9 +78,11 @@ class Template:
         unavailable: frozenset[tuple[str, str, str]],
         daemons: Sequence[Daemon],
         strict: bool,
+        variant: int = 0,
     ) -> None:
-        """`strict`: minValues must be met (policy Strict)."""
+        """`strict`: minValues must be met (policy Strict); `variant`: see `Problem`."""
         self.pool = pool
+        self._variant = variant
         self.name = pool.name
         self.catalogue = catalogue
         self.labels = {**pool.labels, NODEPOOL: pool.name, pool.node_class.label: pool.node_class.name}
@@ -148,6 +151,14 @@ class Template:
     def cheapest(self, state: State, types: int) -> float:
         """The lowest price of these types, USD per hour; infinity for none."""
         return next((price for price, number in self.by_price(state) if types >> number & 1), float("inf"))
+
+    def precedence(self, claim: int, state: State, types: int) -> float:
+        """Of domains of equal rank the least of these is taken: the price (S-140), or in another variant a number that
+        has nothing to do with it but is the same for the same claim."""
+        if not self._variant:
+            return self.cheapest(state, types)
+        domains = " ".join(str(each) for each in state.requirements if each.single)
+        return float(crc32(f"{self._variant}/{claim}/{domains}".encode()))
 
     def usable_slots(self, requirements: Requirements) -> tuple[int, ...]:
         """The slots whose offerings a claim with these requirements may use (S-105): the claim is the left

@@ -1,11 +1,12 @@
 """Cheaper plans from a first one, by search within an effort (issue: packing better than first-fit).
 
-First-fit fills few nodes of the largest types, whatever these cost. Two moves mend that:
+First-fit fills few nodes of the largest types, whatever these cost. Three moves mend that:
 
 * `regroup`: pods that no other pod looks at are split into groups by worth (see `regroup`), and the planner plans each
   group alone, with all its types;
 * `capped`: the planner plans the whole problem with types up to some size, which also holds where pods depend on
-  one another; in the end every claim is planned alone with its constraints, so that it keeps all types it may become.
+  one another; in the end every claim is planned alone with its constraints, so that it keeps all types it may become;
+* `vary`: the planner plans it with other zones wherever one is as good as another.
 
 Every claim of a result is the planner's own. A candidate replaces the best one only if nothing gets worse.
 """
@@ -16,7 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import Resources
+from kerf.engine.model.labels import HOSTNAME, normalise
+from kerf.engine.model.pods import PodShape, Resources
 from kerf.engine.scheduling.classes import RESPECT
 from kerf.engine.scheduling.improvement.candidates import (
     TOLERANCE,
@@ -51,6 +53,9 @@ WIDTHS = (32, 8, 2)
 CAPS = (4, 2, 6, 1, 3, 5, 7)
 """Eighths of the sizes of types, in the order in which they are tried as the largest one."""
 
+VARIANTS = 8
+"""How many choices among domains of equal rank are tried."""
+
 FIRST_CAPS = 2
 """So many sizes are tried before regrouping: they show early what there is to gain, even where effort is short."""
 
@@ -76,6 +81,7 @@ class Search:
         self._cap(caps[:FIRST_CAPS])
         self._regroup_all()
         self._cap(caps[FIRST_CAPS:])
+        self._vary()
         self._regroup_worst()
 
     def eased(self, candidate: Candidate, uids: Iterable[str], below: float) -> Candidate | None:
@@ -285,6 +291,21 @@ class Search:
             if made.price < price(self._first.claims) - TOLERANCE and self._as_willing(question):
                 self._offer(made)
 
+    def _vary(self) -> None:
+        """The whole problem again with other domains wherever the planner takes one of equals (the first pod of an
+        affinity, the zones of a spread in their order), all types or those of the best plan so far."""
+        if not any(key != HOSTNAME for shape in self._problem.shapes.values() for key in _pinned_keys(shape)):
+            return
+        for variant in range(1, VARIANTS + 1):
+            if self._done or not self._effort.take(self._whole):
+                return
+            question = replace(self.best.question, pods=self._problem.pods, variant=variant)
+            base = plan(question)
+            narrow = question.unavailable != self._problem.unavailable
+            made = Candidate(question, base, tuple(Part(c, n, narrow=narrow) for n, c in enumerate(base.claims)))
+            if made.price < self.best.price - TOLERANCE and self._as_willing(question):
+                self._offer(made)
+
     def _as_willing(self, question: Problem) -> bool:
         """Whether every pod keeps as many preferences under a question as in the first plan."""
         if not has_soft_demands(self._problem):
@@ -336,7 +357,7 @@ class Search:
 
     def widened(self, candidate: Candidate) -> Candidate:
         """With the claims that were planned with fewer types open to all that they may become, as far as the effort
-        goes; that never makes them dearer."""
+        goes and the cheapest one stays the same."""
         parts = tuple(self._reopened(each) if each.narrow else each for each in candidate.parts)
         wide = Candidate(candidate.question, candidate.base, parts)
         return wide if self._allowed(wide) else candidate
@@ -351,6 +372,13 @@ class Search:
         question = reopened(self._problem, claim, members, pool, largest)
         shapes = tuple(sorted(each.shape for each in members))
         wide = self._single(question, (claim.node_pool, claim.constraints, tuple(sorted(largest.items())), shapes))
-        if wide is None or wide.price > claim.price + TOLERANCE:
-            return part
+        if wide is None or wide.instance_types[0] != claim.instance_types[0]:
+            return part  # the node that was rated is the one that is launched first
         return Part(replace(wide, constraints=claim.constraints, labels=claim.labels), part.base, question)
+
+
+def _pinned_keys(shape: PodShape) -> list[str]:
+    """The labels whose domains the planner chooses for such pods."""
+    spreads = [each.topology_key for each in shape.spread]
+    terms = [each.topology_key for each in (*shape.affinity, *shape.anti_affinity)]
+    return [normalise(each) for each in (*spreads, *terms)]
