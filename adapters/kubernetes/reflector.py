@@ -188,7 +188,7 @@ class Reflector:
                 if not newline:
                     rest += end
                     continue
-                self._take(rest + lines)
+                self.take(rest + lines)
                 rest, heard = end, True
                 self._succeeded()
         except ClusterError as error:
@@ -198,7 +198,7 @@ class Reflector:
         if not heard and time.monotonic() - began < SHORT:
             raise Unreachable("the watch ended at once", where=self.resource.path)
 
-    def _take(self, lines: bytes) -> None:
+    def take(self, lines: bytes) -> None:
         """Whole lines, as they came in one piece. Raises Expired."""
         told: list[Observation] = []
         frames = self._frames(lines, told)
