@@ -18,6 +18,7 @@ from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBud
 from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod, PodShape, is_terminal
 from kerf.engine.model.pools import NodePool
+from kerf.engine.model.priorities import PriorityClass
 from kerf.engine.model.services import Service
 from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
 from kerf.engine.model.workloads import Workload
@@ -103,6 +104,7 @@ class ApiServer:
         self.attachments: dict[str, VolumeAttachment] = {}
         self.services: dict[str, Service] = {}
         self.workloads: dict[str, Workload] = {}
+        self.priorities: dict[str, PriorityClass] = {}  # nobody watches them
         self.shapes: dict[str, PodShape] = {}
         self._clock = clock
         self._tables: dict[str, dict[str, Object]] = {

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.simulation.errors import DocumentError
 from kerf.adapters.simulation.ignored import is_ignored
+from kerf.adapters.simulation.priorities import with_priority
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.workloads import Deployment, StatefulSet
 from kerf.adapters.simulation.workloads import PodTemplate as Template
@@ -24,6 +25,7 @@ from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBud
 from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod, PodShape
 from kerf.engine.model.pools import NodePool
+from kerf.engine.model.priorities import PriorityClass
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.services import Service
 from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeClaim
@@ -156,6 +158,10 @@ def _apply_service(simulation: Simulation, document: Document, item: Service) ->
     simulation.cluster.apply(item)
 
 
+def _apply_priority_class(simulation: Simulation, document: Document, item: PriorityClass) -> None:
+    simulation.cluster.api.priorities[item.name] = item
+
+
 def _apply_volume_claim(simulation: Simulation, document: Document, item: VolumeClaim) -> None:
     """Applied again, what it was bound to stays."""
     known = simulation.cluster.api.claims.get(item.key)
@@ -188,7 +194,8 @@ def _apply_pod(simulation: Simulation, document: Document, item: Pod) -> None:
         api.put(replace(known, do_not_disrupt=item.do_not_disrupt, deletion_cost=item.deletion_cost))
         return
     uid = _uid(simulation, document, "pod", item.namespace, item.name)
-    api.put(replace(item, uid=uid, created=item.created or simulation.clock.now))
+    shape = api.keep_shape(with_priority(api.shapes[item.shape], api.priorities))
+    api.put(replace(item, uid=uid, shape=shape, created=item.created or simulation.clock.now))
 
 
 # ── workloads and NodeClasses ───────────────────────────────────────────────────────────────────────────────
@@ -277,6 +284,7 @@ _APPLY: dict[type[Struct], Callable[[Simulation, Document, Any], None]] = {
     DaemonSet: _apply_daemon_set,
     **dict.fromkeys((Volume, StorageClass, CSINode), _apply_as_it_is),
     VolumeClaim: _apply_volume_claim,
+    PriorityClass: _apply_priority_class,
     Service: _apply_service,
     PodTemplate: _apply_gated,
     NodeOverlay: _apply_gated,

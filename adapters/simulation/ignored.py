@@ -27,7 +27,6 @@ _BUILT_IN: dict[str, frozenset[str]] = {
     "gateway.networking.k8s.io": frozenset({"Gateway", "GatewayClass", "GRPCRoute", "HTTPRoute", "ReferenceGrant"}),
     "networking.k8s.io": frozenset({"Ingress", "IngressClass", "NetworkPolicy"}),
     "rbac.authorization.k8s.io": frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}),
-    "scheduling.k8s.io": frozenset({"PriorityClass"}),
     "snapshot.storage.k8s.io": frozenset({"VolumeSnapshot", "VolumeSnapshotClass"}),
     "storage.k8s.io": frozenset({"CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "VolumeAttributesClass"}),
 }  # fmt: skip

@@ -24,6 +24,7 @@ from kerf.engine.model.manifests.decode_nodes import NodeWire, read_node
 from kerf.engine.model.manifests.decode_overlays import OverlayWire, read_node_overlay
 from kerf.engine.model.manifests.decode_pods import read_pod
 from kerf.engine.model.manifests.decode_pools import read_kwok_node_class, read_node_claim, read_node_pool
+from kerf.engine.model.manifests.decode_priorities import PriorityClassWire, read_priority_class
 from kerf.engine.model.manifests.decode_volumes import (
     AttachmentWire,
     ClaimWire,
@@ -84,6 +85,7 @@ KINDS: dict[str, Kind] = {
     "v1/PersistentVolumeClaim": Kind(ClaimWire, read_volume_claim),
     "v1/PersistentVolume": Kind(VolumeWire, read_volume),
     "storage.k8s.io/v1/StorageClass": Kind(StorageClassWire, read_storage_class),
+    "scheduling.k8s.io/v1/PriorityClass": Kind(PriorityClassWire, read_priority_class),
     "storage.k8s.io/v1/CSINode": Kind(CSINodeWire, read_csi_node),
     "storage.k8s.io/v1/VolumeAttachment": Kind(AttachmentWire, read_attachment),
     "apps/v1/DaemonSet": Kind(WorkloadWire, read_daemonset),
@@ -113,7 +115,7 @@ KINDS: dict[str, Kind] = {
 _SUCCESSORS = {"Provisioner": "NodePool", "Machine": "NodeClaim", "AWSNodeTemplate": "EC2NodeClass"}  # L-138
 _CLUSTER_SCOPED = (
     "Node", "Namespace", "NodePool", "NodeClaim", "NodeOverlay", "EC2NodeClass", "KWOKNodeClass", "PersistentVolume",
-    "StorageClass", "CSINode", "VolumeAttachment",
+    "StorageClass", "CSINode", "VolumeAttachment", "PriorityClass",
 )  # fmt: skip
 _MALFORMED = (msgspec.DecodeError, ValueError, RecursionError)
 

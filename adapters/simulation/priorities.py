@@ -1,0 +1,22 @@
+"""What admission fills in of a pod that is created: its priority (the Priority admission plugin)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from kerf.engine.model.pods import PodShape
+from kerf.engine.model.priorities import BUILT_IN, PriorityClass
+
+
+def with_priority(shape: PodShape, classes: Mapping[str, PriorityClass]) -> PodShape:
+    """The shape with the priority of the class that it names, or of the default one. One that is not known gives none:
+    no pod is refused for it here."""
+    if shape.priority:
+        return shape
+    known = {each.name: each for each in BUILT_IN} | dict(classes)
+    usual = max((each.value for each in classes.values() if each.default), default=0)
+    named = known.get(shape.priority_class)
+    priority = named.value if named is not None else 0 if shape.priority_class else usual
+    return replace(shape, priority=priority)
