@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kerf.engine.disruption.drift_facts import Drift, Facts, Unknown
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.nodeclass_terms import NodeClassTerms, image_for
+from kerf.engine.model.nodeclass_terms import NodeClassTerms, image_for, made
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.templates import Difference, differences
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -36,7 +36,7 @@ def static(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: 
     versions = (claim.annotations.get(f"{key}-version"), seen.annotations.get(f"{key}-version"))
     if all(hashes) and all(versions) and versions[0] == versions[1] and hashes[0] != hashes[1]:
         return Drift(Reason("nodeclass-drift", {"nodeclass": seen.name}))
-    if not claim.class_hash or claim.class_hash == terms.hash:
+    if not claim.class_hash or claim.class_hash == terms.hash or made(claim.class_hash) != made(terms.hash):
         return None
     was = facts.templates.get(claim.class_hash)
     return Drift(

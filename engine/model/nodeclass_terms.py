@@ -14,6 +14,9 @@ from kerf.engine.model.instances import InstanceType
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.model.templates import Template
 
+MADE = "kerf1"
+"""How `NodeClassTerms.hash` is made, and its first part. To be raised with any change of what is hashed: an upgrade of
+kerf must drift nothing (A-65)."""
 SHOWN = 80
 """A value longer than this is shown by its beginning and a digest."""
 
@@ -35,6 +38,19 @@ class NodeClassTerms(Struct, frozen=True, omit_defaults=True):
     subnets: tuple[str, ...] = ()
     security_groups: tuple[str, ...] = ()
     reservations: tuple[str, ...] = ()
+
+
+def made(terms_hash: str) -> str:
+    """How a hash was made: only hashes that were made the same way can be compared."""
+    return terms_hash.rpartition("/")[0]
+
+
+def made_anew(own: str, now: str, *, drifted: bool) -> str:
+    """The hash of a claim that was launched by terms hashed `own`, now that they hash to `now` (A-66): if that is made
+    another way, the claim is taken to be as asked for, unless it has drifted."""
+    if own and made(own) == made(now):
+        return own
+    return f"{made(now)}/{own.rpartition('/')[2]}" if own and drifted else now
 
 
 def boots(requirements: Iterable[RequirementSpec], kind: InstanceType) -> bool:
@@ -68,7 +84,7 @@ def ec2_terms(node_class: EC2NodeClass) -> NodeClassTerms:
     status = node_class.status
     static = _static(node_class)
     return NodeClassTerms(
-        hash=blake2b(msgspec.json.encode(static, order="sorted"), digest_size=8).hexdigest(),
+        hash=f"{MADE}/{blake2b(msgspec.json.encode(static, order='sorted'), digest_size=8).hexdigest()}",
         static=static,
         images=tuple(Image(image.id, image.requirements) for image in status.amis),
         subnets=tuple(sorted(subnet.id for subnet in status.subnets)),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from kerf.engine.model.labels import NODEPOOL_HASH, NODEPOOL_HASH_VERSION
+from kerf.engine.model.nodeclass_terms import made_anew
 from kerf.engine.model.nodepool_hash import VERSION
 from kerf.engine.model.pools import NodePool
 from kerf.engine.model.templates import pool_template
@@ -64,8 +65,8 @@ def class_kept(state: State, seen: NodeClassSeen, entry: Entry) -> None:
         _prune(facts)
     for claim in _of_class(facts, seen.group, seen.kind, seen.name):
         state.ix.touched[claim.name] = entry.position
-        if terms is not None and claim.launched and not claim.class_hash:
-            claim.class_hash = terms.hash
+        if terms is not None and claim.launched:
+            claim.class_hash = made_anew(claim.class_hash, terms.hash, drifted=bool(claim.drifted_since))
 
 
 def catalogue_kept(state: State, node_class: str, entry: Entry) -> None:

@@ -307,6 +307,16 @@ def test_a334_another_controllers_hashes_are_compared_where_both_are_there() -> 
     assert found(world) == ("nodeclass-drift", ())
 
 
+def test_a66_an_upgrade_that_hashes_classes_another_way_drifts_nothing_and_takes_nothing_back() -> None:
+    world = in_service()
+    world.see(node_class(replace(TERMS, hash="next/h9")))
+    assert (claim_of(world).class_hash, found(world)) == ("next/h9", ("", ()))
+    world.see(node_class(replace(TERMS, hash="next/h10", static={"role": "new", "tags team": "a"})))
+    assert found(world) == ("nodeclass-drift", (Difference("role", "", "old", "new"),))
+    world.see(node_class(replace(TERMS, hash="third/h11", static={"role": "new"})))
+    assert (claim_of(world).class_hash, found(world)) == ("third/h9", ("nodeclass-drift", ()))
+
+
 @pytest.mark.parametrize(
     ("changes", "code", "difference"),
     [
