@@ -27,6 +27,7 @@ _BOUNDED = re.compile(r" Exists(?: >=(-?\d+))?(?: <=(-?\d+))?(?= |$)")
 
 LIFECYCLE: dict[str, str] = {
     "adopt-launch": "its object was found without an instance: one with its tag is looked for, else one is launched",
+    "adopt-not-managed": "its object was found; it is of a kind of NodeClass that is not here",
     "adopt-waiting": "its object was found; its Node or the instance types of its NodeClass are not known yet",
     "adopted": "its object was found without a record of it",
     "cancelled": "it was deleted before anything was launched",

@@ -28,9 +28,17 @@ ACTOR = "unknown"
 DELETED = "deleted"
 
 
+def due_at(state: State) -> int:
+    """When the patience with what was found ends (ms since the epoch), 0 for never."""
+    managed = (each for each in state.facts.found.values() if _managed(each.claim, state))
+    return min((each.at + PATIENCE for each in managed), default=0)
+
+
 def adopt(found: Found, state: State, now: int) -> Step:
     """The claim's first events. A `Requested` has no decision yet: the caller knows its position."""
     claim = found.claim
+    if not _managed(claim, state):
+        return wait("adopt-not-managed")
     if not _complete(claim, state) and now < found.at + PATIENCE:
         return wait("adopt-waiting", due=found.at + PATIENCE)
     if claim.provider_id:
@@ -39,6 +47,12 @@ def adopt(found: Found, state: State, now: int) -> Step:
         events = (_requested(claim, (), 0.0), ev.Cancelled(claim.name, ACTOR))
         return Step(events=events, reason=Reason("cancelled"))
     return _launch(claim, state, now)
+
+
+def _managed(claim: NodeClaimObject, state: State) -> bool:
+    """L-48: of a kind of NodeClass that this cloud has; others are another controller's."""
+    kind = f"{claim.node_class.group}/{claim.node_class.kind}/"
+    return any(key.startswith(kind) for key in state.facts.node_classes)
 
 
 def _complete(claim: NodeClaimObject, state: State) -> bool:

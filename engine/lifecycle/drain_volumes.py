@@ -46,4 +46,4 @@ def detach(claim: NodeClaim, node: Node, state: State, now: int) -> Step | None:
         due = claim.deadline + 1 if claim.deadline is not None else 0
         return wait("waiting-for-volumes", due=due, volumes=list(left[:SHOWN]), count=len(left))
     detached = ev.VolumesDetached(claim.name, now - claim.drained, left)
-    return Step(events=(detached,), reason=Reason("volumes-left" if left else "volumes-detached"))
+    return Step(events=(detached,), reason=Reason("volumes-left") if left else Reason("volumes-detached"))

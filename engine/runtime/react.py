@@ -71,10 +71,9 @@ def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
     orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != NEVER)
     searches = (s.at for s in state.facts.searches.values() if s.at != NEVER)
-    found = (f.at + adopting.PATIENCE for f in state.facts.found.values())
     static = (pool.retry_at for pool in state.facts.static.values())
-    moves = passes.due_at(state), carrying.due_at(state)
-    return soonest(provisioning.due_at(state), state.ix.due.next(), *moves, *orphans, *searches, *static, *found)
+    deciders = provisioning.due_at(state), passes.due_at(state), carrying.due_at(state), adopting.due_at(state)
+    return soonest(*deciders, state.ix.due.next(), *orphans, *searches, *static)
 
 
 def _decision(draft: Draft, decider: str, version: int, result: Result, intents: tuple[Intent, ...]) -> Decision:

@@ -104,6 +104,15 @@ def test_it_expires_by_its_own_age() -> None:
     assert claim_of(made).why == "expired"
 
 
+def test_l48_one_of_another_providers_class_is_left_alone() -> None:
+    foreign = NodeClassRef("karpenter.kwok.sh", "KWOKNodeClass", "default")
+    made = world(claim(1, node_class=foreign))
+    assert made.runtime.next_due() is None
+    made.after(3_600_000)
+    assert made.runtime.state.facts.claims == {}
+    assert made.runtime.listed([OURS]) == [], "nor is its instance ended"
+
+
 def test_its_node_is_waited_for_but_not_for_ever() -> None:
     """A claim whose Node is not there counts as one whose Node was deleted (L-193)."""
     made = World()
@@ -127,8 +136,9 @@ def test_one_that_registers_after_its_adoption_goes_on_as_any_other() -> None:
 
 def test_without_the_types_of_its_class_it_waits_but_not_for_ever() -> None:
     made = World()
+    made.prepare()
     other = NodeClassRef(NODE_CLASS.group, NODE_CLASS.kind, "gone")
-    made.see(Observation(claim(node_class=other)))
+    made.see(Observation(claim(1, node_class=other)))
     assert adopted(made) == []
     assert made.runtime.next_due() == START + PATIENCE
     made.after(PATIENCE)
