@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from kerf.adapters.store.bundle import BundleStore, export_bundle
 from kerf.adapters.store.golden import GoldenStore, write_golden
 from kerf.adapters.store.open import open_record
 from kerf.adapters.store.sqlite import SQLiteStore
-from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreReadOnly
+from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreError, StoreReadOnly
 from kerf.engine.runtime.ports import Store
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, pods
 
@@ -50,3 +51,17 @@ def test_anything_else_is_refused(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "file"):
         with pytest.raises(NotARecord):
             open_record(place)
+
+
+def test_a_url_names_a_file_by_its_absolute_path(tmp_path: Path) -> None:
+    open_record(f"sqlite://{tmp_path}/one.kerf", "create").close()
+    store = open_record(f"sqlite://{tmp_path}/one.kerf")
+    assert isinstance(store, SQLiteStore)
+    assert store.path == tmp_path / "one.kerf"
+    store.close()
+
+
+def test_postgresql_without_its_package_is_a_coded_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kerf.adapters.store.postgres", None)
+    with pytest.raises(StoreError, match=r"KERF100.*kerf-autoscaler\[postgres\]"):
+        open_record("postgresql://nobody@127.0.0.1:1/none")
