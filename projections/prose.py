@@ -119,6 +119,7 @@ DISRUPTION: dict[str, str] = {
     "holds-buffers": "it holds room for {buffers} buffered pods",
     "interrupted": "the cloud takes its instance away ({detail})",
     "move-proposed": "it could go ({why}); that is looked at again in a moment",
+    "left-over": "pods of it would have a place, but the cluster's scheduler might give it to others",
     "min-values": "of its replacement only {left} cheaper types would be left, fewer than minValues asks for",
     "missing-label": "its node does not carry the label {label}",
     "never-expires": "it never expires",

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption import reasons as why
+from kerf.engine.disruption.binding import left_over
 from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.eligibility import Candidate, Filter, census
@@ -129,9 +130,12 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
         return Reason("budget", {"nodepool": present[0].pool.name})
     names = [each.name for each in present]
     options = move.replacements[0].instance_types if move.replacements else ()
-    found = simulated(Simulator(underway(cluster, others)), names, len(move.replacements), options)
+    beside = underway(cluster, others)
+    found = simulated(Simulator(beside), names, len(move.replacements), options)
     if isinstance(found, Reason):
         return found
+    if left_over(beside, names, found.claims):
+        return Reason("left-over")
     news = tuple(
         replace(old, pods=new.pods, requests=new.requests)
         for old, new in zip(move.replacements, found.claims, strict=True)

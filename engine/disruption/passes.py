@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.budgets import DRIFTED, EMPTY, active
+from kerf.engine.disruption.binding import bindable
+from kerf.engine.disruption.budgets import DRIFTED, active
 from kerf.engine.disruption.cluster import Cluster
-from kerf.engine.disruption.consolidation import Command, Replacement, removal
+from kerf.engine.disruption.consolidation import Command, Replacement
 from kerf.engine.disruption.cron import next_after, parse
 from kerf.engine.disruption.eligibility import Candidate, census, judged
 from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
-from kerf.engine.disruption.methods import allowed, within
+from kerf.engine.disruption.methods import allowed
 from kerf.engine.disruption.moves import Moves, choose
 from kerf.engine.disruption.pods import FOR_GOOD, protected_until
 from kerf.engine.disruption.reasons import DRIFTED as HAS_DRIFTED
@@ -65,19 +66,16 @@ def look(state: State, now: int) -> MovesResult:
     cluster = cluster_of(state, now)
     proposed = [each.move for _, each in sorted(state.facts.moves.items()) if not each.started]
     cluster = underway(cluster, proposed)
-    moves: list[Move] = []
     refused: dict[str, Reason] = {}
     known = judged(cluster)
     found = census(cluster, eligibility.emptiness, known=known)
-    idle = within(found.chosen, allowed(cluster, EMPTY))
-    if idle:
-        moves.append(move_of(removal(idle)))
-        cluster = underway(cluster, moves)
     replaced, cluster = static_drift(cluster, state, refused)
     drifted, cluster = _drifted(cluster, refused)
-    moves += replaced + drifted
+    moves = replaced + drifted
     chosen = choose(cluster, known=None if moves else known)
-    moves += [move_of(each) for each in chosen.commands]
+    together = bindable(cluster, chosen.commands)
+    moves += [move_of(each) for each in chosen.commands[:together]]
+    refused |= {name: Reason("left-over") for each in chosen.commands[together:] for name in each.names}
     kept = {**chosen.kept, **_idle(cluster, found.excluded), **refused}
     verdicts = tuple(_verdicts(state, cluster, kept, moves, proposed))
     return MovesResult(tuple(moves), verdicts, _look_at(state, cluster, chosen, now), chosen.exhausted)

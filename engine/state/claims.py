@@ -14,11 +14,11 @@ from kerf.engine.nodeclaim.table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
-from kerf.engine.state import moves, upkeep
+from kerf.engine.state import health, moves, upkeep
 from kerf.engine.state.health import claim_moved
 from kerf.engine.state.state import Asked, Orphan, Search, State
 from kerf.engine.state.static import claim_changed
-from kerf.engine.state.window import nomination, room_changed
+from kerf.engine.state.window import nomination, room_changed, unsettle
 
 FIRST_RETRY = 1_000
 LAST_RETRY = 60_000
@@ -195,6 +195,8 @@ def _settle(state: State, ref: str, *, ok: bool, code: str, entry: Entry) -> Non
     if effect is None or effect.ref != ref:
         return
     effect.ok, effect.answered, effect.code = ok, entry.at, code
+    if ok and isinstance(asked.intent, TerminateInstance):
+        unsettle(state.facts, entry.at)  # D-49: from now on it spends nothing of its NodePool's budgets
     if not ok:
         last = EVICTION_LAST_RETRY if isinstance(asked.intent, EvictPod) else LAST_RETRY
         effect.retry_at = entry.at + backoff(effect.attempts, last)

@@ -202,10 +202,10 @@ def test_killed_at_every_point_of_a_move_nothing_is_doubled_or_lost(intent: int,
     assert re_derived(run.memory) == run.memory.entries
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(12))
 def test_a_steady_workload_becomes_still(seed: int) -> None:
-    """Random workloads, scaled in once: nothing happens at all in the end. The cluster's scheduler does not put pods
-    where the plan does; one node that is launched for that and goes again is all that may come of it."""
+    """Random workloads, scaled in once: after that nothing is launched that goes again, and nothing happens at all in
+    the end. The cluster's scheduler does not put pods where the plan does: no move is made that depends on it."""
     dice = random.Random(seed)
     names = [f"d{n}" for n in range(dice.randint(2, 5))]
     workloads = [deployment(name, dice) for name in names]
@@ -223,7 +223,7 @@ def test_a_steady_workload_becomes_still(seed: int) -> None:
     replaced = [entry for entry in events(run, ev.Requested) if entry.at >= START + 20 * MINUTE]
     ended = {entry.payload.claim for entry in events(run, ev.Terminated)}
     assert len(asked) == len(set(asked))
-    assert len([entry for entry in replaced if entry.payload.claim in ended]) <= 1, "launched, and taken away again"
+    assert not [entry for entry in replaced if entry.payload.claim in ended], "launched, and taken away again"
     waiting = [pod for pod in run.simulation.cluster.api.pods.values() if pod.phase == "Pending"]
     assert waiting == []
     assert re_derived(run.memory) == run.memory.entries

@@ -9,6 +9,7 @@ from kerf.engine.model.labels import ZONE
 from kerf.engine.model.nodes import PodDisruptionBudget
 from kerf.engine.model.pods import Selector
 from kerf.engine.record.observations import LaunchAnswered, LaunchError, NodeClaimDeletionSeen, ObjectGone, Observation
+from kerf.engine.scheduling.provision import VERSION
 from kerf.projections.events import text
 from kerf.projections.prose import sentence
 from kerf.replay.errors import SubjectUnknown
@@ -203,7 +204,7 @@ def test_a_node_that_is_not_ready_says_what_it_waits_for(store: MemoryStore) -> 
 
 def test_a_provisioning_decision_piece_by_piece(store: MemoryStore, claim: str) -> None:
     found = explain_decision(store, position_of(store, "decision.made"))
-    assert (found.decider, found.same, found.version, found.version_today) == ("provision", True, 3, 3)
+    assert (found.decider, found.same, found.version, found.version_today) == ("provision", True, VERSION, VERSION)
     (plan,) = found.plans
     assert (plan.claim, plan.pods) == (claim, tuple(f"default/{name}" for name in "abcde"))
     assert plan.how is not None

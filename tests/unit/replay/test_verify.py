@@ -15,6 +15,7 @@ from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import BlobCorrupt, RecordCorrupt
 from kerf.engine.record.observations import Observation
+from kerf.engine.scheduling.provision import VERSION
 from kerf.replay.errors import BeginningMissing
 from kerf.replay.verify import verify
 from tests.support.memory import MemoryStore
@@ -59,7 +60,7 @@ def test_a_flipped_price_is_found(store: MemoryStore) -> None:
     assert (found.position, found.kind, found.path) == (position, "different", "payload.result.claims[0].price")
     assert (found.was, found.now) == (0.001, 0.096)
     assert found.outcome_was != found.outcome_now
-    assert (found.engine_recorded, found.version_recorded, found.version) == ("test", 3, 3)
+    assert (found.engine_recorded, found.version_recorded, found.version) == ("test", VERSION, VERSION)
     assert report.diverged == 1, "the next turns go on from what is recorded"
 
 

@@ -1,0 +1,46 @@
+"""Whether the cluster's scheduler would find places for the pods that move. It does not know the plan: where a plan
+fits exactly, it may leave a pod over, a node is launched for that pod, and consolidation begins anew (hysteresis)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
+from kerf.engine.disruption.consolidation import Command
+from kerf.engine.record.decisions import Placement
+from kerf.engine.scheduling.improvement.rating import unbound
+from kerf.engine.scheduling.plan import OpenedClaim, Plan
+
+
+def left_over(cluster: Cluster, leaving: Iterable[str], claims: Iterable[OpenedClaim]) -> frozenset[str]:
+    """The pods (uids) of these nodes, and of those on their way out already, that might be left over on what stays and
+    on these claims; without those that might be left over anyway."""
+    left = _left(cluster, frozenset(leaving), tuple(claims))
+    return left and left - _left(cluster, frozenset(), ())
+
+
+def _left(cluster: Cluster, leaving: frozenset[str], claims: tuple[OpenedClaim, ...]) -> frozenset[str]:
+    going, gone = moving_pods(cluster, leaving)
+    problem = what_if(cluster, leaving, respect_settling=False)
+    on_new = frozenset(uid for each in claims for uid in each.pods)
+    others = tuple(pod.uid for pod in (*going, *gone) if pod.uid not in on_new)
+    return frozenset(unbound(problem, Plan(claims=claims, placements=(Placement("", "", others),))))
+
+
+def bindable(cluster: Cluster, commands: Sequence[Command]) -> int:
+    """How many of these commands, in their order, may be made together: all, or a prefix found by bisection."""
+    least, most = 0, len(commands)
+    if not most or _fits(cluster, commands):
+        return most
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if _fits(cluster, commands[:middle]) else (least, middle)
+    return least
+
+
+def _fits(cluster: Cluster, commands: Iterable[Command]) -> bool:
+    made = tuple(commands)
+    news = [replace(new.claim, instance_types=new.instance_types) for each in made for new in each.replacements]
+    return not left_over(cluster, (name for each in made for name in each.names), news)
