@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from kerf.engine.model.buffers import CapacityBuffer, virtual_key
 from kerf.engine.model.pods import Pod
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS, Adopted, Launched, Registered, Requested
 from kerf.engine.record.decisions import (
@@ -81,6 +82,7 @@ class Links:
         self.nodes: dict[str, int] = {}  # every node ever seen → the position where it was seen first
         self.repeated: dict[int, int] = {}  # decision → the latest one that came to the same result
         self.decisions: dict[int, str] = {}  # position → decider
+        self._buffers: dict[str, CapacityBuffer] = {}
 
     def apply(self, entry: Entry) -> None:
         handler = _HANDLERS.get(type(entry.payload))
@@ -88,11 +90,13 @@ class Links:
             handler(self, entry.payload, entry)
         elif entry.type == "node.seen":
             self.nodes.setdefault(entry.payload.name, entry.position)
+        elif isinstance(entry.payload, CapacityBuffer):
+            self._buffers[entry.payload.uid] = entry.payload
 
     def pod(self, uid: str) -> str:
-        """A pod's namespace/name, its uid if it was never seen."""
+        """A pod's namespace/name, also of one that only stands for a buffer's room; its uid if it was never seen."""
         found = self.pods.get(uid)
-        return found.key if found is not None else uid
+        return found.key if found is not None else virtual_key(uid, self._buffers) or uid
 
     def _pod(self, pod: Pod, entry: Entry) -> None:
         links = self.pods.get(pod.uid)

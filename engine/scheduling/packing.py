@@ -13,7 +13,7 @@ resources, reservations. What depends on room alone is asked of the class, every
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.claims import Claim
@@ -81,24 +81,26 @@ class Packing:
         """Place all pods; those that have no place come back with the class they failed as and the reasons
         (S-86, S-87: failed pods are tried again until a whole round places none). When the steps are used up, the pods
         that have not been asked since the last placement are `truncated`."""
-        waiting = self._rounds(self._as_planned(list(queue)), self._place)
+        left = self._as_planned(list(queue))
+        waiting = self._rounds(each for each in left if not each[0].virtual)
+        waiting += self._rounds(each for each in left if each[0].virtual)  # what is left of the room (S-180)
         why: dict[int, tuple[Reason, ...]] = {}
         for _, wanted in waiting:
             if wanted.number not in why:
                 why[wanted.number] = self._explained(wanted)
         return [(pod, wanted, why[wanted.number]) for pod, wanted in waiting]
 
-    def _rounds(self, queue: Iterable[Queued], place: Callable[[PendingPod, PodClass], bool]) -> list[Queued]:
+    def _rounds(self, queue: Iterable[Queued]) -> list[Queued]:
         """Those that have no place after a whole round without a placement, or when the steps are used up."""
         waiting = deque(queue)
         failed_in_a_row = 0
         while failed_in_a_row < len(waiting):
             if self._steps <= 0:
                 asked_again = len(waiting) - failed_in_a_row
-                self.truncated = [waiting.popleft()[0] for _ in range(asked_again)]
+                self.truncated += [waiting.popleft()[0] for _ in range(asked_again)]
                 break
             pod, wanted = waiting.popleft()
-            if place(pod, wanted):
+            if self._place(pod, wanted):
                 failed_in_a_row = 0
             else:
                 waiting.append((pod, wanted))

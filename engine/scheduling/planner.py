@@ -124,8 +124,7 @@ def _sorted_out(
             failures.append((pod, wanted, (reason(Code.NOT_SUPPORTED_YET, features=features),)))
         else:
             queue.append((pod, wanted))
-    # Pods of buffers come last: what there is now is for pods that wait (S-180 sorts them among these).
-    queue.sort(key=lambda each: (each[0].virtual, -each[1].cpu, -each[1].memory, each[0].created, each[0].uid))
+    queue.sort(key=lambda each: (-each[1].cpu, -each[1].memory, each[0].created, each[0].uid))
     return queue, ignored, failures
 
 
