@@ -60,7 +60,7 @@ def unhealthy(claim: NodeClaim, state: State, now: int) -> Finding:
         return _told(claim, keep(why.UNHEALTHY, "node-healthy"))
     if now < illness.due:
         return _told(claim, keep(why.UNHEALTHY, "node-healthy", due=illness.due))
-    ill, nodes = census(state, node.labels.get(lbl.NODEPOOL, ""), policies)
+    ill, nodes = census(state, claim.node_pool, policies)
     if ill > allowed(nodes):
         blocked = Reason("repair-blocked", {"ill": ill, "nodes": nodes, "condition": illness.condition})
         return _told(claim, Finding(why.UNHEALTHY, blocked, due=now + BLOCKED_RETRY))

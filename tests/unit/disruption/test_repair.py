@@ -140,6 +140,14 @@ def test_d135_nodes_of_other_pools_do_not_count() -> None:
     assert isinstance(taint, TaintNode)
 
 
+def test_d135_the_claims_pool_counts_before_its_node_carries_the_label() -> None:
+    world = gated(population=5)
+    world.see(Observation(other("n2", ready=False, since=world.now)))
+    sick(world, ready=False, ready_since=world.now, labels={})
+    (taint,) = world.after(30 * MINUTE)
+    assert isinstance(taint, TaintNode)
+
+
 def test_a_repair_that_was_held_back_and_is_not_needed_any_more_is_told() -> None:
     world = gated(population=5)
     world.see(Observation(other("n2", ready=False, since=world.now)))
