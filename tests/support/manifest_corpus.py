@@ -272,9 +272,10 @@ EC2_ROWS = [
                [{"id": "ami-1", "owner": "self"}], [{"id": "ami-1", "tags": {"a": "b"}}, {"id": "ami-2"}],
                [{"alias": "al2023@latest"}, {"id": "ami-1"}], [{"alias": "al2023@latest", "name": "n"}],
                [{"alias": "al2023@latest"}] * 2, [{"id": "ami-1"}] * 31)),
-    Row("A-30", AMIS, [[{"alias": a}] for a in ("al2@latest", "AL2023@v20240807", "bottlerocket@v1.10.0",
-                                                "windows2022@latest", "Windows2025@latest")],
+    Row("A-30", AMIS, [[{"alias": a}] for a in ("al2@latest", "al2023@v20240807", "bottlerocket@v1.10.0",
+                                                "windows2022@latest", "windows2025@latest")],
         [[{"alias": a}] for a in ("al2", "al2@", "@latest", "ubuntu@latest", "windows2022@v1", "", "al2@" + "x" * 27,
+                                  "AL2023@latest", "Windows2025@latest",
                                   "al 2@latest")]),
     Row("A-31", "spec.amiFamily", ["AL2023", "Custom", None], ["AL2", "Ubuntu", "", "al2023", "Windows2022"]),
     Row("A-31", "spec", [ec2(amiFamily=f, amiSelectorTerms=[{"id": "ami-1"}]) for f in

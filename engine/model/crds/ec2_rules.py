@@ -106,24 +106,25 @@ def _family(alias: str) -> str:
 
 
 def _unknown_family(alias: str) -> Iterator[Fault]:
-    if "@" in alias and _family(alias).lower() not in AMI_FAMILIES:
+    if "@" in alias and _family(alias) not in AMI_FAMILIES:
         families = ", ".join(AMI_FAMILIES)
-        yield Fault("", "KERF305", f"The alias family {_family(alias)!r} is not one of {families}")
+        hint = "Write it in lower case" if _family(alias).lower() in AMI_FAMILIES else ""
+        yield Fault("", "KERF305", f"The alias family {_family(alias)!r} is not one of {families}", hint)
 
 
 def _windows_version(alias: str) -> Iterator[Fault]:
     family, _, version = alias.partition("@")
-    if family.lower().startswith("windows") and version != "latest":
+    if family.startswith("windows") and version != "latest":
         yield Fault("", "KERF305", "Windows aliases have no version but latest")
 
 
 ALIAS_FAMILY = Rule(
-    f"self.find('^[^@]+').lowerAscii() in [{', '.join(map(repr, AMI_FAMILIES))}]",
+    f"self.find('^[^@]+') in [{', '.join(map(repr, AMI_FAMILIES))}]",
     f"the alias's family is one of {', '.join(AMI_FAMILIES)}",
     _unknown_family,
 )
 WINDOWS_VERSION = Rule(
-    "!self.lowerAscii().startsWith('windows') || self.endsWith('@latest')",
+    "!self.startsWith('windows') || self.endsWith('@latest')",
     "Windows aliases have no version but latest",
     _windows_version,
 )
@@ -135,7 +136,7 @@ def _no_family(spec: Any) -> Iterator[Fault]:
 
 
 def _other_family(spec: Any) -> Iterator[Fault]:
-    aliases = [_family(term["alias"]).lower() for term in spec["amiSelectorTerms"] if "alias" in term]
+    aliases = [_family(term["alias"]) for term in spec["amiSelectorTerms"] if "alias" in term]
     named = AMI_FAMILIES.get(aliases[0]) if aliases else None
     if named is not None and spec.get("amiFamily", named) not in {named, "Custom", ""}:
         message = f"amiFamily {spec['amiFamily']} contradicts the alias, which is of {named}"
@@ -149,7 +150,7 @@ FAMILY_OR_ALIAS = Rule(
 )
 FAMILY_OF_ALIAS = Rule(
     "!has(self.amiFamily) || self.amiFamily == 'Custom' || self.amiSelectorTerms.all(t, !has(t.alias) || "
-    "t.alias.find('^[^@]+').lowerAscii() == self.amiFamily.lowerAscii())",
+    "t.alias.find('^[^@]+') == self.amiFamily.lowerAscii())",
     "amiFamily contradicts the alias",
     _other_family,
 )

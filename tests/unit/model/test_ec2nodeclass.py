@@ -82,7 +82,7 @@ def test_status() -> None:
 @pytest.mark.parametrize(
     ("family", "term", "effective"),
     [
-        ("", {"alias": "AL2@latest"}, "AL2"),
+        ("", {"alias": "al2@latest"}, "AL2"),
         ("Custom", {"alias": "al2023@v20240807"}, "Custom"),
         ("Bottlerocket", {"id": "ami-1"}, "Bottlerocket"),
         ("", {"alias": "windows2025@latest"}, "Windows2025"),
@@ -130,6 +130,7 @@ DEVICES, INTERFACES = "spec.blockDeviceMappings", "spec.networkInterfaces"
             {f"{AMIS}[0].alias": "KERF316", f"{AMIS}[1].alias": "KERF316"},
         ),
         (AMIS, [{"alias": "al2"}], {f"{AMIS}[0].alias": "KERF312"}),
+        (AMIS, [{"alias": "AL2@latest"}], {f"{AMIS}[0].alias": "KERF305"}),
         (AMIS, [{"alias": "ubuntu@latest"}], {f"{AMIS}[0].alias": "KERF305"}),
         (AMIS, [{"alias": "windows2022@v1"}], {f"{AMIS}[0].alias": "KERF305"}),
         (AMIS, [{"alias": "al2@latest", "id": "ami-1"}], {f"{AMIS}[0].id": "KERF316"}),
