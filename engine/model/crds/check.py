@@ -17,6 +17,7 @@ from kerf.engine.model.durations import parse_time
 from kerf.engine.model.manifests.violations import Report
 
 _HEAD = ("apiVersion", "kind", "metadata", "status")
+_LINE = 100
 _BITS = {"int32": 31, "int64": 63, "": 63}
 _TYPES = {"object": "an object", "array": "a list", "string": "a string", "boolean": "true or false"}
 
@@ -107,8 +108,14 @@ def _is_integer(value: Any) -> bool:
     return _is_number(value) and (isinstance(value, int) or value.is_integer())
 
 
+def _short(value: Any) -> str:
+    """As much of a text as fits a line."""
+    shown = repr(value)
+    return shown if len(shown) <= _LINE else f"{shown[:_LINE]}…"
+
+
 def _shown(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: f"the string {value!r}", type(None): "null"}
+    names = {dict: "an object", list: "a list", str: f"the string {_short(value)}", type(None): "null"}
     return names.get(type(value)) or f"{str(value).lower() if isinstance(value, bool) else value}"
 
 
@@ -171,7 +178,7 @@ def _check_text(schema: Schema, value: str, report: Report, path: str) -> None:
         report.add(schema.code, path, f"At most {schema.max_length} characters, not {len(value)}")
     elif schema.pattern and not compiled(schema.pattern).search(value):
         if value:
-            report.add(schema.code, path, f"{value!r} is not {schema.what}", schema.hint)
+            report.add(schema.code, path, f"{_short(value)} is not {schema.what}", schema.hint)
         else:
             report.add("KERF304", path, "The text may not be empty", schema.hint)
     if schema.format == "date-time":

@@ -141,6 +141,12 @@ def test_a_field_may_be_as_deep_as_it_likes(run: Run, tmp_path: Path) -> None:
     assert found == [(0, "1 object"), (1, "KERF320 spec.other"), (1, "KERF303 spec.role")]
 
 
+def test_a_long_text_is_not_repeated(run: Run, tmp_path: Path) -> None:
+    for path in ("spec.disruption.consolidateAfter", "spec.weight"):
+        code, out, _ = run("validate", written(tmp_path, changed(NODE_POOL, path, "x " * 50_000)))
+        assert (code, max(map(len, out.splitlines())) < 500) == (1, True)
+
+
 def test_an_object_of_the_cluster_is_checked_without_what_the_cluster_added(run: Run, tmp_path: Path) -> None:
     stored = changed(NODE_POOL, "metadata.managedFields", [{"manager": "kubectl"}])
     stored = changed(stored, "status", {"anything": "goes"})
