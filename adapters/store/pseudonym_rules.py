@@ -340,7 +340,9 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     pools.NodeClassRef: {"group": keep, "kind": keep, "name": kind("nodeclass")},
     pools.RequirementSpec: keyed_values,
     instances.Catalogue: {"source": keep},
-    instances.InstanceType: {"name": keep, "capacity": keep, "overhead": keep, "requirements": key_map},
+    instances.InstanceType: {
+        "name": keep, "capacity": keep, "overhead": keep, "requirements": key_map, "overlaid": keep,
+    },
     instances.Offering: {
         "zone": keep, "capacity_type": keep, "zone_id": keep, "reservation_id": kind("reservation"),
         "reservation_type": keep,
@@ -421,7 +423,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     decisions.TerminateInstance: {"claim": _CLAIM, "instance": _INSTANCE},
     decisions.DeleteNode: _ON_NODE,
     decisions.PlannedClaim: _REQUEST | {
-        "name": _CLAIM, "node_pool": _POOL, "capacity_types": keep, "labels": key_map,
+        "name": _CLAIM, "node_pool": _POOL, "capacity_types": keep, "labels": key_map, "overlaid": keep,
     },
     decisions.Placement: _ON_NODE | {"pods": keep},
     decisions.Unplaced: {"pods": keep},

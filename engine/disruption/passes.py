@@ -158,6 +158,7 @@ def _planned(new: Replacement) -> PlannedClaim:
         capacity_types=kinds,
         labels=new.claim.labels,
         min_values_relaxed=new.claim.min_values_relaxed,
+        overlaid=new.claim.overlaid,
     )
 
 

@@ -22,13 +22,15 @@ class Offering(Struct, frozen=True, omit_defaults=True):
 
 class InstanceType(Struct, frozen=True, omit_defaults=True):
     """`requirements`: label key → possible values; an empty tuple means DoesNotExist. `overhead` is the sum of kube
-    reserved, system reserved and the eviction threshold."""
+    reserved, system reserved and the eviction threshold. `overlaid`: what of it NodeOverlays have changed ("price",
+    "capacity")."""
 
     name: str
     capacity: Resources
     overhead: Resources = {}
     requirements: dict[str, tuple[str, ...]] = {}
     offerings: tuple[Offering, ...] = ()
+    overlaid: tuple[str, ...] = ()
 
     def allocatable(self) -> Resources:
         """Capacity less overhead; hugepages also reduce memory (S-104, A-187)."""

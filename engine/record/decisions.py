@@ -139,6 +139,7 @@ class PlannedClaim(Struct, frozen=True, omit_defaults=True):
     capacity_types: tuple[str, ...]
     labels: dict[str, str] = {}
     min_values_relaxed: bool = False
+    overlaid: tuple[str, ...] = ()  # what NodeOverlays have changed of some of the types: price, capacity
 
 
 class Placement(Struct, frozen=True):

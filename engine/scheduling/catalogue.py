@@ -147,6 +147,7 @@ class CompiledCatalogue:
         "labels",
         "names",
         "numbers",
+        "overlaid",
         "slots",
         "sound",
         "types",
@@ -157,6 +158,7 @@ class CompiledCatalogue:
         self.names = tuple(each.name for each in self.types)
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.everything = (1 << len(self.types)) - 1
+        self.overlaid = sum(1 << number for number, each in enumerate(self.types) if each.overlaid)
         allocatable = [each.allocatable() for each in self.types]
         self.allocatable = _levels(allocatable)
         self.capacity = _levels([each.capacity for each in self.types])

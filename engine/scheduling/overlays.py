@@ -72,7 +72,9 @@ class _Type:
             replace(each, price=self.prices[number]) if number in self.prices else each
             for number, each in enumerate(self.given.offerings)
         )
-        return replace(self.given, offerings=offerings, capacity={**self.given.capacity, **self.capacity})
+        changed = (*(("price",) if self.prices else ()), *(("capacity",) if self.capacity else ()))
+        capacity = {**self.given.capacity, **self.capacity}
+        return replace(self.given, offerings=offerings, capacity=capacity, overlaid=changed)
 
 
 def evaluated(overlays: Iterable[NodeOverlay], pools: Sequence[tuple[NodePool, Catalogue]]) -> Overlaid:

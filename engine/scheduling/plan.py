@@ -31,6 +31,7 @@ class OpenedClaim(Struct, frozen=True, omit_defaults=True):
     min_values_relaxed: bool = False
     reservations: tuple[str, ...] = ()
     constraints: tuple[Requirement, ...] = ()
+    overlaid: tuple[str, ...] = ()
 
 
 class Plan(Struct, frozen=True, omit_defaults=True):

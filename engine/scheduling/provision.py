@@ -75,6 +75,7 @@ def named(name: str, opened: OpenedClaim) -> PlannedClaim:
         capacity_types=opened.capacity_types,
         labels=opened.labels,
         min_values_relaxed=opened.min_values_relaxed,
+        overlaid=opened.overlaid,
     )
 
 
@@ -128,6 +129,11 @@ def launch_orders(claims: tuple[PlannedClaim, ...], problem: Problem) -> tuple[L
     return tuple(launches)
 
 
+def _overlay_annotations(claim: PlannedClaim) -> dict[str, str]:
+    """L-56, S-164."""
+    return {f"karpenter.sh/{what}-overlay-applied": "true" for what in claim.overlaid}
+
+
 def requested(claim: PlannedClaim, pool: NodePool, decision: int) -> ev.Requested:
     """L-139…L-143: what a planned claim asks for; `decision` is the position of its plan."""
     return ev.Requested(
@@ -141,7 +147,7 @@ def requested(claim: PlannedClaim, pool: NodePool, decision: int) -> ev.Requeste
         price=claim.price,
         decision=decision,
         labels=claim.labels,
-        annotations={**pool.annotations, **hash_annotations(pool)},
+        annotations={**pool.annotations, **hash_annotations(pool), **_overlay_annotations(claim)},
         taints=pool.taints,
         startup_taints=pool.startup_taints,
         expire_after=pool.expire_after,

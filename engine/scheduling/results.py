@@ -17,6 +17,7 @@ from kerf.engine.model.labels import (
 )
 from kerf.engine.model.pods import Resources
 from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.scheduling.catalogue import bits
 from kerf.engine.scheduling.claims import Claim
 from kerf.engine.scheduling.explain import candidates
 from kerf.engine.scheduling.plan import OpenedClaim
@@ -51,6 +52,7 @@ class Launch(Struct, frozen=True):
     labels: dict[str, str]
     constraints: tuple[Requirement, ...]
     price: float
+    overlaid: tuple[str, ...]
 
 
 class Launches:
@@ -85,6 +87,15 @@ def _launch(template: Template, state: State, types: int, most: int) -> Launch:
         labels=claim_labels(template.labels, constraints),
         constraints=tuple(constraints),
         price=next((each.price for each in chosen if math.isfinite(each.price)), 0.0),
+        overlaid=_overlaid(template, mask),
+    )
+
+
+def _overlaid(template: Template, types: int) -> tuple[str, ...]:
+    """S-164: what overlays have changed of some of the types."""
+    catalogue = template.catalogue
+    return tuple(
+        sorted({what for number in bits(types & catalogue.overlaid) for what in catalogue.types[number].overlaid})
     )
 
 
@@ -102,6 +113,7 @@ def opened(claim: Claim, launch: Launch) -> OpenedClaim:
         min_values_relaxed=claim.relaxed,
         reservations=tuple(sorted(claim.held)),
         constraints=launch.constraints,
+        overlaid=launch.overlaid,
     )
 
 

@@ -95,6 +95,9 @@ def test_s185_the_overlays_price_decides_and_stands_in_the_launch() -> None:
         (order,) = launches(world.after(1_000))
         assert (order.offers[0].instance_type, order.offers[0].price) == expected
         assert results(world)[-1].claims[0].price == expected[1]
+        (claim,) = world.runtime.state.facts.claims.values()
+        assert ("karpenter.sh/price-overlay-applied" in claim.annotations) == gate
+        assert "karpenter.sh/capacity-overlay-applied" not in claim.annotations
         honest(world)
 
 
