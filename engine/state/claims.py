@@ -14,7 +14,7 @@ from kerf.engine.nodeclaim.table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
-from kerf.engine.state import health, moves, upkeep
+from kerf.engine.state import moves, upkeep
 from kerf.engine.state.health import claim_moved
 from kerf.engine.state.state import Asked, Orphan, Search, State
 from kerf.engine.state.static import claim_changed
