@@ -15,11 +15,13 @@ from kerf.adapters.kubernetes.bridge import Bridge
 from kerf.adapters.kubernetes.claims import ClaimObjects
 from kerf.adapters.kubernetes.cluster import KubernetesCluster
 from kerf.adapters.kubernetes.node_parts import NodeCache
+from kerf.adapters.kubernetes.nominations import Nominations, supported
 from kerf.adapters.kubernetes.reflector import Change, Reflector, as_it_is
 from kerf.adapters.kubernetes.resources import NODECLAIMS, NODES, Resource, observed
 from kerf.adapters.kubernetes.session import Session
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
@@ -38,6 +40,9 @@ class Provider(Protocol):
     def node_classes(self) -> Resource: ...
     def put(self, node_class: Struct) -> None: ...
     def drop(self, name: str) -> None: ...
+    def node_name(self, claim: NodeClaim) -> str:
+        """The name that the Node of a launched claim will have, "" if only the Node itself can tell."""
+        ...
 
 
 class InCluster:
@@ -49,6 +54,7 @@ class InCluster:
         self._first: dict[str, list[Observation]] = {}  # by path, until all kinds are listed
         self._live = False
         self._claims = ClaimObjects(session)
+        self._nominations: Nominations | None = None
         self._nodes = NodeCache()
         self.reflectors = self._reflectors()
         cluster = KubernetesCluster(session, Bridge(asyncio.get_running_loop()), self._nodes, self._claims.uid)
@@ -68,6 +74,8 @@ class InCluster:
         ]
         try:
             await self._synced(watching)
+            if await supported(self._session):
+                self._nominations = Nominations(self._session, self._provider.node_name)
             self._go_live()
             running = asyncio.create_task(self.controller.run(), name="controller")
             await self._unless_one_dies(running, watching)
@@ -78,6 +86,8 @@ class InCluster:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._claims.settle(), 5)
             await self._claims.close()
+            if self._nominations is not None:
+                await self._nominations.close()
 
     def stop(self) -> None:
         self.controller.stop()
@@ -174,6 +184,8 @@ class InCluster:
     def _after_turn(self, runtime: Runtime, entries: Sequence[Entry]) -> None:
         if self._live:
             self._claims.project(runtime.state, runtime.moved())
+            if self._nominations is not None:
+                self._nominations.project(runtime.state)
         self._tell(entries)
 
 

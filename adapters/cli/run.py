@@ -31,6 +31,7 @@ from kerf.adapters.store.open import open_record
 from kerf.engine.errors import InputError
 from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
 from kerf.engine.model.settings import Settings
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import RecordNotFound
 from kerf.engine.runtime.ports import Cloud, Store
@@ -87,6 +88,9 @@ class KwokProvider:
 
     def drop(self, name: str) -> None:
         self._cloud.drop(name)
+
+    def node_name(self, claim: NodeClaim) -> str:
+        return claim.instance
 
 
 async def _run(wanted: _Wanted) -> int:

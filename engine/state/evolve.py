@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.pods import DAEMONSET, Pod, is_active, is_provisionable, is_terminal, owned_by
+from kerf.engine.model.pods import DAEMONSET, Pod, is_active, is_terminal, owned_by
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS
@@ -26,6 +26,7 @@ from kerf.engine.state.adoption import ADOPTION_HANDLERS, claim_object_gone
 from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered
 from kerf.engine.state.decided import decided
 from kerf.engine.state.extensions import EXTENSION_HANDLERS, EXTENSION_KINDS, extension_gone
+from kerf.engine.state.nominations import note_nomination, waits
 from kerf.engine.state.state import State
 from kerf.engine.state.static import forget_pool, gate_seen, look_at_all, look_at_pool
 from kerf.engine.state.upkeep import catalogue_kept, class_kept, pool_kept
@@ -56,9 +57,10 @@ def _pod_seen(state: State, pod: Pod, entry: Entry) -> None:
     uid = pod.uid
     old = facts.pods.get(uid)
     facts.pods[uid] = pod
+    note_nomination(state, pod)
     if pod.node or (old is not None and old.node):
         _bound(state, old, pod, entry)
-    if pod.unschedulable and is_provisionable(pod):
+    if pod.unschedulable and waits(facts, pod):
         if uid not in ix.pending:
             ix.pending[uid] = None
             trigger(facts, entry.at)
@@ -120,6 +122,7 @@ def _pod_gone(state: State, uid: str, entry: Entry) -> None:
     pod = facts.pods.pop(uid, None)
     if pod is None:
         return
+    facts.nominations.pop(uid, None)
     if pod.node:
         unsettle(facts, entry.at)
         ix.pods_by_node.get(pod.node, {}).pop(uid, None)

@@ -6,11 +6,12 @@ from hashlib import blake2b
 
 import msgspec
 
-from kerf.engine.model.pods import is_provisionable, is_terminal
+from kerf.engine.model.pods import is_terminal
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.state.claims import index
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.moves import members
+from kerf.engine.state.nominations import waits
 from kerf.engine.state.state import Facts, State
 from kerf.engine.state.static import look_at_all
 from kerf.engine.state.volumes import index_attachments
@@ -56,7 +57,7 @@ def rebuild(state: State) -> None:
     for pod in facts.pods.values():
         if pod.node and not is_terminal(pod):
             ix.pods_by_node.setdefault(pod.node, {})[pod.uid] = None
-        if pod.unschedulable and is_provisionable(pod):
+        if pod.unschedulable and waits(facts, pod):
             ix.pending[pod.uid] = None
     for move, underway in facts.moves.items():
         if underway.started:

@@ -121,6 +121,7 @@ class Facts(Struct, omit_defaults=True):
     pod_templates: dict[str, PodTemplate] = {}
     buffered: dict[str, int] = {}  # claim or unmanaged node → pods of CapacityBuffers that the plan put on it
     targets: dict[str, str] = {}  # pod without a place of its own → the claim or unmanaged node that the plan put it on
+    nominations: dict[str, str] = {}  # pod → the node that kerf nominated for it, as its status shows
     batch_opened: int = 0  # the provisioning window (S-55); 0 when closed
     batch_last: int = 0
     rest: tuple[str, ...] = ()  # pods that the latest pass had no steps left for: the next one is about these

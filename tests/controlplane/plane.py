@@ -37,10 +37,11 @@ def assets() -> Path | None:
 
 
 class ControlPlane:
-    """`start`, then talk to `url` with `token`, or give `kubeconfig` to somebody."""
+    """`start`, then talk to `url` with `token`, or give `kubeconfig` to somebody. `audit` has all requests logged."""
 
-    def __init__(self, binaries: Path, folder: Path) -> None:
+    def __init__(self, binaries: Path, folder: Path, *, audit: bool = False) -> None:
         self.folder = folder
+        self._audit = audit
         self.kubeconfig = folder / "kubeconfig"
         self.token = TOKEN
         self._binaries = binaries
@@ -79,8 +80,31 @@ class ControlPlane:
                   "--service-cluster-ip-range=10.96.0.0/16", "--disable-admission-plugins=ServiceAccount",
                   "--service-account-issuer=https://kubernetes.default.svc",
                   f"--service-account-signing-key-file={self.folder / 'sa.key'}",
-                  f"--service-account-key-file={self.folder / 'sa.key'}")  # fmt: skip
+                  f"--service-account-key-file={self.folder / 'sa.key'}", *self._audit_flags())  # fmt: skip
         self._wait_until_ready()
+
+    def _audit_flags(self) -> list[str]:
+        if not self._audit:
+            return []
+        policy = self.folder / "audit.json"
+        rules = [{"level": "Metadata"}]
+        stages = ["RequestReceived"]
+        policy.write_text(
+            json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": stages, "rules": rules})
+        )
+        return [f"--audit-policy-file={policy}", f"--audit-log-path={self.folder / 'audit.log'}"]
+
+    def requests_by(self, user_agent: str) -> dict[str, int]:
+        """Finished requests of clients whose user agent begins so, by "verb resource"; needs `audit`."""
+        counts: dict[str, int] = {}
+        for line in (self.folder / "audit.log").read_text().splitlines():
+            event = json.loads(line)
+            if event.get("userAgent", "").startswith(user_agent) and event["stage"] == "ResponseComplete":
+                ref = event.get("objectRef") or {}
+                parts = [ref.get("resource", event["requestURI"]), ref.get("subresource", "")]
+                what = f"{event['verb']} {'/'.join(part for part in parts if part)}"
+                counts[what] = counts.get(what, 0) + 1
+        return dict(sorted(counts.items()))
 
     def stop_process(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
         process = self._processes.pop(name)

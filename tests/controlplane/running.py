@@ -61,6 +61,12 @@ class Kerf:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    def memory_mb(self) -> float:
+        """What it has resident, in MB."""
+        assert self._process is not None
+        pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+        return round(pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20), 1)
+
     def verify(self) -> str:
         """What `kerf verify` says. Fails the test unless all is decided as recorded."""
         done = subprocess.run(

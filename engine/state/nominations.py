@@ -1,0 +1,43 @@
+"""How the fold takes status.nominatedNodeName: kerf's own nominations hold nobody back (KEP-5278).
+
+kerf writes a planned node's name into the pods that its plan put there, so that kube-scheduler follows the plan. Such a
+pod stays provisionable: the node may never come. A nomination by preemption means that the pod has its place (S-40).
+They are told apart when they are seen, by whether the plan has the pod on that node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from kerf.engine.model.pods import Pod, is_provisionable
+from kerf.engine.state.state import Facts, State
+
+
+def note_nomination(state: State, pod: Pod) -> None:
+    """Keeps `facts.nominations` true as a pod is seen."""
+    facts = state.facts
+    if not pod.nominated or pod.node:
+        facts.nominations.pop(pod.uid, None)
+    elif facts.nominations.get(pod.uid) != pod.nominated:
+        if pod.nominated in _planned_nodes(state, pod.uid):
+            facts.nominations[pod.uid] = pod.nominated
+        else:
+            facts.nominations.pop(pod.uid, None)
+
+
+def waits(facts: Facts, pod: Pod) -> bool:
+    """S-40, where kerf's own nomination counts as none."""
+    if pod.nominated and facts.nominations.get(pod.uid) == pod.nominated:
+        return is_provisionable(replace(pod, nominated=""))
+    return is_provisionable(pod)
+
+
+def _planned_nodes(state: State, uid: str) -> Iterable[str]:
+    """By what names the node of the claim that the plan put this pod on may go: its Node's, or its instance's where
+    that is the Node's from the start (KWOK)."""
+    claim = state.facts.claims.get(state.facts.targets.get(uid, ""))
+    if claim is None or not claim.provider_id:
+        return ()
+    return (claim.node, claim.instance, *state.ix.nodes_by_provider.get(claim.provider_id, ()))
