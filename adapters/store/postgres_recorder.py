@@ -33,6 +33,7 @@ _TABLES = (
     "hash text, PRIMARY KEY (schema, position))",
 )
 _CONNECTIONS = 4
+_PATIENCE = 5.0  # seconds that a call waits for a server that is away; the next call tries again
 # A turn that was acknowledged must outlive a crash of the server, whatever the database's owner set for others.
 _DURABLE = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 
@@ -57,6 +58,8 @@ class Datastore(PostgresDatastore):
             min_size=1,
             max_size=_CONNECTIONS,
             open=False,
+            timeout=_PATIENCE,
+            reconnect_timeout=_PATIENCE,
             configure=configure,
             check=ConnectionPool.check_connection,
         )

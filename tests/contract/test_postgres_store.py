@@ -32,7 +32,7 @@ from kerf.engine.record.errors import (
 )
 from kerf.engine.runtime.ports import Append, Store
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, StoreContract, pods
-from tests.support.postgres import MISSING, binaries, server
+from tests.support.postgres import MISSING, binaries, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(binaries() is None, reason=MISSING)]
 GOLDEN = Path(__file__).parents[1] / "golden" / "workshop-scale-up-and-down"
@@ -41,8 +41,8 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
-    with server() as url:
-        yield url
+    with running() as postgres:
+        yield postgres.url
 
 
 @pytest.fixture
@@ -144,6 +144,35 @@ def test_a_commit_whose_answer_was_lost_is_looked_up(url: str, monkeypatch: pyte
     store.append(pods(3, 1))
     assert [entry.position for entry in store.scan()] == [1, 2, 3]
     store.close()
+
+
+def test_turns_are_durable_whatever_the_database_is_set_to(url: str) -> None:
+    by_hand(url, "ALTER ROLE kerf SET synchronous_commit TO off")
+    try:
+        store = PostgresStore(url, "write")
+        with store._transaction() as c:
+            c.execute("SHOW synchronous_commit")
+            assert c.fetchone() == ("on",)
+        store.close()
+    finally:
+        by_hand(url, "ALTER ROLE kerf RESET synchronous_commit")
+
+
+def test_a_server_that_crashes_has_what_was_acknowledged() -> None:
+    """SIGQUIT is PostgreSQL's way to crash: nothing is written any more. It recovers when it starts again."""
+    with running("fsync=on") as postgres:
+        PostgresStore(postgres.url, "create").close()
+        store = PostgresStore(postgres.url, "write")
+        for first in range(1, 31, 3):
+            store.append(pods(first, 3))
+        postgres.crash()
+        with pytest.raises(StoreError, match="does not answer"):
+            store.append(pods(31, 3))
+        postgres.start()
+        assert [entry.position for entry in store.scan()] == list(range(1, 31))
+        store.append(pods(31, 3))
+        assert store.last_position() == 33
+        store.close()
 
 
 def test_a_connection_that_the_server_ended_is_replaced(url: str, database: str) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,44 +29,71 @@ def binaries() -> Path | None:
     return max(found, key=lambda folder: [int(part) for part in folder.parts if part.isdigit()], default=None)
 
 
-@contextmanager
-def server(*options: str) -> Iterator[str]:
-    """The URL of a running server's database, whose only user needs no password. `options` are postgres's own."""
-    folder = binaries()
-    assert folder is not None, MISSING
-    home = Path(tempfile.mkdtemp(prefix="kerf-postgres-"))
-    user = _unprivileged()
-    if user is not None:
-        os.chown(home, user, -1)
-    data, port = home / "data", _free_port()
-    try:
-        subprocess.run(
-            [folder / "initdb", "-D", data, "-U", "kerf", "-A", "trust", "-E", "UTF8", "--no-sync", "--no-locale"],
-            check=True,
-            capture_output=True,
-            user=user,
-            cwd=home,
-        )
-        settings = ["listen_addresses=127.0.0.1", f"port={port}", "unix_socket_directories=", "fsync=off", *options]
-        with (home / "log").open("wb") as log:
-            process = subprocess.Popen(
-                [folder / "postgres", "-D", data, *(part for each in settings for part in ("-c", each))],
+class Server:
+    """One cluster on one port. Its only user needs no password."""
+
+    def __init__(self, home: Path, options: Sequence[str]) -> None:
+        folder = binaries()
+        assert folder is not None, MISSING
+        self._folder, self._home, self._options = folder, home, options
+        self._user, self._port = _unprivileged(), _free_port()
+        self.url = f"postgresql://kerf@127.0.0.1:{self._port}/postgres"
+        if self._user is not None:
+            os.chown(home, self._user, -1)
+        init: list[str | Path] = [
+            folder / "initdb",
+            "-D",
+            home / "data",
+            "-U",
+            "kerf",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-sync",
+        ]
+        subprocess.run([*init, "--no-locale"], check=True, capture_output=True, user=self._user, cwd=home)
+        self.start()
+
+    def start(self) -> None:
+        """Returns when it answers."""
+        settings = ["listen_addresses=127.0.0.1", f"port={self._port}", "unix_socket_directories=", "fsync=off"]
+        flags = [part for each in (*settings, *self._options) for part in ("-c", each)]
+        with (self._home / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._folder / "postgres", "-D", self._home / "data", *flags],
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                user=user,
-                cwd=home,
+                user=self._user,
+                cwd=self._home,
             )
+        _await(self.url, self._process, self._home / "log")
+
+    def crash(self) -> None:
+        self._stop(signal.SIGQUIT)
+
+    def stop(self) -> None:
+        self._stop(signal.SIGINT)  # a smart shutdown would wait for connections that a failed test left open
+
+    def _stop(self, how: signal.Signals) -> None:
+        self._process.send_signal(how)
         try:
-            url = f"postgresql://kerf@127.0.0.1:{port}/postgres"
-            _await(url, process, home / "log")
-            yield url
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+@contextmanager
+def running(*options: str) -> Iterator[Server]:
+    """A server that is gone afterwards with all that it had. `options` are postgres's own."""
+    home = Path(tempfile.mkdtemp(prefix="kerf-postgres-"))
+    try:
+        server = Server(home, options)
+        try:
+            yield server
         finally:
-            process.terminate()  # a smart shutdown would wait for connections that a failed test left open
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            server.stop()
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
