@@ -125,10 +125,11 @@ def test_the_form_of_a_result() -> None:
     json.dumps(found)  # plain JSON throughout
 
 
-def test_trace_adds_the_funnel_and_changes_nothing_else() -> None:
+def test_a_trace_adds_the_funnel_and_zones_and_changes_nothing_else() -> None:
     plain = planned(pods=[pod("w-0")])
     traced = plan_scenario(scenario(pods=[pod("w-0")]), CATALOGUES, trace=True)
     funnel = traced["kerf"].pop("funnel")
+    assert traced["kerf"].pop("effectiveZones") == {"flexible": 1}
     assert traced == plain
     assert funnel["claims"][0]["left"][0] == ["a", 0.08]
 
