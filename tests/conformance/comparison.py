@@ -12,10 +12,10 @@ class Verdict(StrEnum):
     EQUAL = "equal"
     """The same claims (pods, types in order, requirements, requests, price), places and pods left over."""
     NO_WORSE = "same or cheaper"
-    """Other claims or places; no further pod left over, and where the same are left over, no higher price."""
-    IN_RANGE = "in its range"
-    """The reference gives other results from run to run, and this one is among them: no further pod left over than in
-    some run, and no higher price than in its dearest."""
+    """Other claims or places; no further pod left over, and where as many are left over, no higher price, than in the
+    best of the reference's runs: its results vary in some scenarios."""
+    IMPROVED = "with effort"
+    """The first plan is dearer than that, and the one that is made of it within the default effort is not."""
     DEARER = "dearer"
     """The same pods are left over, at a higher price."""
     BEYOND = "unplaced beyond"
@@ -28,7 +28,7 @@ class Verdict(StrEnum):
     """The scenario could not be planned."""
 
 
-ACCEPTED = frozenset([Verdict.EQUAL, Verdict.NO_WORSE, Verdict.IN_RANGE, Verdict.NOT_YET])
+ACCEPTED = frozenset([Verdict.EQUAL, Verdict.NO_WORSE, Verdict.IMPROVED, Verdict.NOT_YET])
 
 
 def left_over(result: dict[str, Any]) -> frozenset[str]:
@@ -55,18 +55,27 @@ def verdict(planned: dict[str, Any], expected: dict[str, Any]) -> Verdict:
         return Verdict.NOT_YET
     if normalised(planned["result"]) == normalised(expected["result"]):
         return Verdict.EQUAL
-    ours, theirs = left_over(planned["result"]), left_over(expected["result"])
-    cost, bound = (each["summary"]["totalCheapestPrice"] for each in (planned, expected))
-    if not ours - theirs and (ours != theirs or cost <= bound + PRICE_TOLERANCE):
-        return Verdict.NO_WORSE
-    if _in_range(ours, cost, expected.get("spread")):
-        return Verdict.IN_RANGE
-    return Verdict.BEYOND if ours - theirs else Verdict.DEARER
+    return _against(planned, expected)
 
 
-def _in_range(ours: frozenset[str], cost: float, spread: dict[str, Any] | None) -> bool:
-    """Whether some run of the reference left no fewer pods over, and some run cost no less."""
-    if spread is None:
-        return False
-    runs = [frozenset(each["unschedulable"]) for each in spread.get("variants", [])]
-    return any(ours <= each for each in runs) and cost <= spread["priceMax"] + PRICE_TOLERANCE
+def improved(planned: dict[str, Any], best: dict[str, Any], expected: dict[str, Any]) -> Verdict:
+    """The verdict on a first plan, and on what effort made of it where that alone is too dear."""
+    found = verdict(planned, expected)
+    if found is Verdict.DEARER and _against(best, expected) is Verdict.NO_WORSE:
+        return Verdict.IMPROVED
+    return found
+
+
+def _against(planned: dict[str, Any], expected: dict[str, Any]) -> Verdict:
+    """Held against every run of the reference for what is left over, and against the cheapest of those that leave the
+    fewest over for the price."""
+    ours, cost = left_over(planned["result"]), planned["summary"]["totalCheapestPrice"]
+    varied = (expected.get("spread") or {}).get("variants", [])
+    runs = [
+        (left_over(expected["result"]), expected["summary"]["totalCheapestPrice"]),
+        *((frozenset(each["unschedulable"]), each["totalCheapestPrice"]) for each in varied),
+    ]
+    fewest, least = min((len(left), price) for left, price in runs)
+    if len(ours) > fewest or not any(ours <= left for left, _ in runs):
+        return Verdict.BEYOND
+    return Verdict.NO_WORSE if len(ours) < fewest or cost <= least + PRICE_TOLERANCE else Verdict.DEARER
