@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
@@ -53,19 +55,22 @@ def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
     facts.rest, facts.rest_at = result.truncated, entry.at + 1 if result.truncated else 0
     facts.unavailable = {key: until for key, until in facts.unavailable.items() if until > entry.at}
     if not result.repeats:
-        _aim(state, result, entry)
+        _aim(state, result, entry, goes_on)
         facts.plan, facts.plan_digest = entry.position, content(result)[0]
         facts.unplaced = bool(result.unplaced) or (goes_on and facts.unplaced)
     facts.retry_at = min(facts.unavailable.values(), default=0) if facts.unplaced else 0
 
 
-def _aim(state: State, result: ProvisionResult, entry: Entry) -> None:
+def _aim(state: State, result: ProvisionResult, entry: Entry, goes_on: bool) -> None:
     facts, ix = state.facts, state.ix
+    before = facts.buffered
     ix.touched.update(dict.fromkeys(ix.waiting_for, entry.position))  # whom nobody may wait for any more
     facts.targets = {}
     ix.waiting_for = {}
     until = entry.at + nomination(facts.settings)
     facts.buffered = buffered(facts, result)
+    if goes_on:  # the pods of the pass before are where it put them
+        facts.buffered = dict(sorted((Counter(before) + Counter(facts.buffered)).items()))
     for placement in result.placements:
         _wait(state, placement.claim or placement.node, placement.pods)
         claim = facts.claims.get(placement.claim)

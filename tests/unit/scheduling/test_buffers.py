@@ -27,7 +27,8 @@ def buffer(**fields: Any) -> CapacityBuffer:
 
 
 def sources(*workloads: Workload, templates: tuple[PodTemplate, ...] = ()) -> Sources:
-    return Sources({each.key: each for each in templates}, {each.key: each for each in workloads}, {DIGEST: POD}.__getitem__)
+    given, owners = {each.key: each for each in templates}, {each.key: each for each in workloads}
+    return Sources(given, owners, {DIGEST: POD}.__getitem__)
 
 
 def deployment(replicas: int) -> Workload:

@@ -57,6 +57,14 @@ def test_s150_e110_four_pods_of_a_replica_set_go_to_three_zones() -> None:
     assert pods_by_claim(answer) == [2, 1, 1]
 
 
+def test_s150_the_judge_sees_what_a_plan_without_the_constraint_gets_wrong() -> None:
+    work, spread = Workloads().add("p", 4, SHAPE), Workloads()
+    spread.add("p", 4, replace(SHAPE, spread=(replace(ZONAL[0], selector=Selector({"app": "a"})),)))
+    careless = plan(problem(work, ladder(16)))
+    assert faults(problem(work, ladder(16)), careless) == []
+    assert faults(problem(spread, ladder(16)), careless) != []
+
+
 def test_s151_e110_bare_pods_get_no_constraint() -> None:
     assert pods_by_claim(planned(SHAPE, None, kin(replica_set("a-1", Selector({"app": "a"}))))) == [4]
 

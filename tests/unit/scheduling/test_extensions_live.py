@@ -132,8 +132,8 @@ def test_s188_pods_that_wait_are_planned_again_when_an_overlay_comes_or_goes() -
 # ── buffers ──────────────────────────────────────
 
 
-def with_buffer(replicas: int = 2, *, capacity_buffers: bool = True) -> World:
-    world = World(capacity_buffers=capacity_buffers)
+def with_buffer(replicas: int = 2, **settings: Any) -> World:
+    world = World(**{"capacity_buffers": True, **settings})
     world.prepare()
     shape = PodShape(requests={"memory": 5_000 * Mi})
     digest, _ = content(shape)
@@ -213,4 +213,13 @@ def test_s178_a_buffer_follows_the_scale_of_its_workload() -> None:
     world.see(Observation(Workload("apps/v1/Deployment", "default", "d", digest, replicas=31), {digest: shape}))
     world.after(1_000)
     assert sum(world.runtime.state.facts.buffered.values()) == 4
+    honest(world)
+
+
+def test_s182_a_pass_that_goes_on_keeps_what_the_one_before_put_where() -> None:
+    world = with_buffer(3, max_steps=2)
+    world.after(1_000)
+    assert len(results(world)[-1].truncated) == 1
+    world.after(1)
+    assert sum(world.runtime.state.facts.buffered.values()) == 3
     honest(world)
