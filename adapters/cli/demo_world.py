@@ -25,6 +25,7 @@ from kerf.engine.record.observations import (
     LaunchAnswered,
     NodeClassSeen,
     Observation,
+    TaggedInstance,
 )
 
 WARNING = 120_000
@@ -84,6 +85,9 @@ class Ec2:
 
     def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
         return self._cloud.describe(instances)
+
+    def listing(self) -> list[TaggedInstance]:
+        return self._cloud.listing()
 
     def _machine(self, order: LaunchInstance, answer: LaunchAnswered) -> Machine:
         return Machine(

@@ -12,6 +12,7 @@ from kerf.engine.disruption.consolidation import Command
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
+from kerf.engine.scheduling.problem import Problem
 
 
 def left_over(cluster: Cluster, leaving: Iterable[str], claims: Iterable[OpenedClaim]) -> frozenset[str]:
@@ -23,10 +24,17 @@ def left_over(cluster: Cluster, leaving: Iterable[str], claims: Iterable[OpenedC
 
 def _left(cluster: Cluster, leaving: frozenset[str], claims: tuple[OpenedClaim, ...]) -> frozenset[str]:
     going, gone = moving_pods(cluster, leaving)
-    problem = what_if(cluster, leaving, respect_settling=False)
+    problem = _smallest_first(what_if(cluster, leaving, respect_settling=False))
     on_new = frozenset(uid for each in claims for uid in each.pods)
     others = tuple(pod.uid for pod in (*going, *gone) if pod.uid not in on_new)
     return frozenset(unbound(problem, Plan(claims=claims, placements=(Placement("", "", others),))))
+
+
+def _smallest_first(problem: Problem) -> Problem:
+    """In what order the pods come back nobody knows. Small ones that take the room of large ones do most harm."""
+    sizes = {digest: sorted(shape.requests.items()) for digest, shape in problem.shapes.items()}
+    ranked = sorted(problem.pods, key=lambda pod: (sizes[pod.shape], pod.namespace, pod.name, pod.uid))
+    return replace(problem, pods=tuple(replace(pod, created=rank) for rank, pod in enumerate(ranked)))
 
 
 def bindable(cluster: Cluster, commands: Sequence[Command]) -> int:
