@@ -1,0 +1,175 @@
+"""The driver on asyncio: turns, effects and their answers, failures of adapters and of the store, and the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from kerf.adapters.controller import controller as module
+from kerf.adapters.controller.controller import Controller
+from kerf.adapters.controller.inbox import Inbox
+from kerf.engine.model.pods import Pod, PodShape
+from kerf.engine.record.digest import content
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import EpochRefused, StoreFull
+from kerf.engine.record.observations import EffectAnswered, InstanceSeen, LaunchAnswered, Observation
+from kerf.engine.runtime.runtime import Runtime
+from tests.support.world import World, pool
+
+
+class FakeCloud:
+    """Answers every launch with an instance, or does what `fails` says."""
+
+    def __init__(self) -> None:
+        self.launched: list[str] = []
+        self.fails: BaseException | None = None
+
+    def launch(self, order: Any, *, intent: str, token: str) -> LaunchAnswered:
+        self.launched.append(token)
+        if self.fails is not None:
+            raise self.fails
+        offer = order.offers[0]
+        instance = f"i-{len(self.launched)}"
+        return LaunchAnswered(
+            intent, order.claim, instance, f"aws:///{offer.zone}/{instance}", offer.instance_type, offer.zone,
+            capacity_type=order.capacity_type,
+        )  # fmt: skip
+
+    def find(self, order: Any, *, intent: str, token: str) -> LaunchAnswered | None:
+        return None
+
+    def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
+        return [InstanceSeen(each, "gone") for each in instances]
+
+    def listing(self) -> None:
+        return None
+
+
+class Seen:
+    """The controller's listener: all entries, and waiting for one of a kind."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._news = asyncio.Event()
+
+    def __call__(self, runtime: Runtime, entries: Sequence[Entry]) -> None:
+        self.entries += entries
+        self._news.set()
+
+    def of(self, kind: type[Struct]) -> list[Any]:
+        return [entry.payload for entry in self.entries if isinstance(entry.payload, kind)]
+
+    async def until(self, kind: type[Struct], count: int = 1) -> list[Any]:
+        async with asyncio.timeout(10):
+            while len(self.of(kind)) < count:
+                self._news.clear()
+                await self._news.wait()
+        return self.of(kind)
+
+
+class Scene:
+    """A controller over a world whose pods wait for a node."""
+
+    def __init__(self) -> None:
+        self.world = World(batch_idle=0)
+        self.world.prepare(pool())
+        self.cloud, self.seen, self.inbox = FakeCloud(), Seen(), Inbox()
+        self.controller = Controller(
+            self.world.runtime, self.inbox,
+            cluster=object(), cloud=self.cloud, listener=self.seen, now=lambda: self.world.now,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def pending(self, *names: str) -> None:
+        """The watch shows pods that wait."""
+        shape = PodShape(requests={"memory": 1 << 30})
+        digest, _ = content(shape)
+        pods = (Pod(f"uid-{name}", "default", name, digest, unschedulable=True) for name in names)
+        self.inbox.put(Observation(pod, {digest: shape}) for pod in pods)
+
+
+def play(script: Callable[[Scene], Awaitable[None]]) -> Scene:
+    async def run() -> Scene:
+        scene = Scene()
+        running = asyncio.create_task(scene.controller.run())
+        try:
+            await script(scene)
+        finally:
+            scene.controller.stop()
+            await running
+        return scene
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STORE_RETRY", 0.01)
+
+
+def test_what_arrives_becomes_a_turn_and_its_intents_are_answered() -> None:
+    async def script(scene: Scene) -> None:
+        scene.pending("a", "b")
+        (answer,) = await scene.seen.until(LaunchAnswered)
+        assert answer.instance == "i-1"
+
+    scene = play(script)
+    assert len(scene.cloud.launched) == 1
+    assert [e.position for e in scene.seen.entries] == sorted({e.position for e in scene.seen.entries})
+
+
+def test_an_adapter_that_fails_in_an_unknown_way_is_one_failed_effect() -> None:
+    async def script(scene: Scene) -> None:
+        scene.cloud.fails = ZeroDivisionError("oops")
+        scene.pending("a")
+        (answer,) = await scene.seen.until(LaunchAnswered)
+        assert (answer.instance, answer.kind, answer.code) == ("", "error", "KERF605")
+        assert "ZeroDivisionError: oops" in answer.message
+        assert scene.controller.ready
+
+    assert "KERF605" in str(play(script).controller.error)
+
+
+def test_nothing_is_carried_out_while_the_store_fails() -> None:
+    """No append, no act (design, idea 4)."""
+
+    async def script(scene: Scene) -> None:
+        scene.world.store.fail_with = StoreFull("no room is left")
+        scene.pending("a")
+        while scene.controller.ready:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert scene.cloud.launched == []
+        scene.world.store.fail_with = None
+        await scene.seen.until(LaunchAnswered)
+        assert scene.controller.ready
+
+    assert len(play(script).cloud.launched) == 1
+
+
+def test_another_writer_ends_it() -> None:
+    async def run() -> None:
+        scene = Scene()
+        running = asyncio.create_task(scene.controller.run())
+        scene.world.store.fail_with = EpochRefused("another is in office")
+        scene.pending("a")
+        with pytest.raises(EpochRefused):
+            await running
+        assert scene.cloud.launched == []
+
+    asyncio.run(run())
+
+
+def test_answers_to_what_was_begun_are_recorded_at_the_end() -> None:
+    async def script(scene: Scene) -> None:
+        scene.pending("a")
+        while not scene.cloud.launched:
+            await asyncio.sleep(0.001)
+
+    scene = play(script)
+    payloads = [entry.payload for entry in scene.world.store.entries]
+    assert sum(isinstance(payload, LaunchAnswered) for payload in payloads) == 1
+    assert not [payload for payload in payloads if isinstance(payload, EffectAnswered)]
