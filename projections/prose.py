@@ -201,13 +201,20 @@ NEAR: dict[str, str] = {
     "resource": "if the pods asked for {short} less {key}",
     "host-ports": "if the host ports were free",
     "min-values": "if minValues asked for less",
+    "topology": "if {side} over {key} allowed {values}",
 }
 """What single change would let more types through."""
 
 VALUES = 6
 """So many of the values that a label would have to allow are named."""
 
-_SIDES = {"pod": "the pods", "node-pool": "the NodePool"}
+_SIDES = {
+    "pod": "the pods",
+    "node-pool": "the NodePool",
+    "spread": "their spread",
+    "affinity": "the affinity",
+    "anti-affinity": "the anti-affinity",
+}
 
 
 def sentence(reason: Reason) -> str:

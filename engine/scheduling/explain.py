@@ -17,6 +17,7 @@ from kerf.engine.scheduling.catalogue import CompiledCatalogue, bits
 from kerf.engine.scheduling.claims import Claim
 from kerf.engine.scheduling.daemons import DaemonGroup
 from kerf.engine.scheduling.hostports import conflicts
+from kerf.engine.scheduling.near import NEW_HOST, NODE_POOL, POD, cheapest, near_topology
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topology_reason
 from kerf.engine.scheduling.requirements import Conflict, Requirement, Requirements
@@ -28,9 +29,6 @@ from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss, Tracer, TypeF
 
 LIMITS, REQUIREMENT, OFFERING, UNAVAILABLE = "limits", "requirement", "offering", "unavailable"
 RESOURCE, HOST_PORTS, MIN_VALUES, TAINT = "resource", "host-ports", "min-values", "taint"
-POD, NODE_POOL = "pod", "node-pool"
-NEW_HOST = -1
-"""The hostname of a claim that is not opened: nothing is counted there."""
 SHOWN = 5
 """How many near misses a funnel names."""
 
@@ -182,20 +180,20 @@ def _ports(wanted: PodClass) -> list[str]:
 
 
 def _refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Reason:
-    """The coded reason. Its order is that of S-69, S-99 and S-111, but that limits are
-    named wherever types beyond them would do."""
+    """The coded reason: what pod and NodePool cannot do for each other at all, then the NodePool's limits (wherever
+    types beyond them would do), then the order of S-99 and S-111."""
     name = template.name
-    if template.node_limit_reached:
-        return reason(Code.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES, 0))
-    allowed = template.within_limits(template.types)
-    if not allowed:
-        return _limits_refusal(template, hurdles)
     taints = untolerated(template.pool.taints, wanted.tolerations)
     if taints:
         return reason(Code.TAINTS, node_pool=name, taints=[text(each) for each in taints])
     following = template.step(template.state, wanted.requirements)
     if not isinstance(following, State):
         return conflict_reason(following, WELL_KNOWN, template.state.requirements, node_pool=name)
+    if template.node_limit_reached:
+        return reason(Code.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES, 0))
+    allowed = template.within_limits(template.types)
+    if not allowed:
+        return _limits_refusal(template, hurdles)
     left = template.survivors(template.types & following.viable, wanted.requests, wanted.ports, ())
     if left & allowed:
         unmet = template.unmet_min_values(following.min_values, left & allowed)
@@ -299,8 +297,16 @@ def _near(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Itera
             extra &= each.passed
         if extra:
             nearest, short = _shortfall(template, hurdle, wanted, extra)
-            example = _cheapest(template, nearest)
+            example = cheapest(template, nearest)
             yield NearMiss(hurdle.what, extra.bit_count(), example, hurdle.key, short=short)
+    left = _passing(template.catalogue.everything, hurdles, *(each.what for each in hurdles))
+    yield from near_topology(template, wanted, left, lambda key: _passing_but(template, hurdles, key))
+
+
+def _passing_but(template: Template, hurdles: list[_Hurdle], key: str) -> int:
+    """The types that pass all hurdles but what is asked of one label, which decides about offerings too."""
+    others = [each for each in hurdles if each.key != key and each.what not in (OFFERING, UNAVAILABLE)]
+    return _passing(template.catalogue.everything, others, *(each.what for each in others))
 
 
 def _near_requirement(
@@ -322,7 +328,7 @@ def _near_requirement(
                 extra &= each.passed
         if extra:
             values = _values_needed(template, state, hurdle.key, extra, freed, kept)
-            example = _cheapest(template, extra)
+            example = cheapest(template, extra)
             yield NearMiss(REQUIREMENT, extra.bit_count(), example, hurdle.key, values, side=side)
 
 
@@ -348,12 +354,6 @@ def _values_needed(
             value for value in values if (freed is None or not freed.has(value)) and (kept is None or kept.has(value))
         )
     )
-
-
-def _cheapest(template: Template, types: int) -> str:
-    """The cheapest of some types by any available offering, else the first by name."""
-    everywhere = template.at(Requirements())
-    return candidates(template, everywhere, types)[0].instance_type
 
 
 def _shortfall(template: Template, hurdle: _Hurdle, wanted: PodClass, types: int) -> tuple[int, int]:

@@ -29,7 +29,8 @@ class NearMiss(Struct, frozen=True, omit_defaults=True):
 
     For what = requirement, `side` says who would have to change ("pod" or "node-pool") and `values` are
     the label values that it would have to allow. For limits and resource, `short` is by how much the
-    nearest types miss it.
+    nearest types miss it. For topology, `side` is the rule (spread, affinity, anti-affinity) and `values` the
+    domains that it would have to allow; none for a rule over hostnames that allows no further node.
     """
 
     what: str

@@ -111,10 +111,12 @@ def test_every_step_of_a_funnel_has_its_sentence() -> None:
     others = {"POD", "NODE_POOL", "NODES"}  # who would have to change, and a resource
     constants = {k for k, v in vars(scheduling_explain).items() if k.isupper() and isinstance(v, str)}
     assert constants - others == set(names), "a new step needs its sentences"
-    assert {getattr(scheduling_explain, name) for name in names} == CUTS.keys() == NEAR.keys()
+    assert {getattr(scheduling_explain, name) for name in names} == CUTS.keys() == NEAR.keys() - {"topology"}
     assert cut_sentence(Cut("resource", 3, "memory", str(2**30))) == "too little memory for 1Gi, with daemons"
     miss = NearMiss("requirement", 2, "m5.large", "zone", ("a", "b"), side="node-pool")
     assert near_sentence(miss) == "2 more types would do if the NodePool allowed a or b for zone, m5.large first"
+    miss = NearMiss("topology", 1, "m5.large", "zone", ("a",), side="spread")
+    assert near_sentence(miss) == "1 more type would do if their spread over zone allowed a, m5.large first"
 
 
 def test_a_near_miss_names_a_few_values_of_many() -> None:

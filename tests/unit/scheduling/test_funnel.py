@@ -8,7 +8,7 @@ import pytest
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import HostPort, Taint
+from kerf.engine.model.pods import AffinityTerm, HostPort, Selector, Taint
 from kerf.engine.scheduling.funnel import Funnel, FunnelTracer
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput, Problem
@@ -116,3 +116,22 @@ def test_s111_which_kind_of_reason(fields: dict[str, Any], code: Code) -> None:
     )
     (group,) = plan(given).unplaced
     assert group.reasons[0].code == code
+
+
+def test_near_miss_of_topology_over_zones() -> None:
+    """Zone z1 is taken, and the NodePool allows no other: either the anti-affinity or the NodePool would have to."""
+    apart = AffinityTerm(lbl.ZONE, Selector({"app": "x"}))
+    work = Workloads().add("x", 2, shape(500, labels={"app": "x"}, anti_affinity=(apart,)))
+    funnel = funnel_of(problem(work, ladder(2, 4), pool("p", spec(lbl.ZONE, "In", "z1"))))
+    *_, look = funnel.classes[0].pools
+    assert look.reason is not None
+    assert look.reason.code == Code.TOPOLOGY
+    assert NearMiss("topology", 2, "t02", lbl.ZONE, ("z1",), side="anti-affinity") in look.funnel.near
+    assert NearMiss("requirement", 2, "t02", lbl.ZONE, ("z2", "z3"), side="node-pool") in look.funnel.near
+
+
+def test_the_pods_own_conflict_comes_before_the_limits() -> None:
+    limited = pool("p", limits={"nodes": 0}, taints=(Taint("a", "NoSchedule"),))
+    (look,) = funnel_of(problem(Workloads().add("w", 1, shape(500)), ladder(2), limited)).classes[0].pools
+    assert look.reason is not None
+    assert look.reason.code == Code.TAINTS
