@@ -16,18 +16,24 @@ from kerf.adapters.kubernetes.claims import ClaimObjects
 from kerf.adapters.kubernetes.cluster import KubernetesCluster
 from kerf.adapters.kubernetes.node_parts import NodeCache
 from kerf.adapters.kubernetes.nominations import Nominations, supported
+from kerf.adapters.kubernetes.pools import PoolObjects, pool_status
 from kerf.adapters.kubernetes.reflector import Change, Reflector, as_it_is
-from kerf.adapters.kubernetes.resources import NODECLAIMS, NODES, Resource, observed
+from kerf.adapters.kubernetes.resources import NODECLAIMS, NODEPOOLS, NODES, Resource, observed
 from kerf.adapters.kubernetes.session import Session
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
+from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
+from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, ObjectGone, Observation
 from kerf.engine.runtime.ports import Cloud
 from kerf.engine.runtime.runtime import Runtime
+from kerf.projections.nodepool_status import nodepool_status
 
+POOLS_EVERY = 1.0  # seconds
+SHOWN_ON_POOLS: tuple[type[Struct], ...] = (NodePool, NodeClassSeen, Node, *CLAIM_EVENTS)
 Tell = Callable[[Sequence[Entry]], None]
 
 
@@ -55,6 +61,8 @@ class InCluster:
         self._live = False
         self._claims = ClaimObjects(session)
         self._nominations: Nominations | None = None
+        self._pools = PoolObjects(session)
+        self._pools_changed = asyncio.Event()
         self._nodes = NodeCache()
         self.reflectors = self._reflectors()
         cluster = KubernetesCluster(session, Bridge(asyncio.get_running_loop()), self._nodes, self._claims.uid)
@@ -77,6 +85,7 @@ class InCluster:
             if await supported(self._session):
                 self._nominations = Nominations(self._session, self._provider.node_name)
             self._go_live()
+            watching.append(asyncio.create_task(self._keep_pools(), name="status of nodepools"))
             running = asyncio.create_task(self.controller.run(), name="controller")
             await self._unless_one_dies(running, watching)
         finally:
@@ -143,7 +152,7 @@ class InCluster:
             tell,
             known=resource.known(self.runtime.state.facts),
             interpret=interpret,
-            raw=self._nodes.seen if resource is NODES else None,
+            raw={NODES.path: self._nodes.seen, NODEPOOLS.path: self._pools.seen}.get(resource.path),
         )
 
     def _node_changed(self, change: Change) -> list[Observation]:
@@ -186,7 +195,24 @@ class InCluster:
             self._claims.project(runtime.state, runtime.moved())
             if self._nominations is not None:
                 self._nominations.project(runtime.state)
+        if any(isinstance(entry.payload, SHOWN_ON_POOLS) for entry in entries):
+            self._pools_changed.set()
         self._tell(entries)
+
+    async def _keep_pools(self) -> None:
+        """The status of NodePools, as often as it changes but not more than once a second."""
+        while True:
+            await self._pools_changed.wait()
+            self._pools_changed.clear()
+            async with self.controller.between_turns:
+                state = self.runtime.state
+                found = [
+                    nodepool_status(state, name, self._pools.conditions(name)) for name in sorted(state.facts.pools)
+                ]
+            for each in found:
+                status = pool_status(each.conditions, each.resources, each.nodes, each.node_class_generation)
+                await self._pools.write(each.name, each.annotations, status)
+            await asyncio.sleep(POOLS_EVERY)
 
 
 def _was(claim: str, streams: Mapping[str, int]) -> bool:

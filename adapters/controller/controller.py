@@ -71,6 +71,8 @@ class Controller:
         self._pool = ThreadPoolExecutor(EFFECTS, thread_name_prefix="effect")
         self._effects: set[asyncio.Task[None]] = set()
         self._stopping = False
+        self.between_turns = asyncio.Lock()
+        """Who holds it may read the state: no turn runs meanwhile."""
 
     async def run(self) -> None:
         """Ends when `stop` is called. Raises EpochRefused (KERF103) when another writer has taken office, and what the
@@ -108,7 +110,8 @@ class Controller:
         if not batch and self.runtime.ready and (due is None or due > now):
             return
         loop = asyncio.get_running_loop()
-        intents = await loop.run_in_executor(self._turner, self.runtime.turn, batch, now)
+        async with self.between_turns:
+            intents = await loop.run_in_executor(self._turner, self.runtime.turn, batch, now)
         self.turns += 1
         self._instances.saw(batch)
         self._listener(self.runtime, self.runtime.new_entries)

@@ -77,12 +77,13 @@ NODE_CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 
 PODS = _core("pod", "Pod", _UID, lambda facts: facts.pods)
 NODES = _core("node", "Node", _NAME, lambda facts: facts.nodes)
+NODEPOOLS = _of_group("nodepool", "karpenter.sh/v1/NodePool", "nodepools", _NAME, lambda facts: facts.pools)
 NODECLAIMS = _of_group("nodeclaim", "karpenter.sh/v1/NodeClaim", "nodeclaims", _NAME, _nothing)
 KWOK_NODE_CLASSES = _node_classes("karpenter.kwok.sh/v1alpha1/KWOKNodeClass", "kwoknodeclasses")
 EC2_NODE_CLASSES = _node_classes("karpenter.k8s.aws/v1/EC2NodeClass", "ec2nodeclasses")
 _ALWAYS = (
     _core("namespace", "Namespace", _NAME, lambda facts: facts.namespaces),
-    _of_group("nodepool", "karpenter.sh/v1/NodePool", "nodepools", _NAME, lambda facts: facts.pools),
+    NODEPOOLS,
     _of_group("daemonset", "apps/v1/DaemonSet", "daemonsets", _UID, lambda facts: facts.daemonsets),
     _of_group("pdb", "policy/v1/PodDisruptionBudget", "poddisruptionbudgets", _UID, lambda facts: facts.pdbs),
     _of_group(

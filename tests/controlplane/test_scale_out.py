@@ -16,6 +16,7 @@ from tests.controlplane.running import (
     running_pods,
 )
 
+POOLS = "/apis/karpenter.sh/v1/nodepools"
 pytestmark = pytest.mark.slow
 
 
@@ -38,6 +39,10 @@ def test_pods_get_nodes_and_the_pool_takes_them_along_when_it_goes(plane: Contro
         assert claim["status"]["nodeName"] == metadata["name"]
         assert claim["metadata"]["ownerReferences"][0]["kind"] == "NodePool"
         assert "taints" not in node["spec"]
+    (pool,) = eventually(lambda: [p for p in plane.items(POOLS) if p["status"].get("nodes") == len(claims)])
+    assert is_true(pool, "Ready")
+    assert is_true(pool, "NodeRegistrationHealthy")
+    assert pool["metadata"]["annotations"]["karpenter.sh/nodepool-hash"]
     assert set(nodes) == {claim["status"]["providerID"] for claim in node_claims(plane)}
 
     plane.request("DELETE", "/apis/karpenter.sh/v1/nodepools/default")
