@@ -28,7 +28,7 @@ from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
 
-MOST_STEPS, LEAST_STEPS = 600, 60
+MOST_STEPS, LEAST_STEPS = 600, 30
 NODE_STEPS = 60_000
 """Plans that one choice may make: so many, fewer the larger the cluster, as each then costs more."""
 WIDEST = 100
