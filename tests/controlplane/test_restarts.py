@@ -9,6 +9,7 @@ import pytest
 from kerf.adapters.store.open import open_record
 from kerf.engine.model.pods import Pod
 from kerf.engine.nodeclaim.events import Adopted, Launched, Requested
+from kerf.engine.record.errors import NotARecord, RecordNotFound
 from kerf.engine.record.observations import OfficeTaken, WatchGap
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.running import (
@@ -37,9 +38,10 @@ def _pools(plane: ControlPlane) -> None:
 
 def payloads(kerf: Kerf) -> list[object]:
     """What is recorded so far."""
-    if not kerf.record.exists():
+    try:
+        store = open_record(kerf.record)
+    except (RecordNotFound, NotARecord):  # it is being made
         return []
-    store = open_record(kerf.record)
     try:
         return [entry.payload for entry in store.scan()]
     finally:
