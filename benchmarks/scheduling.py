@@ -1,10 +1,13 @@
 """How fast pods are planned onto nodes.
 
     python benchmarks/scheduling.py --pods 1000 --shape plain-ec2 [--runs 5] [--effort 0] [--json]
+    python benchmarks/scheduling.py --growth [--runs 1] [--json]
 
 `seconds` is the best of some runs on a compiled catalogue; `first_seconds` the first one, which compiles it too.
 `price` is the sum of the claims' cheapest offerings, USD per hour; with `--effort`, `first_price` is what it was before
 any effort, `lower_bound` what it is at least, and `unbound` the pods that kube-scheduler would leave over.
+`--growth` measures the shape with 1,000, 10,000 and 100,000 pods, and the other cases that matter, one after the other;
+`cost_growth` is the seconds per pod of the largest over those of the smallest.
 `baseline_seconds` is a fixed loop of plain Python in the same process: figures of two machines, or of one at two times,
 compare through it.
 """
@@ -31,6 +34,8 @@ from kerf.engine.scheduling.problem import Problem
 BASELINE_STEPS = 2_000_000
 TARGET = {"plain-ec2": 5_000.0, "diverse": 8_000.0, "preferences": 3_000.0, "unique": 1_000.0}
 """Pods per second: for 1,000 pods; diverse for 5,000 to 20,000; preferences for 4,000; unique for 5,000."""
+GROWTH = (1_000, 10_000, 100_000)
+CASES = (("beside-nodes", 1_000), ("plain-ec2", 1_000), ("preferences", 4_000), ("unique", 5_000))
 
 
 def baseline() -> float:
@@ -76,19 +81,36 @@ def measure(shape: str, pods: int, runs: int, effort: int) -> dict[str, Any]:
     }
 
 
+def growth(shape: str, runs: int, effort: int) -> dict[str, Any]:
+    """How the cost grows, and the cases: many nodes, EC2's types, every pod its own class; pods per second."""
+    sizes = {pods: measure(shape, pods, runs, effort)["pods_per_s"] for pods in GROWTH}
+    return {
+        "shape": shape,
+        "pods_per_s": sizes,
+        "cost_growth": round(sizes[GROWTH[0]] / sizes[GROWTH[-1]], 3),
+        "cases": {f"{name} {pods}": measure(name, pods, runs, effort)["pods_per_s"] for name, pods in CASES},
+        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "baseline_seconds": round(baseline(), 6),
+    }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="How fast pods are planned onto nodes")
     parser.add_argument("--pods", type=int, default=1000)
     parser.add_argument("--shape", default="plain-ec2", help=f"one of {', '.join(SHAPES)}")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--effort", type=int, default=0, help="search steps for a cheaper plan; 0: the first one")
+    parser.add_argument("--growth", action="store_true", help="several sizes and cases instead of one")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     asked = parser.parse_args()
     if asked.shape not in SHAPES:
         parser.error(f"unknown shape {asked.shape}; known ones: {', '.join(SHAPES)}")
     if asked.pods < 1 or asked.runs < 1 or asked.effort < 0:
         parser.error("--pods and --runs are at least 1, --effort at least 0")
-    figures = measure(asked.shape, asked.pods, asked.runs, asked.effort)
+    if asked.growth:
+        figures = growth(asked.shape, asked.runs, asked.effort)
+    else:
+        figures = measure(asked.shape, asked.pods, asked.runs, asked.effort)
     if asked.json:
         print(json.dumps(figures))
     else:
