@@ -145,17 +145,20 @@ def _unknown_pool(node: ClusterNode, pool: NodePool | None, types: Container[str
 def _held_by_pods(node: ClusterNode, cluster: Cluster) -> Reason | None:
     """D-30, steps 11 and 12."""
     rules = cluster.rules
-    pods = sorted(node.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))
-    for pod in pods:
-        if not rules.disruptable(pod):
-            return Reason("pod-do-not-disrupt", {"pod": pod.key})
-    for pod in pods:
-        budgets = rules.blocked_now(pod)
-        if budgets:
-            names = [f"{each.namespace}/{each.name}" for each in budgets]
-            code = "pod-budget-exhausted" if len(names) == 1 else "several-pod-budgets"
-            return Reason(code, {"pod": pod.key, "budgets": names})
+    shielded = [pod for pod in node.pods if pod.do_not_disrupt and not rules.disruptable(pod)]
+    if shielded:
+        return Reason("pod-do-not-disrupt", {"pod": min(shielded, key=_by_name).key})
+    blocked = [(pod, found) for pod in node.pods if (found := rules.blocked_now(pod))] if rules.budgets else []
+    if blocked:
+        pod, budgets = min(blocked, key=lambda each: _by_name(each[0]))
+        names = [f"{each.namespace}/{each.name}" for each in budgets]
+        code = "pod-budget-exhausted" if len(names) == 1 else "several-pod-budgets"
+        return Reason(code, {"pod": pod.key, "budgets": names})
     return None
+
+
+def _by_name(pod: Pod) -> tuple[str, str, str]:
+    return pod.namespace, pod.name, pod.uid
 
 
 # ── what the methods ask beyond that ─────────────────────────────────────────────────────────────────────────────
