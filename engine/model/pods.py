@@ -115,6 +115,7 @@ class Owner(Struct, frozen=True, omit_defaults=True):
     kind: str  # with its group and version: "apps/v1/DaemonSet", "v1/Node"
     name: str
     uid: str = ""
+    controller: bool = True
 
 
 class Pod(Struct, frozen=True, omit_defaults=True):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.model.pods import HostPort, PodShape, Resources, Taint, Toleration
 from kerf.engine.scheduling.catalogue import CompiledCatalogue
-from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.requirements import NEGATIVE, Requirements
 from kerf.engine.scheduling.resources import total
 from kerf.engine.scheduling.shapes import requirements_of
 from kerf.engine.scheduling.taints import SOFT, tolerates_all
@@ -29,11 +29,19 @@ class Daemon(Struct, frozen=True):
     tolerations: tuple[Toleration, ...]
     ports: tuple[HostPort, ...]
 
-    def runs_on_template(self, taints: Iterable[Taint], requirements: Requirements) -> tuple[Requirements, ...]:
-        """The alternatives under which nodes of a NodePool take it (S-81); startup taints do not matter."""
+    def types(
+        self, taints: Iterable[Taint], requirements: Requirements, catalogue: CompiledCatalogue, types: int
+    ) -> int:
+        """Those of the types on whose nodes it runs (S-81); startup taints do not matter. Unlike in the reference, a
+        label that no NodePool defines may be one of the type's, which its nodes will carry."""
         if not tolerates_all(taints, (*self.tolerations, SOFT)):
-            return ()
-        return tuple(each for each in self.alternatives if requirements.compatible(each, WELL_KNOWN))
+            return 0
+        known = WELL_KNOWN.union(catalogue.labels)
+        runs = 0
+        for alternative in self.alternatives:
+            if requirements.compatible(alternative, known):
+                runs |= _matching(alternative, requirements, catalogue, types)
+        return runs
 
     def expected_on(self, taints: Iterable[Taint], labels: Requirements) -> bool:
         """Whether an existing node will get it (S-84): no label may be undefined."""
@@ -77,12 +85,7 @@ def groups(
     """The types split by the daemons that count on them (S-83), ordered by first type."""
     split: list[tuple[int, list[Daemon]]] = [(types, [])]
     for each in given:
-        runs = 0
-        for alternative in each.runs_on_template(taints, requirements):
-            matching = types
-            for wanted in alternative:
-                matching &= catalogue.admitting(wanted)
-            runs |= matching
+        runs = each.types(taints, requirements, catalogue, types)
         halves = [(mask & runs, [*members, each]) for mask, members in split]
         halves += [(mask & ~runs, members) for mask, members in split]
         split = [(mask, members) for mask, members in halves if mask]
@@ -91,6 +94,15 @@ def groups(
         for mask, members in split
     ]
     return tuple(sorted(made, key=lambda group: group.types & -group.types))
+
+
+def _matching(wanted: Requirements, given: Requirements, catalogue: CompiledCatalogue, types: int) -> int:
+    """The types that do not conflict with what a daemon wants; those that have the label, where only they can."""
+    for each in wanted:
+        types &= catalogue.admitting(each)
+        if each.key not in given and each.key not in WELL_KNOWN and each.operator not in NEGATIVE:
+            types &= catalogue.labels[each.key].known
+    return types
 
 
 def reserved_for(

@@ -39,7 +39,7 @@ class Kinship(Struct, frozen=True):
         return Selector(wanted, (*own, *controller.selector.expressions))
 
     def _controller(self, namespace: str, owner: Owner | None) -> Workload | None:
-        if owner is None or owner.kind not in (REPLICATION_CONTROLLER, *SELECTING):
+        if owner is None or not owner.controller or owner.kind not in (REPLICATION_CONTROLLER, *SELECTING):
             return None
         return self.workloads.get(f"{owner.kind}/{namespace}/{owner.name}")
 
@@ -65,7 +65,7 @@ def with_defaults(
 
     given = []
     for pod in pods:
-        owner = f"{pod.owner.kind}/{pod.owner.name}" if pod.owner is not None else ""
+        owner = f"{pod.owner.kind}/{pod.owner.name}/{pod.owner.controller}" if pod.owner is not None else ""
         key = pod.namespace, pod.shape, owner
         if key not in known:
             known[key] = digest_of(pod)

@@ -16,8 +16,7 @@ from tests.support.judge import faults
 from tests.support.shuffle import shuffled
 
 few = settings(max_examples=40, deadline=None)
-questions = problems().map(lambda question: replace(question, daemons=()))
-"""Without DaemonSets: one that selects a type's custom label is none of the planner's (S-81), but of the judge's."""
+questions = problems()
 
 
 def placed(planned: Plan) -> set[str]:

@@ -139,7 +139,7 @@ def _owner(references: list[OwnerWire]) -> Owner | None:
     for reference in references:
         kind = f"{reference.api_version}/{reference.kind}"
         if kind in (DAEMONSET, STATEFULSET, NODE_OWNER):
-            return Owner(kind, reference.name, reference.uid)
+            return Owner(kind, reference.name, reference.uid, bool(reference.controller))
         if reference.controller and controller is None:
             controller = Owner(kind, reference.name, reference.uid)
     return controller

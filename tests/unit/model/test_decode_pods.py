@@ -69,9 +69,10 @@ def test_a_pod_waits_for_a_node_by_the_reason_of_pod_scheduled(reason: str, wait
         ([], None),
         ([("apps/v1", "ReplicaSet", "r", True)], Owner("apps/v1/ReplicaSet", "r", "u")),
         ([("apps/v1", "ReplicaSet", "r", None)], None),
-        ([("v1", "Node", "n", None)], Owner("v1/Node", "n", "u")),
-        ([("batch/v1", "Job", "j", True), ("apps/v1", "DaemonSet", "d", None)], Owner("apps/v1/DaemonSet", "d", "u")),
+        ([("v1", "Node", "n", None)], Owner("v1/Node", "n", "u", controller=False)),
+        ([("batch/v1", "Job", "j", True), ("apps/v1", "DaemonSet", "d", True)], Owner("apps/v1/DaemonSet", "d", "u")),
         ([("x/v1", "X", "x", None), ("apps/v1", "StatefulSet", "s", True)], Owner("apps/v1/StatefulSet", "s", "u")),
+        ([("apps/v1", "StatefulSet", "s", None)], Owner("apps/v1/StatefulSet", "s", "u", controller=False)),
     ],
 )
 def test_owner(references: list[tuple[str, str, str, bool | None]], owner: Owner | None) -> None:

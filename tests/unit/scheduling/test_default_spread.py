@@ -57,6 +57,12 @@ def test_s150_e110_four_pods_of_a_replica_set_go_to_three_zones() -> None:
     assert pods_by_claim(answer) == [2, 1, 1]
 
 
+def test_s151_an_owner_that_does_not_control_a_pod_says_nothing_of_its_kin() -> None:
+    kinship = kin(replica_set("a", Selector({"app": "a"}), "apps/v1/StatefulSet"))
+    assert pods_by_claim(planned(SHAPE, Owner("apps/v1/StatefulSet", "a"), kinship)) == [2, 1, 1]
+    assert pods_by_claim(planned(SHAPE, Owner("apps/v1/StatefulSet", "a", controller=False), kinship)) == [4]
+
+
 def test_s150_the_judge_sees_what_a_plan_without_the_constraint_gets_wrong() -> None:
     work, spread = Workloads().add("p", 4, SHAPE), Workloads()
     spread.add("p", 4, replace(SHAPE, spread=(replace(ZONAL[0], selector=Selector({"app": "a"})),)))

@@ -297,6 +297,20 @@ def test_e44_e45_which_daemons_count() -> None:
     assert pods(shape(tolerations=tolerant, node_selector={"foo": "x"})) == 1
 
 
+def test_s81_a_daemon_that_selects_a_label_of_types() -> None:
+    """The nodes of such a type carry it, so the DaemonSet's pod will be there; on others it will not."""
+    work = Workloads()
+    work.add("w", 1, shape(1000))
+    custom = {"example.com/disk": ("fast",)}
+    types = Catalogue((instance_type("fast", 2, labels=custom), instance_type("plain", 2)))
+    daemon = shape(1500, node_selector={"example.com/disk": "fast"})
+    (claim,) = plan(problem(work, types, daemons=[daemon])).claims
+    assert claim.instance_types == ("plain",)
+    absent = shape(1500, required_terms=(term(("example.com/disk", "DoesNotExist")),))
+    (claim,) = plan(problem(work, types, daemons=[absent])).claims
+    assert claim.instance_types == ("fast",)
+
+
 def test_e46_every_term_of_a_daemon_is_tried_for_every_type() -> None:
     types = tuple(
         instance_type(f"{arch}-4", 4, labels={lbl.ARCH: (arch,)}, price=price)
