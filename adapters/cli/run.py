@@ -10,17 +10,17 @@ import socket
 import sys
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TextIO
 
-import msgspec
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 from msgspec import Struct
 
 import kerf
 from kerf.adapters.cli.in_cluster import InCluster, Provider
+from kerf.adapters.cli.settings import Flags, Options, SettingError, read_settings
 from kerf.adapters.controller.controller import wall_clock
 from kerf.adapters.kubernetes.bridge import Bridge
-from kerf.adapters.kubernetes.lease import NAME, Lease
+from kerf.adapters.kubernetes.lease import Lease
 from kerf.adapters.kubernetes.node_objects import NodeObjects
 from kerf.adapters.kubernetes.resources import KWOK_NODE_CLASSES, Resource
 from kerf.adapters.kubernetes.session import Session, connect
@@ -30,13 +30,15 @@ from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import open_record
 from kerf.engine.errors import InputError
 from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
-from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import RecordNotFound
 from kerf.engine.runtime.ports import Cloud, Store
 from kerf.engine.runtime.runtime import Runtime
-from kerf.projections.logs import KarpenterLog
+from kerf.projections.logs import ERROR, KarpenterLog, line
+
+_NONE = Flags()
+_SETTINGS = Group("Settings", help="Karpenter's. Each is an environment variable too: METRICS_PORT for --metrics-port.")
 
 
 def run(
@@ -46,9 +48,7 @@ def run(
     store: Annotated[str, Parameter(help="Where the record is kept: sqlite:///absolute/path or postgresql://…")],
     kubeconfig: Annotated[Path | None, Parameter(help="Default: this pod's cluster, else KUBECONFIG.")] = None,
     context: Annotated[str | None, Parameter(help="The kubeconfig's context, if not its current one.")] = None,
-    lease_namespace: Annotated[str, Parameter(help="The namespace of the Lease.")] = "kube-system",
-    lease_name: Annotated[str, Parameter(help="The name of the Lease.")] = NAME,
-    instance_types: Annotated[Path | None, Parameter(help="KWOK: a file of instance types.")] = None,
+    settings: Annotated[Flags, Parameter(name="*", group=_SETTINGS)] = _NONE,
 ) -> int:
     """Run the controller on a Kubernetes cluster until it is told to stop (SIGTERM, Ctrl-C).
 
@@ -57,17 +57,14 @@ def run(
 
     Example: `kerf run --provider kwok --store sqlite:///var/lib/kerf/record.kerf --kubeconfig ~/.kube/config`
     """
-    settings = _Wanted(store, kubeconfig, context, lease_namespace, lease_name, instance_types)
-    return asyncio.run(_run(settings))
+    return asyncio.run(_run(_Wanted(store, kubeconfig, context, read_settings(settings, os.environ))))
 
 
 class _Wanted(Struct, frozen=True):
     store: str
     kubeconfig: Path | None
     context: str | None
-    lease_namespace: str
-    lease_name: str
-    instance_types: Path | None
+    options: Options
 
 
 class KwokProvider:
@@ -95,20 +92,21 @@ class KwokProvider:
 
 async def _run(wanted: _Wanted) -> int:
     kubeconfig = wanted.kubeconfig or _from_environment()
-    session = await connect(kubeconfig, wanted.context)
+    options = wanted.options
+    session = await connect(kubeconfig, wanted.context, qps=options.qps, burst=options.burst)
     identity = f"{socket.gethostname()}_{secrets.token_hex(8)}"
-    lease = Lease(session, namespace=wanted.lease_namespace, identity=identity, name=wanted.lease_name)
+    lease = Lease(session, namespace=options.lease_namespace, identity=identity, name=options.lease_name)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stopping.set)
     try:
-        epoch = await _or_stopped(lease.acquire(), stopping)
+        epoch = await _or_stopped(lease.acquire(), stopping) if options.leader_election else 0
         if epoch is None:
             return 0
         store = _open(wanted.store)
         try:
-            await _in_office(session, lease, store, _kwok(session, wanted), epoch, identity, stopping)
+            await _in_office(session, lease, store, _kwok(session, wanted), epoch, identity, stopping, options)
         finally:
             store.close()
             await lease.release()
@@ -125,20 +123,21 @@ async def _in_office(
     epoch: int,
     identity: str,
     stopping: asyncio.Event,
+    options: Options,
 ) -> None:
     """Until told to stop, or until the Lease is lost, which is an error."""
     runtime = Runtime(
         store,
         holder=identity,
-        settings=Settings(),
+        settings=options.engine,
         record=secrets.token_hex(16),
         engine=kerf.__version__,
         now=wall_clock(),
         epoch=epoch,
     )
-    world = InCluster(session, runtime, provider, tell=_Log())
+    world = InCluster(session, runtime, provider, tell=_Log(options.log_level, options.outputs))
     running = asyncio.create_task(world.run(), name="kerf")
-    holding = asyncio.create_task(lease.hold(), name="lease")
+    holding = asyncio.create_task(lease.hold() if options.leader_election else asyncio.Event().wait(), name="lease")
     told = asyncio.create_task(stopping.wait(), name="stop")
     try:
         done, _ = await asyncio.wait([running, holding, told], return_when=asyncio.FIRST_COMPLETED)
@@ -164,27 +163,41 @@ async def _or_stopped(work: Coroutine[Any, Any, int], stopping: asyncio.Event) -
 
 
 class _Log:
-    """Karpenter's log lines on stdout."""
+    """Karpenter's log lines, where the settings want them."""
 
-    def __init__(self) -> None:
+    def __init__(self, level: str, outputs: Sequence[str]) -> None:
         self._log = KarpenterLog()
+        self._errors_only = level == "error"
+        self._streams = [_stream(each) for each in outputs]
 
     def __call__(self, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            for line in self._log.apply(entry):
-                sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
-        sys.stdout.flush()
+        lines = [made for entry in entries for made in self._log.apply(entry)]
+        text = "".join(line(made) + "\n" for made in lines if made["level"] == ERROR or not self._errors_only)
+        for stream in self._streams if text else ():
+            stream.write(text)
+            stream.flush()
+
+
+def _stream(output: str) -> TextIO:
+    """L-302. A file is added to."""
+    if output in ("stdout", "stderr"):
+        return sys.stdout if output == "stdout" else sys.stderr
+    try:
+        return Path(output.removeprefix("file://")).open("a", encoding="utf-8")
+    except OSError as error:
+        raise SettingError(str(error), where="log-output-paths", hint="Give stdout, stderr or a file") from error
 
 
 def _kwok(session: Session, wanted: _Wanted) -> KwokProvider:
     nodes = NodeObjects(session, Bridge(asyncio.get_running_loop()))
-    if wanted.instance_types is None:
+    file = wanted.options.instance_types
+    if file is None:
         return KwokProvider(KwokCloud(nodes, built_in()))
     try:
-        data = wanted.instance_types.read_bytes()
+        data = file.read_bytes()
     except OSError as error:
-        raise InputError(str(error), where=str(wanted.instance_types), code="KERF330") from error
-    return KwokProvider(KwokCloud(nodes, read_catalogue(data, str(wanted.instance_types))))
+        raise InputError(str(error), where=str(file), code="KERF330") from error
+    return KwokProvider(KwokCloud(nodes, read_catalogue(data, str(file))))
 
 
 def _open(url: str) -> Store:

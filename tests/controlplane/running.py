@@ -23,15 +23,17 @@ class Kerf:
         self.record = folder / "record.kerf"
         self.log = folder / "kerf.log"
         self.flags = flags
+        self.environment: dict[str, str] = {}
         self._plane = plane
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         command = [sys.executable, "-m", "kerf", "run", "--store", f"sqlite://{self.record}"]
+        alone = {"KUBECONFIG": "", "METRICS_PORT": "0", "HEALTH_PROBE_PORT": "0", **self.environment}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*command, "--kubeconfig", str(self._plane.kubeconfig), *self.flags],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "KUBECONFIG": ""},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **alone},
             )  # fmt: skip
 
     def stop(self) -> int:

@@ -1,0 +1,89 @@
+"""Settings by flag and environment (L-287 to L-316)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kerf.adapters.cli.settings import NAMES, Flags, SettingError, read_settings
+from kerf.engine.errors import InputError
+from kerf.engine.model.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_defaults_are_the_references() -> None:
+    """L-290 to L-315."""
+    found = read_settings(Flags(), {})
+    assert found.engine == Settings()
+    assert (found.engine.batch_max, found.engine.batch_idle) == (10_000, 1_000)
+    assert (found.metrics_port, found.health_port, found.qps, found.burst) == (8080, 8081, 200, 300)
+    assert (found.leader_election, found.lease_name) == (True, "karpenter-leader-election")
+    assert (found.log_level, found.outputs, found.state_metrics) == ("info", ("stdout",), True)
+    assert (found.aws.memory_overhead, found.aws.reserved_enis, found.aws.isolated_vpc) == (0.075, 0, False)
+
+
+def test_a_flag_beats_the_environment_which_beats_the_default() -> None:
+    """L-287."""
+    environment = {"METRICS_PORT": "9000", "BATCH_IDLE_DURATION": "1m30s", "HEALTH_PROBE_PORT": ""}
+    found = read_settings(Flags(metrics_port="9100"), environment)
+    assert (found.metrics_port, found.health_port, found.engine.batch_idle) == (9100, 8081, 90_000)
+
+
+def test_gates_of_a_flag_replace_all_of_the_environments() -> None:
+    """L-288."""
+    found = read_settings(Flags(feature_gates="NodeOverlay=true,Unknown=true"), {"FEATURE_GATES": "NodeRepair=true"})
+    assert (found.engine.node_overlays, found.engine.node_repair) == (True, False)
+
+
+@pytest.mark.parametrize("text", ["1", "t", "T", "true", "TRUE", "True"])
+def test_a_variable_may_have_any_of_gos_booleans(text: str) -> None:
+    """L-287: a flag may not."""
+    assert not read_settings(Flags(), {"DISABLE_LEADER_ELECTION": text}).leader_election
+    if text != "true":
+        with pytest.raises(SettingError, match="true or false"):
+            read_settings(Flags(disable_leader_election=text), {})
+
+
+def test_defaults_of_spreading_come_from_yaml_or_json() -> None:
+    """L-305."""
+    text = (
+        'podTopologySpread: {"defaultConstraints": '
+        '[{"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]}'
+    )
+    (constraint,) = read_settings(Flags(scheduler_config=text), {}).engine.default_spread
+    assert (constraint.max_skew, constraint.topology_key) == (2, "zone")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "accepted"),
+    [
+        ("LOG_LEVEL", "warn", "debug, info or error"),
+        ("PREFERENCE_POLICY", "respect", "Respect or Ignore"),
+        ("MIN_VALUES_POLICY", "Relax", "Strict or BestEffort"),
+        ("BATCH_MAX_DURATION", "10", "a duration"),
+        ("METRICS_PORT", "70000", "a port"),
+        ("KUBE_CLIENT_QPS", "0", "from 1 on"),
+        ("CLUSTER_ENDPOINT", "10.0.0.1", "a URL"),
+        ("VM_MEMORY_OVERHEAD_PERCENT", "-0.1", "a share of 1"),
+        ("RESERVED_ENIS", "-1", "from 0 on"),
+        ("AMI_REFRESH_INTERVAL", "59s", "at least 1m"),
+        ("CPU_REQUESTS", "one", "a whole number"),
+        ("ISOLATED_VPC", "yes", "true or false"),
+        ("FEATURE_GATES", "NodeOverlay", "NodeOverlay=true"),
+        ("SCHEDULER_CONFIG", "podTopologySpread: [", "YAML or JSON"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_what_is_accepted(variable: str, value: str, accepted: str) -> None:
+    """L-289."""
+    with pytest.raises(InputError, match=re.escape(accepted)) as caught:
+        read_settings(Flags(), {variable: value})
+    assert caught.value.code in ("KERF338", "KERF339", "KERF340")
+
+
+def test_every_setting_is_in_the_documents() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    missing = [name.upper() for name in NAMES if f"`{name.upper()}`" not in text]
+    assert not missing
