@@ -155,13 +155,14 @@ def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool
     pods = [_wanting(pod, pod.shape) for pod in going]
     pods += [_wanting(pod, _tolerating(pod.shape, shapes) if settling else pod.shape) for pod in free]
     moved = frozenset(pod.uid for pod in pods)
+    noticed = _noticed(cluster, [shapes[pod.shape] for pod in pods])
     return replace(
         cluster.base,
         pods=tuple(pods),
         shapes=shapes,
         pools=tuple(replace(each, usage=_usage(stays, each.pool.name)) for each in cluster.pools),
         nodes=tuple(_tainted(node.place) if node.name in settling else node.place for node in stays),
-        bound=tuple(_bound(cluster.nodes, moved)),
+        bound=tuple(_bound(cluster.nodes, moved)) if noticed else (),
         leaving=tuple(node.place for node in leaves),
         settings=replace(cluster.base.settings, effort=0),  # one search is not made within another
     )
@@ -186,6 +187,15 @@ def _tainted(place: NodeInput) -> NodeInput:
 def _usage(nodes: Iterable[ClusterNode], pool: str) -> Resources:
     """S-68, D-91."""
     return total({**node.capacity, "nodes": 1} for node in nodes if node.node_pool == pool)
+
+
+def _noticed(cluster: Cluster, moving: Iterable[PodShape]) -> bool:
+    """Whether it can matter to a pod that moves which others are where (S-119, S-131, S-159)."""
+    volumes = cluster.base.volumes
+    limited = volumes is not None and bool(volumes.limits)
+    return any(each.spread or (limited and each.volumes) for each in moving) or any(
+        each.affinity or each.anti_affinity for each in cluster.shapes.values()
+    )
 
 
 def _bound(nodes: Iterable[ClusterNode], moved: frozenset[str]) -> list[BoundPod]:

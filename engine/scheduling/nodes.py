@@ -19,6 +19,8 @@ from kerf.engine.scheduling.taints import text, untolerated
 from kerf.engine.scheduling.topology.counts import PodCount
 from kerf.engine.scheduling.volumes import Attachment
 
+NOTHING = Requirements()
+
 
 class ExistingNode:
     """One node in one pass. Its labels are what they are: unlike the reference (S-96), a pod that asks for
@@ -30,15 +32,17 @@ class ExistingNode:
         self.claim = given.claim
         self.initialized = given.initialized
         self.taints = given.taints
-        self.labels = Requirements.of_labels({**given.labels, HOSTNAME: given.labels.get(HOSTNAME) or given.name})
-        self.open = Requirements.of_specs(given.requirements).without(each.key for each in self.labels)
+        self.host = given.labels.get(HOSTNAME) or given.name
+        self.labels = Requirements.of_labels({**given.labels, HOSTNAME: self.host})
+        self.open = NOTHING
+        if given.requirements:
+            self.open = Requirements.of_specs(given.requirements).without(each.key for each in self.labels)
         waiting = reserved_for(daemons, given.taints, self.labels, given.bound_daemons)
         self._set_remaining({name: amount - waiting.get(name, 0) for name, amount in given.available.items()})
         self.ports = given.host_ports
         self.pods: list[PendingPod] = []
         self._limits = limits or {}
         self._attached: set[Attachment] = set()
-        self.host = self.domain(HOSTNAME) or given.name
 
     def _set_remaining(self, remaining: Resources) -> None:
         self.remaining = remaining

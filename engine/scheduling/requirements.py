@@ -9,6 +9,7 @@ candidate.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -243,7 +244,7 @@ class Requirements:
     @classmethod
     def of_labels(cls, labels: Mapping[str, str]) -> Requirements:
         """S-16: one In per label."""
-        return cls(requirement(key, "In", (value,)) for key, value in labels.items())
+        return _of_labels(tuple(labels.items()))
 
     @classmethod
     def of_specs(cls, specs: Iterable[RequirementSpec]) -> Requirements:
@@ -327,6 +328,20 @@ class Requirements:
     def compatible(self, incoming: Requirements, undefined: frozenset[str] = frozenset()) -> bool:
         """S-17."""
         return not self.incompatibilities(incoming, undefined)
+
+
+KNOWN_NODES, KNOWN_LABELS = 1 << 14, 1 << 16
+"""How many are kept: nodes' labels are asked for again with each plan."""
+
+
+@lru_cache(maxsize=KNOWN_NODES)
+def _of_labels(labels: tuple[tuple[str, str], ...]) -> Requirements:
+    return Requirements(_of_label(key, value) for key, value in labels)
+
+
+@lru_cache(maxsize=KNOWN_LABELS)
+def _of_label(key: str, value: str) -> Requirement:
+    return requirement(key, "In", (value,))
 
 
 def suggestion(key: str, undefined: frozenset[str], own: Iterable[str]) -> str | None:

@@ -31,5 +31,6 @@ def added(a: Resources, b: Resources, times: int = 1) -> Resources:
 def total(amounts: Iterable[Resources]) -> Resources:
     result: Resources = {}
     for each in amounts:
-        result = added(result, each)
+        for name, amount in each.items():
+            result[name] = result.get(name, 0) + amount
     return result
