@@ -44,4 +44,5 @@ def test_nothing_is_due_while_the_end_of_a_surplus_instance_awaits_its_answer() 
     world = in_service(expire_after=None)
     world.see(answered("1.0", claim_of(world).name, "i-2"))
     assert len(world.intents) == 1
-    assert world.runtime.next_due() is None
+    hour_old = claim_of(world).created + 3_600_000  # D-126: when its instance type is looked for
+    assert world.runtime.next_due() == hour_old
