@@ -94,8 +94,12 @@ class Lease:
             return
 
     async def _try(self) -> bool:
-        """Takes or renews the Lease if that is possible now."""
+        """Takes or renews the Lease if that is possible now: in one request as long as nobody else writes it."""
         asked = self._clock()
+        if self.holder == self.identity:
+            renewed = await self._put(self._document())
+            if renewed.status not in (CONFLICT, NOT_FOUND):
+                return self._took(renewed, asked)
         answer = await self._send("GET", f"{self._path}/{self._name}")
         if answer.status == NOT_FOUND:
             return self._took(await self._send("POST", self._path, self._document(created=True)), asked)

@@ -67,3 +67,28 @@ def test_a_user_deletes_a_node_and_its_pods_find_another(plane: ControlPlane, ke
     eventually(lambda: len(running_pods(plane)) == 5, kerf=kerf)
     assert kerf.stop() == 0
     assert "same" in kerf.verify()
+
+
+def test_nodes_that_are_no_longer_needed_go_and_their_pods_find_others(plane: ControlPlane, kerf: Kerf) -> None:
+    """Consolidation live: moves under budgets, looked at twice (D-108), replacements first."""
+    plane.request("POST", "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses", node_class())
+    quick = node_pool("quick", disruption={"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]})
+    plane.request("DELETE", "/apis/karpenter.sh/v1/nodepools/default")
+    plane.apply(quick)
+    plane.apply(deployment("shrinks", 40, "900m"))
+    kerf.start()
+    eventually(lambda: len([p for p in running_pods(plane) if "shrinks" in p["metadata"]["name"]]) == 40, kerf=kerf)
+    before = price(plane)
+    scale = {"spec": {"replicas": 4}}
+    path = "/apis/apps/v1/namespaces/default/deployments/shrinks/scale"
+    assert plane.request("PATCH", path, scale, "application/merge-patch+json")[0] == 200
+    eventually(lambda: price(plane) < before / 2, seconds=120, kerf=kerf)
+    eventually(lambda: len([p for p in running_pods(plane) if "shrinks" in p["metadata"]["name"]]) == 4, kerf=kerf)
+    assert kerf.stop() == 0
+    assert "same" in kerf.verify()
+
+
+def price(plane: ControlPlane) -> float:
+    """Of all nodes, USD per hour."""
+    nodes = plane.items("/api/v1/nodes")
+    return sum(float(node["metadata"]["labels"]["eks-node-viewer/instance-price"]) for node in nodes)
