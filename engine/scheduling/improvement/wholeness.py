@@ -1,7 +1,7 @@
 """Among the plans that were found, the one that is cheapest when the cluster's scheduler has had its way.
 
 A pod that the scheduler would find no place for waits for another pass and costs another node. So a plan that binds
-whole comes before any other, as long as it costs little more than that. What a plan lacks is added to it: the pods that
+whole comes before any other, as long as it costs no more than that. What a plan lacks is added to it: the pods that
 would be left over get nodes of their own, and their old places become slack; or its nodes are changed as a set (see
 `mending`).
 """
@@ -25,8 +25,6 @@ LOOKED_AT = 4
 """How many of the cheapest plans are rated, beside the first one."""
 ROUNDS = 4
 """How often a plan gets further nodes for what is left over."""
-WORTH = 1.25
-"""A plan that binds whole may cost so many times what another one costs with the nodes that its pods need later."""
 
 
 class Rated(Struct, frozen=True):
@@ -84,7 +82,7 @@ class Carrying:
     def _mended(self, rated: Rated) -> Iterator[Rated]:
         """The nodes of the cheapest plan, of the first one, and those that would be launched if the scheduler went
         before, made to bind whole."""
-        below = max(self._price, WORTH * rated.cost) + 2 * TOLERANCE
+        below = max(self._price, rated.cost) + 2 * TOLERANCE
         for fleet in self._fleets(rated.candidate):
             whole = self._mending.whole(fleet, below)
             again = self._planned(self._mending.leaner(whole)) if whole is not None else None
