@@ -17,6 +17,7 @@ from msgspec import Struct
 
 import kerf
 from kerf.adapters.cli.in_cluster import InCluster, Provider
+from kerf.adapters.cli.serving import Serving, Telemetry
 from kerf.adapters.cli.settings import Flags, Options, SettingError, read_settings
 from kerf.adapters.controller.controller import wall_clock
 from kerf.adapters.kubernetes.bridge import Bridge
@@ -57,10 +58,11 @@ def run(
 
     Example: `kerf run --provider kwok --store sqlite:///var/lib/kerf/record.kerf --kubeconfig ~/.kube/config`
     """
-    return asyncio.run(_run(_Wanted(store, kubeconfig, context, read_settings(settings, os.environ))))
+    return asyncio.run(_run(_Wanted(provider, store, kubeconfig, context, read_settings(settings, os.environ))))
 
 
 class _Wanted(Struct, frozen=True):
+    provider: str
     store: str
     kubeconfig: Path | None
     context: str | None
@@ -100,17 +102,22 @@ async def _run(wanted: _Wanted) -> int:
     loop = asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stopping.set)
+    telemetry = Telemetry(provider=wanted.provider, state_metrics=options.state_metrics)
+    serving = Serving(telemetry, metrics_port=options.metrics_port, health_port=options.health_port)
     try:
+        await serving.open()
         epoch = await _or_stopped(lease.acquire(), stopping) if options.leader_election else 0
         if epoch is None:
             return 0
         store = _open(wanted.store)
         try:
-            await _in_office(session, lease, store, _kwok(session, wanted), epoch, identity, stopping, options)
+            provider = _kwok(session, wanted)
+            await _in_office(session, lease, store, provider, epoch, identity, stopping, options, telemetry)
         finally:
             store.close()
             await lease.release()
     finally:
+        await serving.close()
         await session.close()
     return 0
 
@@ -124,6 +131,7 @@ async def _in_office(
     identity: str,
     stopping: asyncio.Event,
     options: Options,
+    telemetry: Telemetry,
 ) -> None:
     """Until told to stop, or until the Lease is lost, which is an error."""
     runtime = Runtime(
@@ -135,7 +143,15 @@ async def _in_office(
         now=wall_clock(),
         epoch=epoch,
     )
-    world = InCluster(session, runtime, provider, tell=_Log(options.log_level, options.outputs))
+    log = _Log(options.log_level, options.outputs)
+    telemetry.take_office(runtime)
+
+    def tell(entries: Sequence[Entry]) -> None:
+        log(entries)
+        telemetry(entries)
+
+    world = InCluster(session, runtime, provider, tell=tell)
+    telemetry.watch(world)
     running = asyncio.create_task(world.run(), name="kerf")
     holding = asyncio.create_task(lease.hold() if options.leader_election else asyncio.Event().wait(), name="lease")
     told = asyncio.create_task(stopping.wait(), name="stop")

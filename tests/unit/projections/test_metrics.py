@@ -1,0 +1,181 @@
+"""Karpenter's metrics from the record and the state (L-362 to L-415, M-1 to M-26)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from kerf.adapters.cli.exposition import exposition
+from kerf.engine.record.observations import LaunchAnswered, Observation
+from kerf.engine.state.evolve import evolve
+from kerf.engine.state.state import Facts, State
+from kerf.projections.metric_families import DURATIONS, Distribution
+from kerf.projections.metrics import Metrics
+from kerf.projections.metrics_state import state_families
+from tests.support.records import whole_life
+from tests.support.simulated import HOUR, Run, scale, workshop
+from tests.support.world import World
+
+Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
+
+
+def scraped(text: bytes) -> Samples:
+    """Sample name → labels → value, as Prometheus reads it."""
+    found: Samples = {}
+    for family in text_string_to_metric_families(text.decode()):
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
+    return found
+
+
+def counted(world: World) -> Samples:
+    metrics = Metrics(State(Facts(), world.runtime.state.ix.blobs), "aws")
+    for entry in world.store.entries:
+        metrics.apply(entry)
+    return scraped(exposition(metrics.families()))
+
+
+def value(found: Samples, sample: str, /, **labels: str) -> float:
+    wanted = set(labels.items())
+    return sum(amount for key, amount in found.get(sample, {}).items() if wanted <= set(key))
+
+
+@pytest.fixture(scope="module")
+def life() -> Samples:
+    return counted(whole_life())
+
+
+def test_a_life_is_counted_from_request_to_end(life: Samples) -> None:
+    """L-366, L-367, L-372, L-373, L-375."""
+    assert life["karpenter_nodeclaims_created_total"] == {
+        (("min_values_relaxed", "false"), ("nodepool", "default"), ("reason", "provisioned")): 1
+    }
+    ended = (("capacity_type", "on-demand"), ("nodepool", "default"), ("zone", "us-west-2a"))
+    assert life["karpenter_nodeclaims_terminated_total"] == {ended: 1}
+    assert value(life, "karpenter_nodes_created_total", nodepool="default", zone="us-west-2a") == 1
+    assert value(life, "karpenter_nodes_terminated_total", nodepool="default", zone="us-west-2a") == 1
+    assert value(life, "karpenter_nodes_drained_total", nodepool="default") <= 1
+    assert value(life, "karpenter_nodes_lifetime_duration_seconds_count", nodepool="default") == 1
+    assert value(life, "karpenter_nodeclaims_termination_duration_seconds_count", nodepool="default") == 1
+
+
+def test_pods_are_timed_from_creation_and_from_the_plan(life: Samples) -> None:
+    """L-390, L-392, L-395."""
+    assert value(life, "karpenter_pods_bound_duration_seconds_count") == 5
+    assert value(life, "karpenter_pods_scheduling_decision_duration_seconds_count") == 5
+    bound = value(life, "karpenter_pods_bound_duration_seconds_sum")
+    assert 0 < value(life, "karpenter_pods_provisioning_bound_duration_seconds_sum") <= bound
+
+
+def test_timeouts_are_there_before_there_is_one() -> None:
+    """L-408."""
+    found = counted(World())["karpenter_voluntary_disruption_consolidation_timeouts_total"]
+    assert found == {(("consolidation_type", "single"),): 0, (("consolidation_type", "multi"),): 0}
+
+
+def test_a_launch_without_capacity_counts_as_an_error_and_a_disruption() -> None:
+    """L-368, L-414."""
+    world = World()
+    world.prepare()
+    world.pending("a")
+    world.after(1_000)
+    ((ref, intent),) = world.launches()
+    answer = LaunchAnswered(ref, intent.claim, kind="insufficient-capacity", code="InsufficientInstanceCapacity")
+    world.see(Observation(answer))
+    found = counted(world)
+    error = value(found, "karpenter_cloudprovider_errors_total", error="InsufficientCapacityError", provider="aws")
+    assert error == 1
+    lost = value(found, "karpenter_nodeclaims_disrupted_total", reason="insufficient_capacity", nodepool="default")
+    assert lost == 1
+
+
+def test_a_scale_in_is_told_with_its_decisions_and_labels() -> None:
+    """M-2, M-3, M-13, M-23, M-24; and the gauges of what is left."""
+    run = Run(workshop(scale("+1m", 5), scale("+20m", 0)), until=HOUR)
+    metrics = Metrics(State(Facts(), run.runtime.state.ix.blobs), "aws")
+    for entry in run.entries():
+        metrics.apply(entry)
+    state = run.runtime.state
+    found = scraped(exposition([*metrics.families(), *state_families(state, metrics, state.facts.at)]))
+    disrupted = value(
+        found, "karpenter_nodeclaims_disrupted_total", reason="empty", termination_mode="graceful",
+        consolidation_policy="when_empty_or_underutilized",
+    )  # fmt: skip
+    assert disrupted >= 1
+    decided = value(found, "karpenter_voluntary_disruption_decisions_total", decision="delete", reason="empty")
+    assert 1 <= decided <= disrupted
+    by_pool = value(found, "karpenter_voluntary_disruption_decisions_by_nodepool_total", nodepool="default")
+    assert by_pool >= decided
+    created = value(found, "karpenter_nodeclaims_created_total")
+    ended = value(found, "karpenter_nodeclaims_terminated_total")
+    assert created - ended == len(state.facts.claims)
+    assert value(found, "karpenter_nodepools_usage", nodepool="default", resource_type="nodes") == len(
+        state.facts.claims
+    )
+    assert value(found, "karpenter_cluster_state_node_count") == len(state.facts.nodes)
+
+
+def test_gauges_tell_of_nodes_pools_and_pods() -> None:
+    """L-377, L-378, L-381, L-386, L-388, L-415."""
+    run = Run(workshop(scale("+1m", 5)), until=HOUR // 6)
+    state = run.runtime.state
+    metrics = Metrics(state, "aws")
+    found = scraped(exposition(state_families(state, metrics, state.facts.at)))
+    nodes = state.facts.nodes
+    assert nodes
+    for name, node in nodes.items():
+        cores = value(found, "karpenter_nodes_allocatable", node_name=name, resource_type="cpu", managed="true")
+        assert cores == node.allocatable["cpu"] / 1000
+    assert 0 < value(found, "karpenter_cluster_utilization_percent", resource_type="memory") <= 100
+    assert value(found, "karpenter_pods_state", phase="Running") == len(
+        [pod for pod in state.facts.pods.values() if pod.phase == "Running"]
+    )
+    assert value(found, "karpenter_nodepools_allowed_disruptions", nodepool="default", reason="Empty") >= 1
+    ready = value(found, "operator_nodepool_status_condition_count", name="default", type="Ready", status="True")
+    assert ready == 1
+    assert value(found, "karpenter_nodepools_cost_total", nodepool="default") == pytest.approx(
+        sum(claim.price for claim in state.facts.claims.values())
+    )
+
+
+def test_a_restart_knows_the_claims_that_were_there() -> None:
+    """Their ends are counted with their labels."""
+    world = whole_life()
+    metrics: Metrics | None = None
+    for entry in world.store.entries:
+        if entry.type == "claim.initialized":
+            metrics = Metrics(_folded(world, entry.position), "aws")
+        elif metrics is not None:
+            metrics.apply(entry)
+    assert metrics is not None
+    found = scraped(exposition(metrics.families()))
+    assert value(found, "karpenter_nodeclaims_terminated_total", nodepool="default", zone="us-west-2a") == 1
+    assert value(found, "karpenter_nodes_terminated_total", nodepool="default") == 1
+
+
+def _folded(world: World, until: int) -> State:
+    state = State(Facts(), world.runtime.state.ix.blobs)
+    for entry in world.store.entries:
+        if entry.position <= until:
+            evolve(state, entry)
+    return state
+
+
+def test_a_value_at_a_bound_is_in_its_bucket() -> None:
+    """Prometheus's buckets are "not above"."""
+    found = Distribution(DURATIONS, [0] * (len(DURATIONS) + 1))
+    for each in (1.0, 1.1, 1000.0):
+        found.add(each)
+    assert dict(found.cumulative())[1.0] == 1
+    assert found.count == 3
+    assert dict(found.cumulative())[600.0] == 2
+
+
+def test_every_metric_is_in_the_documents() -> None:
+    run = Run(workshop(), until=60_000)
+    metrics = Metrics(run.runtime.state, "aws")
+    told = [*metrics.families(), *state_families(run.runtime.state, metrics, 0)]
+    text = (Path(__file__).resolve().parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
+    assert [family.name for family in told if f"`{family.name}`" not in text] == []
