@@ -167,6 +167,19 @@ DISRUPTION: dict[str, str] = {
 }
 """Codes of the disruption methods."""
 
+EXPLAINED: dict[str, str] = {
+    "deletion-asked": "{actor} asked for its deletion",
+    "goes-as-empty": "it is empty, and goes as such",
+    "interruption-announced": "the cloud announced: {kind}",
+    "launch-failed": "nothing could be launched: {code}",
+    "launch-timed-out": "no instance came within the launch limit",
+    "move-started": "it goes, for it is {why}: the taint is put on it, and what replaces it is launched",
+    "reason-raised": "a stronger reason came, which waits for nothing",
+    "tainted": "it is marked as going",
+    "would-go": "nothing speaks against its removal now ({why})",
+}
+"""Codes that only replay's explanations use."""
+
 TO_BE_REMOVED: dict[str, str] = {
     "awaiting-pods": "the pods planned onto it are bound elsewhere or go away",
     "consolidate-after-never": "the NodePool's spec.disruption.consolidateAfter is set to a duration",
@@ -219,7 +232,7 @@ _SIDES = {
 
 def sentence(reason: Reason) -> str:
     """The reason in words, without a subject. Two codes are scheduling's as well: its reasons carry `node_pool`."""
-    template = DISRUPTION.get(reason.code) or LIFECYCLE.get(reason.code)
+    template = DISRUPTION.get(reason.code) or LIFECYCLE.get(reason.code) or EXPLAINED.get(reason.code)
     if template is None or "node_pool" in reason.params:
         return scheduling.sentence(Reason(reason.code, {k: _in_words(k, v) for k, v in reason.params.items()}))
     said = template.format_map(_Known({name: _shown(name, value) for name, value in reason.params.items()}))

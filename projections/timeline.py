@@ -5,22 +5,16 @@ It keeps just enough to tell a change from a repetition (a pod that is seen agai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.buffers import CapacityBuffer, PodTemplate, virtual_key
-from kerf.engine.model.claims import NodeClaimObject
-from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.overlays import NodeOverlay
+from kerf.engine.model.buffers import CapacityBuffer, virtual_key
+from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import Pod, is_provisionable, is_terminal
 from kerf.engine.model.pools import NodePool
-from kerf.engine.model.services import Service
-from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
-from kerf.engine.model.workloads import Workload
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.effects import deletion, effect_key, eviction
 from kerf.engine.record import observations as seen
@@ -31,21 +25,21 @@ from kerf.engine.record.decisions import (
     EvictPod,
     Intent,
     LifecycleResult,
-    Move,
     MoveResult,
     MovesResult,
     ProvisionResult,
     StaticResult,
     Unplaced,
-    Verdict,
 )
-from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.entries import Entry
 from kerf.engine.state.moves import ABANDONED
 from kerf.engine.state.upkeep import DRIFT
 from kerf.projections.claim_events import claim_event
+from kerf.projections.disruption_events import move_event, some, verdict_event
 from kerf.projections.drift_events import drift_events
 from kerf.projections.events import DEBUG, ERROR, INFO, WARNING, Event, Param
 from kerf.projections.furthest import furthest
+from kerf.projections.plain_events import PLAIN, event, extension
 from kerf.projections.prose import count
 from kerf.projections.repeats import Repeats
 
@@ -78,6 +72,9 @@ class Timeline:
         handler = _HANDLERS.get(type(payload))
         if handler is not None:
             return handler(self, payload, entry)
+        plain = PLAIN.get(type(payload))
+        if plain is not None:
+            return plain(payload, entry)
         made = claim_event(payload, entry)
         if made is None:
             return []
@@ -105,50 +102,50 @@ class Timeline:
         waits, waited = _waits(pod), old is not None and _waits(old)
         if is_terminal(pod):
             told = old is not None and is_terminal(old)
-            return [] if told else [_event(entry, "pod-ended", DEBUG, subject, node, phase=pod.phase)]
+            return [] if told else [event(entry, "pod-ended", DEBUG, subject, node, phase=pod.phase)]
         if pod.deleting:
             told = old is not None and bool(old.deleting)
-            return [] if told else [_event(entry, "pod-terminating", DEBUG, subject, node)]
+            return [] if told else [event(entry, "pod-terminating", DEBUG, subject, node)]
         if pod.node and (old is None or old.node != pod.node):
             return [self._bound(pod, entry, subject)]
         if pod.phase == "Running" and old is not None and old.phase != "Running":
-            return [_event(entry, "pod-running", DEBUG, subject, node, node=pod.node)]
+            return [event(entry, "pod-running", DEBUG, subject, node, node=pod.node)]
         if waits != waited:
             code = "pod-waiting" if waits else "pod-not-waiting"
-            return [_event(entry, code, INFO if waits else DEBUG, subject)]
-        return [_event(entry, "pod-seen", DEBUG, subject, node)] if old is None else []
+            return [event(entry, code, INFO if waits else DEBUG, subject)]
+        return [event(entry, "pod-seen", DEBUG, subject, node)] if old is None else []
 
     def _bound(self, pod: Pod, entry: Entry, subject: str) -> Event:
         """A pod got its node; when it is another than the plan's, that is worth a warning: the prediction missed."""
         planned = self._targets.pop(pod.uid, "")
         place = self._claim_nodes.get(planned, planned)
         if planned and place != pod.node and planned in self._claim_nodes:
-            return _event(
+            return event(
                 entry, "pod-bound-elsewhere", WARNING, subject, (f"node/{pod.node}", f"nodeclaim/{planned}"),
                 node=pod.node, planned=place,
             )  # fmt: skip
-        return _event(entry, "pod-bound", INFO, subject, (f"node/{pod.node}",), node=pod.node)
+        return event(entry, "pod-bound", INFO, subject, (f"node/{pod.node}",), node=pod.node)
 
     def _node(self, node: Node, entry: Entry) -> list[Event]:
         old = self._nodes.get(node.name)
         self._nodes[node.name] = node
         subject = f"node/{node.name}"
         if old is None:
-            joined = _event(entry, "node-joined", INFO, subject)
-            return [joined, _event(entry, "node-ready", INFO, subject)] if node.ready else [joined]
+            joined = event(entry, "node-joined", INFO, subject)
+            return [joined, event(entry, "node-ready", INFO, subject)] if node.ready else [joined]
         events = []
         if node.deleting and not old.deleting:
-            events.append(_event(entry, "node-deleting", INFO, subject))
+            events.append(event(entry, "node-deleting", INFO, subject))
         if node.ready != old.ready:
             code, level = ("node-ready", INFO) if node.ready else ("node-not-ready", WARNING)
-            events.append(_event(entry, code, level, subject))
+            events.append(event(entry, code, level, subject))
         for code, taints in (
             ("node-tainted", set(node.taints) - set(old.taints)),
             ("node-untainted", set(old.taints) - set(node.taints)),
         ):
             if taints:
                 names = [f"{t.key}:{t.effect}" for t in sorted(taints)]
-                events.append(_event(entry, code, DEBUG, subject, taints=names))
+                events.append(event(entry, code, DEBUG, subject, taints=names))
         return events
 
     def _gone(self, gone: seen.ObjectGone, entry: Entry) -> list[Event]:
@@ -159,7 +156,7 @@ class Timeline:
             if pod is None:
                 return []
             related = (f"node/{pod.node}",) if pod.node else ()
-            return [_event(entry, "pod-gone", INFO, f"pod/{pod.key}", related)]
+            return [event(entry, "pod-gone", INFO, f"pod/{pod.key}", related)]
         if gone.kind in ("node", "nodepool", "nodeclass"):
             known: dict[str, dict[str, Any]] = {
                 "node": self._nodes,
@@ -167,12 +164,12 @@ class Timeline:
                 "nodeclass": self._classes,
             }
             known[gone.kind].pop(gone.key, None)
-            return [_event(entry, f"{gone.kind}-gone", INFO, f"{gone.kind}/{gone.key}")]
-        return [_event(entry, "object-gone", DEBUG, f"{gone.kind}/{gone.key}", kind=gone.kind)]
+            return [event(entry, f"{gone.kind}-gone", INFO, f"{gone.kind}/{gone.key}")]
+        return [event(entry, "object-gone", DEBUG, f"{gone.kind}/{gone.key}", kind=gone.kind)]
 
     def _buffer(self, buffer: CapacityBuffer, entry: Entry) -> list[Event]:
         self._buffers[buffer.uid] = buffer
-        return _extension(self, buffer, entry)
+        return extension(buffer, entry)
 
     # ── settings, pools, classes ───────────────────────────────────────────────────────────────────────────────
 
@@ -181,9 +178,9 @@ class Timeline:
         self._pools[pool.name] = pool
         subject = f"nodepool/{pool.name}"
         if old is None:
-            return [_event(entry, "nodepool-seen", INFO, subject)]
+            return [event(entry, "nodepool-seen", INFO, subject)]
         fields = [f for f in NodePool.__struct_fields__ if getattr(old, f) != getattr(pool, f)]
-        return [_event(entry, "nodepool-changed", INFO, subject, fields=fields)] if fields else []
+        return [event(entry, "nodepool-changed", INFO, subject, fields=fields)] if fields else []
 
     def _class(self, node_class: seen.NodeClassSeen, entry: Entry) -> list[Event]:
         key = f"{node_class.group}/{node_class.kind}/{node_class.name}"
@@ -193,7 +190,7 @@ class Timeline:
             return []
         code, level = ("nodeclass-ready", INFO) if node_class.ready else ("nodeclass-not-ready", WARNING)
         why = node_class.reason or "no reason given"
-        return [_event(entry, code, level, f"nodeclass/{node_class.name}", reason=why)]
+        return [event(entry, code, level, f"nodeclass/{node_class.name}", reason=why)]
 
     # ── answers ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -201,7 +198,7 @@ class Timeline:
         self._intents.pop(answer.intent, None)
         subject = f"nodeclaim/{answer.claim}"
         events = [
-            _event(
+            event(
                 entry, "offering-refused", WARNING, subject, capacity_type=error.capacity_type or "any",
                 instance_type=error.instance_type or "type", zone=error.zone or "any zone", error=error.code,
             )
@@ -209,10 +206,10 @@ class Timeline:
         ]  # fmt: skip
         if not answer.instance:
             message = answer.message or answer.code or answer.kind
-            return [*events, _event(entry, "launch-refused", WARNING, subject, message=message)]
+            return [*events, event(entry, "launch-refused", WARNING, subject, message=message)]
         self._instances[answer.instance] = answer.claim
         code = "launch-adopted" if answer.adopted else "launch-answered"
-        answered = _event(
+        answered = event(
             entry, code, DEBUG, subject, (f"instance/{answer.instance}",), instance=answer.instance,
             instance_type=answer.instance_type, zone=answer.zone, capacity_type=answer.capacity_type,
         )  # fmt: skip
@@ -231,21 +228,31 @@ class Timeline:
         if answer.ok:
             if related:
                 self._accepted[intent.claim, key] = entry.position
-            return [_event(entry, done, DEBUG, subject, related, **told)]
+            return [event(entry, done, DEBUG, subject, related, **told)]
         error = " ".join(filter(None, (answer.code, answer.message)))
         times = self._refused.times((intent.claim, key), error)
         level = WARNING if times == 1 else DEBUG
-        return [_event(entry, refused, level, subject, related, **told, error=error, times=times)]
+        return [event(entry, refused, level, subject, related, **told, error=error, times=times)]
 
     def _instance(self, instance: seen.InstanceSeen, entry: Entry) -> list[Event]:
         related = self._claim_of(instance.instance)
-        return [_event(entry, "instance-seen", DEBUG, f"instance/{instance.instance}", related, status=instance.status)]
+        return [event(entry, "instance-seen", DEBUG, f"instance/{instance.instance}", related, status=instance.status)]
+
+    def _listed(self, listed: seen.InstancesListed, entry: Entry) -> list[Event]:
+        told = [
+            event(entry, "instance-unclaimed", WARNING, f"instance/{each.instance}", claim=each.claim or "no claim")
+            for each in listed.strays
+        ]
+        for instance in listed.missing:
+            related = self._claim_of(instance)
+            told.append(event(entry, "instance-unlisted", INFO, f"instance/{instance}", related))
+        return told
 
     def _interruption(self, message: seen.InterruptionSeen, entry: Entry) -> list[Event]:
         related = self._claim_of(message.instance)
         level = WARNING if related else DEBUG
         subject = f"instance/{message.instance}"
-        return [_event(entry, "interruption-announced", level, subject, related, kind=message.kind)]
+        return [event(entry, "interruption-announced", level, subject, related, kind=message.kind)]
 
     def _claim_of(self, instance: str) -> tuple[str, ...]:
         claim = self._instances.get(instance)
@@ -262,11 +269,11 @@ class Timeline:
         if isinstance(result, DisruptResult) and decision.decider == DRIFT:
             return drift_events(result, entry)
         if isinstance(result, DisruptResult):
-            return [_verdict(verdict, entry) for verdict in result.verdicts]
+            return [verdict_event(verdict, entry) for verdict in result.verdicts]
         if isinstance(result, MovesResult):
             return [
-                *(_move("move-proposed", DEBUG, move, entry) for move in result.proposed),
-                *(_verdict(verdict, entry) for verdict in result.verdicts),
+                *(move_event("move-proposed", DEBUG, move, entry) for move in result.proposed),
+                *(verdict_event(verdict, entry) for verdict in result.verdicts),
             ]
         if isinstance(result, MoveResult):
             return self._stepped(result, entry)
@@ -274,30 +281,30 @@ class Timeline:
             related = tuple(f"nodeclaim/{name}" for name in (*(c.name for c in result.claims), *result.removed))
             pool = f"nodepool/{result.node_pool}"
             return [
-                _event(
+                event(
                     entry, "pool-resized", INFO, pool, related, reason=result.reason, running=result.running,
                     replicas=result.replicas,
                 )
             ]  # fmt: skip
         assert isinstance(result, LifecycleResult)
         times = self._asked.times(result.claim, result.reason.code)
-        return [_event(entry, "effect-asked", DEBUG, f"nodeclaim/{result.claim}", reason=result.reason, times=times)]
+        return [event(entry, "effect-asked", DEBUG, f"nodeclaim/{result.claim}", reason=result.reason, times=times)]
 
     def _stepped(self, result: MoveResult, entry: Entry) -> list[Event]:
-        verdicts = [_verdict(verdict, entry) for verdict in result.verdicts]
+        verdicts = [verdict_event(verdict, entry) for verdict in result.verdicts]
         if result.begun is not None:
             level = INFO if result.begun.replacements else DEBUG
-            return [_move("move-started", level, result.begun, entry), *verdicts]
+            return [move_event("move-started", level, result.begun, entry), *verdicts]
         related = tuple(f"nodeclaim/{verdict.claim}" for verdict in result.verdicts)
         code, level = ("move-abandoned", WARNING) if result.step == ABANDONED else ("move-withdrawn", DEBUG)
-        who = _some([verdict.claim for verdict in result.verdicts])
-        told = _event(entry, code, level, "decision/move", related, reason=result.reason, who=who)
+        who = some([verdict.claim for verdict in result.verdicts])
+        told = event(entry, code, level, "decision/move", related, reason=result.reason, who=who)
         return [told, *verdicts]
 
     def _provisioned(self, result: ProvisionResult, entry: Entry) -> list[Event]:
         subject = "decision/provision"
         if result.repeats:
-            return [_event(entry, "plan-repeated", DEBUG, subject, repeats=result.repeats)]
+            return [event(entry, "plan-repeated", DEBUG, subject, repeats=result.repeats)]
         self._targets = {uid: p.claim or p.node for p in result.placements for uid in p.pods}
         self._targets |= {uid: c.name for c in result.claims for uid in c.pods}
         for uid in self._targets:
@@ -309,14 +316,12 @@ class Timeline:
                 places.append(count(len(result.placements), "node") + " there or on the way")
             related = tuple(f"pod/{self.key_of(uid)}" for uid in self._targets)
             events.append(
-                _event(
-                    entry, "plan-made", INFO, subject, related, pods=len(self._targets), outcome=" and ".join(places)
-                )
+                event(entry, "plan-made", INFO, subject, related, pods=len(self._targets), outcome=" and ".join(places))
             )
         events += [self._left("pods-without-place", WARNING, group, entry) for group in result.unplaced]
         events += [self._left("pods-ignored", INFO, group, entry) for group in result.ignored]
         if result.truncated:
-            events.append(_event(entry, "pods-not-reached", ERROR, subject, pods=len(result.truncated)))
+            events.append(event(entry, "pods-not-reached", ERROR, subject, pods=len(result.truncated)))
         return events
 
     def _left(self, code: str, level: str, group: Unplaced, entry: Entry) -> Event:
@@ -329,7 +334,7 @@ class Timeline:
         times = min(told.values(), default=1)
         shown = level if times == 1 else DEBUG
         who = self.key_of(uids[0]) + (f" and {len(uids) - 1} more" if len(uids) > 1 else "") if uids else "nobody"
-        return _event(
+        return event(
             entry, code, shown, "decision/provision", related, reason=furthest(group.reasons), pods=len(uids), who=who,
             times=times,
         )  # fmt: skip
@@ -349,164 +354,17 @@ def _waits(pod: Pod) -> bool:
     return pod.unschedulable and is_provisionable(pod)
 
 
-def _event(
-    entry: Entry,
-    code: str,
-    level: str,
-    subject: str,
-    related: tuple[str, ...] = (),
-    reason: Any = None,
-    **params: Param,
-) -> Event:
-    if isinstance(reason, str):  # a NodeClass gives its reason as a word
-        params["reason"], reason = reason, None
-    return Event(
-        position=entry.position, turn=entry.turn, at=entry.at, code=code, level=level, subject=subject,
-        related=related, params=params, reason=reason, cause=entry.cause,
-    )  # fmt: skip
-
-
-def _started(timeline: Timeline, started: seen.RecordStarted, entry: Entry) -> list[Event]:
-    return [_event(entry, "record-started", INFO, "record", record=started.record, engine=started.engine)]
-
-
-def _office(timeline: Timeline, office: seen.OfficeTaken, entry: Entry) -> list[Event]:
-    return [_event(entry, "office-taken", INFO, "record", holder=office.holder, epoch=office.epoch)]
-
-
-def _settings(timeline: Timeline, settings: seen.SettingsSeen, entry: Entry) -> list[Event]:
-    return [_event(entry, "settings-seen", DEBUG, "record")]
-
-
-def _catalogue(timeline: Timeline, catalogue: seen.CatalogueSeen, entry: Entry) -> list[Event]:
-    return [_event(entry, "catalogue-seen", DEBUG, f"nodeclass/{catalogue.node_class.rpartition('/')[2]}")]
-
-
-def _object(timeline: Timeline, found: Any, entry: Entry) -> list[Event]:
-    """An object that the timeline only names."""
-    kind = type(found).__name__
-    namespace = getattr(found, "namespace", "")
-    key = f"{namespace}/{found.name}" if namespace else found.name
-    return [_event(entry, "object-seen", DEBUG, f"{kind.lower()}/{key}", kind=kind)]
-
-
-def _extension(timeline: Timeline, found: NodeOverlay | CapacityBuffer, entry: Entry) -> list[Event]:
-    """Somebody changed what plans are made by."""
-    return [replace(made, level=INFO) for made in _object(timeline, found, entry)]
-
-
-def _claim_object(timeline: Timeline, claim: NodeClaimObject, entry: Entry) -> list[Event]:
-    subject = f"nodeclaim/{claim.name}"
-    if claim.deleting:
-        return [_event(entry, "deletion-asked", INFO, subject, actor="somebody")]
-    return [_event(entry, "object-seen", INFO, subject, kind="NodeClaim")]
-
-
-def _listed(timeline: Timeline, listed: seen.InstancesListed, entry: Entry) -> list[Event]:
-    told = [
-        _event(entry, "instance-unclaimed", WARNING, f"instance/{each.instance}", claim=each.claim or "no claim")
-        for each in listed.strays
-    ]
-    for instance in listed.missing:
-        related = timeline._claim_of(instance)
-        told.append(_event(entry, "instance-unlisted", INFO, f"instance/{instance}", related))
-    return told
-
-
-def _deletion(timeline: Timeline, deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> list[Event]:
-    actor = deletion.actor or "somebody"
-    return [_event(entry, "deletion-asked", INFO, f"nodeclaim/{deletion.claim}", actor=actor)]
-
-
-def _refused(timeline: Timeline, refused: seen.InputRefused, entry: Entry) -> list[Event]:
-    error = " ".join(filter(None, (refused.code, refused.field, refused.message)))
-    return [
-        _event(entry, "input-refused", WARNING, "record", source=refused.source, object=refused.object, error=error)
-    ]
-
-
-def _gap(timeline: Timeline, gap: seen.WatchGap, entry: Entry) -> list[Event]:
-    return [_event(entry, "watch-gap", WARNING, "record", kind=gap.kind, changed=gap.changed, gone=gap.gone)]
-
-
-def _unknown(timeline: Timeline, unknown: UnknownEntry, entry: Entry) -> list[Event]:
-    return [_event(entry, "entry-unknown", WARNING, "record", type=unknown.type, schema=unknown.schema)]
-
-
 _HANDLERS: dict[type[Struct], Callable[[Timeline, Any, Entry], list[Event]]] = {
     Pod: Timeline._pod,
     Node: Timeline._node,
     NodePool: Timeline._pool,
-    **dict.fromkeys((DaemonSet, PodDisruptionBudget, Service, Workload, PodTemplate), _object),
-    NodeOverlay: _extension,
     CapacityBuffer: Timeline._buffer,
-    Namespace: _object,
-    **dict.fromkeys((VolumeClaim, Volume, StorageClass, CSINode, VolumeAttachment), _object),
     seen.ObjectGone: Timeline._gone,
     seen.NodeClassSeen: Timeline._class,
-    seen.CatalogueSeen: _catalogue,
-    seen.RecordStarted: _started,
-    seen.OfficeTaken: _office,
-    seen.SettingsSeen: _settings,
-    seen.NodeClaimDeletionSeen: _deletion,
     seen.LaunchAnswered: Timeline._launch,
     seen.EffectAnswered: Timeline._answer,
     seen.InstanceSeen: Timeline._instance,
-    seen.InstancesListed: _listed,
-    NodeClaimObject: _claim_object,
+    seen.InstancesListed: Timeline._listed,
     seen.InterruptionSeen: Timeline._interruption,
-    seen.InputRefused: _refused,
-    seen.WatchGap: _gap,
     Decision: Timeline._decision,
-    UnknownEntry: _unknown,
 }
-
-
-def grouped(events: Iterable[Event]) -> Iterator[Event]:
-    """Joins what one turn tells of several pods in the same words. The first pod's event stands for all; the other pods
-    are related to it, and `params["more"]` counts them. So it is with what is done to several pods of one claim."""
-    for likeness, alike in groupby(events, key=_likeness):
-        first, *rest = alike
-        if rest and likeness is not None:
-            others = (name for each in rest for name in (each.subject, *each.related) if name.startswith("pod/"))
-            related = dict.fromkeys((*first.related, *others))
-            yield replace(first, related=tuple(related), params={**first.params, "more": len(rest)})
-        else:
-            yield first
-            yield from rest
-
-
-def _likeness(event: Event) -> tuple[object, ...] | None:
-    if event.subject.startswith("pod/"):
-        return event.turn, event.code, sorted(event.params.items(), key=str)
-    if "pod" not in event.params:
-        return None
-    params = ((name, value) for name, value in event.params.items() if name != "pod")
-    return event.turn, event.code, event.subject, sorted(params, key=str)
-
-
-_NAMED = 5
-"""So many names of a list are written out."""
-
-
-def _verdict(verdict: Verdict, entry: Entry) -> Event:
-    if verdict.action == "note":
-        level = WARNING if verdict.reason.code == "repair-blocked" else INFO
-        return _event(entry, "claim-noted", level, f"nodeclaim/{verdict.claim}", reason=verdict.reason)
-    stays = verdict.action == "keep"
-    code, level = ("claim-kept", DEBUG) if stays else ("claim-condemned", INFO)
-    return _event(entry, code, level, f"nodeclaim/{verdict.claim}", reason=verdict.reason)
-
-
-def _move(code: str, level: str, move: Move, entry: Entry) -> Event:
-    names = [new.name for new in move.replacements if new.name]
-    first = f"{_some(names)} first" if names else f"{count(len(move.replacements), 'new node')} first"
-    return _event(
-        entry, code, level, "decision/move", tuple(f"nodeclaim/{name}" for name in (*move.claims, *names)),
-        why=move.why, who=_some(move.claims), first=f", {first}" if move.replacements else "", savings=move.savings,
-    )  # fmt: skip
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMED])
-    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown

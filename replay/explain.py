@@ -9,10 +9,10 @@ from kerf.engine.record.decisions import Decision, ProvisionResult, Result, Unpl
 from kerf.engine.runtime.ports import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
-from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain_claim import Launch, launch_of
 from kerf.replay.funnels import Placed, Replan, decision_at, opened, placed, replan
 from kerf.replay.links import EXISTING, NEW_CLAIM, Links, Look, PodLinks, links_of
+from kerf.replay.names import unknown
 from kerf.replay.trial import VERSIONS
 
 WAITING, BOUND, TERMINATING, ENDED, GONE, UNBOUND = "waiting", "bound", "terminating", "ended", "gone", "unbound"
@@ -74,9 +74,7 @@ def explain_pod(store: Store, name: str, position: int | None = None) -> PodExpl
     links, state = links_of(store, position), load(store, position)
     uids = links.uids.get(name)
     if not uids:
-        raise SubjectUnknown(
-            f"the record knows no pod {name!r}", hint='Write "namespace/name"; kerf log RECORD lists what there is'
-        )
+        raise unknown(f"the record knows no pod {name!r}", name, links.uids, otherwise='Write "namespace/name"; ')
     pod = links.pods[uids[-1]]
     look = _that_counts(pod)
     found = replan(store, look.position) if look is not None else None

@@ -17,10 +17,6 @@ from kerf.engine.nodeclaim.events import (
     Adopted,
     InstanceVanished,
     Launched,
-    LaunchFailed,
-    LaunchTimedOut,
-    ReasonRaised,
-    Tainted,
     Terminated,
 )
 from kerf.engine.nodeclaim.table import GOING, INITIALIZED
@@ -33,6 +29,9 @@ from kerf.replay.errors import SubjectUnknown
 from kerf.replay.funnels import Placed, opened, replan
 from kerf.replay.leaving import Leaving, leaving
 from kerf.replay.links import ClaimLinks, Judged, links_of
+from kerf.replay.names import unknown
+from kerf.replay.removal import Removal, removal_of
+from kerf.replay.verdicts import MethodVerdict, verdicts_of
 
 SHOWN = 5
 PROVISION = "provision"
@@ -81,9 +80,11 @@ class Staying(Struct, frozen=True, kw_only=True):
 
 
 class ClaimExplanation(Struct, frozen=True, kw_only=True):
-    """`state` is "terminated" once it is over. `launched_for` are the pods of its plan. `removed` is why it had to go,
-    `removed_at` where that stands (0 for not). `staying` is None unless it is to stay. `leaving` are the pods that its
-    drain waits for, which are deleted by force by `forced_at` (0 for never). `cost` USD so far."""
+    """`state` is "terminated" once it is over. `launched_for` are the pods of its plan, `replaces` the
+    claims whose place it was launched to take. `removed` is why it had to go,
+    in short, `removed_at` where that stands (0 for not), `removal` how that came about. `staying` is None unless it is
+    to stay; `methods` is what each disruption method says of it then. `leaving` are the pods that its drain waits for,
+    which are deleted by force by `forced_at` (0 for never). `cost` USD so far."""
 
     claim: str
     node: str
@@ -93,6 +94,7 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     state: str
     decision: int
     launched_for: tuple[str, ...]
+    replaces: tuple[str, ...]
     adopted: bool
     how: Placed | None
     launch: Launch | None
@@ -100,7 +102,9 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     verdicts: tuple[Judged, ...]
     removed: str
     removed_at: int
+    removal: Removal | None
     staying: Staying | None
+    methods: tuple[MethodVerdict, ...]
     waiting: Reason | None
     leaving: tuple[Leaving, ...]
     forced_at: int
@@ -112,8 +116,9 @@ def explain_node(store: Store, name: str, position: int | None = None) -> ClaimE
     links = links_of(store, position)
     claims = links.claims_of_node.get(name)
     if not claims:
-        known = "the node belongs to no NodeClaim" if name in links.nodes else f"the record knows no node {name!r}"
-        raise SubjectUnknown(known, where=f"node {name}", hint="kerf log RECORD lists what there is")
+        if name in links.nodes:
+            raise SubjectUnknown("the node belongs to no NodeClaim", where=f"node {name}")
+        raise unknown(f"the record knows no node {name!r}", name, links.nodes, where=f"node {name}")
     return explain_claim(store, claims[-1], position)
 
 
@@ -125,11 +130,12 @@ def explain_claim(store: Store, name: str, position: int | None = None) -> Claim
     links = links_of(store, position)
     found = links.claims.get(name)
     if found is None or not found.events:
-        raise SubjectUnknown(f"the record knows no NodeClaim {name!r}", hint="kerf log RECORD lists what there is")
+        named = (each.name for each in links.claims.values() if each.events)
+        raise unknown(f"the record knows no NodeClaim {name!r}", name, named)
     state = load(store, position)
     claim = state.facts.claims.get(name)
-    gone, removed_at = _removal(found)
-    stays = claim is not None and not removed_at
+    removal = removal_of(store, links, found)
+    stays = claim is not None and removal is None
     return ClaimExplanation(
         claim=name,
         node=found.node,
@@ -139,14 +145,17 @@ def explain_claim(store: Store, name: str, position: int | None = None) -> Claim
         state=claim.state if claim is not None else "terminated",
         decision=found.decision,
         launched_for=tuple(links.pod(uid) for uid in found.pods),
+        replaces=links.moves[found.replaces].move.claims if found.replaces else (),
         adopted=isinstance(found.events[0].payload, Adopted),
         how=opened(replan(store, found.decision), name) if links.decisions.get(found.decision) == PROVISION else None,
         launch=launch_of(found),
         steps=_steps(found),
         verdicts=tuple(found.verdicts),
-        removed=gone,
-        removed_at=removed_at,
+        removed=_in_short(removal) if removal is not None else "",
+        removed_at=removal.position if removal is not None else 0,
+        removal=removal,
         staying=_staying(claim, state, found) if stays and claim is not None else None,
+        methods=verdicts_of(claim, state, found.verdicts) if stays and claim is not None else (),
         waiting=_waiting(claim, state) if claim is not None else None,
         leaving=leaving(claim, state) if claim is not None else (),
         forced_at=(claim.deadline or 0) if claim is not None else 0,
@@ -195,21 +204,9 @@ def _detail(event: Struct) -> str:
     return " ".join(str(part) for part in parts if part)
 
 
-def _removal(found: ClaimLinks) -> tuple[str, int]:
-    """Why the claim had to go, by its latest reason, and where that stands; empty after it was untainted."""
-    why, position = "", 0
-    for entry in found.events:
-        event = entry.payload
-        if isinstance(event, Tainted | ReasonRaised):
-            why, position = f"{event.why} ({event.detail})" if event.detail else event.why, entry.position
-        elif isinstance(event, LaunchFailed | LaunchTimedOut) or entry.type in (
-            "claim.cancelled",
-            "claim.instance-vanished",
-        ):
-            why, position = entry.type.removeprefix("claim."), entry.position
-        elif entry.type == "claim.untainted":
-            why, position = "", 0
-    return why, position
+def _in_short(removal: Removal) -> str:
+    detail = removal.reason.params.get("detail", "")
+    return f"{removal.why} ({detail})" if detail else removal.why
 
 
 def _staying(claim: NodeClaim, state: State, found: ClaimLinks) -> Staying:

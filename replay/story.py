@@ -11,8 +11,9 @@ from msgspec import Struct
 from kerf.engine.runtime.ports import Store
 from kerf.projections.events import Event
 from kerf.projections.timeline import Timeline
-from kerf.replay.errors import SubjectUnknown
+from kerf.replay.chain import ChainLink, chain_of
 from kerf.replay.links import ClaimLinks, Links, PodLinks, links_of
+from kerf.replay.names import unknown
 
 _LAUNCHING = frozenset(
     [
@@ -27,31 +28,40 @@ _LEAVING = frozenset(
     ]
 )  # fmt: skip
 
+_ENDS = frozenset(["claim-drained", "claim-terminated", "claim-untainted"])
+_MOVES = ("move-started", "move-abandoned")
+
 _EVICTED = ("claim-pod-evicted", "claim-pod-forced")
 _ENDING = ("pod-terminating", "pod-ended", "pod-gone")
 
 
 class Story(Struct, frozen=True):
     """`subject` as in `Event`; `others` are the subjects that belong to it (a claim's node and instance, a pod's
-    claims). An event's `cause` names the event of this story, or of the record, that brought it about."""
+    claims). An event's `cause` names the event of this story, or of the record, that brought it about. `chain`: the
+    nodes that one replaced another, where the story is that of a node."""
 
     subject: str
     others: tuple[str, ...]
     events: tuple[Event, ...]
+    chain: tuple[ChainLink, ...] = ()
 
 
 class _Wanted(Struct, frozen=True):
     """`subjects` are told in full; of `helpers` only the codes given, each up to a position; `plans` are positions of
-    decisions; `causes` are pods that are told as far as they brought the plan about, until its position."""
+    decisions; `causes` are pods that are told as far as they brought the plan about, until its position. `chain` are
+    the nodes of a chain of replacements, whose moves are told."""
 
     subjects: frozenset[str]
     helpers: dict[str, dict[str, int]]
     plans: frozenset[int]
     causes: dict[str, int]
+    chain: tuple[ChainLink, ...] = ()
 
     def __contains__(self, event: Event) -> bool:
         if event.subject in self.subjects or self.subjects.intersection(event.related):
             return event.code != "plan-made" or event.position in self.plans
+        if event.code in _MOVES and any(f"nodeclaim/{link.claim}" in event.related for link in self.chain):
+            return True
         if event.subject in self.helpers:
             return event.position < self.helpers[event.subject].get(event.code, 0)
         if event.subject in self.causes:
@@ -69,7 +79,7 @@ def story(store: Store, name: str, until: int | None = None) -> Story:
     wanted = _wanted(links, subject)
     events = tuple(_causes_first(_chosen(store, wanted, until)))
     others = sorted((wanted.subjects | wanted.helpers.keys()) - {subject})
-    return Story(subject, tuple(others), events)
+    return Story(subject, tuple(others), events, wanted.chain if len(wanted.chain) > 1 else ())
 
 
 def subject_of(links: Links, name: str) -> str:
@@ -80,9 +90,12 @@ def subject_of(links: Links, name: str) -> str:
     else:
         found = next((f"{k}/{name}" for k in ("nodeclaim", "node", "pod", "instance") if _known(links, k, name)), "")
     if not found:
-        raise SubjectUnknown(
+        known = (*links.claims, *links.nodes, *links.uids, *(each.instance for each in links.claims.values()))
+        raise unknown(
             f"the record knows no pod, node, NodeClaim or instance called {name!r}",
-            hint='Pods are written "namespace/name"; kerf log RECORD lists what there is',
+            name,
+            filter(None, known),
+            otherwise='Pods are written "namespace/name"; ',
         )
     return found
 
@@ -126,7 +139,13 @@ def _wanted(links: Links, subject: str) -> _Wanted:
         return _Wanted(frozenset([subject]), {}, frozenset(), {})
     subjects = frozenset(each for claim in claims for each in _names(claim))
     causes = {f"pod/{links.pod(uid)}": claim.decision for claim in claims for uid in claim.pods}
-    return _Wanted(subjects, {}, frozenset(claim.decision for claim in claims if claim.decision), causes)
+    chain = chain_of(links, [claim.name for claim in claims])
+    helpers: dict[str, dict[str, int]] = {}
+    for link in chain:
+        for each in _names(links.claims[link.claim]):
+            if each not in subjects:
+                helpers[each] = dict.fromkeys(_LAUNCHING | _LEAVING | _ENDS, sys.maxsize)
+    return _Wanted(subjects, helpers, frozenset(claim.decision for claim in claims if claim.decision), causes, chain)
 
 
 def _names(claim: ClaimLinks) -> list[str]:

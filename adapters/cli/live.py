@@ -10,7 +10,8 @@ from shutil import which
 from kerf.adapters.cli.output import Printer
 from kerf.engine.record.entries import Entry
 from kerf.projections.events import DEBUG, text
-from kerf.projections.timeline import Timeline, grouped
+from kerf.projections.grouping import grouped
+from kerf.projections.timeline import Timeline
 
 DAY = 86_400_000
 

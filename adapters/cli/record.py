@@ -120,8 +120,9 @@ def log(
     """
     from kerf.adapters.cli.render import event_line
     from kerf.projections.events import DEBUG, Event
+    from kerf.projections.grouping import grouped
     from kerf.projections.logs import KarpenterLog
-    from kerf.projections.timeline import Timeline, grouped
+    from kerf.projections.timeline import Timeline
 
     with opened(record) as store:
         after = _before(store, since) if since else 0

@@ -5,9 +5,10 @@ from __future__ import annotations
 from kerf.adapters.cli.output import Printer
 from kerf.engine.model.quantities import format_quantity
 from kerf.projections.events import Event, text
+from kerf.projections.grouping import grouped
 from kerf.projections.prose import count, dollars, duration, moment
-from kerf.projections.timeline import grouped
 from kerf.replay.at import Summary
+from kerf.replay.chain import ChainLink
 from kerf.replay.report import Report
 from kerf.replay.report_lines import divergence_lines, obstacle_lines, verdict
 from kerf.replay.story import Story
@@ -23,10 +24,24 @@ def story_text(printer: Printer, found: Story, started: int) -> None:
     printer.line(f"The story of {found.subject.replace('/', ' ', 1)}", "title")
     if found.others:
         printer.line("with " + ", ".join(other.replace("/", " ", 1) for other in found.others))
+    for number, link in enumerate(found.chain):
+        printer.line(("the chain: " if not number else "           ") + _link(link))
     told = {event.position for event in found.events}
     for event in grouped(found.events):
         because = f"  (because of {event.cause})" if event.cause in told else ""
         printer.line(event_line(event, started) + because, event.level)
+
+
+def _link(link: ChainLink) -> str:
+    """One node of a chain of replacements."""
+    kind = f", a {link.instance_type} at {dollars(link.price)}/h" if link.instance_type else ""
+    head = f"{link.claim}{kind}: "
+    if not link.why:
+        return head + "it is there"
+    parts = [link.why, f"replaced by {', '.join(link.launched)}" if link.launched else ""]
+    parts.append(f"saving {dollars(link.savings)}/h" if link.savings > 0 else "")
+    parts.append(f"pods came for its own on {', '.join(link.pods_to)}" if link.pods_to else "")
+    return head + ", ".join(filter(None, parts))
 
 
 # ── verify ─────────────────────────────────────────────────────────────────────────────────────────────────────────

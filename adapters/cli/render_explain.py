@@ -6,6 +6,7 @@ from itertools import groupby
 
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import quantities
+from kerf.adapters.cli.render_why import methods_text, removal_text
 from kerf.engine.record.decisions import Offer, ProvisionResult
 from kerf.projections.prose import (
     TO_BE_REMOVED,
@@ -84,6 +85,8 @@ def claim_text(printer: Printer, found: ClaimExplanation) -> None:
         printer.line("it was found in the cluster without a record, and adopted")
     elif found.launched_for:
         printer.line(f"launched for {_some(found.launched_for)}, by decision {found.decision}")
+    if found.replaces:
+        printer.line(f"it came in the place of {_some(found.replaces)}")
     if found.how is not None:
         _placed(printer, found.how)
     if found.launch is not None:
@@ -95,16 +98,17 @@ def claim_text(printer: Printer, found: ClaimExplanation) -> None:
     if found.waiting is not None:
         printer.line(f"it waits: {sentence(found.waiting)}")
     _leaving(printer, found)
-    if found.verdicts:
+    if found.verdicts and not found.methods:  # which have their own histories
         printer.line("what was found about removing it:", "title")
-    for judged in found.verdicts:
+    for judged in () if found.methods else found.verdicts:
         verdict = judged.verdict
         told = f"{verdict.action}: {judged_words(verdict.reason, verdict.differences)}"
         printer.line(f"  {moment(judged.at)}             {judged.position:>7}  {told}")
-    if found.removed:
-        printer.line(f"it had to go because of: {found.removed} (position {found.removed_at})", "title")
+    if found.removal is not None:
+        removal_text(printer, found.removal, found.removed)
     if found.staying is not None:
         _staying(printer, found.staying)
+    methods_text(printer, found.methods)
 
 
 def _leaving(printer: Printer, found: ClaimExplanation) -> None:
@@ -181,7 +185,7 @@ def _pool(printer: Printer, pool: PoolFunnel) -> None:
 
 
 def _chosen(printer: Printer, how: Placed) -> None:
-    first = how.chosen[0]
+    first, *dearer = how.chosen
     left = next((pool.left for pool in how.pools if pool.reason is None), how.chosen_types)
     if left > how.chosen_types:
         printer.line(f"    -{left - how.chosen_types:<5} too small for all pods that share the node")
@@ -189,6 +193,8 @@ def _chosen(printer: Printer, how: Placed) -> None:
         f"  {first.instance_type} is the cheapest of the {count(how.chosen_types, 'type')} that can take all of them, "
         f"at {dollars(first.price)}/h"
     )
+    if dearer:
+        printer.line("  dearer: " + ", ".join(f"{c.instance_type} {dollars(c.price)}/h" for c in dearer))
 
 
 def _launch(printer: Printer, launch: Launch) -> None:

@@ -16,9 +16,11 @@ from kerf.engine.scheduling import explain as scheduling_explain
 from kerf.engine.scheduling.reasons import Code
 from kerf.engine.scheduling.trace import Cut, NearMiss
 from kerf.projections import events
+from kerf.projections.changes import BUDGETS, CHANGES
 from kerf.projections.prose import (
     CUTS,
     DISRUPTION,
+    EXPLAINED,
     LIFECYCLE,
     NEAR,
     TO_BE_REMOVED,
@@ -32,7 +34,9 @@ from kerf.projections.prose import (
     sentence,
 )
 
+TOLD_IN = ("timeline.py", "plain_events.py", "disruption_events.py", "drift_events.py")
 ENGINE = Path(events.__file__).resolve().parents[1] / "engine"
+REPLAY = ENGINE.parent / "replay"
 ELSEWHERE = {
     "error", "insufficient-capacity", "nodeclass-not-ready", "waiting-for-effect", "waiting-to-retry", "going",
     "pod-budget-exhausted", "several-pod-budgets", "empty", "drifted", "underutilized",
@@ -89,6 +93,28 @@ def test_every_code_of_disruption_has_its_sentence() -> None:
 def test_no_sentence_is_left_over() -> None:
     known = codes("lifecycle") | codes("runtime") | codes("disruption") | ELSEWHERE
     assert not (LIFECYCLE.keys() | DISRUPTION.keys()) - known
+
+
+def replay_codes(*modules: str) -> set[str]:
+    """The literal codes given to Reason in modules of replay."""
+    trees = [ast.parse((REPLAY / f"{module}.py").read_text()) for module in modules]
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    made = [literal(call.args[0]) for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Reason"]
+    return {code for code in made if code is not None}
+
+
+def test_explanations_use_codes_that_have_a_sentence() -> None:
+    used = replay_codes("explain_claim", "removal", "verdicts", "whatif_node")
+    assert used <= DISRUPTION.keys() | LIFECYCLE.keys() | EXPLAINED.keys()
+    assert not EXPLAINED.keys() & (DISRUPTION.keys() | LIFECYCLE.keys())
+    claims = {NAME_OF[kind].removeprefix("claim.") for kind in CLAIM_EVENTS}
+    assert EXPLAINED.keys() - claims <= used
+
+
+def test_every_change_that_is_tried_has_its_condition() -> None:
+    tried = replay_codes("obstacles") - BUDGETS.keys()
+    policies = {"without-policy-when-empty", "without-policy-balanced"}
+    assert tried | policies | BUDGETS.keys() == CHANGES.keys() | BUDGETS.keys()
 
 
 def test_what_would_have_to_change_is_said_of_verdicts_that_exist() -> None:
@@ -150,7 +176,7 @@ def test_every_claim_event_has_its_sentence() -> None:
 
 
 def test_every_event_that_the_timeline_tells_has_its_sentence() -> None:
-    trees = [ast.parse((Path(events.__file__).parent / f).read_text()) for f in ("timeline.py", "drift_events.py")]
+    trees = [ast.parse((Path(events.__file__).parent / f).read_text()) for f in TOLD_IN]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     literals = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     claims = {NAME_OF[kind].replace(".", "-") for kind in CLAIM_EVENTS}

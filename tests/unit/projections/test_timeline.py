@@ -20,7 +20,8 @@ from kerf.engine.record.observations import (
 )
 from kerf.projections.events import DEBUG, Event, text
 from kerf.projections.furthest import furthest
-from kerf.projections.timeline import Timeline, grouped
+from kerf.projections.grouping import grouped
+from kerf.projections.timeline import Timeline
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.records import whole_life
 from tests.support.world import World, pool

@@ -1,0 +1,189 @@
+"""What holds a node, taken away: for each reason why a node stays, the cluster as it would be without it.
+
+Reasons that no single change removes (its pods need it, it takes pods of others, it is on its way out) have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance
+from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.disruption.eligibility import WHEN_EMPTY
+from kerf.engine.disruption.methods import usage
+from kerf.engine.model.labels import DO_NOT_DISRUPT
+from kerf.engine.model.pods import Pod
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.reasons import Reason
+
+ALWAYS_ON = "WhenEmptyOrUnderutilized"
+
+
+class Lift(Struct, frozen=True):
+    """`change`: what would have to be otherwise, coded; `cluster`: as it would be then."""
+
+    change: Reason
+    cluster: Cluster
+
+
+Lifting = Callable[[Cluster, ClusterNode, str], Lift | None]
+"""Of a cluster, the node, and the budgets' reason of the method that asks."""
+
+
+def lift(why: Reason, cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
+    """The cluster without the obstacle, None where there is none that a single change removes. `method`: the reason
+    by which budgets know the method (Empty, Underutilized, Drifted)."""
+    lifting = _LIFTS.get(why.code)
+    return None if lifting is None else lifting(cluster, node, method)
+
+
+# ── of the node ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _node_annotation(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+    left = {key: value for key, value in node.annotations.items() if key != DO_NOT_DISRUPT}
+    return Lift(Reason("without-node-annotation"), _with(cluster, node, annotations=left))
+
+
+def _quiet(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+    return Lift(Reason("after-consolidate-after"), _with(cluster, node, consolidatable=True))
+
+
+def _expected(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+    return Lift(Reason("without-expected-pods"), _with(cluster, node, nominated=False))
+
+
+def _held_back(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+    return Lift(Reason("after-pause"), _with(cluster, node, held_until=0))
+
+
+def _buffers(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+    return Lift(Reason("without-buffers", {"buffers": node.buffers}), _with(cluster, node, buffers=0))
+
+
+# ── of its pods ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _pod_annotations(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+    """All pods of the node that carry it: one alone would change nothing beside another."""
+    rules = cluster.rules
+    held = [pod for pod in node.pods if not rules.disruptable(pod)]
+    free = tuple(replace(pod, do_not_disrupt="") if pod in held else pod for pod in node.pods)
+    change = Reason("without-pod-annotation", {"pods": sorted(pod.key for pod in held)})
+    return Lift(change, _with(cluster, node, pods=free))
+
+
+def _pod_budgets(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+    """The PodDisruptionBudgets that hold pods of this node allow any eviction; where several cover one pod, none."""
+    rules = cluster.rules
+    holding = {budget.uid: budget for pod in node.pods for budget in rules.blocked_now(pod)}
+    names = sorted(f"{each.namespace}/{each.name}" for each in holding.values())
+    left = tuple(budget for budget in cluster.budgets if budget.uid not in holding)
+    return Lift(Reason("without-pod-budget", {"budgets": names}), replace(cluster, budgets=left))
+
+
+def without_pod(cluster: Cluster, node: ClusterNode, pod: Pod) -> Cluster:
+    """One pod less on the node; the room it took stays taken, which is of no account once the node is gone."""
+    return _with(cluster, node, pods=tuple(each for each in node.pods if each.uid != pod.uid))
+
+
+# ── of its NodePool ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def budget_use(cluster: Cluster, pool: NodePool, method: str) -> Reason:
+    """What the NodePool's budgets allow for a reason, and what is spent of it (D-47…D-51)."""
+    used = usage(cluster).get(pool.name, Use())
+    allowed = allowance(pool, method, used.total, cluster.now).nodes
+    params: dict[str, str | int | float | list[str]] = {
+        "nodepool": pool.name,
+        "allowed": min(allowed, used.total),
+        "total": used.total,
+        "consuming": used.consuming,
+        "reason": method,
+    }
+    return Reason("budget-use" if allowed < UNLIMITED else "budget-open", params)
+
+
+def _budget(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
+    pool = cluster.pool(node.node_pool)
+    if pool is None:
+        return None
+    change = Reason("more-budget", budget_use(cluster, pool, method).params)
+    return Lift(change, _pool_with(cluster, pool, budgets=()))
+
+
+def _policy(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
+    pool = cluster.pool(node.node_pool)
+    if pool is None:
+        return None
+    was = "policy-when-empty" if pool.consolidation_policy == WHEN_EMPTY else "policy-balanced"
+    if pool.consolidation_policy == ALWAYS_ON:
+        return None
+    change = Reason(f"without-{was}", {"nodepool": pool.name, "policy": ALWAYS_ON})
+    return Lift(change, _pool_with(cluster, pool, consolidation_policy=ALWAYS_ON))
+
+
+def _consolidate_after(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
+    pool = cluster.pool(node.node_pool)
+    if pool is None:
+        return None
+    made = _with(_pool_with(cluster, pool, consolidate_after=0), node, consolidatable=True)
+    return Lift(Reason("with-consolidate-after", {"nodepool": pool.name}), made)
+
+
+def _min_values(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
+    pool = cluster.pool(node.node_pool)
+    if pool is None or all(each.min_values is None for each in pool.requirements):
+        return None
+    free = tuple(replace(each, min_values=None) for each in pool.requirements)
+    return Lift(Reason("without-min-values", {"nodepool": pool.name}), _pool_with(cluster, pool, requirements=free))
+
+
+def _spot_to_spot(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+    return Lift(Reason("with-spot-to-spot"), replace(cluster, spot_to_spot=True))
+
+
+def _limits(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
+    """Pods without another place: perhaps only because NodePools may not grow."""
+    bounded = sorted(each.pool.name for each in cluster.pools if each.pool.limits)
+    if not bounded:
+        return None
+    free = tuple(replace(each, pool=replace(each.pool, limits=None)) for each in cluster.pools)
+    base = replace(cluster.base, pools=free)
+    return Lift(Reason("without-limits", {"nodepools": bounded}), replace(cluster, base=base))
+
+
+def _with(cluster: Cluster, node: ClusterNode, **changes: Any) -> Cluster:
+    changed = tuple(replace(each, **changes) if each.name == node.name else each for each in cluster.nodes)
+    return replace(cluster, nodes=changed)
+
+
+def _pool_with(cluster: Cluster, pool: NodePool, **changes: Any) -> Cluster:
+    made = replace(pool, **changes)
+    pools = tuple(replace(each, pool=made) if each.pool.name == pool.name else each for each in cluster.pools)
+    return replace(cluster, base=replace(cluster.base, pools=pools))
+
+
+_LIFTS: dict[str, Lifting] = {
+    "awaiting-pods": _expected,
+    "budget": _budget,
+    "consolidate-after-never": _consolidate_after,
+    "do-not-disrupt": _node_annotation,
+    "empty-not-long-enough": _quiet,
+    "held-back": _held_back,
+    "holds-buffers": _buffers,
+    "min-values": _min_values,
+    "no-place": _limits,
+    "nominated": _expected,
+    "not-consolidatable": _quiet,
+    "not-worth-it": _policy,
+    "pod-budget-exhausted": _pod_budgets,
+    "pod-do-not-disrupt": _pod_annotations,
+    "policy-when-empty": _policy,
+    "several-pod-budgets": _pod_budgets,
+    "spot-to-spot-off": _spot_to_spot,
+}
