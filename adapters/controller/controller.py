@@ -24,7 +24,7 @@ from kerf.engine.runtime.ports import Cloud, Cluster
 from kerf.engine.runtime.runtime import Runtime
 
 STORE_RETRY = 1.0  # seconds, while the runtime cannot append
-GATHER = 0.01  # seconds that a turn waits for what comes together with the first that came
+GATHER = (0.01, 0.1)  # seconds that a turn waits for what comes together with the first that came (see _wait)
 EFFECTS = 64  # that are carried out at a time
 LONGEST_WAIT = 60.0  # seconds without a look at the clock: it may have been set
 
@@ -71,6 +71,7 @@ class Controller:
         self._pool = ThreadPoolExecutor(EFFECTS, thread_name_prefix="effect")
         self._effects: set[asyncio.Task[None]] = set()
         self._stopping = False
+        self._took = 0.0  # seconds, the latest turn
         self.between_turns = asyncio.Lock()
         """Who holds it may read the state: no turn runs meanwhile."""
 
@@ -110,8 +111,10 @@ class Controller:
         if not batch and self.runtime.ready and (due is None or due > now):
             return
         loop = asyncio.get_running_loop()
+        began = time.monotonic()
         async with self.between_turns:
             intents = await loop.run_in_executor(self._turner, self.runtime.turn, batch, now)
+        self._took = time.monotonic() - began
         self.turns += 1
         self._instances.saw(batch)
         self._listener(self.runtime, self.runtime.new_entries)
@@ -119,6 +122,8 @@ class Controller:
             self._carry_out(ref, intent, effects.perform)
 
     async def _wait(self) -> None:
+        """Under load turns grow instead of following one another: what was slow (a transaction, processors that others
+        use) is waited for about as long again, and costs each event less."""
         if not self.runtime.ready:
             await asyncio.sleep(STORE_RETRY)
             return
@@ -126,7 +131,8 @@ class Controller:
         seconds = LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, (due - self._now()) / 1000))
         await self._inbox.wait(seconds)
         if not self._stopping:
-            await asyncio.sleep(GATHER)
+            least, most = GATHER
+            await asyncio.sleep(min(most, max(least, 2 * self._took)))
 
     # ── effects ─────────────────────────────────────────────────────────────────────────────────────────────
 
