@@ -60,6 +60,7 @@ class InCluster:
         self._first: dict[str, list[Observation]] = {}  # by path, until all kinds are listed
         self._live = False
         self._claims = ClaimObjects(session)
+        self.claim_uid = self._claims.uid
         self._nominations: Nominations | None = None
         self._pools = PoolObjects(session)
         self._pools_changed = asyncio.Event()

@@ -7,10 +7,9 @@ import os
 import secrets
 import signal
 import socket
-import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, Any, Literal, TextIO
+from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from msgspec import Struct
@@ -18,9 +17,11 @@ from msgspec import Struct
 import kerf
 from kerf.adapters.cli.in_cluster import InCluster, Provider
 from kerf.adapters.cli.serving import Serving, Telemetry
-from kerf.adapters.cli.settings import Flags, Options, SettingError, read_settings
+from kerf.adapters.cli.settings import Flags, Options, read_settings
+from kerf.adapters.cli.telling import Log, Telling
 from kerf.adapters.controller.controller import wall_clock
 from kerf.adapters.kubernetes.bridge import Bridge
+from kerf.adapters.kubernetes.events import EventRecorder
 from kerf.adapters.kubernetes.lease import Lease
 from kerf.adapters.kubernetes.node_objects import NodeObjects
 from kerf.adapters.kubernetes.resources import KWOK_NODE_CLASSES, Resource
@@ -32,11 +33,9 @@ from kerf.adapters.store.open import open_record
 from kerf.engine.errors import InputError
 from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import RecordNotFound
 from kerf.engine.runtime.ports import Cloud, Store
 from kerf.engine.runtime.runtime import Runtime
-from kerf.projections.logs import ERROR, KarpenterLog, line
 
 _NONE = Flags()
 _SETTINGS = Group("Settings", help="Karpenter's. Each is an environment variable too: METRICS_PORT for --metrics-port.")
@@ -143,15 +142,12 @@ async def _in_office(
         now=wall_clock(),
         epoch=epoch,
     )
-    log = _Log(options.log_level, options.outputs)
     telemetry.take_office(runtime)
-
-    def tell(entries: Sequence[Entry]) -> None:
-        log(entries)
-        telemetry(entries)
-
-    world = InCluster(session, runtime, provider, tell=tell)
+    telling = Telling(runtime.state, Log(options.log_level, options.outputs), telemetry)
+    world = InCluster(session, runtime, provider, tell=telling)
+    telling.recorder = EventRecorder(session, world.claim_uid, host=socket.gethostname())
     telemetry.watch(world)
+    recording = asyncio.create_task(telling.recorder.run(), name="events")
     running = asyncio.create_task(world.run(), name="kerf")
     holding = asyncio.create_task(lease.hold() if options.leader_election else asyncio.Event().wait(), name="lease")
     told = asyncio.create_task(stopping.wait(), name="stop")
@@ -162,9 +158,9 @@ async def _in_office(
             holding.result()
         await running
     finally:
-        for task in (running, holding, told):
+        for task in (running, holding, told, recording):
             task.cancel()
-        await asyncio.gather(running, holding, told, return_exceptions=True)
+        await asyncio.gather(running, holding, told, recording, return_exceptions=True)
 
 
 async def _or_stopped(work: Coroutine[Any, Any, int], stopping: asyncio.Event) -> int | None:
@@ -176,32 +172,6 @@ async def _or_stopped(work: Coroutine[Any, Any, int], stopping: asyncio.Event) -
         return task.result()
     task.cancel()
     return None
-
-
-class _Log:
-    """Karpenter's log lines, where the settings want them."""
-
-    def __init__(self, level: str, outputs: Sequence[str]) -> None:
-        self._log = KarpenterLog()
-        self._errors_only = level == "error"
-        self._streams = [_stream(each) for each in outputs]
-
-    def __call__(self, entries: Sequence[Entry]) -> None:
-        lines = [made for entry in entries for made in self._log.apply(entry)]
-        text = "".join(line(made) + "\n" for made in lines if made["level"] == ERROR or not self._errors_only)
-        for stream in self._streams if text else ():
-            stream.write(text)
-            stream.flush()
-
-
-def _stream(output: str) -> TextIO:
-    """L-302. A file is added to."""
-    if output in ("stdout", "stderr"):
-        return sys.stdout if output == "stdout" else sys.stderr
-    try:
-        return Path(output.removeprefix("file://")).open("a", encoding="utf-8")
-    except OSError as error:
-        raise SettingError(str(error), where="log-output-paths", hint="Give stdout, stderr or a file") from error
 
 
 def _kwok(session: Session, wanted: _Wanted) -> KwokProvider:

@@ -8,11 +8,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.running import Kerf, deployment, eventually, node_class, node_pool, running_pods
+from tests.controlplane.running import Kerf, deployment, eventually, node_claims, node_class, node_pool, running_pods
 
 
 def free_port() -> int:
@@ -80,10 +81,35 @@ def test_probes_and_metrics_tell_the_truth(plane: ControlPlane, operated: Operat
     assert "karpenter_pods_state{" in text
 
     plane.stop_process("kube-apiserver", signal.SIGKILL)
-    status, why = eventually(
-        lambda: refused if (refused := get(operated.health, "/readyz"))[0] == 503 else (), seconds=9
-    )
-    assert (status, "KERF602" in why) == (503, True)
+    eventually(lambda: get(operated.health, "/readyz")[0] == 503, seconds=9)
+    assert "KERF602" in get(operated.health, "/readyz")[1]
     assert get(operated.health, "/healthz")[0] == 200
     plane.start_api_server()
     eventually(operated.ready, seconds=90, kerf=operated)
+
+
+def test_the_objects_of_a_scale_out_have_their_events(plane: ControlPlane, operated: Operated) -> None:
+    """L-436, L-437, L-459: on pods and NodeClaims, from the component `karpenter`, found by uid as kubectl does."""
+    operated.start()
+    eventually(operated.ready, kerf=operated)
+    plane.apply(deployment("told", 2, "3"))
+    plane.apply(deployment("hopeless", 1, "4000"))
+
+    def events() -> dict[tuple[str, str], dict[str, Any]]:
+        found = plane.items("/api/v1/namespaces/default/events")
+        own = [each for each in found if each["source"].get("component") == "karpenter"]
+        return {(each["involvedObject"]["kind"], each["reason"]): each for each in own}
+
+    wanted = {
+        ("Pod", "Nominated"),
+        ("NodeClaim", "Launched"),
+        ("NodeClaim", "Initialized"),
+        ("Pod", "FailedScheduling"),
+    }
+    eventually(lambda: wanted <= events().keys(), kerf=operated)
+    refused = events()["Pod", "FailedScheduling"]
+    assert refused["type"] == "Warning"
+    assert "cpu" in refused["message"]
+    claim = events()["NodeClaim", "Launched"]["involvedObject"]
+    there = {each["metadata"]["name"]: each["metadata"]["uid"] for each in node_claims(plane)}
+    assert claim["uid"] == there[claim["name"]]

@@ -1,0 +1,63 @@
+"""What a controller says while it works: log lines, metrics, and Kubernetes Events, each turn from its entries."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from kerf.adapters.cli.serving import Telemetry
+from kerf.adapters.cli.settings import SettingError
+from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
+from kerf.engine.record.entries import Entry
+from kerf.engine.state.state import State
+from kerf.projections.cluster_events import ClusterEvents, Told
+from kerf.projections.logs import ERROR, KarpenterLog, line
+
+
+class Telling:
+    """Called with each turn's entries, between turns. Events are told from when there is a `recorder`."""
+
+    def __init__(self, state: State, log: Log, telemetry: Telemetry) -> None:
+        self.recorder: EventRecorder | None = None
+        self._log, self._telemetry, self._events = log, telemetry, ClusterEvents(state)
+
+    def __call__(self, entries: Sequence[Entry]) -> None:
+        self._log(entries)
+        self._telemetry(entries)
+        told = [each for entry in entries for each in self._events.apply(entry)]
+        if self.recorder is not None:
+            self.recorder.tell(map(_happening, told))
+
+
+def _happening(told: Told) -> Happening:
+    about = told.about
+    subject = Subject(about.api_version, about.kind, about.name, about.namespace, about.uid)
+    return Happening(subject, told.type, told.reason, told.message, told.key, told.window, told.limit)
+
+
+class Log:
+    """Karpenter's log lines, where the settings want them."""
+
+    def __init__(self, level: str, outputs: Sequence[str]) -> None:
+        self._log = KarpenterLog()
+        self._errors_only = level == "error"
+        self._streams = [_stream(each) for each in outputs]
+
+    def __call__(self, entries: Sequence[Entry]) -> None:
+        lines = [made for entry in entries for made in self._log.apply(entry)]
+        text = "".join(line(made) + "\n" for made in lines if made["level"] == ERROR or not self._errors_only)
+        for stream in self._streams if text else ():
+            stream.write(text)
+            stream.flush()
+
+
+def _stream(output: str) -> TextIO:
+    """L-302. A file is added to."""
+    if output in ("stdout", "stderr"):
+        return sys.stdout if output == "stdout" else sys.stderr
+    try:
+        return Path(output.removeprefix("file://")).open("a", encoding="utf-8")
+    except OSError as error:
+        raise SettingError(str(error), where="log-output-paths", hint="Give stdout, stderr or a file") from error

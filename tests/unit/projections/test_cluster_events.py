@@ -1,0 +1,109 @@
+"""Kubernetes Events from the record (L-436 to L-462, EV-1 to EV-25)."""
+
+from __future__ import annotations
+
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, Observation
+from kerf.projections.cluster_events import BLOCKED, NORMAL, UNCONSOLIDATABLE, WARNING, ClusterEvents, Told
+from kerf.projections.prose import sentence
+from tests.support.simulated import HOUR, Run, scale, workshop
+from tests.support.world import World
+
+
+def told(world: World, since: int = 0) -> list[Told]:
+    """Of the entries behind a position, by the state as it is now."""
+    events = ClusterEvents(world.runtime.state)
+    return [each for entry in world.store.entries for each in events.apply(entry) if entry.position > since]
+
+
+def reasons(found: list[Told]) -> set[tuple[str, str, str]]:
+    return {(each.about.kind, each.type, each.reason) for each in found}
+
+
+def launched() -> World:
+    world = World()
+    world.prepare()
+    world.pending("a", "b")
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    world.answer_launch(ref, order)
+    return world
+
+
+def test_planned_pods_are_nominated_and_the_claim_tells_its_conditions() -> None:
+    """L-437, L-459."""
+    world = launched()
+    found = told(world)
+    nominated = [each for each in found if each.reason == "Nominated"]
+    (claim,) = world.runtime.state.facts.claims
+    assert {(each.about.kind, each.about.name) for each in nominated} == {("Pod", "a"), ("Pod", "b")}
+    assert {each.message for each in nominated} == {f"Pod should schedule on: nodeclaim/{claim}"}
+    assert {each.limit for each in nominated} == {"nominated"}
+    assert ("NodeClaim", NORMAL, "Launched") in reasons(found)
+
+
+def test_a_pod_without_a_place_is_told_why() -> None:
+    """L-436: once in five minutes, by uid."""
+    world = World()
+    world.prepare()
+    world.pending("big", memory=1 << 50)
+    world.after(1_000)
+    (event,) = [each for each in told(world) if each.reason == "FailedScheduling"]
+    assert (event.type, event.window, event.about.name) == (WARNING, 300_000, "big")
+    assert event.key == (event.about.uid,)
+    assert "memory" in event.message
+    assert "default" in event.message
+
+
+def test_a_launch_without_capacity_is_told_of_the_claim() -> None:
+    """L-454, EV-22: cut to 300 characters."""
+    world = World()
+    world.prepare()
+    world.pending("a")
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    message = "no m5.large {here} " * 50
+    answer = LaunchAnswered(ref, order.claim, kind="insufficient-capacity", message=message)
+    world.see(Observation(answer))
+    (event,) = [each for each in told(world) if each.reason == "InsufficientCapacityError"]
+    assert (event.about.kind, event.about.name, len(event.message)) == ("NodeClaim", order.claim, 300)
+
+
+def test_an_interruption_is_told_of_node_and_claim() -> None:
+    """L-461."""
+    world = launched()
+    since = world.runtime.state.facts.position
+    world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1")))
+    assert ("NodeClaim", WARNING, "SpotInterrupted") in reasons(told(world, since))
+
+
+def test_what_goes_is_told_with_why() -> None:
+    """EV-5, EV-14: Node and NodeClaim, by uid and reason; the pods that are evicted."""
+    seen: list[Told] = []
+
+    class Watched(Run):
+        def _office(self, now: int):  # type: ignore[no-untyped-def]
+            runtime = super()._office(now)
+            events, turn = ClusterEvents(runtime.state), runtime.turn
+
+            def told_turn(observations, now):  # type: ignore[no-untyped-def]
+                done = turn(observations, now)
+                seen.extend(each for entry in runtime.new_entries for each in events.apply(entry))
+                return done
+
+            runtime.turn = told_turn  # type: ignore[method-assign]
+            return runtime
+
+    Watched(workshop(scale("+1m", 5), scale("+20m", 0)), until=HOUR)
+    found = reasons(seen)
+    assert {("Node", NORMAL, "DisruptionTerminating"), ("NodeClaim", NORMAL, "DisruptionTerminating")} <= found
+    assert {each.message for each in seen if each.reason == "DisruptionTerminating" and each.about.kind == "Node"} == {
+        "Disrupting Node: Empty"
+    }
+
+
+def test_the_codes_that_block_are_codes() -> None:
+    """A code that prose does not know is one that nothing says."""
+    assert not BLOCKED & UNCONSOLIDATABLE
+    for code in sorted(BLOCKED | UNCONSOLIDATABLE):
+        assert sentence(Reason(code)) != code
