@@ -203,7 +203,7 @@ def test_bad_documents_are_refused_one_by_one_and_the_rest_goes_on(
     assert by_object == {
         "NodePool from-the-future": ["KERF302"],
         "Pod bad-quantity": ["KERF306"],
-        "NodePool contradictory": ["KERF305", "KERF310", "KERF312", "KERF309"],
+        "NodePool contradictory": ["KERF309", "KERF312", "KERF305", "KERF310"],
         "Timeline mixed": ["KERF810", "KERF810", "KERF811"],
         "document 4": ["KERF331"],
         "document 5": ["KERF331"],
