@@ -38,7 +38,7 @@ from kerf.engine.scheduling.requirements import Requirement, Requirements
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 1
+VERSION = 2
 PERIOD = 10_000
 """Between two passes, at least (D-16)."""
 SETTLE = 1_000
@@ -70,7 +70,7 @@ def look(state: State, now: int) -> MovesResult:
     known = judged(cluster)
     found = census(cluster, eligibility.emptiness, known=known)
     replaced, cluster = static_drift(cluster, state, refused)
-    drifted, cluster = _drifted(cluster, refused)
+    drifted, cluster = replace_drifted(cluster, refused)
     moves = replaced + drifted
     chosen = choose(cluster, known=None if moves else known)
     together = bindable(cluster, chosen.commands)
@@ -84,16 +84,20 @@ def look(state: State, now: int) -> MovesResult:
 # ── drift ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _drifted(cluster: Cluster, refused: dict[str, Reason]) -> tuple[list[Move], Cluster]:
+def replace_drifted(cluster: Cluster, refused: dict[str, Reason]) -> tuple[list[Move], Cluster]:
     """Each drifted node by itself, as long as the budgets allow (D-62…D-65): the moves, and the cluster with them under
-    way. Why others cannot go is left in `refused`."""
+    way. Why others cannot go is left in `refused`. One that takes pods of another stays until they are there."""
     moves: list[Move] = []
+    promised: set[str] = set()
     tried = 0
     if not any(node.drifted_since for node in cluster.nodes):
         return moves, cluster
     for each in by_age(census(cluster, eligibility.drift, eventual=True).chosen):
         if allowed(cluster, DRIFTED)[each.pool.name] <= 0:
             refused[each.name] = Reason("budget", {"nodepool": each.pool.name})
+            continue
+        if each.name in promised:
+            refused[each.name] = Reason("nominated")
             continue
         if tried >= MOST_DRIFTED:
             break
@@ -104,6 +108,7 @@ def _drifted(cluster: Cluster, refused: dict[str, Reason]) -> tuple[list[Move], 
             continue
         cluster = underway(cluster, [found])
         moves.append(found)
+        promised.update(place.node for place in found.placements)
     return moves, cluster
 
 

@@ -17,13 +17,16 @@ from kerf.engine.scheduling.resources import added, total
 
 
 def underway(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
-    """The candidates are marked (so that they count for the budgets), their pods are where the moves put them, and what
-    took pods is promised. Each replacement is a node on its way that takes no further pods."""
+    """The candidates are marked (so that they count for the budgets), their pods and those of nodes that are going
+    anyway (D-88) are where the moves put them, and what took pods is promised. Each replacement is a node on its way
+    that takes no further pods."""
     moves = tuple(moves)
     if not moves:
         return cluster
     leaving = frozenset(name for move in moves for name in move.claims)
-    pods = {pod.uid: pod for node in cluster.nodes if node.place.claim in leaving for pod in node.pods}
+    pods = {
+        pod.uid: pod for node in cluster.nodes if node.marked or node.place.claim in leaving for pod in node.pods
+    }
     pods |= {pod.uid: pod for pod in cluster.pending}
     there = {uid: place.node for move in moves for place in move.placements for uid in place.pods if uid in pods}
     news = [new for move in moves for new in move.replacements]
@@ -40,7 +43,7 @@ def underway(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
 def _changed(
     node: ClusterNode, leaving: frozenset[str], settled: set[str], arrived: Iterable[Pod], cluster: Cluster
 ) -> ClusterNode:
-    if node.place.claim in leaving:
+    if node.marked or node.place.claim in leaving:
         stay = tuple(pod for pod in node.pods if pod.uid not in settled)
         return replace(node, marked=True, pods=stay)
     if not arrived:

@@ -1,0 +1,42 @@
+"""What moves of one pass leave to one another (D-64, D-88): no node hosts two of them, no pod has two places."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kerf.engine.disruption.passes import replace_drifted
+from kerf.engine.disruption.underway import underway
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import Move, Placement
+from tests.unit.disruption.clusters import NOW, cluster, node, pod
+
+
+def test_d64_a_drifted_node_that_takes_pods_of_another_stays_until_they_are_there() -> None:
+    first = node("first", "small", pod("a", 1_000), drifted_since=NOW - 2_000)
+    second = node("second", "small", pod("b", 500), drifted_since=NOW - 1_000)
+    refused: dict[str, Reason] = {}
+    moves, _ = replace_drifted(cluster(first, second), refused)
+    assert [(move.claims, [place.node for place in move.placements]) for move in moves] == [
+        (("claim-first",), ["second"])
+    ]
+    assert refused == {"second": Reason("nominated")}
+
+
+def test_d88_pods_of_a_node_that_is_going_have_one_place_in_a_pass() -> None:
+    """Both simulations look for a place for the pod of the node that goes anyhow; the second finds it placed."""
+    going = node("going", "small", pod("g", 1_500), marked=True)
+    drifted = [node(f"d{n}", "small", pod(f"p{n}", 1_500), drifted_since=NOW - n) for n in (2, 1)]
+    moves, _ = replace_drifted(cluster(going, *drifted), {})
+    assert len(moves) == 2
+    placed = Counter(uid for move in moves for place in move.placements for uid in place.pods)
+    placed.update(uid for move in moves for new in move.replacements for uid in new.pods)
+    assert placed == {"uid-g": 1, "uid-p1": 1, "uid-p2": 1}
+
+
+def test_what_a_move_puts_elsewhere_is_no_longer_on_a_node_that_is_going() -> None:
+    given = cluster(node("going", "small", pod("g"), marked=True), node("n", "small", pod("p")), node("big"))
+    places = (Placement("big", "claim-big", ("uid-g", "uid-p")),)
+    after = underway(given, [Move("drifted", ("claim-n",), placements=places)])
+    assert {each.name: [one.uid for one in each.pods] for each in after.nodes} == {
+        "going": [], "n": [], "big": ["uid-g", "uid-p"],
+    }  # fmt: skip
