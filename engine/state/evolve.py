@@ -19,7 +19,7 @@ from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import Decision
-from kerf.engine.record.digest import content
+from kerf.engine.record.digest import deviation
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.state import health
 from kerf.engine.state.adoption import ADOPTION_HANDLERS, claim_object_gone
@@ -253,7 +253,11 @@ def _budgets_changed(state: State, entry: Entry) -> None:
 
 
 def _namespace_seen(state: State, namespace: Namespace, entry: Entry) -> None:
-    state.facts.namespaces[namespace.name] = namespace
+    """Affinity may ask for the labels of namespaces: a pod that waits may have a place now (S-57)."""
+    if state.facts.namespaces.get(namespace.name) != namespace:
+        state.facts.namespaces[namespace.name] = namespace
+        if state.ix.pending:
+            trigger(state.facts, entry.at)
 
 
 def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
@@ -271,6 +275,7 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
     elif gone.kind == "nodeclass":
         facts.node_classes.pop(gone.key, None)
         facts.catalogues.pop(gone.key, None)
+        look_at_all(state)
     elif gone.kind == "daemonset":
         if facts.daemonsets.pop(gone.key, None) is not None:
             room_changed(state, entry.at)
@@ -301,9 +306,17 @@ def _office(state: State, office: seen.OfficeTaken, entry: Entry) -> None:
 
 
 def _settings(state: State, settings: seen.SettingsSeen, entry: Entry) -> None:
-    state.facts.settings = settings.settings
-    state.facts.settings_digest = content(settings.settings)[0]
+    """Other settings may have everything decided otherwise: plans, moves, and what leaves no choice (D-27, D-134)."""
+    facts, ix = state.facts, state.ix
+    known, facts.settings = facts.settings, settings.settings
+    facts.settings_digest = deviation(settings.settings)
     gate_seen(state)
+    if known == settings.settings:
+        return
+    if not keeps_room(facts):  # no pass will say so (S-177)
+        facts.buffered = {}
+    ix.touched.update(dict.fromkeys(facts.claims, entry.position))
+    room_changed(state, entry.at)
 
 
 def _deletion_seen(state: State, deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> None:

@@ -20,7 +20,7 @@ _encoder = msgspec.msgpack.Encoder(order="deterministic")
 _decoder = msgspec.msgpack.Decoder(Facts)
 
 SCHEMA = blake2b(
-    msgspec.json.encode(msgspec.json.schema(Facts), order="deterministic") + b"/1", digest_size=8
+    msgspec.json.encode(msgspec.json.schema(Facts), order="deterministic") + b"/2", digest_size=8
 ).hexdigest()
 """Changes whenever a stored field does. Raise the number when the fold gives the same fields another meaning."""
 
