@@ -80,11 +80,11 @@ class Staying(Struct, frozen=True, kw_only=True):
 
 
 class ClaimExplanation(Struct, frozen=True, kw_only=True):
-    """`state` is "terminated" once it is over. `launched_for` are the pods of its plan, `replaces` the
-    claims whose place it was launched to take. `removed` is why it had to go,
-    in short, `removed_at` where that stands (0 for not), `removal` how that came about. `staying` is None unless it is
-    to stay; `methods` is what each disruption method says of it then. `leaving` are the pods that its drain waits for,
-    which are deleted by force by `forced_at` (0 for never). `cost` USD so far."""
+    """`state` is "terminated" once it is over. `decider` made the `decision` to launch; `launched_for` are the pods of
+    its plan, `replaces` the claims whose place it was to take. `removed` is why it had to go, in short, `removed_at`
+    where that stands (0 for not), `removal` how that came about. `staying` is None unless it is to stay; `methods` is
+    what each disruption method says of it then. `leaving` are the pods that its drain waits for, which are deleted by
+    force by `forced_at` (0 for never). `cost` USD so far."""
 
     claim: str
     node: str
@@ -93,6 +93,7 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     at: int
     state: str
     decision: int
+    decider: str
     launched_for: tuple[str, ...]
     replaces: tuple[str, ...]
     adopted: bool
@@ -144,6 +145,7 @@ def explain_claim(store: Store, name: str, position: int | None = None) -> Claim
         at=state.facts.at,
         state=claim.state if claim is not None else "terminated",
         decision=found.decision,
+        decider=links.decisions.get(found.decision, ""),
         launched_for=tuple(links.pod(uid) for uid in found.pods),
         replaces=links.moves[found.replaces].move.claims if found.replaces else (),
         adopted=isinstance(found.events[0].payload, Adopted),

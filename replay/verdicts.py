@@ -58,12 +58,14 @@ _ABOUT_EMPTY = ("empty-not-long-enough", "holds-buffers")
 class MethodVerdict(Struct, frozen=True, kw_only=True):
     """`reason` is why the method leaves the node, or would take it (`acts`). `due`: when that may change by itself (ms
     since the epoch, 0 for never). `history`: what the record has of this method's verdicts, where they changed. `way`:
-    what would have to change, for the methods that kerf has a choice in. `differences`: in which fields it drifted."""
+    what would have to change, for the methods that kerf has a choice in. `drifted`: what it has drifted by, in which
+    fields `differences`."""
 
     method: str
     reason: Reason
     acts: bool = False
     due: int = 0
+    drifted: Reason | None = None
     differences: tuple[Difference, ...] = ()
     history: tuple[Judged, ...] = ()
     way: Way | None = None
@@ -112,9 +114,10 @@ def _chosen(claim: NodeClaim, state: State, histories: dict[str, list[Judged]]) 
         drifted = name == DRIFT and bool(claim.drifted_since)
         yield MethodVerdict(
             method=name,
-            reason=_precisely(reason, name, node_in(cluster, claim.name), state, claim),
+            reason=_precisely(reason, name, state, claim),
             acts=way.verdict is None,
             due=_due(reason, claim, state, node_in(cluster, claim.name)),
+            drifted=claim.drift if drifted else None,
             differences=claim.differences if drifted else (),
             history=tuple(histories.get(name, ())),
             way=way,
@@ -139,14 +142,12 @@ def _static(claim: NodeClaim, state: State, cluster: Cluster) -> Way | None:
     return Way(verdict=reason, stays=reason)
 
 
-def _precisely(reason: Reason, method: str, node: ClusterNode, state: State, claim: NodeClaim) -> Reason:
-    """In the words of a pass (see `passes`), and without parameters that only a removal has."""
+def _precisely(reason: Reason, method: str, state: State, claim: NodeClaim) -> Reason:
+    """In the words of a pass (see `passes`)."""
     if reason.code == "not-consolidatable" and method == EMPTINESS:
         return Reason("empty-not-long-enough")
     if reason.code == "nominated" and state.ix.waiting_for.get(claim.name):
         return Reason("awaiting-pods")
-    if reason.code == "empty" and method == CONSOLIDATION:
-        return Reason("goes-as-empty")
     return reason
 
 

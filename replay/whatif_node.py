@@ -18,10 +18,11 @@ from kerf.engine.disruption.consolidation import Command, decide, removal
 from kerf.engine.disruption.eligibility import Candidate, census
 from kerf.engine.disruption.methods import allowed
 from kerf.engine.disruption.moves import choose
-from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.disruption.simulation import Outcome, Simulator
 from kerf.engine.model.pods import Pod, Resources, is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
+from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.resources import total
 from kerf.replay.obstacles import lift, without_pod
@@ -30,6 +31,9 @@ MOST_CHANGES = 4
 """So many obstacles are taken away, one on top of the other, before the answer is that it stays."""
 MOST_PODS = 6
 """So many pods are tried one by one: would the node go without this one?"""
+
+MOST_REASONS = 4
+"""So many reasons are given why pods have no place."""
 
 
 class Goes(Struct, frozen=True, kw_only=True):
@@ -45,13 +49,15 @@ class Goes(Struct, frozen=True, kw_only=True):
 
 class Need(Struct, frozen=True, kw_only=True):
     """What its pods that have to move ask for together, and the cheapest new node that would hold those that find no
-    room elsewhere ("" if there is none)."""
+    room elsewhere ("" if there is none). `nowhere`: why some of them have no place at all, one reason for each NodePool
+    and class of pods."""
 
     pods: int
     requests: Resources
     instance_type: str = ""
     price: float = 0.0
     nodes: int = 0
+    nowhere: tuple[Reason, ...] = ()
 
 
 class Without(Struct, frozen=True):
@@ -88,6 +94,10 @@ def explore(cluster: Cluster, claim: str, ask: Asking, method: str) -> Way:
         found = ask(cluster, node)
         if isinstance(found, Goes):
             return Way(verdict=said[0] if said else None, changes=tuple(changes), between=tuple(said[1:]), goes=found)
+        if said and said[-1].code == found.code:  # what was changed last is of no account
+            said.pop()
+            changes.pop()
+            break
         repeated = any(each.code == found.code for each in said)
         lifted = None if repeated or len(changes) == MOST_CHANGES else lift(found, cluster, node, method)
         if lifted is None:
@@ -135,7 +145,7 @@ def consolidation(cluster: Cluster, node: ClusterNode) -> Decided:
     """kerf's own choice of moves for all nodes together (D-67…D-104)."""
     found = _candidate(cluster, node, eligibility.consolidation, UNDERUTILIZED, eventual=False)
     if isinstance(found, Reason):
-        return found
+        return Reason("goes-as-empty") if found.code == "empty" else found
     chosen = choose(cluster)
     for number, command in enumerate(chosen.commands):
         if node.name in command.names:
@@ -192,7 +202,8 @@ def _need(cluster: Cluster, node: ClusterNode, why: Reason) -> Need | None:
         return None
     moving = _moving(cluster, node)
     simulator = Simulator(cluster)
-    claims = simulator.without([node.name]).claims
+    outcome = simulator.without([node.name])
+    claims = outcome.claims
     kind, price = "", 0.0
     if len(claims) == 1:
         market, wanted = simulator.market(claims[0].node_pool), Requirements(claims[0].constraints)
@@ -200,7 +211,28 @@ def _need(cluster: Cluster, node: ClusterNode, why: Reason) -> Need | None:
         cost, kind = min(offers, default=(math.inf, ""))
         price, kind = (cost, kind) if math.isfinite(cost) else (0.0, "")
     requests = total(cluster.shapes[pod.shape].requests for pod in moving)
-    return Need(pods=len(moving), requests=requests, instance_type=kind, price=price, nodes=len(claims))
+    return Need(
+        pods=len(moving),
+        requests=requests,
+        instance_type=kind,
+        price=price,
+        nodes=len(claims),
+        nowhere=_nowhere(outcome, moving),
+    )
+
+
+def _nowhere(outcome: Outcome, moving: list[Pod]) -> tuple[Reason, ...]:
+    """The planner's reasons about pods that have to move and cannot."""
+    if outcome.failure is None or outcome.failure.code != "no-place":
+        return ()
+    mine = frozenset(pod.uid for pod in moving)
+    planned = plan(outcome.problem)
+    groups = (each for each in (*planned.unplaced, *planned.ignored) if mine.intersection(each.pods))
+    found: list[Reason] = []
+    for reason in (reason for group in groups for reason in group.reasons):
+        if reason not in found:
+            found.append(reason)
+    return tuple(found[:MOST_REASONS])
 
 
 def _lighter(cluster: Cluster, node: ClusterNode, why: Reason) -> list[Without]:

@@ -85,6 +85,8 @@ def claim_text(printer: Printer, found: ClaimExplanation) -> None:
         printer.line("it was found in the cluster without a record, and adopted")
     elif found.launched_for:
         printer.line(f"launched for {_some(found.launched_for)}, by decision {found.decision}")
+    elif found.decider == "static":
+        printer.line(f"launched so that NodePool {found.node_pool} keeps its size, by decision {found.decision}")
     if found.replaces:
         printer.line(f"it came in the place of {_some(found.replaces)}")
     if found.how is not None:

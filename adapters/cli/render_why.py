@@ -77,7 +77,8 @@ def methods_text(printer: Printer, methods: Sequence[MethodVerdict]) -> None:
     if methods:
         printer.line("what each method says of it now:", "title")
     for each in methods:
-        printer.line(f"  {each.method:<13} {judged(each.reason, each.differences)}{_until(each)}")
+        drifted = f"{judged(each.drifted, each.differences)}; " if each.drifted is not None else ""
+        printer.line(f"  {each.method:<13} {drifted}{sentence(each.reason)}{_until(each)}")
         if each.way is not None:
             _way(printer, each.way, each.acts)
         _history(printer, each)
@@ -88,14 +89,17 @@ def _until(found: MethodVerdict) -> str:
 
 
 def _way(printer: Printer, way: Way, acts: bool) -> None:
+    """What follows "if A, and if B" needs both; what the method says after A alone is in `way.between`."""
     conditions = ", and if ".join(change_words(each) for each in way.changes)
     if way.goes is not None:
         start = "it would go" if acts or not conditions else f"it would go if {conditions}"
         printer.line(f"    {start}: {_goes(way.goes)}")
-    elif conditions and way.stays is not None:
+    elif conditions and way.stays is not None and way.stays.code != "goes-as-empty":
         printer.line(f"    if {conditions}, it would still stay: {sentence(way.stays)}")
     if way.need is not None:
         printer.line(f"    {_need(way.need)}")
+        for reason in way.need.nowhere:
+            printer.line(f"      no place: {sentence(reason)}")
     for each in way.without:
         printer.line(f"    without {each.pod} it would go: {_goes(each.goes)}")
 
@@ -117,9 +121,8 @@ def _need(need: Need) -> str:
     asked = quantities({name: amount for name, amount in need.requests.items() if name != "pods"}) or "nothing"
     told = f"its {count(need.pods, 'pod')} to move {'asks' if need.pods == 1 else 'ask'} for {asked}"
     if need.instance_type:
-        return (
-            f"{told}; the cheapest new node for what finds no room is a {need.instance_type} at {dollars(need.price)}/h"
-        )
+        cheapest = f"a {need.instance_type} at {dollars(need.price)}/h"
+        return f"{told}; the cheapest new node for what finds no room elsewhere is {cheapest}"
     return f"{told}; it would take {count(need.nodes, 'new node')}" if need.nodes else told
 
 
@@ -127,7 +130,7 @@ def _history(printer: Printer, found: MethodVerdict) -> None:
     if not found.history:
         return
     latest = found.history[-1]
-    if latest.verdict.reason.code == found.reason.code:
+    if latest.verdict.reason in (found.reason, found.drifted):
         printer.line(f"    so since {moment(latest.at)} (position {latest.position})")
     else:
         said = judged(latest.verdict.reason, latest.verdict.differences)

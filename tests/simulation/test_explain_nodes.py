@@ -1,0 +1,277 @@
+"""`kerf explain node` about nodes picked at random, in runs of the whole controller: every node that is there has an
+answer with its reasons, every one that is gone exactly one chain of causes, and what is said to make a node go does
+make it go (issue 5, point 5)."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from kerf.adapters.cli.output import Printer
+from kerf.adapters.cli.render import story_text
+from kerf.adapters.cli.render_explain import claim_text
+from kerf.engine.model.settings import Settings
+from kerf.engine.nodeclaim.table import INITIALIZED
+from kerf.projections.changes import CHANGES, change_words
+from kerf.projections.prose import sentence
+from kerf.replay.explain_claim import ClaimExplanation, explain_claim, explain_node
+from kerf.replay.removal import Removal
+from kerf.replay.story import story
+from kerf.replay.verdicts import MethodVerdict
+from tests.simulation.test_drift import apply, edited
+from tests.simulation.test_moves import budget, given
+from tests.simulation.test_static_pool import STATIC, document
+from tests.simulation.test_static_pool import run as static_run
+from tests.support.chaos import chaos
+from tests.support.simulated import HOUR, Run, scale, workshop
+
+CHOSEN = ("emptiness", "drift", "consolidation")
+FORCEFUL = ("expiration", "repair", "interruption", "deletion")
+
+
+def claims(run: Run) -> list[str]:
+    return [entry.payload.claim for entry in run.entries("claim.requested")]
+
+
+def method(found: ClaimExplanation, name: str) -> MethodVerdict:
+    return next(each for each in found.methods if each.method == name)
+
+
+def removal(run: Run, claim: str) -> Removal:
+    found = explain_claim(run.store, claim).removal
+    assert found is not None
+    return found
+
+
+def told(found: ClaimExplanation, capsys: pytest.CaptureFixture[str]) -> str:
+    claim_text(Printer(), found)
+    return capsys.readouterr().out
+
+
+# ── picked at random ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_node_has_an_answer_at_any_position(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    run, dice = chaos(seed), random.Random(seed)
+    for name in dice.sample(claims(run), min(4, len(claims(run)))):
+        first = next(entry.position for entry in run.entries("claim.requested") if entry.payload.claim == name)
+        for position in (dice.randint(first, run.store.last_position()) for _ in range(3)):
+            found = explain_claim(run.store, name, position)
+            assert "{" not in told(found, capsys)
+            if found.removal is not None:
+                one_chain(found.removal, position)
+                assert not found.methods
+            elif found.state == INITIALIZED:
+                reasoned(found)
+            assert (found.removal is not None) == bool(found.removed)
+            assert (found.state == "terminated") == (found.removal is not None and found.removal.over)
+
+
+def one_chain(found: Removal, until: int) -> None:
+    """The causes are in order, and lead from before the end to it."""
+    positions = [cause.position for cause in found.causes]
+    assert positions == sorted(set(positions))
+    assert found.position in positions
+    assert max(positions) <= until
+    assert found.why
+    for cause in found.causes:
+        assert sentence(cause.reason) != cause.reason.code
+
+
+def reasoned(found: ClaimExplanation) -> None:
+    assert [each.method for each in found.methods] == [*CHOSEN, *FORCEFUL]
+    for each in found.methods:
+        assert " " in sentence(each.reason), f"{each.reason.code} has no sentence"
+        if each.way is not None:
+            assert (each.way.goes is None) != (each.way.stays is None)
+            assert each.acts == (each.way.verdict is None)
+            assert len(each.way.between) == max(0, len(each.way.changes) - 1)
+            assert all(change.code in CHANGES and change_words(change) for change in each.way.changes)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_node_that_is_gone_has_the_cause_that_the_record_has(seed: int) -> None:
+    run = chaos(seed)
+    ended = {entry.payload.claim: entry for entry in run.entries("claim.terminated")}
+    for name, end in ended.items():
+        found = removal(run, name)
+        assert found.over
+        assert found.why == end.payload.why
+        assert found.causes[-1].position == end.position
+
+
+# ── what would have to change, and does it? ────────────────────────────────────────────────────────────────────────
+
+
+def test_without_the_pod_budget_the_node_goes_as_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    held = Run(given(scale("1m", 12), scale("10m", 5), more=(budget(0),)), until=HOUR // 2)
+    free = Run(given(scale("1m", 12), scale("10m", 5)), until=HOUR // 2)
+    found = explain_claim(held.store, claims(held)[0])
+    said = method(found, "consolidation")
+    assert (said.reason.code, said.acts) == ("pod-budget-exhausted", False)
+    assert said.way is not None
+    assert [change.code for change in said.way.changes] == ["without-pod-budget"]
+    assert said.way.goes is not None
+    happened = removal(free, claims(free)[0]).move
+    assert happened is not None
+    assert said.way.goes.savings == pytest.approx(happened.savings)
+    assert said.way.goes.replacements == tuple(new.instance_type for new in happened.replacements)
+    assert "it would go if PodDisruptionBudget other/inflate allowed an eviction: for a m5.large" in told(found, capsys)
+
+
+def test_two_obstacles_are_both_named_and_both_needed() -> None:
+    held: dict[str, Any] = {"consolidationPolicy": "WhenEmpty", "budgets": [{"nodes": "0"}]}
+    run = Run(given(scale("1m", 12), scale("10m", 5), **held), until=HOUR // 2)
+    way = method(explain_claim(run.store, claims(run)[0]), "consolidation").way
+    assert way is not None
+    assert way.verdict is not None
+    assert way.verdict.code == "policy-when-empty"
+    assert [change.code for change in way.changes] == ["without-policy-when-empty", "more-budget"]
+    assert [reason.code for reason in way.between] == ["budget"]
+    assert way.goes is not None
+    one = Run(given(scale("1m", 12), scale("10m", 5), budgets=[{"nodes": "0"}]), until=HOUR // 2)
+    assert not one.entries("claim.tainted"), "taking away the one is not enough"
+
+
+def test_a_node_that_is_needed_says_what_its_pods_need() -> None:
+    run = Run(given(scale("1m", 12), scale("10m", 5)), until=HOUR // 2)
+    said = method(explain_claim(run.store, claims(run)[1]), "consolidation")
+    assert said.reason.code == "nothing-cheaper"
+    assert said.way is not None
+    need = said.way.need
+    assert need is not None
+    assert (need.pods, need.requests["memory"], need.instance_type, need.price) == (5, 5 * 2**30, "m5.large", 0.096)
+    assert [judged.verdict.reason.code for judged in said.history] == [
+        "nominated", "not-consolidatable", "nothing-cheaper",
+    ]  # fmt: skip
+
+
+def test_a_node_that_only_waits_says_until_when() -> None:
+    run = Run(given(scale("1m", 12), consolidateAfter="40m"), until=HOUR // 2)
+    said = method(explain_claim(run.store, claims(run)[0]), "consolidation")
+    assert said.reason.code == "not-consolidatable"
+    assert said.due == run.runtime.state.facts.claims[claims(run)[0]].last_pod_event + 40 * 60_000
+
+
+# ── why it was removed ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_move_says_what_it_saved_what_came_first_and_where_the_pods_are(capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(given(scale("1m", 12), scale("10m", 5)), until=HOUR // 2)
+    old, new = claims(run)
+    found = removal(run, old)
+    move = found.move
+    assert move is not None
+    assert (found.why, move.looked_again, round(move.savings, 4)) == ("underutilized", 15_000, 0.03)
+    (came,) = move.replacements
+    assert (came.claim, came.instance_type) == (new, "m5.large")
+    assert [use.code for use in move.budgets] == ["budget-use"]
+    pods = run.simulation.cluster.api.pods.values()
+    assert {pod.successor for pod in found.pods} == {pod.key for pod in pods}
+    assert {(pod.how, pod.planned, pod.node) for pod in found.pods} == {("evicted", came.node, came.node)}
+    assert explain_node(run.store, came.node).replaces == (old,)
+    assert "  it saves $0.0300/h; proposed by decision" in told(explain_claim(run.store, old), capsys)
+
+
+def test_drift_names_the_fields() -> None:
+    after = edited("NodePool", "spec.template.metadata.labels.team", "b")
+    after["spec"]["disruption"]["budgets"] = [{"nodes": "1"}]
+    run = Run(workshop(scale("10s", 5), apply("10m", after)))
+    found = removal(run, claims(run)[0])
+    assert found.why == "drifted"
+    assert [(each.field, each.key, each.now) for each in found.differences] == [("labels", "team", "b")]
+    assert [cause.reason.code for cause in found.causes][:3] == ["nodepool-drifted", "move-proposed", "move-started"]
+
+
+def test_a_drifted_node_that_may_not_go_says_both() -> None:
+    after = edited("NodePool", "spec.template.metadata.labels.team", "b")
+    run = Run([*given(scale("10s", 5), apply("10m", after), budgets=[{"nodes": "0"}])])
+    said = method(explain_claim(run.store, claims(run)[0]), "drift")
+    assert said.reason.code == "budget"
+    assert said.drifted is not None
+    assert said.drifted.code == "nodepool-drifted"
+    assert said.way is not None
+    assert [change.code for change in said.way.changes] == ["more-budget"]
+    assert said.way.goes is not None
+
+
+def test_ends_without_a_choice_begin_with_what_was_seen() -> None:
+    spot = Run(workshop(scale("10s", 5), {"at": "10m", "action": "interrupt"}, capacity_type="spot"))
+    found = removal(spot, claims(spot)[0])
+    assert (found.why, found.causes[0].reason.code) == ("interrupted", "interruption-announced")
+    ill = Run(
+        workshop(scale("10s", 5), {"at": "5m", "action": "node-notready", "count": 1}),
+        until=2 * HOUR,
+        settings=Settings(node_repair=True),
+    )
+    found = removal(ill, claims(ill)[0])
+    assert (found.why, found.reason.code) == ("unhealthy", "unhealthy")
+    assert found.reason.params["condition"] == "Ready"
+
+
+def test_a_pool_of_fixed_size_says_so() -> None:
+    run = static_run(2, apply("10m", document(5)), apply("30m", document(1)), settings=STATIC)
+    gone = {entry.payload.claim for entry in run.entries("claim.terminated")}
+    found = removal(run, min(gone))
+    assert (found.why, found.reason.code) == ("overprovisioned", "static-scale-down")
+    assert found.decision in [entry.position for entry in run.entries("decision.made")]
+    (there,) = set(claims(run)) - gone
+    stays = explain_claim(run.store, there)
+    assert stays.decider == "static"
+    assert {method(stays, name).reason.code for name in ("emptiness", "consolidation")} == {"static-nodepool"}
+
+
+# ── chains ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_chain_of_replacements_is_one_story(capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(given(scale("1m", 12), scale("10m", 5), scale("30m", 2)), until=HOUR)
+    chain = claims(run)
+    assert len(chain) == 3
+    for name in chain:
+        found = story(run.store, name)
+        assert [link.claim for link in found.chain] == chain, "from whichever end it is asked for"
+        assert [link.launched for link in found.chain] == [(chain[1],), (chain[2],), ()]
+        assert [link.why for link in found.chain] == ["underutilized", "underutilized", ""]
+        assert {event.subject for event in found.events} >= {f"nodeclaim/{each}" for each in chain}
+    story_text(Printer(), story(run.store, chain[0]), 0)
+    assert f"the chain: {chain[0]}, a r5.large at $0.1260/h: underutilized, replaced by {chain[1]}, saving" in (
+        capsys.readouterr().out
+    )
+
+
+def test_the_story_goes_on_where_the_pods_went() -> None:
+    """Interrupted nodes have no replacement of their own: the pods' next nodes are the chain."""
+    run = chaos(8)
+    found = story(run.store, claims(run)[0])
+    assert len(found.chain) > 2
+    by_name = {link.claim: link for link in found.chain}
+    nodes = {link.node for link in found.chain}
+    for link in found.chain[1:]:
+        assert any(link.node in each.pods_to or link.claim in each.launched for each in by_name.values())
+    assert len(nodes) == len(found.chain)
+
+
+# ── the form of the answer ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_json_keeps_its_form() -> None:
+    """Scripts read it: fields may be added, and these stay."""
+    schema = msgspec.json.schema(ClaimExplanation)["$defs"]
+    fields = {
+        "ClaimExplanation": "claim node node_pool position at state decision launched_for replaces adopted how launch "
+        "steps verdicts removed removed_at removal staying methods waiting leaving forced_at cost",
+        "Removal": "why reason position at decision differences move causes pods over",
+        "Moved": "ref why proposed started looked_again savings claims replacements budgets",
+        "PodMoved": "pod how planned successor node",
+        "MethodVerdict": "method reason acts due drifted differences history way",
+        "Way": "verdict changes between goes stays need without",
+        "Goes": "claims replacements price onto savings",
+        "Need": "pods requests instance_type price nodes nowhere",
+    }
+    for name, known in fields.items():
+        assert set(known.split()) <= schema[name]["properties"].keys(), name
