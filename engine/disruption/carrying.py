@@ -53,7 +53,10 @@ def due_at(state: State) -> int:
     if not moves:
         return 0
     limit = time_limit(state)
-    return soonest(*(_due(each, state.facts.settings.validation_delay, limit) for each in moves.values()))
+    delay = state.facts.settings.validation_delay
+    return soonest(
+        *(_due(each, delay, limit) for each in moves.values() if not each.started or waits(each.move, state))
+    )
 
 
 def _due(underway: Underway, delay: int, limit: int) -> int:
@@ -166,6 +169,8 @@ def start(ref: str, move: Move, state: State, now: int) -> Next:
     names = claim_names([each.node_pool for each in move.replacements], state)
     news = tuple(replace(each, name=name) for each, name in zip(move.replacements, names, strict=True))
     problem = cluster_of(state, now).base if news else Problem((), {}, (), {})
+    if not {new.node_pool for new in news} <= {each.pool.name for each in problem.pools}:  # it was taken away since
+        return _withdrawn(ref, move, Reason("scheduling", {"why": "no-nodepool"}))
     orders = launch_orders(news, problem)
     if not all(order.offers for order in orders):
         return _withdrawn(ref, move, Reason("scheduling", {"why": "no-offering"}))
@@ -211,12 +216,14 @@ def failed(state: State, now: int) -> Iterator[tuple[str, Reason]]:
         lost = [new.name for new in each.move.replacements if new.name not in state.facts.claims]
         if lost:
             yield ref, Reason("replacement-lost", {"claims": lost})
-        elif now - each.at > time_limit(state) and _waits(each.move, state):
+        elif now - each.at > time_limit(state) and waits(each.move, state):
             yield ref, Reason("replacement-late", {"waited": now - each.at})
 
 
-def _waits(move: Move, state: State) -> bool:
-    return not all(state.facts.claims[new.name].initialized for new in move.replacements)
+def waits(move: Move, state: State) -> bool:
+    """Whether a replacement is not in service yet."""
+    claims = state.facts.claims
+    return any(new.name not in claims or not claims[new.name].initialized for new in move.replacements)
 
 
 def abandon(ref: str, reason: Reason, state: State, now: int) -> Next:

@@ -7,7 +7,7 @@ that is under way already. Passes run when something has changed or a time has c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.binding import bindable
@@ -18,7 +18,7 @@ from kerf.engine.disruption.cron import next_after, parse
 from kerf.engine.disruption.eligibility import Candidate, census, judged
 from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.methods import allowed
-from kerf.engine.disruption.moves import Moves, choose
+from kerf.engine.disruption.moves import choose
 from kerf.engine.disruption.pods import FOR_GOOD, protected_until
 from kerf.engine.disruption.reasons import DRIFTED as HAS_DRIFTED
 from kerf.engine.disruption.simulation import Simulator
@@ -78,7 +78,8 @@ def look(state: State, now: int) -> MovesResult:
     refused |= {name: Reason("left-over") for each in chosen.commands[together:] for name in each.names}
     kept = {**chosen.kept, **_idle(cluster, found.excluded), **refused}
     verdicts = tuple(_verdicts(state, cluster, kept, moves, proposed))
-    return MovesResult(tuple(moves), verdicts, _look_at(state, cluster, chosen, now), chosen.exhausted)
+    short = _short_of_budget([*chosen.kept.values(), *refused.values()])
+    return MovesResult(tuple(moves), verdicts, _look_at(state, cluster, short, now), chosen.exhausted)
 
 
 # ── drift ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -216,8 +217,14 @@ def _precisely(why: Reason, state: State, claim: str, *, empty: bool) -> Reason:
     return why
 
 
-def _look_at(state: State, cluster: Cluster, chosen: Moves, now: int) -> int:
-    """The earliest time at which a pass may come to something else although nothing changes."""
+def _short_of_budget(kept: Iterable[Reason]) -> frozenset[str]:
+    """The NodePools that have nodes which only a budget keeps."""
+    return frozenset(str(why.params.get("nodepool", "")) for why in kept if why.code == "budget")
+
+
+def _look_at(state: State, cluster: Cluster, short: frozenset[str], now: int) -> int:
+    """The earliest time at which a pass may come to something else although nothing changes. `short` are NodePools
+    whose budgets do not suffice."""
     facts = state.facts
     times = [hold.until for hold in facts.holds.values() if hold.again or facts.moves_changed > hold.since]
     times += facts.unavailable.values()
@@ -225,7 +232,6 @@ def _look_at(state: State, cluster: Cluster, chosen: Moves, now: int) -> int:
         if claim.state == INITIALIZED:
             times += (quiet_at(claim, state), claim.nominated_until)
     times += [protected_until(pod) for node in cluster.nodes if node.managed for pod in node.pods]
-    short = {str(why.params.get("nodepool", "")) for why in chosen.kept.values() if why.code == "budget"}
     times += [window_ends(facts.pools[name], now) for name in sorted(short & facts.pools.keys())]
     return min((at for at in times if now < at < min(NEVER, FOR_GOOD)), default=0)
 
