@@ -13,6 +13,7 @@ from kerf.replay.explain_claim import Launch, launch_of
 from kerf.replay.funnels import Placed, Replan, decision_at, opened, placed, replan
 from kerf.replay.links import EXISTING, NEW_CLAIM, Links, Look, PodLinks, links_of
 from kerf.replay.names import unknown
+from kerf.replay.pod_moves import PodPlace, came_for, left_for
 from kerf.replay.trial import VERSIONS
 
 WAITING, BOUND, TERMINATING, ENDED, GONE, UNBOUND = "waiting", "bound", "terminating", "ended", "gone", "unbound"
@@ -22,7 +23,8 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     """`waited` is the time without a node in ms. `looks` are all decisions about it; `look` is the one that counts and
     `look_again` the position of the latest that came to the same result (0 for none). `how` explains it; `launch` is
     the node that was started for it; `reasons` are those of the record when it has no place. `expected` is the node
-    that the plan meant, when it was bound to another."""
+    that the plan meant, when it was bound to another. `came_for` is the pod in whose place it came, off a node that had
+    to go; `left`: it had to leave one itself."""
 
     pod: str
     uid: str
@@ -38,6 +40,8 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     launch: Launch | None
     reasons: tuple[Reason, ...]
     expected: str = ""
+    came_for: PodPlace | None = None
+    left: PodPlace | None = None
 
 
 class PlanExplanation(Struct, frozen=True, kw_only=True):
@@ -94,6 +98,8 @@ def explain_pod(store: Store, name: str, position: int | None = None) -> PodExpl
         launch=launch_of(claim) if claim is not None else None,
         reasons=_recorded_reasons(found, pod.uid) if found is not None else (),
         expected=_expected(pod, look, links),
+        came_for=came_for(links, pod),
+        left=left_for(links, pod),
     )
 
 

@@ -17,7 +17,7 @@ from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation import Command, decide, removal
 from kerf.engine.disruption.eligibility import Candidate, census
 from kerf.engine.disruption.methods import allowed
-from kerf.engine.disruption.moves import choose
+from kerf.engine.disruption.moves import LEAST, choose
 from kerf.engine.disruption.simulation import Outcome, Simulator
 from kerf.engine.model.pods import Pod, Resources, is_reschedulable
 from kerf.engine.model.reasons import Reason
@@ -70,7 +70,7 @@ class Without(Struct, frozen=True):
 class Way(Struct, frozen=True, kw_only=True):
     """`verdict`: what the method says now, None if the node would go. `changes`: what would have to be otherwise, each
     on top of the ones before, and `between` what the method says after each but the last. In the end it `goes`, or
-    still stays for the reason `stays`."""
+    still stays for the reason `stays`. `alone`: it could go by itself then, but is none of those that go together."""
 
     verdict: Reason | None
     changes: tuple[Reason, ...] = ()
@@ -79,6 +79,7 @@ class Way(Struct, frozen=True, kw_only=True):
     stays: Reason | None = None
     need: Need | None = None
     without: tuple[Without, ...] = ()
+    alone: Goes | None = None
 
 
 Decided = Goes | Reason
@@ -112,6 +113,7 @@ def explore(cluster: Cluster, claim: str, ask: Asking, method: str) -> Way:
         stays=found,
         need=_need(cluster, node, found) if method == UNDERUTILIZED else None,
         without=tuple(_lighter(cluster, node, found)) if method == UNDERUTILIZED else (),
+        alone=_alone(cluster, node) if method == UNDERUTILIZED else None,
     )
 
 
@@ -243,14 +245,22 @@ def _lighter(cluster: Cluster, node: ClusterNode, why: Reason) -> list[Without]:
         return found
     for pod in _largest(cluster, _moving(cluster, node))[:MOST_PODS]:
         less = without_pod(cluster, node, pod)
-        candidate = eligibility.judge(node_in(less, node.place.claim), less)
-        if isinstance(candidate, Reason) or not candidate.pods:
-            continue
-        tried = decide(Simulator(less), [candidate])
-        totals = pool_totals(less, census(less, eligibility.consolidation).eligible)
-        if isinstance(tried, Command) and tried.savings > 0 and approves(tried, totals):
-            found.append(Without(pod.key, _goes(tried)))
+        goes = _alone(less, node_in(less, node.place.claim))
+        if goes is not None:
+            found.append(Without(pod.key, goes))
     return found
+
+
+def _alone(cluster: Cluster, node: ClusterNode) -> Goes | None:
+    """How this one node would go, were it the only one that anybody looks at."""
+    found = census(cluster, eligibility.consolidation)
+    candidate = next((each for each in found.chosen if each.name == node.name), None)
+    if candidate is None or allowed(cluster, UNDERUTILIZED)[candidate.pool.name] <= 0:
+        return None
+    tried = decide(Simulator(cluster), [candidate])
+    if isinstance(tried, Reason) or tried.savings <= LEAST:
+        return None
+    return _goes(tried) if approves(tried, pool_totals(cluster, found.eligible)) else None
 
 
 def _moving(cluster: Cluster, node: ClusterNode) -> list[Pod]:

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import quantities
-from kerf.adapters.cli.render_why import methods_text, removal_text
+from kerf.adapters.cli.render_why import came_for_text, left_text, methods_text, removal_text
 from kerf.engine.record.decisions import Offer, ProvisionResult
 from kerf.projections.prose import (
     TO_BE_REMOVED,
@@ -41,6 +41,10 @@ def pod_text(printer: Printer, found: PodExplanation) -> None:
     printer.line(f"pod {found.pod}: {_where(found)}, as of position {found.position} ({moment(found.at)})", "title")
     if found.waited:
         printer.line(f"it was without a node for {duration(found.waited)}")
+    if found.came_for is not None:
+        printer.line(came_for_text(found.came_for, found.node))
+    if found.left is not None:
+        printer.line(left_text(found.left))
     _looks(printer, found.looks)
     if found.look_again:
         printer.line(f"decision {found.look_again} came to the same result again")
@@ -50,7 +54,7 @@ def pod_text(printer: Printer, found: PodExplanation) -> None:
         printer.line(f"no place: {sentence(reason)}", "warning")
     if found.how is not None:
         _placed(printer, found.how)
-    elif not found.looks:
+    elif not found.looks and found.came_for is None:
         printer.line("no provisioning decision was about it" + _unasked(found))
     if found.launch is not None:
         _launch(printer, found.launch)

@@ -9,6 +9,7 @@ from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import quantities
 from kerf.projections.changes import budget_words, change_words
 from kerf.projections.prose import count, difference_words, dollars, duration, judged, moment, sentence
+from kerf.replay.pod_moves import PodPlace
 from kerf.replay.removal import Cause, Moved, PodMoved, Removal, Successor
 from kerf.replay.verdicts import MethodVerdict
 from kerf.replay.whatif_node import Goes, Need, Way
@@ -70,6 +71,21 @@ def _pods(printer: Printer, pods: Sequence[PodMoved]) -> None:
         printer.line(f"    {how}: {_some([pod.pod for pod in who])}{went}")
 
 
+def came_for_text(origin: PodPlace, node: str) -> str:
+    """Of a pod: in whose place it came."""
+    told = f"it came in the place of {origin.pod}, {origin.how} from {origin.node}, which had to go: {origin.why}"
+    if not origin.planned:
+        return told
+    where = "this node" if origin.planned == node else origin.planned
+    return f"{told}; the move {origin.move} had {where} in mind for it"
+
+
+def left_text(end: PodPlace) -> str:
+    """Of a pod: why it left its node."""
+    after = f"; {end.pod} came in its place" if end.pod else "; nothing came in its place"
+    return f"it was {end.how} from {end.node}, which had to go: {end.why}{after}"
+
+
 # ── why it is still here ───────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -96,6 +112,8 @@ def _way(printer: Printer, way: Way, acts: bool) -> None:
         printer.line(f"    {start}: {_goes(way.goes)}")
     elif conditions and way.stays is not None and way.stays.code != "goes-as-empty":
         printer.line(f"    if {conditions}, it would still stay: {sentence(way.stays)}")
+    if way.alone is not None:
+        printer.line(f"    by itself it could go: {_goes(way.alone)}; the moves that save most together leave it")
     if way.need is not None:
         printer.line(f"    {_need(way.need)}")
         for reason in way.need.nowhere:

@@ -12,11 +12,12 @@ import pytest
 
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import story_text
-from kerf.adapters.cli.render_explain import claim_text
+from kerf.adapters.cli.render_explain import claim_text, pod_text
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.projections.changes import CHANGES, change_words
 from kerf.projections.prose import sentence
+from kerf.replay.explain import PodExplanation, explain_pod
 from kerf.replay.explain_claim import ClaimExplanation, explain_claim, explain_node
 from kerf.replay.removal import Removal
 from kerf.replay.story import story
@@ -177,6 +178,21 @@ def test_a_move_says_what_it_saved_what_came_first_and_where_the_pods_are(capsys
     assert "  it saves $0.0300/h; proposed by decision" in told(explain_claim(run.store, old), capsys)
 
 
+def test_a_pod_says_in_whose_place_it_came_and_the_other_that_it_left(capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(given(scale("1m", 12), scale("10m", 5)), until=HOUR // 2)
+    old, _ = claims(run)
+    first = removal(run, old).pods[0]
+    came, left = explain_pod(run.store, first.successor), explain_pod(run.store, first.pod)
+    assert came.came_for is not None
+    assert (came.came_for.pod, came.came_for.claim, came.came_for.why) == (first.pod, old, "underutilized")
+    assert came.came_for.planned == came.node
+    assert left.left is not None
+    assert (left.left.pod, left.left.how, left.left.move) == (first.successor, "evicted", came.came_for.move)
+    assert (came.left, left.came_for) == (None, None)
+    pod_text(Printer(), came)
+    assert "which had to go: underutilized; the move" in capsys.readouterr().out
+
+
 def test_drift_names_the_fields() -> None:
     after = edited("NodePool", "spec.template.metadata.labels.team", "b")
     after["spec"]["disruption"]["budgets"] = [{"nodes": "1"}]
@@ -261,7 +277,7 @@ def test_the_story_goes_on_where_the_pods_went() -> None:
 
 def test_the_json_keeps_its_form() -> None:
     """Scripts read it: fields may be added, and these stay."""
-    schema = msgspec.json.schema(ClaimExplanation)["$defs"]
+    schema = {**msgspec.json.schema(ClaimExplanation)["$defs"], **msgspec.json.schema(PodExplanation)["$defs"]}
     fields = {
         "ClaimExplanation": "claim node node_pool position at state decision launched_for replaces adopted how launch "
         "steps verdicts removed removed_at removal staying methods waiting leaving forced_at cost",
@@ -269,7 +285,8 @@ def test_the_json_keeps_its_form() -> None:
         "Moved": "ref why proposed started looked_again savings claims replacements budgets",
         "PodMoved": "pod how planned successor node",
         "MethodVerdict": "method reason acts due drifted differences history way",
-        "Way": "verdict changes between goes stays need without",
+        "Way": "verdict changes between goes stays need without alone",
+        "PodPlace": "pod claim node why how move planned",
         "Goes": "claims replacements price onto savings",
         "Need": "pods requests instance_type price nodes nowhere",
     }

@@ -1,0 +1,36 @@
+"""Names that the record does not know are refused with the names most like them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.replay.errors import SubjectUnknown
+from kerf.replay.explain import explain_pod
+from kerf.replay.explain_claim import explain_claim, explain_node
+from kerf.replay.names import near
+from kerf.replay.story import story
+from tests.support.lives import claim_of, in_service
+
+
+def test_the_most_alike_come_first_then_those_that_hold_it() -> None:
+    known = ["shop/web-1", "shop/web-2", "shop/database", "other/web-1"]
+    assert near("shop/web-3", known) == ("shop/web-2", "shop/web-1")
+    assert near("web-1", known) == ("other/web-1", "shop/web-1")
+    assert near("data", known) == ("shop/database",)
+    assert near("nothing-like-it", known) == ()
+    assert near("", known) == ()
+
+
+def test_each_question_names_what_was_probably_meant() -> None:
+    world = in_service()
+    claim = claim_of(world).name
+    with pytest.raises(SubjectUnknown, match=f"KERF203.*Is it {claim}"):
+        explain_claim(world.store, claim + "x")
+    with pytest.raises(SubjectUnknown, match=r"KERF203.*Is it default/"):
+        explain_pod(world.store, "default/aa")
+    with pytest.raises(SubjectUnknown, match=r"KERF203.*Is it n1"):
+        explain_node(world.store, "n11")
+    with pytest.raises(SubjectUnknown, match=f"KERF203.*Is it .*{claim}"):
+        story(world.store, claim[:-1])
+    with pytest.raises(SubjectUnknown, match="kerf log RECORD lists what there is"):
+        explain_node(world.store, "zzzzzz")
