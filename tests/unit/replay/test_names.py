@@ -15,7 +15,7 @@ from tests.support.lives import claim_of, in_service
 def test_the_most_alike_come_first_then_those_that_hold_it() -> None:
     known = ["shop/web-1", "shop/web-2", "shop/database", "other/web-1"]
     assert near("shop/web-3", known) == ("shop/web-2", "shop/web-1")
-    assert near("web-1", known) == ("other/web-1", "shop/web-1")
+    assert near("web-1", known) == ("shop/web-1", "other/web-1")
     assert near("data", known) == ("shop/database",)
     assert near("nothing-like-it", known) == ()
     assert near("", known) == ()
