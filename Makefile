@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
+.PHONY: dst crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -41,6 +41,9 @@ controlplane: ## Build etcd, kube-apiserver, kube-scheduler, kube-controller-man
 # With KUBEBUILDER_ASSETS set, the binaries in that folder are used.
 test-controlplane: setup $(if $(KUBEBUILDER_ASSETS),,controlplane) ## Run the tests on a real control plane
 	$(BIN)/python -m pytest tests/controlplane $(CONTROLPLANE_ARGS)
+
+dst: setup ## Simulate random clusters under faults and check the invariants (SEEDS=n, FIRST=n; SEED=n for one)
+	$(BIN)/python -m tests.dst $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) --first $(or $(FIRST),0))
 
 lint: setup ## Check style and formatting
 	$(BIN)/ruff check .

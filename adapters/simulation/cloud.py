@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.dice import Dice
 from kerf.adapters.simulation.errors import AnswerLostError
-from kerf.adapters.simulation.faults import FaultPlan
+from kerf.adapters.simulation.faults import Chance, FaultPlan
 from kerf.adapters.simulation.machine import Machine
 from kerf.adapters.simulation.market import Key, Market
 from kerf.adapters.simulation.queue import INSTANCE_TERMINATED, SPOT_INTERRUPTED, VirtualQueue
@@ -77,7 +77,8 @@ class VirtualCloud:
         """`catalogue_of` makes a NodeClass's own catalogue from its object; without it all have the market's."""
         self.market, self.queue = market, queue
         self.instances: dict[str, Instance] = {}
-        self._clock, self._dice, self._timing, self._faults = clock, dice, timing, faults
+        self._clock, self._dice, self._timing = clock, dice, timing
+        self._chance = Chance(faults, dice, clock)
         self._boots, self._ends, self._catalogue_of = boots, ends, catalogue_of
         self._by_token: dict[str, LaunchAnswered] = {}
         self._classes: dict[str, tuple[NodeClassSeen, dict[str, Struct]]] = {}
@@ -163,7 +164,7 @@ class VirtualCloud:
         answer = self._fleet(order, intent, token)
         if answer.instance:
             self._by_token[token] = answer
-            by_chance = self._dice.happens(self._faults.answer_lost, "answer-lost", answer.instance)
+            by_chance = self._chance.strikes("answer_lost", answer.instance)
             if by_chance or self._losing:
                 self._losing = False
                 raise AnswerLostError("the answer to a launch was lost", where=f"NodeClaim {order.claim}")
@@ -184,14 +185,14 @@ class VirtualCloud:
         code = ""
         if self._throttled():
             code = THROTTLED
-        elif self._dice.happens(self._faults.launch_error, "launch-error", self._calls):
+        elif self._chance.strikes("launch_error", self._calls):
             code = INTERNAL
         if not code:
             return None
         return LaunchAnswered(intent=intent, claim=order.claim, kind="error", code=code, message=f"{code}: try again")
 
     def _throttled(self) -> bool:
-        by_chance = self._dice.happens(self._faults.throttled, "throttled", self._calls)
+        by_chance = self._chance.strikes("throttled", self._calls)
         return by_chance or self._clock.now < self._throttled_until
 
     def _fleet(self, order: LaunchInstance, intent: str, token: str) -> LaunchAnswered:
@@ -235,7 +236,7 @@ class VirtualCloud:
             return NOT_SOLD
         if reservation and self._reserved(offering) >= offering.reservation_capacity:
             return NO_RESERVATION_LEFT
-        by_chance = self._dice.happens(self._faults.no_capacity, "no-capacity", self._calls, *key)
+        by_chance = self._chance.strikes("no_capacity", self._calls, *key)
         return NO_CAPACITY if by_chance or not self.market.has_capacity(key) else ""
 
     def _reserved(self, offering: Offering) -> int:

@@ -7,6 +7,7 @@ matters.
 
 from __future__ import annotations
 
+from collections import Counter
 from hashlib import blake2b
 
 SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -18,6 +19,8 @@ class Dice:
 
     def __init__(self, seed: int) -> None:
         self._key = seed.to_bytes(16, "big", signed=True)
+        self.struck: Counter[str] = Counter()
+        """What has gone wrong by chance, by kind (see Chance)."""
 
     def fraction(self, *name: str | int) -> float:
         """Uniform in [0, 1)."""

@@ -13,13 +13,14 @@ from heapq import heappop, heappush
 from typing import Protocol
 
 from kerf.adapters.simulation.clock import busiest
-from kerf.adapters.simulation.errors import EndlessLoopError
+from kerf.adapters.simulation.errors import EndlessLoopError, SimulationError
 from kerf.adapters.simulation.faults import KillPoint
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent, LaunchInstance, TerminateInstance
+from kerf.engine.record.errors import EpochRefused
 from kerf.engine.record.observations import InstanceSeen, Observation, TaggedInstance
 from kerf.engine.runtime import effects
 
@@ -57,7 +58,8 @@ class Listener(Protocol):
 
 
 class Driver:
-    """`office` makes a runtime at a time: once at the start, and again after each death in the fault plan."""
+    """`office` makes a runtime at a time: once at the start, again after each death in the fault plan, and for each
+    rival in it while the one in office lives."""
 
     def __init__(
         self,
@@ -70,6 +72,7 @@ class Driver:
         self.simulation = simulation
         self.turns = 0
         self.deaths = 0
+        self.fenced = 0  # writers that lost their office and were refused (KERF103)
         self._office = office
         self._listener = listener
         self._clock = simulation.clock
@@ -87,6 +90,7 @@ class Driver:
         self._steps = 0
         self._instant = 0
         self._kept_going: Counter[str] = Counter()
+        self._rivals = sorted(simulation.start + after for after in simulation.faults.rivals)
 
     @property
     def runtime(self) -> Runtime | None:
@@ -113,6 +117,9 @@ class Driver:
 
     def _step(self) -> None:
         now = self._clock.now
+        if self._rivals and self._rivals[0] <= now:
+            self._rivals.pop(0)
+            self._lose_office(now)
         if self._runtime is None:
             if now < self._office_at:
                 return
@@ -207,7 +214,7 @@ class Driver:
             ref,
             intent,
             token=runtime.token(ref),
-            cluster=self.simulation.cluster,
+            cluster=self.simulation.writes,
             cloud=self.simulation.cloud,
         )
         self._sent += 1
@@ -227,6 +234,25 @@ class Driver:
         self._describe_at = self._list_at = None
         self._polled = False
         self._office_at = self._clock.now + self.simulation.faults.restart
+
+    def _lose_office(self, now: int) -> None:
+        """Another process takes office, and the one that does not know it yet makes one more turn: it must be refused
+        over all that it would record, and must not act."""
+        old = self._runtime
+        if old is None or not self._complete:
+            return
+        late = [observation for _, _, observation, _ in sorted(self._outcomes, key=lambda each: each[:2])]
+        self._die()
+        batch = self._take_office()
+        try:
+            acts = old.turn(batch + late, now)
+        except EpochRefused:
+            self.fenced += 1
+            acts = []
+        if acts:
+            raise SimulationError(f"a writer out of office acts: {acts[0]}", where=f"time {now}")
+        if self._runtime is not None:
+            self._turn(self._runtime, batch, now)
 
     # ── instances ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -261,7 +287,7 @@ class Driver:
     def _next(self) -> int | None:
         """The next moment at which anything happens."""
         now = self._clock.now
-        times = [self._clock.next_due()]
+        times = [self._clock.next_due(), self._rivals[0] if self._rivals else None]
         if self._runtime is None:
             times.append(self._office_at)
         else:

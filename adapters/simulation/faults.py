@@ -1,11 +1,14 @@
 """What goes wrong, by plan: probabilities that the seed turns into facts, and the points at which the driver
-dies."""
+dies or loses its office."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 from msgspec import Struct
+
+from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.dice import Dice
 
 
 class KillPoint(Enum):
@@ -43,10 +46,34 @@ class FaultPlan(Struct, frozen=True, kw_only=True):
     never_ready: float = 0.0  # a Node never becomes ready
 
     message_twice: float = 0.0  # a queue message is delivered twice
+    message_late: float = 0.0  # a queue message comes late, behind later ones
+
+    write_refused: float = 0.0  # a write to the cluster is refused (409, 429, 500) and has not happened
+    write_lost: float = 0.0  # a write to the cluster has happened, and its answer is an error (504)
 
     kills: tuple[Kill, ...] = ()
     restart: int = 15_000  # from death to the next turn: the lease has to run out
+    rivals: tuple[int, ...] = ()  # when another process takes office while this one lives, from the start
+    until: int = 0  # from here on nothing goes wrong by chance any more, from the start; 0 for never
 
     def kill_at(self, intent: int) -> KillPoint | None:
         """The point at which the driver dies over the `intent`-th intent, if it does."""
         return next((kill.point for kill in self.kills if kill.intent == intent), None)
+
+
+class Chance:
+    """Whether a fault of the plan strikes. What has struck is counted on the dice, for all parts of a world."""
+
+    def __init__(self, plan: FaultPlan, dice: Dice, clock: Clock) -> None:
+        """Made when the world begins."""
+        self._plan, self._dice, self._clock = plan, dice, clock
+        self._ends = clock.now + plan.until if plan.until else None
+
+    def strikes(self, fault: str, *name: str | int) -> bool:
+        """`fault` is a field of the plan, `name` what it is about (see Dice)."""
+        if self._ends is not None and self._clock.now >= self._ends:
+            return False
+        struck = self._dice.happens(getattr(self._plan, fault), fault.replace("_", "-"), *name)
+        if struck:
+            self._dice.struck[fault] += 1
+        return struck

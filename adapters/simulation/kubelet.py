@@ -8,13 +8,14 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.apiserver import ApiServer, Change
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.dice import Dice
-from kerf.adapters.simulation.faults import FaultPlan
+from kerf.adapters.simulation.faults import Chance, FaultPlan
 from kerf.adapters.simulation.machine import Machine, is_device
 from kerf.adapters.simulation.nodes import NOT_READY, UNREGISTERED, set_ready, with_taints, without_taints
 from kerf.adapters.simulation.timing import Timing
 from kerf.adapters.simulation.volumes import Volumes
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import Pod, is_terminal
+from kerf.engine.model.pools import NodePool
 from kerf.engine.model.volumes import VolumeAttachment
 
 
@@ -27,11 +28,13 @@ class Kubelets:
     ) -> None:
         self._api, self._clock, self._dice = api, clock, dice
         self._timing, self._faults = timing, faults
+        self._chance = Chance(faults, dice, clock)
         self._volumes = volumes
         self._node_of: dict[str, str] = {}  # instance → node
         self._machines: dict[str, Machine] = {}  # node → machine
         self._stopped: dict[str, None] = {}  # instances that have ended
         self._silent: dict[str, None] = {}  # nodes whose kubelet does not answer
+        self._startup_taints: dict[str, dict[tuple[str, str], None]] = {}  # NodePool → (key, effect)
         self._joined = 0
         api.listen(self._changed)
 
@@ -50,11 +53,11 @@ class Kubelets:
     def boot(self, machine: Machine) -> None:
         """A machine was launched: its Node appears after the join delay, unless it ends before, or chance
         forbids."""
-        if self._dice.happens(self._faults.never_join, "never-join", machine.instance):
+        if self._chance.strikes("never_join", machine.instance):
             return
         jitter = self._timing.join_jitter
         delay = max(0, self._timing.join + self._dice.between(-jitter, jitter, "join", machine.instance))
-        if self._dice.happens(self._faults.slow_join, "slow-join", machine.instance):
+        if self._chance.strikes("slow_join", machine.instance):
             delay *= self._faults.slow_factor
         self._clock.after(delay, "node joins", lambda: self._join(machine))
 
@@ -103,7 +106,7 @@ class Kubelets:
             allocatable=machine.allocatable(devices=False),
         )
         self._api.put(with_taints(node, (*machine.taints, UNREGISTERED, NOT_READY)))
-        if not self._dice.happens(self._faults.never_ready, "never-ready", machine.instance):
+        if not self._chance.strikes("never_ready", machine.instance):
             self._clock.after(self._timing.ready, "node becomes ready", lambda: self._ready(name))
 
     def _ready(self, name: str) -> None:
@@ -113,19 +116,29 @@ class Kubelets:
         self._api.put(without_taints(set_ready(node, True, self._clock.now), NOT_READY.same))
         if any(is_device(resource) for resource in node.allocatable):
             self._clock.after(self._timing.devices, "device plugin starts", lambda: self._report_devices(name))
-        self._clock.after(self._timing.startup_taints, "startup taints go", lambda: self._drop_startup_taints(name))
 
     def _report_devices(self, name: str) -> None:
         node = self._alive(name)
         if node is not None:
             self._api.put(replace(node, allocatable=self._machines[name].allocatable(devices=True)))
 
+    def _startup_daemons(self, node: Node) -> None:
+        """What each startup taint's own daemon does: whenever a ready node has the taint (it may be put on late, with
+        the registration), it takes it off."""
+        name = node.name
+        if self._is_starting(node):
+            self._clock.after(self._timing.startup_taints, "startup taints go", lambda: self._drop_startup_taints(name))
+
     def _drop_startup_taints(self, name: str) -> None:
-        """What each startup taint's own daemon does once the node is ready."""
         node = self._alive(name)
-        pool = self._api.pools.get(self._machines[name].node_pool)
-        if node is not None and pool is not None:
-            self._api.put(without_taints(node, lambda taint: any(taint.same(s) for s in pool.startup_taints)))
+        if node is not None and node.ready:
+            startup = self._startup_taints.get(self._machines[name].node_pool, {})
+            self._api.put(without_taints(node, lambda taint: (taint.key, taint.effect) in startup))
+
+    def _is_starting(self, node: Node) -> bool:
+        machine = self._machines.get(node.name)
+        startup = self._startup_taints.get(machine.node_pool, {}) if machine is not None else {}
+        return node.ready and any((taint.key, taint.effect) in startup for taint in node.taints)
 
     def _alive(self, name: str) -> Node | None:
         return None if name in self._silent else self._api.nodes.get(name)
@@ -133,7 +146,10 @@ class Kubelets:
     # ── pods ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _changed(self, change: Change) -> None:
-        if isinstance(change.new, Pod):
+        if isinstance(change.new, NodePool):
+            known = self._startup_taints.setdefault(change.new.name, {})
+            known.update({(taint.key, taint.effect): None for taint in change.new.startup_taints})
+        elif isinstance(change.new, Pod):
             old = change.old if isinstance(change.old, Pod) else None
             if old is None or old.node != change.new.node or old.deleting != change.new.deleting:
                 self._look_after(change.new)
@@ -141,6 +157,8 @@ class Kubelets:
             if not (isinstance(change.old, Node) and change.old.ready):
                 for pod in self._api.pods_on(change.key):
                     self._look_after(pod)
+            if not (isinstance(change.old, Node) and self._is_starting(change.old)):
+                self._startup_daemons(change.new)
         elif isinstance(change.new, VolumeAttachment):
             for pod in self._api.pods_on(change.new.node):
                 self._look_after(pod)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.dice import Dice
-from kerf.adapters.simulation.faults import FaultPlan
+from kerf.adapters.simulation.faults import Chance, FaultPlan
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, Observation
 
 SPOT_INTERRUPTED = "spot_interrupted"  # A-346
@@ -13,13 +13,15 @@ INSTANCE_TERMINATED = "instance_terminated"  # A-348
 SCHEDULED_CHANGE = "scheduled_change"  # A-349
 
 REDELIVERY = 30_000  # when a message that is delivered twice comes again
+LATE = 45_000  # when one that is late comes, behind those sent meanwhile
 
 
 class VirtualQueue:
     """Implements `kerf.engine.runtime.ports.Interruptions`: at least once, deleted only when acknowledged."""
 
     def __init__(self, clock: Clock, dice: Dice, faults: FaultPlan) -> None:
-        self._clock, self._dice, self._faults = clock, dice, faults
+        self._clock, self._dice = clock, dice
+        self._chance = Chance(faults, dice, clock)
         self._messages: list[Observation] = []
         self._polled = 0
         self._sent = 0
@@ -35,8 +37,11 @@ class VirtualQueue:
         number = self._sent
         identity = self._dice.uid("message", number)
         message = Observation(InterruptionSeen(identity, kind=kind, instance=instance, sent=self._clock.now))
-        self._messages.append(message)
-        if self._dice.happens(self._faults.message_twice, "message-twice", number):
+        if self._chance.strikes("message_late", number):
+            self._clock.after(LATE, "message comes late", lambda: self._messages.append(message))
+        else:
+            self._messages.append(message)
+        if self._chance.strikes("message_twice", number):
             self._clock.after(REDELIVERY, "message comes again", lambda: self._messages.append(message))
 
     def send_garbage(self, body: str) -> None:

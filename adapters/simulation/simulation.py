@@ -16,12 +16,14 @@ from kerf.adapters.simulation.market import Market
 from kerf.adapters.simulation.queue import VirtualQueue
 from kerf.adapters.simulation.timing import Timing
 from kerf.adapters.simulation.watch import Watch
+from kerf.adapters.simulation.writes import Writes
 from kerf.engine.errors import KerfError
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.manifests.violations import ManifestError
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import InputRefused, Observation
+from kerf.engine.runtime.ports import Cluster
 
 
 class Simulation:
@@ -45,6 +47,7 @@ class Simulation:
         self.start = clock.now
         self.dice = Dice(seed)
         self.cluster = VirtualCluster(clock, self.dice, self.timing, self.faults, self.settings)
+        self.writes: Cluster = Writes(self.cluster, self.dice, clock, self.faults)
         self.queue = VirtualQueue(clock, self.dice, self.faults)
         self.cloud = VirtualCloud(
             Market(catalogue),

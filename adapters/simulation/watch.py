@@ -15,7 +15,7 @@ from kerf.adapters.simulation.apiserver import KIND_OF, Object, key_of
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster import VirtualCluster
 from kerf.adapters.simulation.dice import Dice
-from kerf.adapters.simulation.faults import FaultPlan
+from kerf.adapters.simulation.faults import Chance, FaultPlan
 from kerf.engine.record.observations import ObjectGone, Observation, WatchGap
 
 
@@ -25,6 +25,7 @@ class Watch:
     def __init__(self, cluster: VirtualCluster, clock: Clock, dice: Dice, latency: int, faults: FaultPlan) -> None:
         self._cluster, self._clock, self._dice = cluster, clock, dice
         self._latency, self._faults = latency, faults
+        self._chance = Chance(faults, dice, clock)
         self._coming: list[tuple[int, int, Observation]] = []
         self._held: dict[str, int] = {}  # kind → when its stream's last event arrives
         self._broken: dict[str, tuple[int, int]] = {}  # kind → (when it is relisted, the event that it broke at)
@@ -76,11 +77,11 @@ class Watch:
             kind = _kind(observation)
             if kind in self._broken:
                 continue
-            if kind and self._dice.happens(self._faults.watch_gap, "watch-gap", self._events):
+            if kind and self._chance.strikes("watch_gap", self._events):
                 self._break(kind)
                 continue
             self._send(observation, kind)
-            if kind and self._dice.happens(self._faults.watch_twice, "watch-twice", self._events):
+            if kind and self._chance.strikes("watch_twice", self._events):
                 self._send(observation, kind)
 
     def _break(self, kind: str) -> None:
@@ -92,7 +93,7 @@ class Watch:
 
     def _send(self, observation: Observation, kind: str) -> None:
         late = 0
-        if kind and self._dice.happens(self._faults.watch_late, "watch-late", self._events):
+        if kind and self._chance.strikes("watch_late", self._events):
             late = self._dice.between(0, self._faults.watch_late_by, "watch-late-by", self._events)
         when = max(self._clock.now + self._latency + late, self._held.get(kind, 0))
         self._held[kind] = when

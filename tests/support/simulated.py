@@ -80,7 +80,11 @@ class Run:
             given, catalogue=catalogue(), seed=seed, faults=faults, settings=self.settings
         )
         self.driver = Driver(self.simulation, self._office)
+        self.prepare(self.simulation)
         self.driver.run(START + until)
+
+    def prepare(self, simulation: Simulation) -> None:
+        """For those who want to look on: nothing has happened yet."""
 
     def _office(self, now: int) -> Runtime:
         record = f"seed-{self.seed}"

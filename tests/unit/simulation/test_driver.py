@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.errors import EndlessLoopError
-from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
+from kerf.adapters.simulation.faults import Chance, FaultPlan, Kill, KillPoint
 from kerf.adapters.simulation.scenario import START
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.claims import NodeClaimObject
@@ -24,6 +24,8 @@ from kerf.engine.record.observations import (
     Observation,
     TaggedInstance,
 )
+from kerf.replay.verify import verify
+from tests.support.simulated import Run, scale, workshop
 
 
 class Script:
@@ -200,3 +202,23 @@ def test_a_loop_through_time_uses_up_the_step_budget(world: Simulation, node: Ma
     script = Restless({})
     with pytest.raises(EndlessLoopError, match=r"KERF801.*101 steps; what kept going: (EffectAnswered|TaintNode)"):
         Driver(world, lambda now: script, steps=100).run()
+
+
+def test_kerf103_a_rival_takes_office_and_the_writer_without_one_is_fenced() -> None:
+    """Design, idea 4: the first learns of it over its next append, and does nothing more."""
+    run = Run(workshop(scale("1m", 5)), faults=FaultPlan(rivals=(62_500,)))
+    assert run.driver.fenced == 1
+    assert [entry.epoch for entry in run.entries("record.office-taken")] == [1, 2]
+    assert len({i.machine.claim for i in run.simulation.cloud.instances.values()}) == len(
+        run.simulation.cloud.instances
+    )
+    assert {pod.phase for pod in run.simulation.cluster.api.pods.values()} == {"Running"}
+    assert verify(run.store).exit_code == 0
+
+
+def test_chance_ends_when_the_plan_says_and_is_counted(world: Simulation) -> None:
+    chance = Chance(FaultPlan(no_capacity=1.0, until=1_000), world.dice, world.clock)
+    assert chance.strikes("no_capacity", 1)
+    world.clock.advance(START + 1_000)
+    assert not chance.strikes("no_capacity", 2)
+    assert world.dice.struck == {"no_capacity": 1}

@@ -296,3 +296,16 @@ def test_node_names_stay_different_and_valid(world: Simulation, order: Order) ->
     at(world, 60)
     assert len(world.cluster.api.nodes) == 600
     assert all(ip_address(name.removeprefix("ip-").replace("-", ".")) for name in world.cluster.api.nodes)
+
+
+def test_l163_a_startup_taint_that_comes_with_a_late_registration_goes_too(world: Simulation, order: Order) -> None:
+    """Its daemon looks at the node, not at the clock: by simulation seeds, nodes stayed uninitialized for ever."""
+    world.cluster.apply(NodePool("pool", NodeClassRef("g", "K", "n"), startup_taints=(STARTUP,)))
+    instance = launch(world, order(taints=(STARTUP,)))
+    at(world, 100)
+    name = world.cluster.kubelets.node_of(instance)
+    assert STARTUP not in world.cluster.api.nodes[name].taints
+    world.cluster.register(RegisterNode("c", name, taints=(STARTUP,)), intent="2.0")
+    assert STARTUP in world.cluster.api.nodes[name].taints
+    at(world, 106)
+    assert STARTUP not in world.cluster.api.nodes[name].taints

@@ -1,0 +1,166 @@
+"""What a random cluster has at its beginning: NodePools, workloads, budgets, volumes, and bad manifests among them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from tests.support.simulated import ZONES, documents
+
+Document = dict[str, Any]
+
+NAMESPACE = "other"
+TYPES = ("c5.large", "c5.xlarge", "m5.large", "m5.xlarge", "r5.large")
+STATIC = "static"
+STORAGE_CLASS: Document = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "gp3"},
+    "provisioner": "ebs.csi.aws.com",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+BAD: tuple[Document, ...] = (
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bad", "namespace": NAMESPACE}, "spec": {"containers": 1}},
+    {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "bad"}, "spec": {"template": 7}},
+    {"kind": "Deployment", "metadata": {"name": "no-version"}},
+    {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "p", "namespace": NAMESPACE},
+     "spec": {"maxUnavailable": {"not": "a number"}}},
+    {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "huge", "namespace": NAMESPACE},
+     "spec": {"replicas": "many"}},
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bad-node"}, "status": {"capacity": {"cpu": "a lot"}}},
+)  # fmt: skip
+"""Each is refused at the edge, and nothing else stops for it."""
+
+
+def node_class() -> Document:
+    (found,) = documents("workshop/ec2nodeclass.yaml")
+    made: Document = found
+    return made
+
+
+def node_pool(name: str, dice: random.Random, *, replicas: int | None = None) -> Document:
+    """`replicas`: of a fixed size."""
+    kinds = dice.choice([["spot"], ["on-demand"], ["spot", "on-demand"]])
+    types = sorted(dice.sample(TYPES, dice.randint(3, 5)))
+    template: Document = {
+        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+        "requirements": [
+            {"key": "karpenter.sh/capacity-type", "operator": "In", "values": kinds},
+            {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": types},
+            {"key": "topology.kubernetes.io/zone", "operator": "In", "values": list(ZONES)},
+        ],
+        "expireAfter": dice.choice(["Never", "Never", "25m", "40m"]),
+    }
+    grace = dice.choice([None, None, "2m", "10m"])
+    if grace is not None:
+        template["terminationGracePeriod"] = grace
+    if dice.random() < 0.2:
+        template["startupTaints"] = [{"key": "example.com/starting", "effect": "NoSchedule"}]
+    labels = {"type": "karpenter", "pool": name}
+    spec: Document = {"template": {"metadata": {"labels": labels}, "spec": template}}
+    spec["disruption"] = {"budgets": budgets(dice)}
+    if replicas is not None:
+        spec["replicas"] = replicas
+    else:
+        spec["weight"] = dice.randint(1, 3)
+        spec["disruption"] |= {
+            "consolidationPolicy": dice.choice(["WhenEmpty", *["WhenEmptyOrUnderutilized"] * 3]),
+            "consolidateAfter": dice.choice(["0s", "30s", "5m", "Never"]),
+        }
+    return {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec}
+
+
+def budgets(dice: random.Random) -> list[Document]:
+    """Some with windows; none that never lets go of anything, for then nothing could be seen to."""
+    found: list[Document] = [{"nodes": dice.choice(["10%", "30%", "100%", "1", "3"])}]
+    if dice.random() < 0.3:
+        found.append({"nodes": dice.choice(["0", "1"]), "schedule": window(dice), "duration": "20m"})
+    if dice.random() < 0.2:
+        found.append({"nodes": "1", "reasons": [dice.choice(["Empty", "Drifted", "Underutilized"])]})
+    return found
+
+
+def window(dice: random.Random) -> str:
+    """In the first hours: a simulation begins at midnight UTC."""
+    return dice.choice([f"{dice.randint(0, 59)} 0 * * *", "*/45 * * * *", f"{dice.randint(0, 30)} 0,1 * * *"])
+
+
+# ── workloads ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def workload(name: str, pools: list[str], dice: random.Random) -> Document:
+    """A Deployment, or a StatefulSet with or without volumes, each of whose pods fits on a node."""
+    requests = {"cpu": f"{dice.choice([100, 500, 900])}m", "memory": f"{dice.choice([256, 1024, 3000])}Mi"}
+    pod: Document = {
+        "nodeSelector": dice.choice([{"type": "karpenter"}, {"type": "karpenter"}, {"pool": dice.choice(pools)}]),
+        "terminationGracePeriodSeconds": dice.choice([0, 10, 30, 90]),
+        "containers": [{"name": "c", "image": "x", "resources": {"requests": requests}}],
+    }
+    labels = {"app": name}
+    metadata: Document = {"labels": labels}
+    match = {"labelSelector": {"matchLabels": labels}}
+    drawn = dice.random()
+    if drawn < 0.12:
+        rule = {"topologyKey": "kubernetes.io/hostname", **match}
+        pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}
+    elif drawn < 0.24:
+        spread = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}
+        pod["topologySpreadConstraints"] = [{**spread, **match}]
+    drawn = dice.random()
+    if drawn < 0.08:
+        metadata["annotations"] = {"karpenter.sh/do-not-disrupt": dice.choice(["true", "5m"])}
+    elif drawn < 0.14:
+        pod["tolerations"] = [{"operator": "Exists"}]
+    elif drawn < 0.2:
+        pod["priorityClassName"] = "system-cluster-critical"
+    spec: Document = {
+        "replicas": dice.randint(0, 6),
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": metadata, "spec": pod},
+    }
+    kind = dice.choice(["Deployment", "Deployment", "Deployment", "StatefulSet"])
+    if kind == "StatefulSet":
+        spec["podManagementPolicy"] = dice.choice(["Parallel", "OrderedReady"])
+        # Volumes that are bound to zones, and pods that must be spread over them, can keep each other out for good.
+        if dice.random() < 0.7 and "topologySpreadConstraints" not in pod:
+            spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": {"storageClassName": "gp3"}}]
+    metadata = {"name": name, "namespace": NAMESPACE}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def disruption_budget(name: str, dice: random.Random) -> Document:
+    """Of the workload of this name; some never allow an eviction."""
+    rule: Document = dice.choice(
+        [{"maxUnavailable": 1}, {"maxUnavailable": "30%"}, {"minAvailable": 1}, {"maxUnavailable": 0},
+         {"minAvailable": "100%"}]
+    )  # fmt: skip
+    if dice.random() < 0.3:
+        rule = {**rule, "unhealthyPodEvictionPolicy": "AlwaysAllow"}
+    metadata = {"name": name, "namespace": NAMESPACE, "uid": f"pdb-{name}"}
+    spec = {**rule, "selector": {"matchLabels": {"app": name}}}
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
+
+
+def daemon_set(dice: random.Random) -> Document:
+    labels = {"app": "daemon"}
+    requests = {"cpu": f"{dice.choice([50, 200])}m", "memory": "100Mi"}
+    pod: Document = {"containers": [{"name": "c", "image": "x", "resources": {"requests": requests}}]}
+    if dice.random() < 0.5:
+        pod["tolerations"] = [{"operator": "Exists"}]
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    metadata = {"name": "daemon", "namespace": "kube-system", "uid": "ds-daemon"}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata, "spec": spec}
+
+
+def giant() -> Document:
+    """No node has room for its pod: it waits for ever, and holds up nothing."""
+    labels = {"app": "giant"}
+    pod = {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "900"}}}]}
+    spec = {
+        "replicas": 1,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    metadata = {"name": "giant", "namespace": NAMESPACE}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}

@@ -1,0 +1,245 @@
+"""Plays a scenario and looks whether the invariants hold."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kerf.adapters.simulation.nodes import UNSCHEDULABLE
+from kerf.adapters.simulation.scenario import START
+from kerf.adapters.simulation.simulation import Simulation
+from kerf.engine.errors import KerfError
+from kerf.engine.record.decisions import Decision, EvictPod
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import InputRefused
+from kerf.engine.state import snapshot
+from kerf.engine.state.evolve import evolve
+from kerf.engine.state.indexes import Blobs
+from kerf.engine.state.load import load
+from kerf.replay.verify import verify
+from tests.dst.beginning import STATIC
+from tests.dst.scenario import CALM, END, MINUTE, STORM, Scenario
+from tests.support.invariants import Broken, Witness
+from tests.support.memory import MemoryStore
+from tests.support.simulated import Run
+
+HEAL = 11 * MINUTE
+"""After the storm, users mend what only they can mend."""
+STILL = 90 * MINUTE
+"""The last part of the calm, in which nothing happens any more."""
+
+
+@dataclass
+class Outcome:
+    """`exercised`: how often each fault struck and each feature was seen."""
+
+    scenario: Scenario
+    broken: list[Broken] = field(default_factory=list)
+    exercised: Counter[str] = field(default_factory=Counter)
+    run: Run | None = None
+    store: MemoryStore | None = None
+
+
+class Play(Run):
+    """A run with a witness, which is left when the run ends in an error, too."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.witness: Witness | None = None
+        self.late: list[Broken] = []
+        super().__init__(
+            [*scenario.documents, scenario.timeline],
+            until=STORM + CALM + END,
+            seed=scenario.seed,
+            faults=scenario.faults,
+            settings=scenario.settings,
+            forgets=scenario.forgets,
+        )
+
+    def prepare(self, simulation: Simulation) -> None:
+        self.witness = Witness(simulation, self._entries, self._known, self._life)
+        clock = simulation.clock
+        clock.at(START + STORM + HEAL, "users mend", lambda: _heal(simulation))
+        clock.at(START + STORM + CALM - 1, "calm is over", lambda: self._look(simulation))
+
+    def _entries(self, after: int) -> Iterator[Entry]:
+        return self.store.scan(after)
+
+    def _life(self) -> tuple[int, int]:
+        return self.driver.deaths, len(self.records)
+
+    def _known(self, uid: str) -> str:
+        pod = self.runtime.state.facts.pods.get(uid)
+        return pod.node if pod is not None else ""
+
+    def _look(self, simulation: Simulation) -> None:
+        self.late += _at_rest(self.scenario, simulation)
+
+
+def play(scenario: Scenario) -> Outcome:
+    outcome = Outcome(scenario)
+    run = Play.__new__(Play)
+    try:
+        run.__init__(scenario)  # type: ignore[misc]
+    except (KerfError, AssertionError, KeyError, RuntimeError, ValueError, AttributeError) as error:
+        at = run.simulation.clock.now
+        position = run.store.last_position()
+        outcome.broken.append(Broken("no crash", f"{type(error).__name__}: {error}", position, at))
+    outcome.run, outcome.store = run, run.memory
+    witness = run.witness
+    assert witness is not None
+    witness.catch_up()
+    outcome.broken += witness.broken
+    if not any(broken.invariant == "no crash" for broken in outcome.broken):
+        outcome.broken += run.late
+        outcome.broken += _still(run)
+        outcome.broken += _over(scenario, run)
+        outcome.broken += _sound(scenario, run)
+    outcome.broken += _launched_once(run)
+    outcome.exercised = _exercised(scenario, run, witness)
+    return outcome
+
+
+def _heal(simulation: Simulation) -> None:
+    """Kubelets that fell silent for good are started again, nodes that will never be ready are deleted, cordons taken
+    off."""
+    cluster = simulation.cluster
+    for name in list(cluster.api.nodes):
+        node, machine = cluster.api.nodes[name], cluster.kubelets.machine_of(name)
+        if UNSCHEDULABLE in node.taints:
+            cluster.cordon(name, on=False)
+        if not cluster.kubelets.answers(name):
+            cluster.lifecycle.recover(name)
+        elif machine is not None and not node.ready and simulation.clock.now - node.created > 5 * MINUTE:
+            cluster.ask_claim_deletion(machine.claim, "kubectl")
+
+
+# ── the end of the calm ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _at_rest(scenario: Scenario, simulation: Simulation) -> list[Broken]:
+    """Every pod that can run does, and no node is between two states but those whose pods nobody may evict."""
+    api, now = simulation.cluster.api, simulation.clock.now
+    broken = []
+    for workload in list(simulation.cluster.workloads._workloads.values()):
+        if workload.name == "giant":
+            continue
+        pods = [pod for pod in api.pods_of(workload.uid) if not pod.deleting]
+        running = sum(pod.phase == "Running" and pod.ready for pod in pods)
+        if running != workload.replicas:
+            waiting = sorted(pod.name for pod in pods if not pod.ready)
+            what = f"{running} of {workload.replicas} pods of {workload.name} run; not {', '.join(waiting[:3])}"
+            broken.append(Broken("no pod lost", what, 0, now))
+    broken += [
+        Broken("no node lost", f"{name} is not ready", 0, now) for name, node in api.nodes.items() if not node.ready
+    ]
+    return broken
+
+
+def _still(run: Run) -> list[Broken]:
+    """In the last part of the calm nothing happens, and in all of it no more is launched than a fleet or two."""
+    start, end = START + STORM + HEAL, START + STORM + CALM
+    calm = [entry for entry in run.store.scan() if start <= entry.at < end]
+    acting = [entry for entry in calm if _acts(entry)]
+    late = [entry for entry in acting if entry.at >= end - STILL]
+    broken = []
+    if late:
+        kinds = Counter(entry.type for entry in late)
+        what = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
+        broken.append(Broken("the run ends still", what, late[0].position, late[0].at))
+    nodes = len([i for i in run.simulation.cloud.instances.values() if i.launched < end and not 0 < i.ended < start])
+    launched = [entry for entry in calm if entry.type == "claim.launched"]
+    if len(launched) > 20 + nodes:
+        what = f"{len(launched)} launches in the calm, of {nodes} nodes that there were"
+        broken.append(Broken("no oscillation", what, launched[-1].position, launched[-1].at))
+    return broken
+
+
+def _acts(entry: Entry) -> bool:
+    """An eviction that a budget never allows is asked for again and again, for good (D-142)."""
+    if isinstance(entry.payload, Decision):
+        return any(not isinstance(intent, EvictPod) for intent in entry.payload.intents)
+    return entry.stream.startswith("nodeclaim/")
+
+
+# ── the end of all ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _over(scenario: Scenario, run: Run) -> list[Broken]:
+    """Without work nothing is left: no instance, no Node, no claim, no intent; but what may not go."""
+    now, facts = run.simulation.clock.now, run.runtime.state.facts
+    kept = _kept(scenario)
+    alive = [i.machine for i in run.simulation.cloud.alive() if i.machine.node_pool not in kept]
+    left: dict[str, list[str]] = {
+        "instances": [f"{machine.instance} ({machine.claim})" for machine in alive],
+        "claims": [claim.name for claim in facts.claims.values() if claim.node_pool not in kept],
+        "intents": [f"{ref} {type(asked.intent).__name__}" for ref, asked in facts.intents.items()],
+        "orphans": list(facts.orphans),
+        "found": list(facts.found),
+        "moves": list(facts.moves),
+    }
+    claims = {claim.provider_id for claim in facts.claims.values()}
+    left["nodes"] = [n.name for n in run.simulation.cluster.api.nodes.values() if n.provider_id not in claims]
+    return [
+        Broken("nothing is left over", f"{kind}: {', '.join(names[:4])}", run.store.last_position(), now)
+        for kind, names in left.items()
+        if names
+    ]
+
+
+def _kept(scenario: Scenario) -> set[str]:
+    """NodePools whose empty nodes stay."""
+    pools = [d for d in scenario.documents if d.get("kind") == "NodePool" and d["metadata"]["name"] != "bad"]
+    never = [d for d in pools if d["spec"]["disruption"].get("consolidateAfter") == "Never"]
+    return {d["metadata"]["name"] for d in never if d["metadata"]["name"] != STATIC}
+
+
+def _launched_once(run: Run) -> list[Broken]:
+    launched = Counter(instance.machine.claim for instance in run.simulation.cloud.instances.values())
+    return [Broken("launched once", f"{claim}: {n} instances") for claim, n in launched.items() if n > 1]
+
+
+def _sound(scenario: Scenario, run: Run) -> list[Broken]:
+    """Each record is decided again to the byte; a fold goes on from any snapshot as from zero."""
+    broken = []
+    for store in run.records or [run.memory]:
+        report = verify(store)
+        if report.exit_code:
+            first = report.divergences[0] if report.divergences else None
+            where = first.position if first is not None else 0
+            broken.append(
+                Broken("the record verifies", f"exit code {report.exit_code}: {first or report.fault}", where)
+            )
+    store, last = run.memory, run.memory.last_position()
+    dice = random.Random(scenario.seed)
+    for cut in sorted(dice.sample(range(last), min(last, 2))):
+        data, _ = snapshot.encode(load(store, cut))
+        state = snapshot.decode(data, Blobs(store.blob))
+        for entry in store.scan(cut):
+            evolve(state, entry)
+        if snapshot.digest(state) != snapshot.digest(load(store)):
+            broken.append(Broken("the fold goes on from a snapshot", f"cut at {cut}", cut))
+    return broken
+
+
+# ── what was exercised ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _exercised(scenario: Scenario, run: Run, witness: Witness) -> Counter[str]:
+    found: Counter[str] = Counter()
+    found.update({f"fault: {name.replace('_', ' ')}": n for name, n in run.simulation.dice.struck.items()})
+    found["fault: process killed"] = run.driver.deaths - run.driver.fenced if not scenario.forgets else 0
+    found["fault: process killed, record lost"] = run.driver.deaths if scenario.forgets else 0
+    found["fault: writer fenced (KERF103)"] = run.driver.fenced
+    found.update({f"act: {name}": n for name, n in witness.acts.items()})
+    for ledger in witness.ledgers:
+        found.update({f"record: {name}": n for name, n in ledger.seen.items()})
+    found.update({f"timeline: {name}": n for name, n in Counter(a["action"] for a in scenario.actions).items()})
+    found.update({f"scenario: {name}": n for name, n in scenario.traits.items()})
+    for document in scenario.documents:
+        found[f"scenario: {document.get('kind')}"] += 1
+    refused = (e.payload for e in run.store.scan() if isinstance(e.payload, InputRefused))
+    found.update(Counter(f"refused: {each.source} {each.code}" for each in refused))
+    return found

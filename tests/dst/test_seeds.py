@@ -1,0 +1,96 @@
+"""Some seeds of the simulation with every test run; many more with `make dst SEEDS=n`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.model.pools import Budget, NodePool
+from kerf.engine.nodeclaim.events import DrainStarted, Initialized
+from kerf.engine.record.decisions import Decision, MovesResult
+from kerf.engine.record.entries import Entry
+from tests.dst.play import Outcome, play
+from tests.dst.scenario import scenario
+from tests.support.invariants import Ledger
+
+RECORDED = 1
+"""A seed whose record has moves of every kind that the tests below tamper with."""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_all_invariants_hold(seed: int) -> None:
+    assert play(scenario(seed)).broken == []
+
+
+@pytest.mark.parametrize("seed", range(100, 103))
+def test_all_invariants_hold_when_each_death_loses_the_record(seed: int) -> None:
+    """Design, idea 5: what is found is adopted, and goes on."""
+    assert play(scenario(seed, forgets=True)).broken == []
+
+
+def test_a_seed_is_one_scenario_and_one_record() -> None:
+    first, again = play(scenario(3)), play(scenario(3))
+    assert first.store is not None
+    assert again.store is not None
+    assert first.store.entries == again.store.entries
+    assert first.exercised == again.exercised
+    assert scenario(3).documents != scenario(4).documents
+
+
+# ── the invariants can be broken ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Outcome:
+    return play(scenario(RECORDED))
+
+
+def entries(recorded: Outcome) -> list[Entry]:
+    assert recorded.store is not None
+    return recorded.store.entries
+
+
+def broken(tampered: Iterable[Entry]) -> set[str]:
+    return {each.invariant for each in Ledger().read(tampered)}
+
+
+def test_the_record_as_it_is_breaks_nothing(recorded: Outcome) -> None:
+    assert broken(entries(recorded)) == set()
+
+
+def test_d51_a_budget_of_nothing_is_exceeded_by_any_move(recorded: Outcome) -> None:
+    def frozen(entry: Entry) -> Entry:
+        if not isinstance(entry.payload, NodePool):
+            return entry
+        return replace(entry, payload=replace(entry.payload, budgets=(Budget("0"),)))
+
+    assert broken(map(frozen, entries(recorded))) == {"budget"}
+
+
+def test_d116_a_drain_before_its_replacement_is_seen(recorded: Outcome) -> None:
+    """As if no replacement had ever come into service."""
+    late = [entry for entry in entries(recorded) if not isinstance(entry.payload, Initialized)]
+    assert "replacement first" in broken(late)
+
+
+def test_a_node_of_two_moves_is_seen(recorded: Outcome) -> None:
+    def doubled(entry: Entry) -> Entry:
+        decision = entry.payload
+        if not isinstance(decision, Decision) or not isinstance(decision.result, MovesResult):
+            return entry
+        result = replace(decision.result, proposed=decision.result.proposed * 2)
+        return replace(entry, payload=replace(decision, result=result))
+
+    assert {"one move a node", "one place a pod"} <= broken(map(doubled, entries(recorded)))
+
+
+def test_a_claim_that_begins_twice_is_seen(recorded: Outcome) -> None:
+    twice = [entry for entry in entries(recorded) for _ in range(1 + (entry.type == "claim.requested"))]
+    assert "one life" in broken(twice)
+
+
+def test_the_tampered_record_has_what_the_tests_take_away(recorded: Outcome) -> None:
+    kinds = {type(entry.payload) for entry in entries(recorded)}
+    assert {NodePool, Initialized, DrainStarted} <= kinds
