@@ -43,9 +43,14 @@ _SETTINGS = Group("Settings", help="Karpenter's. Each is an environment variable
 
 def run(
     *,
-    mode: Annotated[Literal["control"], Parameter(help="control: kerf acts, and holds Karpenter's Lease.")] = "control",
-    provider: Annotated[Literal["kwok"], Parameter(help="Where nodes come from.")] = "kwok",
-    store: Annotated[str, Parameter(help="Where the record is kept: sqlite:///absolute/path or postgresql://…")],
+    mode: Annotated[
+        Literal["control"], Parameter(env_var="KERF_MODE", help="control: kerf acts, and holds Karpenter's Lease.")
+    ] = "control",
+    provider: Annotated[Literal["kwok"], Parameter(env_var="KERF_PROVIDER", help="Where nodes come from.")] = "kwok",
+    store: Annotated[
+        str,
+        Parameter(env_var="KERF_STORE", help="Where the record is kept: sqlite:///absolute/path or postgresql://…"),
+    ],
     kubeconfig: Annotated[Path | None, Parameter(help="Default: this pod's cluster, else KUBECONFIG.")] = None,
     context: Annotated[str | None, Parameter(help="The kubeconfig's context, if not its current one.")] = None,
     settings: Annotated[Flags, Parameter(name="*", group=_SETTINGS)] = _NONE,

@@ -15,6 +15,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,14 +98,20 @@ class ControlPlane:
     def requests_by(self, user_agent: str) -> dict[str, int]:
         """Finished requests of clients whose user agent begins so, by "verb resource"; needs `audit`."""
         counts: dict[str, int] = {}
-        for line in (self.folder / "audit.log").read_text().splitlines():
-            event = json.loads(line)
-            if event.get("userAgent", "").startswith(user_agent) and event["stage"] == "ResponseComplete":
+        for event in self.audited():
+            if event.get("userAgent", "").startswith(user_agent):
                 ref = event.get("objectRef") or {}
                 parts = [ref.get("resource", event["requestURI"]), ref.get("subresource", "")]
                 what = f"{event['verb']} {'/'.join(part for part in parts if part)}"
                 counts[what] = counts.get(what, 0) + 1
         return dict(sorted(counts.items()))
+
+    def audited(self) -> Iterator[dict[str, Any]]:
+        """Finished requests in the order in which they were finished, as audit events; needs `audit`."""
+        for line in (self.folder / "audit.log").read_text().splitlines():
+            event = json.loads(line)
+            if event["stage"] == "ResponseComplete":
+                yield event
 
     def stop_process(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
         process = self._processes.pop(name)

@@ -22,6 +22,7 @@ class Kerf:
     def __init__(self, plane: ControlPlane, folder: Path, *flags: str) -> None:
         self.record = folder / "record.kerf"
         self.log = folder / "kerf.log"
+        self.kubeconfig = plane.kubeconfig
         self.flags = flags
         self.environment: dict[str, str] = {}
         self._plane = plane
@@ -32,7 +33,7 @@ class Kerf:
         alone = {"KUBECONFIG": "", "METRICS_PORT": "0", "HEALTH_PROBE_PORT": "0", **self.environment}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, "--kubeconfig", str(self._plane.kubeconfig), *self.flags],
+                [*command, "--kubeconfig", str(self.kubeconfig), *self.flags],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **alone},
             )  # fmt: skip
 
@@ -68,6 +69,12 @@ class Kerf:
         assert self._process is not None
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
         return round(pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20), 1)
+
+    def cpu_seconds(self) -> float:
+        """What it has used of a processor."""
+        assert self._process is not None
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return round((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), 2)
 
     def verify(self) -> str:
         """What `kerf verify` says. Fails the test unless all is decided as recorded."""

@@ -1,0 +1,136 @@
+"""The Helm charts: what they render for which values (L-325 to L-341, L-343 to L-357)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kerf.adapters.cli.settings import NAMES, Flags, read_settings
+from tests.support.helm import CHARTS, of_kind, rendered
+
+pytestmark = pytest.mark.slow
+POSTGRES = "store.postgres.existingSecret=kerf-store"
+READS = {"get", "list", "watch"}
+
+
+def deployment(*values: str) -> dict[str, Any]:
+    (found,) = of_kind(rendered(*values), "Deployment")
+    return found
+
+
+def environment(*values: str) -> dict[str, str]:
+    (container,) = deployment(*values)["spec"]["template"]["spec"]["containers"]
+    return {each["name"]: each.get("value", "") for each in container["env"]}
+
+
+def test_sqlite_is_one_replica_and_postgresql_two() -> None:
+    """L-325: one writer on one volume."""
+    one, two = deployment(), deployment(POSTGRES)
+    assert (one["spec"]["replicas"], one["spec"]["strategy"]) == (1, {"type": "Recreate"})
+    assert (two["spec"]["replicas"], two["spec"]["strategy"]) == (2, {"rollingUpdate": {"maxUnavailable": 1}})
+    assert deployment("mode=observe", POSTGRES)["spec"]["replicas"] == 1
+    assert deployment("replicas=0")["spec"]["replicas"] == 0
+    for values in (["replicas=2"], ["replicas=2", "mode=observe", POSTGRES]):
+        with pytest.raises(ValueError, match="replicas: more than one needs"):
+            rendered(*values)
+
+
+def test_the_record_outlives_the_release() -> None:
+    (claim,) = of_kind(rendered(), "PersistentVolumeClaim")
+    assert claim["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    assert not of_kind(rendered(POSTGRES), "PersistentVolumeClaim")
+
+
+def test_the_pod_may_little_and_runs_where_kerf_makes_no_nodes() -> None:
+    """L-328, L-329, L-333, L-340."""
+    spec = deployment()["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    security = container["securityContext"]
+    assert (security["runAsNonRoot"], security["readOnlyRootFilesystem"]) == (True, True)
+    assert (security["allowPrivilegeEscalation"], security["capabilities"]) == (False, {"drop": ["ALL"]})
+    assert spec["securityContext"]["fsGroup"] == security["runAsUser"] == 65532
+    (term,) = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [{"key": "karpenter.sh/nodepool", "operator": "DoesNotExist"}]
+    labels = deployment()["spec"]["selector"]["matchLabels"]
+    (spread,) = spec["topologySpreadConstraints"]
+    assert spread["labelSelector"] == {"matchLabels": labels}
+    assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+
+
+def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
+    """L-335; and L-337's quirk is none here: false is said, not left out."""
+    values = yaml.safe_load((CHARTS / "kerf" / "values.yaml").read_text(encoding="utf-8"))["settings"]
+    given = {
+        "clusterEndpoint": "https://10.0.0.1", "batchMaxDuration": "20s", "batchIdleDuration": "2s",
+        "preferencePolicy": "Ignore", "minValuesPolicy": "BestEffort", "vmMemoryOverheadPercent": "0",
+        "schedulerConfig": None,
+    }  # fmt: skip
+    numbers = ("kubeClientQPS", "kubeClientBurst", "reservedENIs")
+    names = [name for name in values if name not in ("featureGates", "schedulerConfig")]
+    flags = [f"settings.{name}={given.get(name, '7' if name in numbers else 'false')}" for name in names]
+    constraint = "settings.schedulerConfig.podTopologySpread.defaultConstraints[0]"
+    flags += [
+        f"{constraint}.maxSkew=2",
+        f"{constraint}.topologyKey=zone",
+        f"{constraint}.whenUnsatisfiable=DoNotSchedule",
+    ]
+    found = environment(*flags, "settings.featureGates.nodeOverlay=true")
+    own = {"KERF_MODE", "KERF_PROVIDER", "KERF_STORE"}
+    assert found.keys() - own <= {name.upper() for name in NAMES}
+    options = read_settings(Flags(), found)
+    assert (options.engine.batch_max, options.engine.preference_policy) == (20_000, "Ignore")
+    assert (options.engine.ignore_dra_requests, options.engine.node_overlays) == (False, True)
+    assert (options.qps, options.aws.reserved_enis, options.aws.memory_overhead) == (7, 7, 0.0)
+    assert options.engine.default_spread[0].max_skew == 2
+    assert len(found) >= len(names)
+
+
+def test_values_left_alone_leave_kerfs_defaults() -> None:
+    found = read_settings(Flags(), environment())
+    assert found.engine == read_settings(Flags(), {}).engine
+    assert found.lease_namespace == "kerf"
+    assert read_settings(Flags(), environment("leaderElectionNamespace=karpenter")).lease_namespace == "karpenter"
+
+
+def test_observe_mode_may_only_read() -> None:
+    """Nothing at all may be written, not even an Event or a Lease."""
+    documents = rendered("mode=observe")
+    (core,) = [each for each in of_kind(documents, "ClusterRole") if each["metadata"]["name"] == "kerf-core"]
+    assert {verb for rule in core["rules"] for verb in rule["verbs"]} == READS
+    assert [each["roleRef"]["name"] for each in of_kind(documents, "ClusterRoleBinding")] == ["kerf-core"]
+    assert not of_kind(documents, "Role")
+
+
+def test_control_mode_writes_what_the_reference_does_and_no_secrets() -> None:
+    """L-349 to L-354."""
+    documents = rendered()
+    rules = [rule for each in of_kind(documents, "ClusterRole") for rule in each["rules"]]
+    rules += [rule for each in of_kind(documents, "Role") for rule in each["rules"]]
+    assert not [rule for rule in rules if {"secrets", "configmaps", "*"} & set(rule["resources"])]
+    assert not [rule for rule in rules if "*" in rule["verbs"]]
+    (role,) = of_kind(documents, "Role")
+    assert role["rules"][1]["resourceNames"] == ["karpenter-leader-election"]
+
+
+def test_a_service_monitor_is_made_when_it_is_wanted() -> None:
+    """L-331."""
+    assert not of_kind(rendered(), "ServiceMonitor")
+    (monitor,) = of_kind(rendered("serviceMonitor.enabled=true"), "ServiceMonitor")
+    assert monitor["spec"]["endpoints"] == [{"port": "http-metrics", "path": "/metrics"}]
+
+
+def test_the_definitions_are_those_of_deploy_crds() -> None:
+    files = sorted((CHARTS.parent / "crds").glob("*.yaml"))
+    wanted = [yaml.safe_load(Path(file).read_text(encoding="utf-8")) for file in files]
+    assert sorted(rendered(chart="kerf-crd"), key=_name) == sorted(wanted, key=_name)
+    skipped = rendered("skip[0]=nodepools.karpenter.sh", chart="kerf-crd")
+    assert len(skipped) == len(wanted) - 1
+
+
+def _name(document: dict[str, Any]) -> str:
+    name: str = document["metadata"]["name"]
+    return name
