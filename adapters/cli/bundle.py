@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -12,16 +16,20 @@ from kerf.adapters.cli.record import Json, opened
 from kerf.adapters.store.bundle import BundleInfo, export_bundle, inspect_bundle
 from kerf.adapters.store.faults import refused_by_system
 from kerf.adapters.store.golden import write_golden
+from kerf.engine.errors import InputError
 from kerf.projections.prose import count, moment
 from kerf.replay.at import locate
+
+STDOUT = "-"
+_Place = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
 bundle = App(name="bundle", help="Make and inspect bundles: a record as one file to hand on.")
 
 
 @bundle.command
 def export(
-    record: str,
-    file: Path,
+    record: _Place,
+    file: _Place = "",
     /,
     *,
     until: str = "end",
@@ -32,14 +40,15 @@ def export(
     """Write a record, from its beginning, as a bundle.
 
     Examples: `kerf bundle export record.kerf incident.kerfb --pseudonymise`,
-    `kerf bundle export record.kerf incident.kerfb --until 2026-05-01T10:00:00Z`
+    `kerf bundle export record.kerf incident.kerfb --until 2026-05-01T10:00:00Z`,
+    `kubectl exec deploy/kerf -- kerf bundle export - > incident.kerfb`
 
     Parameters
     ----------
     record
-        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
+        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder. Left out, it is what KERF_STORE names.
     file
-        The bundle to write; it must not exist yet.
+        The bundle to write; it must not exist yet. "-" is standard output.
     until
         The last position or time to take along (see kerf at).
     pseudonymise
@@ -49,10 +58,27 @@ def export(
     json
         Print what the bundle holds as JSON.
     """
-    with opened(record) as store:
+    for each in (record, file):
+        if each.startswith("-") and each != STDOUT:
+            raise InputError(f"Unknown option: {each}", hint="Try --help", code="KERF200")
+    source, target = (record, file) if file else (_own_record(), record)
+    with opened(source) as store, TemporaryDirectory() as folder:
         last = None if until == "end" else locate(store, until)
-        info = export_bundle(store, file, until=last, pseudonymise=pseudonymise, salt=salt)
-    _show(info, file, json)
+        place = Path(target) if target != STDOUT else Path(folder) / "bundle"
+        info = export_bundle(store, place, until=last, pseudonymise=pseudonymise, salt=salt)
+        if target == STDOUT:
+            with place.open("rb") as made:
+                shutil.copyfileobj(made, sys.stdout.buffer)
+            sys.stdout.flush()
+            return
+    _show(info, place, json)
+
+
+def _own_record() -> str:
+    """The record of the controller in whose pod this runs."""
+    if found := os.environ.get("KERF_STORE"):
+        return found
+    raise InputError("no record is named", hint="Name it before the file, or in KERF_STORE", code="KERF200")
 
 
 @bundle.command

@@ -4,6 +4,7 @@ record in PostgreSQL, a .kerfb bundle or a golden folder."""
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Literal
@@ -12,11 +13,14 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from kerf.adapters.cli.output import Printer, emit_json, emit_json_line
+from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import AnyStore, open_record
+from kerf.engine.record.entries import Entry
 from kerf.replay.at import locate, state_at, summary, time_of
 from kerf.replay.errors import PositionUnknown
 
 Json = Annotated[bool, Parameter(name="--json", negative="")]
+FOLLOWED_EVERY = 0.5  # seconds between looks at a record that is followed
 _Kind = Literal["pod", "node", "nodeclaim", "decision"]
 
 
@@ -93,6 +97,7 @@ def log(
     subject: str = "",
     all: Annotated[bool, Parameter(negative="")] = False,
     karpenter: Annotated[bool, Parameter(negative="")] = False,
+    follow: Annotated[bool, Parameter(negative="")] = False,
     json: Json = False,
 ) -> None:
     """Tell what happened, in order.
@@ -115,6 +120,8 @@ def log(
         Also what is of little interest on most days.
     karpenter
         Print the log lines that Karpenter would write, as JSON lines.
+    follow
+        Go on with what a controller adds, until Ctrl-C.
     json
         Print one event a line as JSON.
     """
@@ -129,7 +136,7 @@ def log(
         last = locate(store, until) if until else None
         if karpenter:
             lines = KarpenterLog()
-            for entry in store.scan(0, last):
+            for entry in _entries(store, last, follow):
                 for line in lines.apply(entry):
                     if entry.position > after:
                         emit_json_line(line)
@@ -139,7 +146,7 @@ def log(
 
         def told() -> Iterator[Event]:
             nonlocal known
-            for entry in store.scan(0, last):
+            for entry in _entries(store, last, follow):
                 for event in timeline.apply(entry):
                     if not subject or _concerns(subject, (event.subject, *event.related)):
                         known = True
@@ -150,11 +157,25 @@ def log(
             for event in told():
                 emit_json_line(event)
         else:
-            for event in grouped(told()):
+            for event in told() if follow else grouped(told()):  # a group is known when its last one is there
                 printer.line(event_line(event, timeline.started), event.level)
         if subject and not known:
             where = f"the record up to {until}" if until else "the record"
             print(f"Nothing in {where} concerns {subject}: kerf log {record} --all has the names", file=sys.stderr)
+
+
+def _entries(store: AnyStore, last: int | None, follow: bool) -> Iterator[Entry]:
+    """From the beginning; with `follow` also those that are added later, for ever, unless `last` ends it. A file that
+    nobody adds to is not waited for."""
+    position = 0
+    while True:
+        for entry in store.scan(position, last):
+            position = entry.position
+            yield entry
+        if not follow or not isinstance(store, ChainedStore) or (last is not None and position >= last):
+            return
+        sys.stdout.flush()
+        time.sleep(FOLLOWED_EVERY)
 
 
 def explain(record: str, kind: _Kind, name: str, /, *, at: str = "end", json: Json = False) -> None:
