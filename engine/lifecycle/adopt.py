@@ -30,26 +30,26 @@ DELETED = "deleted"
 
 def due_at(state: State) -> int:
     """When the patience with what was found ends (ms since the epoch), 0 for never."""
-    managed = (each for each in state.facts.found.values() if _managed(each.claim, state))
-    return min((each.at + PATIENCE for each in managed), default=0)
+    ours = (each for each in state.facts.found.values() if managed(each.claim, state))
+    return min((each.at + PATIENCE for each in ours), default=0)
 
 
 def adopt(found: Found, state: State, now: int) -> Step:
     """The claim's first events. A `Requested` has no decision yet: the caller knows its position."""
     claim = found.claim
-    if not _managed(claim, state):
+    if not managed(claim, state):
         return wait("adopt-not-managed")
     if not _complete(claim, state) and now < found.at + PATIENCE:
         return wait("adopt-waiting", due=found.at + PATIENCE)
     if claim.provider_id:
-        return Step(events=(_adopted(claim, state),), reason=Reason("adopted"))
+        return Step(events=(adopted(claim, state),), reason=Reason("adopted"))
     if claim.deleting:  # nothing was launched: there is nothing to end
         events = (_requested(claim, (), 0.0), ev.Cancelled(claim.name, ACTOR))
         return Step(events=events, reason=Reason("cancelled"))
     return _launch(claim, state, now)
 
 
-def _managed(claim: NodeClaimObject, state: State) -> bool:
+def managed(claim: NodeClaimObject, state: State) -> bool:
     """L-48: of a kind of NodeClass that this cloud has; others are another controller's."""
     kind = f"{claim.node_class.group}/{claim.node_class.kind}/"
     return any(key.startswith(kind) for key in state.facts.node_classes)
@@ -61,7 +61,7 @@ def _complete(claim: NodeClaimObject, state: State) -> bool:
     return types and (not claim.node or claim.provider_id in state.ix.nodes_by_provider)
 
 
-def _adopted(claim: NodeClaimObject, state: State) -> ev.Adopted:
+def adopted(claim: NodeClaimObject, state: State) -> ev.Adopted:
     labels = claim.labels
     since = {condition.type: condition.since or claim.created for condition in claim.conditions if _true(condition)}
     registered = since.get("Registered", 0) if claim.node else 0

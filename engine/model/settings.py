@@ -33,4 +33,5 @@ class Settings(Struct, frozen=True):
     node_overlays: bool = False  # feature gate NodeOverlay (S-183)
     capacity_buffers: bool = False  # feature gate CapacityBuffer (S-177)
     node_repair: bool = False  # feature gate NodeRepair (D-134)
+    observe: bool = False  # beside a Karpenter that acts: decide, and do nothing
     static_capacity: bool = False  # gate StaticCapacity (D-160): keep NodePools with spec.replicas at their size

@@ -209,7 +209,7 @@ class MovesResult(Struct, frozen=True, tag="moves", omit_defaults=True):
 
 class MoveResult(Struct, frozen=True, tag="move", omit_defaults=True):
     """A move's next step: "started" (`begun` is the move as it is carried out), "withdrawn" before that, or "abandoned"
-    after it: the nodes stay after all."""
+    after it: the nodes stay after all; "observed" where it would start, but another controller acts."""
 
     move: str
     step: str

@@ -6,7 +6,6 @@ have done what stands in the record.
 
 from __future__ import annotations
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption import carrying, drift, passes
@@ -18,21 +17,20 @@ from kerf.engine.lifecycle import consistency, static_pools
 from kerf.engine.lifecycle import drain as draining
 from kerf.engine.lifecycle.step import Step, soonest
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim.aggregate import NodeClaimAggregate
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.events import Requested
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.record.decisions import (
-    Decision,
     DeleteNode,
     DisruptResult,
     FindInstance,
     Intent,
     LifecycleResult,
-    Result,
     TerminateInstance,
 )
+from kerf.engine.runtime import observing
 from kerf.engine.runtime.draft import Draft
+from kerf.engine.runtime.entering import decision, happened
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.state.claims import NEVER
 from kerf.engine.state.consistency import CONSISTENCY
@@ -49,6 +47,9 @@ class Restless(KerfError):
 
 def react(draft: Draft) -> None:
     """Adds all that follows at `draft.now`. Raises Restless (KERF702) when it does not come to an end."""
+    if draft.state.facts.settings.observe:
+        observing.observe(draft)
+        return
     for _ in range(ROUNDS):
         before = len(draft.entries)
         _adopt(draft)
@@ -69,16 +70,13 @@ def react(draft: Draft) -> None:
 
 def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
+    if state.facts.settings.observe:
+        return observing.next_due(state)
     orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != NEVER)
     searches = (s.at for s in state.facts.searches.values() if s.at != NEVER)
     static = (pool.retry_at for pool in state.facts.static.values())
     deciders = provisioning.due_at(state), passes.due_at(state), carrying.due_at(state), adopting.due_at(state)
     return soonest(*deciders, state.ix.due.next(), *orphans, *searches, *static)
-
-
-def _decision(draft: Draft, decider: str, version: int, result: Result, intents: tuple[Intent, ...]) -> Decision:
-    facts = draft.state.facts
-    return Decision(decider, facts.position, draft.now, version, facts.settings_digest, result, intents)
 
 
 # ── what is found ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -92,9 +90,9 @@ def _adopt(draft: Draft) -> None:
         step, cause = adopting.adopt(found, state, draft.now), found.position
         if step.intents:
             result = LifecycleResult(name, step.reason)
-            cause = draft.add(_decision(draft, "adopt", adopting.VERSION, result, step.intents), cause=cause).position
+            cause = draft.add(decision(draft, "adopt", adopting.VERSION, result, step.intents), cause=cause).position
         for event in step.events:
-            _happened(draft, replace(event, decision=cause) if isinstance(event, Requested) else event, cause)
+            happened(draft, replace(event, decision=cause) if isinstance(event, Requested) else event, cause)
 
 
 # ── claims ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,7 +125,7 @@ def _drift(draft: Draft, names: list[str]) -> None:
     for name, due in outcome.due.items():
         state.ix.due.by(name, due)
     if outcome.verdicts:
-        draft.add(_decision(draft, DRIFT, drift.VERSION, DisruptResult(outcome.verdicts), ()))
+        draft.add(decision(draft, DRIFT, drift.VERSION, DisruptResult(outcome.verdicts), ()))
 
 
 def _disrupt(draft: Draft, names: list[str]) -> None:
@@ -137,10 +135,9 @@ def _disrupt(draft: Draft, names: list[str]) -> None:
         state.ix.due.by(name, due)
     if not outcome.result.verdicts and not outcome.events:
         return
-    decision = _decision(draft, "disrupt", disruption.VERSION, outcome.result, outcome.intents)
-    made = draft.add(decision)
+    made = draft.add(decision(draft, "disrupt", disruption.VERSION, outcome.result, outcome.intents))
     for event in outcome.events:
-        _happened(draft, event, made.position)
+        happened(draft, event, made.position)
 
 
 def _step(draft: Draft, claim: NodeClaim, cause: int) -> None:
@@ -151,9 +148,9 @@ def _step(draft: Draft, claim: NodeClaim, cause: int) -> None:
         state.ix.due.by(claim.name, step.due)
     if step.intents:
         result = LifecycleResult(claim.name, step.reason)
-        cause = draft.add(_decision(draft, decider, version, result, step.intents), cause=cause).position
+        cause = draft.add(decision(draft, decider, version, result, step.intents), cause=cause).position
     for event in step.events:
-        _happened(draft, event, cause)
+        happened(draft, event, cause)
     _check(draft, claim)
 
 
@@ -161,16 +158,7 @@ def _check(draft: Draft, claim: NodeClaim) -> None:
     reason = consistency.check(claim, draft.state)
     if reason is not None:
         result = LifecycleResult(claim.name, reason)
-        draft.add(_decision(draft, CONSISTENCY, consistency.VERSION, result, ()))
-
-
-def _happened(draft: Draft, event: Struct, cause: int) -> None:
-    """A claim event passes through the aggregate, which refuses what the state table forbids and numbers it."""
-    name: str = event.claim  # type: ignore[attr-defined]
-    claim = draft.state.facts.claims.get(name) or NodeClaim(name=name)
-    number = NodeClaimAggregate.of(claim).happened(event, at=draft.now).originator_version
-    entry = draft.add(event, cause=cause)
-    assert entry.version == number, f"stream nodeclaim/{name} is at {entry.version}, its aggregate at {number}"
+        draft.add(decision(draft, CONSISTENCY, consistency.VERSION, result, ()))
 
 
 def _loose_ends(draft: Draft) -> None:
@@ -180,7 +168,7 @@ def _loose_ends(draft: Draft) -> None:
     for claim in sorted(c for c, search in searches.items() if draft.now >= search.at):
         result = LifecycleResult(claim, Reason("search-orphan"))
         find = FindInstance(claim, searches[claim].order)
-        draft.add(_decision(draft, "drain", draining.VERSION, result, (find,)))
+        draft.add(decision(draft, "drain", draining.VERSION, result, (find,)))
     ready = sorted(i for i, orphan in draft.state.facts.orphans.items() if draft.now >= orphan.retry_at)
     for instance in ready:
         orphan = draft.state.facts.orphans[instance]
@@ -191,7 +179,7 @@ def _loose_ends(draft: Draft) -> None:
         order = TerminateInstance(orphan.claim, instance)
         nodes = _nodes_of(draft.state, instance) if orphan.listed else []
         intents: tuple[Intent, ...] = (order, *(DeleteNode(orphan.claim, node) for node in nodes))
-        draft.add(_decision(draft, "drain", draining.VERSION, result, intents))
+        draft.add(decision(draft, "drain", draining.VERSION, result, intents))
 
 
 def _nodes_of(state: State, instance: str) -> list[str]:
@@ -214,11 +202,11 @@ def _static(draft: Draft) -> None:
         outcome = static_pools.keep_size(pool, state, draft.now)
         if outcome.result is None:
             continue
-        made = draft.add(_decision(draft, "static", static_pools.VERSION, outcome.result, outcome.intents))
+        made = draft.add(decision(draft, "static", static_pools.VERSION, outcome.result, outcome.intents))
         for planned in outcome.result.claims:
-            _happened(draft, provisioning.requested(planned, pool, made.position), made.position)
+            happened(draft, provisioning.requested(planned, pool, made.position), made.position)
         for event in outcome.events:
-            _happened(draft, event, made.position)
+            happened(draft, event, made.position)
 
 
 # ── provisioning ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -227,10 +215,10 @@ def _static(draft: Draft) -> None:
 def _provision(draft: Draft) -> None:
     state = draft.state
     outcome = provisioning.provision(state, draft.now)
-    made = draft.add(_decision(draft, "provision", provisioning.VERSION, outcome.result, outcome.intents))
+    made = draft.add(decision(draft, "provision", provisioning.VERSION, outcome.result, outcome.intents))
     for planned in outcome.result.claims:
         pool = state.facts.pools[planned.node_pool]
-        _happened(draft, provisioning.requested(planned, pool, made.position), made.position)
+        happened(draft, provisioning.requested(planned, pool, made.position), made.position)
 
 
 # ── moves ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -245,13 +233,13 @@ def _moves(draft: Draft) -> None:
         _next_step(draft, carrying.next_step(ref, found, state, now))
     due = passes.due_at(state)
     if due and now >= due:
-        draft.add(_decision(draft, "moves", passes.VERSION, passes.look(state, now), ()))
+        draft.add(decision(draft, "moves", passes.VERSION, passes.look(state, now), ()))
 
 
 def _next_step(draft: Draft, step: carrying.Next) -> None:
-    made = draft.add(_decision(draft, "move", carrying.VERSION, step.result, step.intents)).position
+    made = draft.add(decision(draft, "move", carrying.VERSION, step.result, step.intents)).position
     for planned in step.requested:
         pool = draft.state.facts.pools[planned.node_pool]
-        _happened(draft, provisioning.requested(planned, pool, made), made)
+        happened(draft, provisioning.requested(planned, pool, made), made)
     for event in step.events:
-        _happened(draft, event, made)
+        happened(draft, event, made)

@@ -24,7 +24,10 @@ SETTLED = 30_000
 
 def is_news(state: State, claim: NodeClaimObject) -> bool:
     """Whether an object says what the record does not know. Of its own claims only their deletion can be: all else of
-    the object is kerf's own writing."""
+    the object is kerf's own writing. In observe mode it is Karpenter's, and any change is news."""
+    if state.facts.settings.observe:
+        shown = state.facts.found.get(claim.name)
+        return shown is None or shown.claim != claim
     known = state.facts.claims.get(claim.name)
     if known is not None:
         return bool(claim.deleting) and not known.deletion
@@ -65,7 +68,7 @@ def _claim_seen(state: State, claim: NodeClaimObject, entry: Entry) -> None:
     if not is_news(state, claim):
         return
     known = state.facts.claims.get(claim.name)
-    if known is not None:
+    if known is not None and not state.facts.settings.observe:
         known.deletion = "unknown"
         state.ix.touched[claim.name] = entry.position
         return
@@ -78,7 +81,7 @@ def claim_object_gone(state: State, name: str, entry: Entry) -> None:
     """Somebody took the object away, finalizer and all: its node goes as if the deletion had waited for it."""
     state.facts.found.pop(name, None)
     known = state.facts.claims.get(name)
-    if known is not None and not known.deletion:
+    if known is not None and not known.deletion and not state.facts.settings.observe:
         known.deletion = "unknown"
         state.ix.touched[name] = entry.position
 

@@ -52,7 +52,8 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
     facts.claims[name] = claim
     claim.version = entry.version
     index(state, claim)
-    facts.found.pop(name, None)
+    if not facts.settings.observe:  # there the object goes on being what the claim follows
+        facts.found.pop(name, None)
     if isinstance(event, Launched | Adopted):
         facts.launches.pop(name, None)
         facts.orphans.pop(event.instance, None)
