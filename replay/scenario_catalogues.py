@@ -10,8 +10,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.devices import ResourceSlice
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.labels import CAPACITY_TYPE, RESERVATION_ID, RESERVATION_TYPE, RESERVED, ZONE, ZONE_ID
+from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.pods import Resources
 from kerf.engine.model.quantities import parse_quantity
 from kerf.engine.record.digest import content
@@ -44,6 +46,7 @@ class InstanceTypeWire(Struct, rename="camel"):
     overhead: OverheadWire = msgspec.field(default_factory=OverheadWire)
     requirements: dict[str, list[str]] = {}
     offerings: list[OfferingWire] = []
+    resource_slices: list[dict[str, Any]] = []  # specs
 
 
 class ChangeWire(Struct, rename="camel", forbid_unknown_fields=True):
@@ -163,7 +166,17 @@ def _instance_type(wire: InstanceTypeWire) -> InstanceType:
         total(_resources(part) for part in parts),
         {key: tuple(values) for key, values in wire.requirements.items()},
         tuple(_offering(each) for each in wire.offerings),
+        slices=tuple(_slice(number, each) for number, each in enumerate(wire.resource_slices)),
     )
+
+
+def _slice(number: int, spec: dict[str, Any]) -> ResourceSlice:
+    """A slice template, from the spec of a ResourceSlice. Raises ManifestError for a bad one."""
+    metadata = {"name": f"template-{number}"}
+    document = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": metadata, "spec": spec}
+    found = decode_object(document).object
+    assert isinstance(found, ResourceSlice)
+    return found
 
 
 def _offering(wire: OfferingWire) -> Offering:

@@ -17,6 +17,14 @@ from msgspec.structs import replace
 
 from kerf.engine.errors import KerfError
 from kerf.engine.model.claims import NodeClaimObject
+from kerf.engine.model.devices import (
+    DeviceClass,
+    DeviceFacts,
+    ResourceClaim,
+    ResourceSlice,
+    claims_of,
+    made_from_templates,
+)
 from kerf.engine.model.durations import parse_time
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.manifests.decode import decode_object
@@ -168,9 +176,19 @@ class Reading:
         pools, used = self._overlaid(pools, used)
         virtual = self.extensions.virtual_pods()
         of_buffers = {pod.uid for pod in virtual}
+        devices = self._devices(nodes)
+        made = made_from_templates(devices.claims.values())
         return Problem(
             pods=tuple(
-                PendingPod(pod.uid, pod.namespace, pod.name, pod.shape, pod.created, virtual=pod.uid in of_buffers)
+                PendingPod(
+                    pod.uid,
+                    pod.namespace,
+                    pod.name,
+                    pod.shape,
+                    pod.created,
+                    virtual=pod.uid in of_buffers,
+                    device_claims=claims_of(pod, self.shapes[pod.shape], made),
+                )
                 for pod in self.extensions.spread([*waiting, *moving, *virtual])
             ),
             shapes=self.shapes,
@@ -192,6 +210,7 @@ class Reading:
                 if not is_terminal(pod) and pod.uid not in placed_anew
             ),
             volumes=self._volumes(),
+            devices=devices,
             leaving=tuple(node.input(self.shapes) for node in nodes if not node.tracked or node.going),
         )
 
@@ -217,6 +236,17 @@ class Reading:
                 each.name: each for each in read("storageClasses", "storage.k8s.io/v1", "StorageClass", StorageClass)
             },
             limits={each.name: each.limits for each in nodes},
+        )
+
+    def _devices(self, nodes: list[StateNode]) -> DeviceFacts:
+        def read(name: str, kind: str, expected: type[Any]) -> list[Any]:
+            return [self._object(each, "resource.k8s.io/v1", kind, expected) for each in self._list(name)]
+
+        return DeviceFacts(
+            claims={each.key: each for each in read("resourceClaims", "ResourceClaim", ResourceClaim)},
+            classes={each.name: each for each in read("deviceClasses", "DeviceClass", DeviceClass)},
+            slices={each.name: each for each in read("resourceSlices", "ResourceSlice", ResourceSlice)},
+            leaving=frozenset(pod.uid for node in nodes if node.going for pod in node.pods),
         )
 
     def _namespaces(self) -> tuple[Namespace, ...]:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kerf.engine.model import (
     buffers,
     claims,
+    devices,
     instances,
     labels,
     nodeclass_terms,
@@ -84,6 +85,11 @@ def kind(name: str) -> Rule:
         return names.name(name, value)
 
     return rule
+
+
+def claim_references(value: tuple[str, ...], names: Names) -> tuple[str, ...]:
+    """A pod's own names of its ResourceClaims, some with "=" and the object's name."""
+    return tuple("=".join(names.name("resource-claim", part) for part in each.split("=")) for each in value)
 
 
 def last_part(name: str) -> Rule:
@@ -284,7 +290,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     },
     pods.Owner: {"kind": keep, "name": kind("workload"), "uid": keep},
     pods.PodShape: {
-        "requests": keep, "labels": key_map, "node_selector": key_map, "resource_claims": kind("resource-claim"),
+        "requests": keep, "labels": key_map, "node_selector": key_map, "resource_claims": claim_references,
         "priority_class": priority_class,
     },
     pods.Expression: keyed_values,
@@ -343,6 +349,12 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     instances.InstanceType: {
         "name": keep, "capacity": keep, "overhead": keep, "requirements": key_map, "overlaid": keep,
     },
+    devices.ResourceSlice: {
+        "name": kind("resource-slice"), "driver": keep, "pool": kind("device-pool"), "node": _NODE, "owner": _NODE,
+    },
+    devices.Device: {"name": keep, "attributes": keep, "capacity": keep},
+    devices.Version: {"version": keep},
+    devices.CounterUse: {"counter_set": keep, "counters": keep},
     instances.Offering: {
         "zone": keep, "capacity_type": keep, "zone_id": keep, "reservation_id": kind("reservation"),
         "reservation_type": keep,

@@ -91,7 +91,8 @@ class VolumeRef(Struct, frozen=True, omit_defaults=True):
 class PodShape(Struct, frozen=True, omit_defaults=True):
     """All of a pod that scheduling looks at. Equal shapes share one digest; the record stores each once.
 
-    `requests` are the effective ones (S-30) without the resource `pods`; units as in `Resources`.
+    `requests` are the effective ones (S-30) without the resource `pods`; units as in `Resources`. `resource_claims` are
+    the pod's own names of its claims, with "=" and the object's name where it is not made from a template.
     """
 
     requests: Resources = {}

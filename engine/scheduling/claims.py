@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.pods import HostPort, Resources
 from kerf.engine.scheduling.demands import Option
+from kerf.engine.scheduling.devices.allocation import DeviceWant
 from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod
@@ -58,6 +59,10 @@ class Claim:
         self.settle()
         if conflicts(wanted.ports, self.ports):
             return False
+        if wanted.devices is not None:
+            options = self._with_devices(wanted.devices, options)
+            if not options:
+                return False
         following = options[0][1] if len(options) == 1 else self._best(wanted, options)
         room = self._room(wanted, following, streak)
         if room == 0:
@@ -126,12 +131,20 @@ class Claim:
                 ranked.append((rank, order, len(ranked), option))
         return min(ranked, key=lambda each: each[:3])[3] if ranked else options[0][1]
 
+    def _with_devices(self, wanted: DeviceWant, options: Sequence[Option]) -> list[Option]:
+        """The options under which the pod can have its devices, narrowed to where these are (S-202)."""
+        found = ((rank, wanted.narrowed(self.index, self.template, state, self.types & state.viable))
+                 for rank, state in options)  # fmt: skip
+        return [(rank, state) for rank, state in found if state is not None]
+
     def ports_before(self, wanted: PodClass) -> tuple[HostPort, ...]:
         """The ports of the other pods: those of the class that was added last are at the end."""
         return self.ports[: len(self.ports) - len(wanted.ports)]
 
     def _survivors(self, state: State, requests: Resources, wanted: PodClass, taken: tuple[HostPort, ...]) -> int:
         left = self.template.survivors(self.types & state.viable, requests, wanted.ports, taken)
+        if wanted.devices is not None:
+            left = wanted.devices.capable(self.index, state, left)
         if state.min_values and not self.template.meets_min_values(state.min_values, left):
             return 0
         return left

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from kerf.engine.model.pods import PodShape
 from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.scheduling.demands import Demand
+from kerf.engine.scheduling.devices.allocation import Devices, DeviceWant
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.shapes import relaxed, requirements_of
 from kerf.engine.scheduling.topology.topology import Bonds, Topology
@@ -35,56 +36,74 @@ class PodClasses:
         policy: str,
         soft_taints: bool,
         facts: VolumeFacts | None = None,
+        devices: Devices | None = None,
     ) -> None:
         self._shapes = shapes
         self._topology = topology
         self._facts = facts
+        self._devices = devices
         self._respect = policy == RESPECT
         self._soft_taints = soft_taints
         self._by_key: dict[Hashable, PodClass] = {}
-        self._by_digest: dict[tuple[str, str, tuple[str, ...]], PodClass] = {}
+        self._by_digest: dict[tuple[str, str, tuple[str, ...], tuple[str, ...] | None], PodClass] = {}
         self._relaxed: dict[int, PodClass | None] = {}
         self._demands: dict[Hashable, Demand] = {}
 
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def of(self, namespace: str, digest: str, claims: tuple[str, ...] = ()) -> PodClass:
-        """`claims`: those of the pod's volumes, as namespace/name."""
-        found = self._by_digest.get((namespace, digest, claims))
+    def of(
+        self, namespace: str, digest: str, claims: tuple[str, ...] = (), devices: tuple[str, ...] | None = None
+    ) -> PodClass:
+        """`claims`: those of the pod's volumes, as namespace/name; `devices`: its ResourceClaims, all of them in order,
+        None if they are not to be looked at."""
+        key = namespace, digest, claims, devices
+        found = self._by_digest.get(key)
         if found is None:
             shape = self._shapes[digest]
             volumes = of_claims(self._facts, claims) if self._facts is not None else None
-            found = self._by_digest[namespace, digest, claims] = self._intern(namespace, shape, shape, volumes)
+            want = self._devices.want(devices) if self._devices is not None and devices is not None else None
+            found = self._by_digest[key] = self._intern(namespace, shape, shape, volumes, want)
         return found
 
     def relaxed(self, wanted: PodClass) -> PodClass | None:
         """The class one step of S-33 further, None at the end."""
         if wanted.number not in self._relaxed:
             shape = relaxed(wanted.shape, self._soft_taints)
-            weaker = None if shape is None else self._intern(wanted.namespace, wanted.given, shape, wanted.volumes)
+            weaker = None if shape is None else self._weaker(wanted, shape)
             self._relaxed[wanted.number] = weaker
         return self._relaxed[wanted.number]
 
-    def _intern(self, namespace: str, given: PodShape, shape: PodShape, volumes: PodVolumes | None) -> PodClass:
+    def _weaker(self, wanted: PodClass, shape: PodShape) -> PodClass:
+        return self._intern(wanted.namespace, wanted.given, shape, wanted.volumes, wanted.devices)
+
+    def _intern(
+        self,
+        namespace: str,
+        given: PodShape,
+        shape: PodShape,
+        volumes: PodVolumes | None,
+        devices: DeviceWant | None,
+    ) -> PodClass:
         bonds = self._topology.bonds(namespace, given, shape)
         rules = tuple(each.number for each in bonds.rules)
         counted = tuple(each.number for each in bonds.counted)
         plain = replace(shape, labels={}, priority=0, priority_class="", grace=None)
-        key = _encoder.encode(plain), rules, counted, volumes
+        key = _encoder.encode(plain), rules, counted, volumes, devices
         found = self._by_key.get(key)
         if found is None:
-            demand = self._demand(plain, bonds, volumes)
-            made = PodClass(len(self._by_key), namespace, given, plain, demand, bonds.counted, volumes)
+            demand = self._demand(plain, bonds, volumes, devices)
+            made = PodClass(len(self._by_key), namespace, given, plain, demand, bonds.counted, volumes, devices)
             found = self._by_key[key] = made
         return found
 
-    def _demand(self, shape: PodShape, bonds: Bonds, volumes: PodVolumes | None) -> Demand:
+    def _demand(self, shape: PodShape, bonds: Bonds, volumes: PodVolumes | None, devices: DeviceWant | None) -> Demand:
+        """Pods that ask for devices have one of their own: what refuses one of them says nothing of the next."""
         requirements = requirements_of(shape, preferences=self._respect)
         rules = tuple(each.number for each in bonds.rules)
         sought = tuple(each.number for each in bonds.sought)
         alternatives = volumes.alternatives if volumes is not None else ()
-        key = requirements, alternatives, shape.tolerations, shape.host_ports, rules, sought
+        key = requirements, alternatives, shape.tolerations, shape.host_ports, rules, sought, devices
         found = self._demands.get(key)
         if found is None:
             found = self._demands[key] = Demand(

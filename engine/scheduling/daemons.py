@@ -70,9 +70,10 @@ def daemon(shape: PodShape) -> Daemon:
     )
 
 
-def daemons(digests: Iterable[str], shapes: Mapping[str, PodShape]) -> tuple[Daemon, ...]:
-    """The daemons of a problem; those that ask for devices by ResourceClaim are left out (S-80)."""
-    return tuple(daemon(shapes[digest]) for digest in sorted(digests) if not shapes[digest].resource_claims)
+def daemons(digests: Iterable[str], shapes: Mapping[str, PodShape], ignoring: bool = True) -> tuple[Daemon, ...]:
+    """The daemons of a problem. `ignoring`: those that ask for devices by ResourceClaim are left out (S-80)."""
+    given = (shapes[digest] for digest in sorted(digests))
+    return tuple(daemon(shape) for shape in given if not (ignoring and shape.resource_claims))
 
 
 def groups(

@@ -29,6 +29,8 @@ from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss, Tracer, TypeF
 
 LIMITS, REQUIREMENT, OFFERING, UNAVAILABLE = "limits", "requirement", "offering", "unavailable"
 RESOURCE, HOST_PORTS, MIN_VALUES, TAINT = "resource", "host-ports", "min-values", "taint"
+NEW_CLAIM = -1
+"""The index of one that is not open."""
 SHOWN = 5
 """How many near misses a funnel names."""
 
@@ -97,6 +99,10 @@ def explain_claim(claim: Claim, wanted: PodClass) -> Reason:
     unmet = template.unmet_min_values(following.min_values, left)
     if unmet:
         return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet))
+    if left and wanted.devices is not None:
+        refused = wanted.devices.refusal_of(claim.index, template, following, left)
+        if refused is not None:
+            return refused
     if left:
         return reason(Code.RESERVATION, node_pool=name)
     return reason(
@@ -197,6 +203,10 @@ def _refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Re
     left = template.survivors(template.types & following.viable, wanted.requests, wanted.ports, ())
     if left & allowed:
         unmet = template.unmet_min_values(following.min_values, left & allowed)
+        if wanted.devices is not None and not unmet:
+            refused = wanted.devices.refusal_of(NEW_CLAIM, template, following, left & allowed)
+            if refused is not None:
+                return refused
         refusing = None if unmet else _refusing(template, following, wanted)
         if refusing is not None:
             return topology_reason(refusing, node_pool=name)

@@ -9,6 +9,7 @@ from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.pods import Resources
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.daemons import Daemon, reserved_for
+from kerf.engine.scheduling.devices.allocation import Site
 from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import NodeInput, PendingPod
@@ -35,6 +36,7 @@ class ExistingNode:
         self.host = given.labels.get(HOSTNAME) or given.name
         self.labels = Requirements.of_labels({**given.labels, HOSTNAME: self.host})
         self.open = NOTHING
+        self.site: Site | None = None  # what it has for pods that ask for devices; set if there are any
         if given.requirements:
             self.open = Requirements.of_specs(given.requirements).without(each.key for each in self.labels)
         waiting = reserved_for(daemons, given.taints, self.labels, given.bound_daemons)
@@ -66,6 +68,7 @@ class ExistingNode:
             and not self._conflicts(wanted.requirements)
             and not untolerated(self.taints, wanted.tolerations)
             and not conflicts(wanted.ports, self.ports)
+            and (wanted.devices is None or (self.site is not None and wanted.devices.on_site(self.site)))
         )
 
     def take(self, pod: PendingPod, wanted: PodClass) -> None:
@@ -122,7 +125,12 @@ class ExistingNode:
         refusing = wanted.demand.refusing_node(self.host, self.domains)
         if refusing is not None:
             return topology_reason(refusing)
-        return conflict_reason(self._conflicts(wanted.requirements), frozenset(), self.labels)
+        found = self._conflicts(wanted.requirements)
+        if not found and wanted.devices is not None and self.site is not None:
+            refused = wanted.devices.refusal_on(self.site)
+            if refused is not None:
+                return refused
+        return conflict_reason(found, frozenset(), self.labels)
 
     def _reaches(self, alternatives: tuple[Requirements, ...]) -> bool:
         """Whether the pod's volumes can be here, by one of what they ask for (S-156)."""

@@ -148,8 +148,12 @@ class Packing:
     def _take(self, place: Place, pod: PendingPod, wanted: PodClass) -> None:
         if isinstance(place, ExistingNode):
             place.take(pod, wanted)
+            if wanted.devices is not None:
+                wanted.devices.take_site(place.name)
         else:
             place.take(pod, wanted)
+            if wanted.devices is not None:
+                wanted.devices.take_claim(place.index, place.state, place)
             if len(place.pods) > 1:
                 self._grown += 1
                 place.order = -self._grown
@@ -214,6 +218,12 @@ class Packing:
         return min(found, key=lambda each: each[:3])[3] if found else None
 
     def _opened(self, template: Template, wanted: PodClass, state: State, allowed: int) -> Claim | None:
+        if wanted.devices is not None:
+            index, types = len(self.claims), allowed & state.viable
+            narrowed = wanted.devices.narrowed(index, template, state, types)
+            if narrowed is None:
+                return None
+            state, allowed = narrowed, wanted.devices.capable(index, narrowed, types)
         types = template.survivors(allowed & state.viable, wanted.requests, wanted.ports, ())
         unmet = template.unmet_min_values(state.min_values, types)
         if not types or (unmet and not self._best_effort):

@@ -12,6 +12,8 @@ from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.catalogue import compiled
 from kerf.engine.scheduling.classes import PodClasses
 from kerf.engine.scheduling.daemons import daemons
+from kerf.engine.scheduling.devices.allocation import Devices
+from kerf.engine.scheduling.devices.sites import devices_of, site_of
 from kerf.engine.scheduling.explain import explain_dropped
 from kerf.engine.scheduling.nodes import ExistingNode
 from kerf.engine.scheduling.packing import Packing
@@ -43,7 +45,7 @@ def plan(problem: Problem, tracer: Tracer | None = None) -> Plan:
     """
     strict = problem.settings.min_values_policy == STRICT
     pools = usable_pools(problem.pools)
-    given_daemons = daemons(problem.daemons, problem.shapes)
+    given_daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
     templates = [
         Template(
             each.pool,
@@ -64,8 +66,12 @@ def plan(problem: Problem, tracer: Tracer | None = None) -> Plan:
     _attach(nodes, problem, facts)
     leaving = [ExistingNode(each, ()) for each in problem.leaving]
     topology = Topology(problem, usable, [*nodes, *leaving])
-    classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, soft, problem.volumes)
-    queue, ignored, failures = _sorted_out(problem.pods, problem, classes, bool(pools))
+    devices = devices_of(problem)
+    if devices is not None:
+        for node, given in zip(nodes, problem.nodes, strict=True):
+            node.site = site_of(given, node.labels.merged(node.open), problem, devices)
+    classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, soft, problem.volumes, devices)
+    queue, ignored, failures = _sorted_out(problem.pods, problem, classes, bool(pools), devices)
     packing = Packing(nodes, usable, classes, topology, not strict, problem.settings.max_steps, tracer)
     failures += [(pod, wanted, (*dropped, *why)) for pod, wanted, why in packing.run(queue)]
     claims, unmet = _finish(packing, problem.settings.max_instance_types, strict, tracer)
@@ -95,7 +101,7 @@ def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts)
 
 
 def _sorted_out(
-    pods: Iterable[PendingPod], problem: Problem, classes: PodClasses, any_pool: bool
+    pods: Iterable[PendingPod], problem: Problem, classes: PodClasses, any_pool: bool, devices: Devices | None
 ) -> tuple[list[tuple[PendingPod, PodClass]], list[Failure], list[Failure]]:
     """The pods to pack in their order (S-85), those that are ignored (S-42), and those that cannot be
     tried."""
@@ -106,7 +112,9 @@ def _sorted_out(
     for pod in pods:
         shape = problem.shapes[pod.shape]
         claims = claim_names(pod.namespace, pod.name, shape) if shape.volumes else ()
-        wanted = classes.of(pod.namespace, pod.shape, claims)
+        asks = devices is not None and bool(shape.resource_claims)
+        lacking = devices.problem(pod.device_claims) if devices is not None and asks else None
+        wanted = classes.of(pod.namespace, pod.shape, claims, pod.device_claims if asks and lacking is None else None)
         why = refused.get((pod.shape, claims))
         if why is None:
             why = refusals(shape, wanted.requirements)
@@ -116,7 +124,10 @@ def _sorted_out(
         if why:
             ignored.append((pod, wanted, why))
         elif shape.resource_claims and problem.settings.ignore_dra_requests:
-            failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIMS, claims=sorted(shape.resource_claims)),)))
+            own_names = sorted(each.partition("=")[0] for each in shape.resource_claims)
+            failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIMS, claims=own_names),)))
+        elif lacking is not None:
+            failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIM, claim=lacking[0], problem=lacking[1]),)))
         elif not any_pool:
             failures.append((pod, wanted, (reason(Code.NO_NODE_POOL),)))
         elif wanted.unsupported:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.demands import Demand
+from kerf.engine.scheduling.devices.allocation import DeviceWant
 from kerf.engine.scheduling.topology.counts import PodCount
 from kerf.engine.scheduling.volumes import PodVolumes
 
@@ -11,12 +12,12 @@ VOLUMES = "volumes"
 RESOURCE_CLAIMS = "resource claims"
 
 
-def unsupported(shape: PodShape, volumes: PodVolumes | None) -> tuple[str, ...]:
+def unsupported(shape: PodShape, volumes: PodVolumes | None, devices: bool) -> tuple[str, ...]:
     """What a pod carries that this version cannot honour."""
     found = []
     if shape.volumes and volumes is None:
         found.append(VOLUMES)
-    if shape.resource_claims:
+    if shape.resource_claims and not devices:
         found.append(RESOURCE_CLAIMS)
     return tuple(found)
 
@@ -30,6 +31,7 @@ class PodClass:
         "counted",
         "cpu",
         "demand",
+        "devices",
         "given",
         "memory",
         "namespace",
@@ -52,8 +54,10 @@ class PodClass:
         demand: Demand,
         counted: tuple[PodCount, ...],
         volumes: PodVolumes | None,
+        devices: DeviceWant | None = None,
     ) -> None:
-        """`given`: the shape before anything was given up; `volumes`: None if nothing is known of them."""
+        """`given`: the shape before anything was given up; `volumes`: None if nothing is known of them; `devices`: None
+        if it asks for none."""
         self.number = number
         self.namespace = namespace
         self.given = given
@@ -68,7 +72,8 @@ class PodClass:
         self.counted = counted
         self.volumes = volumes
         self.attached = volumes.attached if volumes is not None else ()
-        self.unsupported = unsupported(shape, volumes)
+        self.devices = devices
+        self.unsupported = unsupported(shape, volumes, devices is not None)
 
     def __repr__(self) -> str:
         return f"PodClass({self.number}, {self.requests}, {self.requirements})"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from kerf.engine.model.devices import DeviceFacts
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.nodes import Namespace
 from kerf.engine.model.pods import HostPort, PodShape, Resources, Taint
@@ -17,7 +18,7 @@ from kerf.engine.model.volumes import VolumeFacts
 class PendingPod(Struct, frozen=True):
     """A pod that wants a place: `uid` is what results name; `shape` is a digest into `Problem.shapes`; `target` is the
     claim, or the unmanaged node, that an earlier plan put it on, "" for none; `virtual`: it stands for the room of a
-    CapacityBuffer (S-179)."""
+    CapacityBuffer (S-179); `device_claims`: its ResourceClaims as namespace/name (S-195)."""
 
     uid: str
     namespace: str
@@ -26,6 +27,7 @@ class PendingPod(Struct, frozen=True):
     created: int = 0
     target: str = ""
     virtual: bool = False
+    device_claims: tuple[str, ...] = ()
 
 
 class BoundPod(Struct, frozen=True):
@@ -73,7 +75,7 @@ class Problem(Struct, frozen=True):
     """One provisioning question. `daemons` are the digests of DaemonSet shapes; `unavailable` holds the offerings
     known to lack capacity as (capacity type, instance type, zone); "" matches any type or zone. `leaving` are nodes
     marked for deletion: no places, but the pods that stay on them still count (S-131). `volumes`: None
-    if nothing is known of volumes; then pods that have some are left over."""
+    if nothing is known of volumes; then pods that have some are left over; so with `devices`."""
 
     pods: tuple[PendingPod, ...]
     shapes: Mapping[str, PodShape]
@@ -87,4 +89,5 @@ class Problem(Struct, frozen=True):
     bound: tuple[BoundPod, ...] = ()
     leaving: tuple[NodeInput, ...] = ()
     volumes: VolumeFacts | None = None
+    devices: DeviceFacts | None = None
     variant: int = 0  # which of equally ranked domains are taken: 0 the cheapest, else as it comes (see `improvement`)

@@ -39,6 +39,8 @@ class Code(StrEnum):
     """The NodePool's requirements leave no instance type (S-66). `node_pool`, `types` (in its catalogue)."""
     RESOURCE_CLAIMS = "resource-claims-ignored"
     """The pod asks for devices by ResourceClaim, which the settings say to ignore (S-194). `claims`."""
+    RESOURCE_CLAIM = "resource-claim"
+    """A ResourceClaim is missing, or is one that nothing can meet (S-195, S-200). `claim`, `problem`."""
     NOT_SUPPORTED_YET = "not-supported-yet"
     """The pod carries what this version cannot place rightly. `features`."""
 
@@ -56,6 +58,13 @@ class Code(StrEnum):
     """The pod's volumes are elsewhere. `allowed` (each alternative)."""
     VOLUME_LIMIT = "volume-limit"
     """The node takes no more volumes of a driver (S-159). `drivers`."""
+    DEVICES = "devices"
+    """A request of a ResourceClaim finds too few devices (S-200). `request`, `wanted` (a number, or all), `devices`
+    (that are there), `left` (by the selectors, and free), `selectors` (each with how many it ruled out)."""
+    DEVICES_TOGETHER = "devices-together"
+    """Each request alone finds devices, and all together do not. `claims`."""
+    DEVICES_ELSEWHERE = "devices-elsewhere"
+    """A ResourceClaim has its devices, and they cannot be used here (S-199). `claims`."""
     HOST_PORTS = "host-ports-taken"
     """`ports`."""
     RESOURCES = "resources"
@@ -127,6 +136,12 @@ _SENTENCES: dict[str, str] = {
     Code.VOLUME: "volume claim {claim}: {problem}",
     Code.VOLUME_TOPOLOGY: "the pod's volumes allow only {allowed}",
     Code.VOLUME_LIMIT: "the node takes no more volumes of {drivers}",
+    Code.RESOURCE_CLAIM: "ResourceClaim {claim}: {problem}",
+    Code.DEVICES: (
+        "request {request} asks for {wanted} devices; of the {devices} here {left} would do (ruled out: {selectors})"
+    ),
+    Code.DEVICES_TOGETHER: "each request of {claims} finds devices here, but not all together",
+    Code.DEVICES_ELSEWHERE: "the devices of {claims} cannot be used here",
     Code.HOST_PORTS: "host ports {ports} are taken",
     Code.RESOURCES: "not enough {resources} left",
     Code.NODE_LIMIT: "the NodePool's limit of {limit} nodes is reached",

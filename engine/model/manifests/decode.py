@@ -19,6 +19,14 @@ from kerf.engine.model.manifests.decode_buffers import (
     read_capacity_buffer,
     read_pod_template,
 )
+from kerf.engine.model.manifests.decode_devices import (
+    DeviceClassWire,
+    ResourceClaimWire,
+    SliceWire,
+    read_device_class,
+    read_resource_claim,
+    read_resource_slice,
+)
 from kerf.engine.model.manifests.decode_ec2 import EC2NodeClassWire, read_ec2_node_class
 from kerf.engine.model.manifests.decode_nodes import NodeWire, read_node
 from kerf.engine.model.manifests.decode_overlays import OverlayWire, read_node_overlay
@@ -88,6 +96,9 @@ KINDS: dict[str, Kind] = {
     "scheduling.k8s.io/v1/PriorityClass": Kind(PriorityClassWire, read_priority_class),
     "storage.k8s.io/v1/CSINode": Kind(CSINodeWire, read_csi_node),
     "storage.k8s.io/v1/VolumeAttachment": Kind(AttachmentWire, read_attachment),
+    "resource.k8s.io/v1/ResourceSlice": Kind(SliceWire, read_resource_slice),
+    "resource.k8s.io/v1/ResourceClaim": Kind(ResourceClaimWire, read_resource_claim),
+    "resource.k8s.io/v1/DeviceClass": Kind(DeviceClassWire, read_device_class),
     "apps/v1/DaemonSet": Kind(WorkloadWire, read_daemonset),
     "apps/v1/Deployment": Kind(WorkloadWire, read_workload),
     "apps/v1/ReplicaSet": Kind(WorkloadWire, read_workload),
@@ -115,7 +126,7 @@ KINDS: dict[str, Kind] = {
 _SUCCESSORS = {"Provisioner": "NodePool", "Machine": "NodeClaim", "AWSNodeTemplate": "EC2NodeClass"}  # L-138
 _CLUSTER_SCOPED = (
     "Node", "Namespace", "NodePool", "NodeClaim", "NodeOverlay", "EC2NodeClass", "KWOKNodeClass", "PersistentVolume",
-    "StorageClass", "CSINode", "VolumeAttachment", "PriorityClass",
+    "StorageClass", "CSINode", "VolumeAttachment", "PriorityClass", "ResourceSlice", "DeviceClass",
 )  # fmt: skip
 _MALFORMED = (msgspec.DecodeError, ValueError, RecursionError)
 

@@ -134,11 +134,10 @@ def read_volume(data: bytes, report: Report) -> Read:
     spec, metadata = wire.spec, wire.metadata
     require_name(report, metadata)
     required = spec.node_affinity.required if spec.node_affinity is not None else None
-    terms = (required.node_selector_terms if required is not None else None) or []
     volume = Volume(
         name=metadata.name,
         driver=spec.csi.driver if spec.csi is not None else EBS if spec.aws_elastic_block_store is not None else "",
-        terms=tuple(_term(each.match_expressions) for each in terms),
+        terms=selector_terms(required),
         local=spec.local is not None or spec.host_path is not None,
         deleting=read_time(report, "metadata.deletionTimestamp", metadata.deletion_timestamp),
     )
@@ -181,6 +180,12 @@ def read_attachment(data: bytes, report: Report) -> Read:
         deleting=read_time(report, "metadata.deletionTimestamp", metadata.deletion_timestamp),
     )
     return Read(attachment, {})
+
+
+def selector_terms(wire: SelectorWire | None) -> tuple[NodeTerm, ...]:
+    """The terms of a node selector, as far as they are about labels."""
+    terms = (wire.node_selector_terms if wire is not None else None) or []
+    return tuple(_term(each.match_expressions) for each in terms)
 
 
 def _term(expressions: list[ExpressionWire] | None) -> NodeTerm:

@@ -65,7 +65,10 @@ def shape_of(
         anti_affinity=_pod_affinity(report, f"{where}.podAntiAffinity", affinity.pod_anti_affinity),
         host_ports=_host_ports(report, f"{path}.containers", spec.containers),
         volumes=_volumes(spec.volumes),
-        resource_claims=tuple(claim.name for claim in spec.resource_claims),
+        resource_claims=tuple(
+            f"{each.name}={each.resource_claim_name}" if each.resource_claim_name else each.name
+            for each in spec.resource_claims
+        ),
         priority=spec.priority or 0,
         priority_class=spec.priority_class_name,
         grace=spec.termination_grace_period_seconds,

@@ -130,6 +130,7 @@ class VolumeWire(Wire):
 
 class ResourceClaimWire(Wire):
     name: str = ""
+    resource_claim_name: str | None = None
 
 
 class PodSpecWire(Wire):

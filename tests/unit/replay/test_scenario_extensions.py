@@ -9,7 +9,7 @@ import pytest
 from kerf.adapters.cli.plan import describe
 from kerf.engine.model import labels as lbl
 from kerf.replay.scenarios import plan_scenario
-from tests.unit.replay.test_scenarios import CATALOGUES, pod, pool, scenario
+from tests.unit.replay.test_scenarios import CATALOGUES, instance_type, node, pod, pool, scenario
 
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": pod("x", "1500m")["spec"]}
 ZONAL = {"maxSkew": 1, "topologyKey": lbl.ZONE, "whenUnsatisfiable": "DoNotSchedule"}
@@ -78,7 +78,7 @@ def test_s177_a_buffer_gets_nodes_and_says_how_it_stands() -> None:
 
 @pytest.mark.parametrize(
     ("options", "code"),
-    [({}, "resource-claims-ignored"), ({"ignoreDraRequests": False}, "not-supported-yet")],
+    [({}, "resource-claims-ignored"), ({"ignoreDraRequests": False}, "resource-claim")],
 )
 def test_s194_devices(options: dict[str, Any], code: str) -> None:
     found = planned(pods=[pod("w", spec={"resourceClaims": [{"name": "gpu"}]})], options=options)
@@ -98,3 +98,29 @@ def test_s176_a_trace_counts_pods_by_the_zone_that_they_wait_for() -> None:
     pods = [pod("a", spec={"nodeSelector": {lbl.ZONE: "z1"}}), pod("b"), pod("c")]
     found = plan_scenario(scenario(pods=pods), CATALOGUES, trace=True)
     assert found["kerf"]["effectiveZones"] == {"flexible": 2, "z1": 1}
+
+
+def test_s200_a_scenario_with_devices() -> None:
+    spec = {"driver": "gpu.io", "pool": {"name": "p", "resourceSliceCount": 1}, "devices": [{"name": "g0"}]}
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
+    claims = [{"metadata": {"name": n}, "spec": {"devices": {"requests": [request]}}} for n in ("one", "two")]
+    pods = [pod(n, spec={"resourceClaims": [{"name": "g", "resourceClaimName": n}]}) for n in ("one", "two", "gone")]
+    node_slice = {"metadata": {"name": "s"}, "spec": {**spec, "nodeName": "n1"}}
+    found = plan_scenario(
+        scenario(
+            pods=pods,
+            nodes=[{"node": node("n1", labels={lbl.INITIALIZED: "true", lbl.REGISTERED: "true"})}],
+            instanceTypes={"inline": [instance_type("a", 2), instance_type("g", 4, resourceSlices=[spec])]},
+            resourceClaims=claims,
+            deviceClasses=[{"metadata": {"name": "gpu"}, "spec": {}}],
+            resourceSlices=[node_slice],
+            options={"ignoreDraRequests": False},
+        ),
+        CATALOGUES,
+    )
+    (claim,) = found["result"]["newNodeClaims"]
+    assert [each["name"] for each in found["result"]["existingNodes"]] == ["n1"]
+    assert (claim["pods"], claim["cheapestInstanceType"]) == (["two"], "g")
+    assert found["result"]["errors"]["gone"].startswith("resource-claim: ResourceClaim default/gone")
+    bad = scenario(instanceTypes={"inline": [instance_type("g", 4, resourceSlices=[{"devices": 1}])]})
+    assert plan_scenario(bad, CATALOGUES)["result"]["error"].startswith("KERF303")

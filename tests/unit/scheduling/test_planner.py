@@ -306,7 +306,7 @@ def test_s81_a_daemon_that_selects_a_label_of_types() -> None:
     daemon = shape(1500, node_selector={"example.com/disk": "fast"})
     (claim,) = plan(problem(work, types, daemons=[daemon])).claims
     assert claim.instance_types == ("plain",)
-    absent = shape(1500, required_terms=(term(("example.com/disk", "DoesNotExist")),))
+    absent = shape(1500, required_terms=(term(("example.com/disk", "DoesNotExist", ())),))
     (claim,) = plan(problem(work, types, daemons=[absent])).claims
     assert claim.instance_types == ("fast",)
 

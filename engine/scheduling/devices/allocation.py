@@ -1,0 +1,292 @@
+"""Devices of one pass: what the claims of pods would be given, on nodes that exist and on claims (S-195…S-203).
+
+A pod class that asks for devices has a `DeviceWant`; every other one has None, and nothing here is asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.devices import DeviceFacts, ResourceClaim, ResourceSlice
+from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.labels import WELL_KNOWN
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.devices.errors import SelectorError
+from kerf.engine.scheduling.devices.explain import refusal
+from kerf.engine.scheduling.devices.matching import Matcher
+from kerf.engine.scheduling.devices.pools import OWN, DeviceKey, Offer, Pool, offer, pools_of
+from kerf.engine.scheduling.devices.search import Matching, Search, Solution
+from kerf.engine.scheduling.devices.usage import Given, Host, Ledger, Place, freed
+from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.templates import State, Template
+
+
+class Site(Struct, frozen=True, eq=False):
+    """An existing node. `groups`: the pools of slice templates of what it may be, none (one empty group) once its
+    drivers publish for themselves. `taken`: devices of these that somebody has."""
+
+    name: str
+    labels: Requirements
+    groups: tuple[tuple[Pool, ...], ...] = ((),)
+    taken: frozenset[DeviceKey] = frozenset()
+
+
+class _Settled(Struct, frozen=True, eq=False):
+    """A claim that this pass has given devices to. `host`: the only place where they can be used, None if others can
+    use them, too."""
+
+    host: Host | None
+    requirements: Requirements
+
+
+class Devices:
+    """What there is, who has it, and what is asked for."""
+
+    def __init__(self, facts: DeviceFacts, initialized: Iterable[str]) -> None:
+        """`initialized`: the names of existing nodes whose own slices count (S-196)."""
+        self._facts = facts
+        there = frozenset(initialized)
+        slices = [facts.slices[name] for name in sorted(facts.slices)]
+        self.published = pools_of(each for each in slices if not each.owner or each.owner in there)
+        self.matcher = Matcher(facts.classes)
+        self.ledger = Ledger(facts, pools_of(slices))
+        self._settled: dict[str, _Settled] = {}
+        self._wants: dict[tuple[str, ...], DeviceWant] = {}
+        self._groups: dict[int, tuple[tuple[int, tuple[Pool, ...]], ...]] = {}
+        self._offers: dict[tuple[int, int], Offer] = {}
+        self._sites: dict[str, tuple[Offer, ...]] = {}
+        self.version = 0
+
+    def want(self, names: tuple[str, ...]) -> DeviceWant:
+        """What pods with these claims (namespace/name) ask for; all of them are there."""
+        found = self._wants.get(names)
+        if found is None:
+            claims = tuple(self._facts.claims[name] for name in names)
+            found = self._wants[names] = DeviceWant(self, claims)
+        return found
+
+    def problem(self, names: Iterable[str]) -> tuple[str, str] | None:
+        """The first claim that is missing (S-195) or that nothing can meet, and why; None if there is none."""
+        for name in names:
+            claim = self._facts.claims.get(name)
+            if claim is None:
+                return name, "there is no such ResourceClaim"
+            why = "" if self.allocated(claim) else self.matcher.problem(claim)
+            if why:
+                return name, why
+        return None
+
+    def allocated(self, claim: ResourceClaim) -> bool:
+        return claim.allocation is not None and not freed(claim, self._facts.leaving)
+
+    def settled(self, claim: ResourceClaim) -> _Settled | None:
+        """Where a claim is, if it has its devices already (S-199)."""
+        if claim.allocation is not None and self.allocated(claim):
+            expressions = [each for term in claim.allocation.terms for each in term.expressions]
+            return _Settled(None, Requirements.of_expressions(expressions))
+        return self._settled.get(claim.key)
+
+    def give(self, given: Given) -> None:
+        self.ledger.give(given)
+        local: set[str] = set()
+        asked: dict[str, Requirements] = {}
+        for _, found in given.by_types:
+            for each in found.allotted:
+                asked[each.claim] = asked.get(each.claim, Requirements()).merged(each.offered.requirements)
+                if each.offered.local:
+                    local.add(each.claim)
+        for name, requirements in asked.items():
+            self._settled[name] = _Settled(given.host if name in local else None, requirements)
+        self.version += 1
+
+    # ── what a place has ──────────────────────────────────────
+
+    def own(self, slices: tuple[ResourceSlice, ...]) -> tuple[Pool, ...]:
+        """The pools of slice templates, under names that no published pool has."""
+        return pools_of(
+            ResourceSlice(f"{n:04}", each.driver, OWN + each.pool, devices=each.devices, counters=each.counters)
+            for n, each in enumerate(slices)
+        )
+
+    def groups(self, types: Sequence[InstanceType]) -> tuple[tuple[int, tuple[Pool, ...]], ...]:
+        """The types (a bitset of their places) by their slice templates, in the order of their first type."""
+        found = self._groups.get(id(types))
+        if found is None:
+            split: list[tuple[tuple[ResourceSlice, ...], int]] = []
+            for number, each in enumerate(types):
+                known = next((i for i, (slices, _) in enumerate(split) if slices == each.slices), None)
+                if known is None:
+                    split.append((each.slices, 1 << number))
+                else:
+                    split[known] = (each.slices, split[known][1] | 1 << number)
+            found = self._groups[id(types)] = tuple((mask, self.own(slices)) for slices, mask in split)
+        return found
+
+    def offer_on(self, site: Site) -> tuple[Offer, ...]:
+        found = self._sites.get(site.name)
+        if found is None:
+            found = tuple(offer(self.published, own, site.name, site.labels) for own in site.groups)
+            self._sites[site.name] = found
+        return found
+
+    def offer_of(self, own: tuple[Pool, ...], state: State) -> Offer:
+        """For a claim in this state."""
+        key = id(own), id(state)
+        found = self._offers.get(key)
+        if found is None:
+            found = self._offers[key] = offer(self.published, own, "", state.requirements)
+        return found
+
+
+class DeviceWant:
+    """What the pods of one class ask for."""
+
+    def __init__(self, devices: Devices, claims: tuple[ResourceClaim, ...]) -> None:
+        self._devices = devices
+        self._claims = claims
+        self.names = tuple(each.key for each in claims)
+        self._on_sites: dict[str, tuple[int, tuple[tuple[int, Solution], ...]]] = {}
+        self._on_claims: dict[tuple[int, int], tuple[tuple[int, Solution], ...]] = {}
+        self._narrowed: dict[tuple[int, int, int, int], State | None] = {}
+        self._given: dict[int, int] = {}  # by claim: the types that its devices were found for
+
+    # ── existing nodes ──────────────────────────────────────
+
+    def on_site(self, site: Site) -> bool:
+        """S-94 (6)."""
+        before = self._before(site.name, site.labels)
+        if before is None:
+            return False
+        left = self._unsettled()
+        solutions: list[tuple[int, Solution]] = []
+        for number, offered in enumerate(self._devices.offer_on(site) if left else ()):
+            found = self._solved(offered, site.name, number, site.labels, left, site.taken)
+            if found is None:
+                return False  # whatever the node becomes, the pod is to run there
+            solutions.append((1 << number, found))
+        self._on_sites[site.name] = self._devices.version, tuple(solutions)
+        return True
+
+    def take_site(self, name: str) -> None:
+        """Give the pod what the latest `on_site` found."""
+        version, solutions = self._on_sites[name]
+        assert version == self._devices.version
+        if solutions:
+            self._devices.give(Given(name, None, solutions))
+
+    # ── claims ──────────────────────────────────────
+
+    def narrowed(self, claim: int, template: Template, state: State, types: int) -> State | None:
+        """The state that a claim comes to by taking the pod (S-99 (4), S-202), None if it cannot. `types`: those that
+        it may still become; `capable` says which of them can be given the devices."""
+        key = claim, id(state), types, self._devices.version
+        if key not in self._narrowed:
+            self._narrowed[key] = self._narrow(claim, template, state, types)
+        return self._narrowed[key]
+
+    def _narrow(self, claim: int, template: Template, state: State, types: int) -> State | None:
+        before = self._before(claim, state.requirements)
+        if before is None:
+            return None
+        left = self._unsettled()
+        solutions: list[tuple[int, Solution]] = []
+        labels = state.requirements.merged(before)
+        asked = before
+        if left:
+            for mask, own in self._devices.groups(template.catalogue.types):
+                if not mask & types:
+                    continue
+                group = (mask & -mask).bit_length() - 1
+                found = self._solved(self._devices.offer_of(own, state), claim, group, labels, left)
+                if found is not None:
+                    solutions.append((mask, found))
+                    labels, asked = labels.merged(found.requirements), asked.merged(found.requirements)
+            if not solutions:
+                return None
+        following = template.step(state, asked) if len(asked) else state
+        if not isinstance(following, State) or not following.viable:
+            return None
+        self._on_claims[claim, id(following)] = tuple(solutions)
+        return following
+
+    def capable(self, claim: int, state: State, types: int) -> int:
+        """Of these types those that can be given the devices, as the latest `narrowed` to this state found."""
+        types &= self._given.get(claim, types)
+        solutions = self._on_claims.get((claim, id(state)), ())
+        return types & sum(mask for mask, _ in solutions) if solutions else types
+
+    def take_claim(self, claim: int, state: State, place: Place) -> None:
+        """Give the pod what the latest `narrowed` to this state found."""
+        if self._unsettled():
+            solutions = self._on_claims[claim, id(state)]
+            self._given[claim] = sum(mask for mask, _ in solutions)
+            self._devices.give(Given(claim, place, solutions))
+
+    # ── inside ──────────────────────────────────────
+
+    def _unsettled(self) -> list[ResourceClaim]:
+        return [each for each in self._claims if self._devices.settled(each) is None]
+
+    def _before(self, host: Host, labels: Requirements) -> Requirements | None:
+        """What claims that have their devices ask of the place (S-199); None if it is not like that."""
+        asked = Requirements()
+        for each in self._claims:
+            settled = self._devices.settled(each)
+            if settled is None:
+                continue
+            if settled.host is not None and settled.host != host:
+                return None
+            if not labels.merged(asked).compatible(settled.requirements, WELL_KNOWN):
+                return None
+            asked = asked.merged(settled.requirements)
+        return asked
+
+    def _solved(
+        self,
+        offered: Offer,
+        host: Host,
+        group: int,
+        labels: Requirements,
+        claims: Sequence[ResourceClaim],
+        taken: frozenset[DeviceKey] = frozenset(),
+    ) -> Solution | None:
+        try:
+            matching = Matching(self._devices.matcher.matching(offered, claims))
+        except SelectorError:
+            return None
+        usage = self._devices.ledger.usage(host, group)
+        if taken:
+            usage = replace(usage, taken=usage.taken | taken)
+        return Search(offered, matching, usage, labels).solve(claims)
+
+    # ── reasons ──────────────────────────────────────
+
+    def refusal_on(self, site: Site) -> Reason | None:
+        """Why a node does not do; None if it is not for devices."""
+        if self._before(site.name, site.labels) is None:
+            return refusal(self._devices.matcher, None, self._claims, {})
+        left = self._unsettled()
+        for number, offered in enumerate(self._devices.offer_on(site) if left else ()):
+            if self._solved(offered, site.name, number, site.labels, left, site.taken) is None:
+                taken = self._devices.ledger.usage(site.name, number).taken | site.taken
+                return refusal(self._devices.matcher, offered, left, {}, taken)
+        return None
+
+    def refusal_of(self, claim: int, template: Template, state: State, types: int) -> Reason | None:
+        """Why a claim cannot take the pod, whatever it becomes; None if it is not for devices."""
+        if self._narrow(claim, template, state, types) is not None:
+            return None
+        about = {"node_pool": template.name}
+        if self._before(claim, state.requirements) is None:
+            return refusal(self._devices.matcher, None, self._claims, about)
+        offers = [
+            (self._devices.offer_of(own, state), (mask & -mask).bit_length() - 1)
+            for mask, own in self._devices.groups(template.catalogue.types)
+            if mask & types
+        ]
+        offered, group = max(offers, key=lambda each: len(each[0].devices))
+        taken = self._devices.ledger.usage(claim, group).taken
+        return refusal(self._devices.matcher, offered, self._unsettled(), about, taken)

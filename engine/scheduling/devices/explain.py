@@ -1,0 +1,54 @@
+"""Why a place cannot give a pod its devices: which request, and which selector ruled out how many devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kerf.engine.model.devices import ALL, DeviceRequest, ResourceClaim
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.devices.errors import SelectorError
+from kerf.engine.scheduling.devices.matching import Matcher, wanted
+from kerf.engine.scheduling.devices.pools import DeviceKey, Offer
+from kerf.engine.scheduling.reasons import Code, reason
+
+
+def refusal(
+    matcher: Matcher,
+    offer: Offer | None,
+    claims: Iterable[ResourceClaim],
+    about: Mapping[str, str],
+    taken: frozenset[DeviceKey] = frozenset(),
+) -> Reason:
+    """`offer`: the devices of the place, None if a claim has its devices elsewhere; `taken`: those that others have;
+    `about`: parameters that every reason here carries."""
+    if offer is None:
+        return reason(Code.DEVICES_ELSEWHERE, claims=[each.key for each in claims], **about)
+    for claim in claims:
+        for request in claim.requests:
+            told = [_short(matcher, offer, each, taken) for each in request.first_of or (request,)]
+            if all(each is not None for each in told):
+                params = told[0] or {}
+                name = f"{claim.key}/{request.name}"
+                return reason(Code.DEVICES, request=name, devices=len(offer.devices), **params, **about)
+    return reason(Code.DEVICES_TOGETHER, claims=[each.key for each in claims], **about)
+
+
+def _short(
+    matcher: Matcher, offer: Offer, request: DeviceRequest, taken: frozenset[DeviceKey]
+) -> dict[str, str | int | list[str]] | None:
+    """What a request finds, if that is less than it asks for."""
+    cuts = matcher.cuts(offer, request)
+    try:
+        left = matcher.matching(offer, [ResourceClaim("", "", (request,))])[id(request)]
+    except SelectorError as error:
+        return {"wanted": wanted(request), "left": 0, "selectors": [f"{error.code}: {error.message}"]}
+    free = [each for each in left if each.key not in taken]
+    enough = (
+        len(free) == len(left) and bool(left) and offer.whole if request.mode == ALL else len(free) >= request.count
+    )
+    if enough:
+        return None
+    ruled_out = [
+        f"{each.selector} ({each.given - each.left} of {each.given})" for each in cuts if each.left < each.given
+    ]
+    return {"wanted": wanted(request), "left": len(free), "selectors": ruled_out}

@@ -1,0 +1,85 @@
+"""Which devices a request's selectors leave (S-200), and in words how many each of them ruled out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from kerf.engine.model.devices import ALL, DeviceClass, DeviceRequest, ResourceClaim
+from kerf.engine.scheduling.devices.errors import SelectorError
+from kerf.engine.scheduling.devices.pools import Offer, Offered
+from kerf.engine.scheduling.devices.search import requests_of
+from kerf.engine.scheduling.devices.selectors import matches
+
+
+class Cut(Struct, frozen=True):
+    """A selector, and of how many devices it left how many."""
+
+    selector: str
+    given: int
+    left: int
+
+
+class Matcher:
+    """The selectors of one pass; each is asked once of each device."""
+
+    def __init__(self, classes: Mapping[str, DeviceClass]) -> None:
+        self._classes = classes
+        self._known: dict[tuple[str, str, int], bool | SelectorError] = {}
+
+    def problem(self, claim: ResourceClaim) -> str:
+        """What makes a claim one that nothing can meet, "" if nothing does."""
+        if any(not each.match for each in claim.constraints):
+            return "a constraint other than matchAttribute"
+        for request in requests_of([claim]):
+            if request.unsupported:
+                return request.unsupported
+            if request.device_class not in self._classes:
+                return f"there is no DeviceClass {request.device_class}"
+        return ""
+
+    def matching(self, offer: Offer, claims: Sequence[ResourceClaim]) -> dict[int, list[Offered]]:
+        """By the id of the request. Raises SelectorError where a selector has no value for a device."""
+        return {id(request): self._left(offer, request) for request in requests_of(claims)}
+
+    def cuts(self, offer: Offer, request: DeviceRequest) -> list[Cut]:
+        """What each selector, in turn, left; a device for which it has no value is left by none."""
+        left, cuts = list(offer.devices), []
+        for expression in self._selectors(request):
+            given = len(left)
+            left = [each for each in left if self._asked(expression, each) is True]
+            cuts.append(Cut(expression, given, len(left)))
+        return cuts
+
+    def _left(self, offer: Offer, request: DeviceRequest) -> list[Offered]:
+        left = []
+        for each in offer.devices:
+            for expression in self._selectors(request):
+                found = self._asked(expression, each)
+                if isinstance(found, SelectorError):
+                    raise found
+                if not found:
+                    break
+            else:
+                left.append(each)
+        return left
+
+    def _selectors(self, request: DeviceRequest) -> tuple[str, ...]:
+        return (*self._classes[request.device_class].selectors, *request.selectors)
+
+    def _asked(self, expression: str, given: Offered) -> bool | SelectorError:
+        key = expression, given.driver, id(given.device)
+        found = self._known.get(key)
+        if found is None:
+            try:
+                found = matches(expression, given.driver, given.device)
+            except SelectorError as error:
+                found = error
+            self._known[key] = found
+        return found
+
+
+def wanted(request: DeviceRequest) -> str:
+    """How many devices, in words."""
+    return "all" if request.mode == ALL else str(request.count)

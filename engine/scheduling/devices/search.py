@@ -1,0 +1,220 @@
+"""Which devices of an offer meet several claims together: depth first over claims, requests and devices (S-200).
+
+The search is bounded by steps, a device looked at being one; what it does not find within them counts as not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from kerf.engine.model.devices import ALL, Attribute, DeviceConstraint, DeviceRequest, ResourceClaim
+from kerf.engine.model.labels import WELL_KNOWN
+from kerf.engine.scheduling.devices.capacity import consumed
+from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, Offer, Offered
+from kerf.engine.scheduling.requirements import Requirements
+
+STEPS = 50_000
+"""Of one attempt (S-200: five seconds in the reference)."""
+MOST = 32
+"""Devices of one claim."""
+
+Part = tuple[DeviceKey, str]
+"""A device and a dimension of its capacity."""
+
+
+class Usage(Struct, frozen=True):
+    """What is gone already: whole devices, parts of shared ones, and counters."""
+
+    taken: frozenset[DeviceKey] = frozenset()
+    parts: Mapping[Part, int] = {}
+    counters: Mapping[CounterKey, int] = {}
+
+
+class Allotted(Struct, frozen=True, eq=False):
+    """A device for a request of a claim (key); `consumed`: what it takes of a shared one."""
+
+    claim: str
+    offered: Offered
+    consumed: Mapping[str, int]
+
+
+class Solution(Struct, frozen=True, eq=False):
+    """`requirements`: what the devices ask of the node, beside what it had to be before."""
+
+    allotted: tuple[Allotted, ...]
+    requirements: Requirements
+
+
+class Matching:
+    """Which devices of an offer each request may have, by its number."""
+
+    def __init__(self, of: Mapping[int, Sequence[Offered]]) -> None:
+        self._of = of
+
+    def devices(self, request: DeviceRequest) -> Sequence[Offered]:
+        return self._of[id(request)]
+
+
+class Search:
+    """One attempt."""
+
+    def __init__(self, offer: Offer, matching: Matching, usage: Usage, labels: Requirements) -> None:
+        """`labels`: what is known of the node."""
+        self._offer = offer
+        self._matching = matching
+        self._gone = set(usage.taken)
+        self._parts = dict(usage.parts)
+        self._counters = {key: amount - usage.counters.get(key, 0) for key, amount in offer.counters.items()}
+        self._labels = labels
+        self._added: list[Requirements] = [Requirements()]
+        self._found: list[Allotted] = []
+        self._pins: list[dict[DeviceConstraint, Attribute]] = []
+        self.steps = STEPS
+
+    def solve(self, claims: Sequence[ResourceClaim]) -> Solution | None:
+        """None if the claims cannot have what they ask for, or that takes too many steps (`steps` is 0 then)."""
+        if not self._claims(claims, 0):
+            return None
+        return Solution(tuple(self._found), self._added[-1])
+
+    def _claims(self, claims: Sequence[ResourceClaim], at: int) -> bool:
+        if at == len(claims):
+            return True
+        self._pins.append({})
+        if self._requests(claims, at, 0, MOST):
+            return True
+        self._pins.pop()
+        return False
+
+    def _requests(self, claims: Sequence[ResourceClaim], at: int, number: int, room: int) -> bool:
+        """`room`: how many devices the claim may still have."""
+        requests = claims[at].requests
+        if number == len(requests):
+            return self._claims(claims, at + 1)
+        request = requests[number]
+        for each in request.first_of or (request,):
+            every = each.mode == ALL
+            devices = self._matching.devices(each)
+            count = len(devices) if every else each.count
+            if (every and not (devices and self._offer.whole)) or count > min(room, len(devices)):
+                continue
+            names = {request.name, f"{request.name}/{each.name}"} if request.first_of else {request.name}
+            if self._slots(_Slot(claims, at, number, each, names, room - count), devices, 0, count):
+                return True
+        return False
+
+    def _slots(self, slot: _Slot, devices: Sequence[Offered], start: int, left: int) -> bool:
+        """`left` more devices, from the one at `start` on."""
+        if left == 0:
+            return self._requests(slot.claims, slot.at, slot.number + 1, slot.room)
+        for index in range(start, len(devices) - left + 1):
+            if self.steps <= 0:
+                return False
+            self.steps -= 1
+            undo = self._take(slot, devices[index])
+            if undo is None:
+                continue
+            if self._slots(slot, devices, index + 1, left - 1):
+                return True
+            self._give_back(undo)
+        return False
+
+    def _take(self, slot: _Slot, given: Offered) -> _Taken | None:
+        """Take a device for a claim; None if that is not possible."""
+        key, device = given.key, given.device
+        if key in self._gone:
+            return None
+        parts = consumed(device, slot.request.capacity)
+        if parts is None:
+            return None
+        if device.shared and any(
+            self._parts.get((key, name), 0) + amount > device.capacity[name].value for name, amount in parts.items()
+        ):
+            return None
+        uses = [
+            ((key[0], key[1], use.counter_set, name), n) for use in device.consumes for name, n in use.counters.items()
+        ]
+        held = bool(uses) and device.shared and any((key, name) in self._parts for name in parts)
+        uses = [] if held else uses  # a shared device counts once, however many have it
+        if any(self._counters.get(counter, 0) < amount for counter, amount in uses):
+            return None
+        pins = self._pinned(slot, given)
+        added = self._narrowed(given)
+        if pins is None or added is None:
+            return None
+        taken = _Taken(key, dict(parts) if device.shared else {}, uses, self._pins[-1])
+        if not device.shared:
+            self._gone.add(key)
+        for name, amount in taken.parts.items():
+            self._parts[key, name] = self._parts.get((key, name), 0) + amount
+        for counter, amount in uses:
+            self._counters[counter] -= amount
+        self._pins[-1] = pins
+        self._added.append(added)
+        self._found.append(Allotted(slot.claims[slot.at].key, given, taken.parts))
+        return taken
+
+    def _give_back(self, taken: _Taken) -> None:
+        self._gone.discard(taken.key)
+        for name, amount in taken.parts.items():
+            self._parts[taken.key, name] -= amount
+            if not self._parts[taken.key, name]:
+                del self._parts[taken.key, name]
+        for counter, amount in taken.counters:
+            self._counters[counter] += amount
+        self._pins[-1] = taken.pins
+        self._added.pop()
+        self._found.pop()
+
+    def _pinned(self, slot: _Slot, given: Offered) -> dict[DeviceConstraint, Attribute] | None:
+        """The values that matchAttribute constraints ask for with this device; None if it has others."""
+        pins = dict(self._pins[-1])
+        for each in slot.claims[slot.at].constraints:
+            if each.requests and not slot.names & set(each.requests):
+                continue
+            value = given.device.attributes.get(each.match)
+            if value is None:
+                return None
+            known = pins.setdefault(each, value)
+            if type(known) is not type(value) or known != value:
+                return None
+        return pins
+
+    def _narrowed(self, given: Offered) -> Requirements | None:
+        """What is asked of the node with this device (S-202); None if a node cannot be all of it."""
+        before = self._added[-1]
+        if not len(given.requirements):
+            return before
+        if before.conflicts(given.requirements) or not self._labels.compatible(given.requirements, WELL_KNOWN):
+            return None
+        return before.merged(given.requirements)
+
+
+class _Slot(Struct, frozen=True, eq=False):
+    """The request that devices are looked for: claim and request by number; `names` under which constraints may mean
+    it; `room` for the requests that follow."""
+
+    claims: Sequence[ResourceClaim]
+    at: int
+    number: int
+    request: DeviceRequest
+    names: set[str]
+    room: int
+
+
+class _Taken(Struct, frozen=True, eq=False):
+    """What to give back; `pins` as they were."""
+
+    key: DeviceKey
+    parts: dict[str, int]
+    counters: list[tuple[CounterKey, int]]
+    pins: dict[DeviceConstraint, Attribute]
+
+
+def requests_of(claims: Sequence[ResourceClaim]) -> Iterator[DeviceRequest]:
+    """All that ask for devices: alternatives instead of what they are alternatives of."""
+    for claim in claims:
+        for request in claim.requests:
+            yield from request.first_of or (request,)

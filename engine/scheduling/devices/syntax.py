@@ -1,0 +1,211 @@
+"""The syntax of device selectors: CEL (the Common Expression Language) without comprehensions, maps and messages.
+
+An expression becomes a tree of the nodes below. What is not part of it is refused with SelectorError (KERF353).
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from kerf.engine.scheduling.devices.errors import SelectorError
+
+LONGEST = 10 * 1024  # characters, the API's own limit
+DEEPEST = 40  # levels of nesting, and operators in a row that are neither && nor ||
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<number>0x[0-9a-fA-F]+|[0-9]+(?![.\w]))
+      | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+      | (?P<sign>&&|\|\||==|!=|<=|>=|[<>!?:()\[\].,+*/%-])
+    )""",
+    re.VERBOSE,
+)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "`": "`", "?": "?"}
+_BINDING = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"))
+_CHAINED = 2  # the levels before it have one operator, which takes any number of operands
+_VALUES: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+
+
+class Constant(Struct, frozen=True):
+    value: bool | int | str | None
+
+
+class Name(Struct, frozen=True):
+    name: str
+
+
+class Listed(Struct, frozen=True):
+    items: tuple[Node, ...]
+
+
+class Member(Struct, frozen=True):
+    of: Node
+    name: str
+
+
+class Item(Struct, frozen=True):
+    of: Node
+    key: Node
+
+
+class Call(Struct, frozen=True):
+    """`of`: what a method is called on, None for a function."""
+
+    name: str
+    of: Node | None
+    arguments: tuple[Node, ...]
+
+
+class Operation(Struct, frozen=True):
+    """An operator with its operands: any number for && and ||, three for the conditional ("?"), else one or two."""
+
+    operator: str
+    operands: tuple[Node, ...]
+
+
+Node = Constant | Name | Listed | Member | Item | Call | Operation
+
+
+def parse(expression: str) -> Node:
+    """Raises SelectorError."""
+    if len(expression) > LONGEST:
+        raise SelectorError("the selector is too long", hint=f"{LONGEST} characters are the most")
+    parser = _Parser(_tokens(expression))
+    tree = parser.expression(0)
+    parser.end()
+    return tree
+
+
+def _tokens(expression: str) -> list[tuple[str, str]]:
+    found, at = [], 0
+    text = expression.rstrip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
+            raise _refused(f"{text[at : at + 20].strip()!r} cannot be read")
+        found.append((match.lastgroup, match[match.lastgroup]))
+        at = match.end()
+    return found
+
+
+class _Parser:
+    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+        self._tokens = tokens
+        self._at = 0
+
+    def end(self) -> None:
+        if self._at < len(self._tokens):
+            raise _refused(f"{self._tokens[self._at][1]!r} is not expected here")
+
+    def expression(self, depth: int) -> Node:
+        """With the conditional, which binds least."""
+        self._within(depth)
+        condition = self._binary(0, depth + 1)
+        if not self._takes("?"):
+            return condition
+        yes = self._binary(0, depth + 1)
+        self._needs(":")
+        return Operation("?", (condition, yes, self.expression(depth + 1)))
+
+    def _binary(self, level: int, depth: int) -> Node:
+        if level == len(_BINDING):
+            return self._unary(depth)
+        operands = [self._binary(level + 1, depth)]
+        while (operator := self._takes(*_BINDING[level])) is not None:
+            operands.append(self._binary(level + 1, depth))
+            if level >= _CHAINED:
+                operands = [Operation(operator, tuple(operands))]
+                depth += 1
+                self._within(depth)
+        return operands[0] if len(operands) == 1 else Operation(_BINDING[level][0], tuple(operands))
+
+    def _unary(self, depth: int) -> Node:
+        operator = self._takes("!", "-")
+        if operator is None:
+            return self._postfix(depth)
+        self._within(depth)
+        return Operation(operator, (self._unary(depth + 1),))
+
+    def _postfix(self, depth: int) -> Node:
+        found = self._primary(depth)
+        while True:
+            depth += 1
+            self._within(depth)
+            if self._takes("."):
+                name = self._name()
+                found = Call(name, found, self._arguments(")", depth)) if self._takes("(") else Member(found, name)
+            elif self._takes("["):
+                found = Item(found, self.expression(depth + 1))
+                self._needs("]")
+            else:
+                return found
+
+    def _primary(self, depth: int) -> Node:
+        if self._takes("("):
+            found = self.expression(depth + 1)
+            self._needs(")")
+            return found
+        if self._takes("["):
+            return Listed(self._arguments("]", depth))
+        kind, text = self._next()
+        if kind == "number":
+            return Constant(int(text, 0) if text.startswith("0x") else int(text))
+        if kind == "text":
+            return Constant(_unescaped(text[1:-1]))
+        if kind != "name":
+            raise _refused(f"{text!r} is not expected here")
+        if text in _VALUES:
+            return Constant(_VALUES[text])
+        return Call(text, None, self._arguments(")", depth)) if self._takes("(") else Name(text)
+
+    def _arguments(self, closing: str, depth: int) -> tuple[Node, ...]:
+        found: list[Node] = []
+        while not self._takes(closing):
+            if found:
+                self._needs(",")
+            found.append(self.expression(depth + 1))
+        return tuple(found)
+
+    def _within(self, depth: int) -> None:
+        if depth > DEEPEST:
+            raise _refused("it is nested too deeply")
+
+    def _name(self) -> str:
+        kind, text = self._next()
+        if kind != "name":
+            raise _refused(f"a name is expected, not {text!r}")
+        return text
+
+    def _takes(self, *texts: str) -> str | None:
+        if self._at < len(self._tokens):
+            kind, text = self._tokens[self._at]
+            if kind != "text" and text in texts:
+                self._at += 1
+                return text
+        return None
+
+    def _needs(self, text: str) -> None:
+        if self._takes(text) is None:
+            raise _refused(f"{text!r} is missing")
+
+    def _next(self) -> tuple[str, str]:
+        if self._at == len(self._tokens):
+            raise _refused("it ends too early")
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+
+def _unescaped(text: str) -> str:
+    def meant(match: re.Match[str]) -> str:
+        character = match[1]
+        if character not in _ESCAPES:
+            raise _refused(f"the escape \\{character} is not known")
+        return _ESCAPES[character]
+
+    return re.sub(r"\\(.)", meant, text)
+
+
+def _refused(message: str) -> SelectorError:
+    return SelectorError(message, hint="kerf reads CEL without comprehensions, maps and floating-point numbers")

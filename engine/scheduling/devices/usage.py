@@ -1,0 +1,127 @@
+"""Which devices are gone: those of allocated claims (S-198), and those given away in this pass (S-203)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+
+from kerf.engine.model.devices import Device, DeviceFacts, ResourceClaim
+from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, Pool
+from kerf.engine.scheduling.devices.search import Allotted, Part, Solution, Usage
+
+_Key = TypeVar("_Key")
+Host = str | int
+"""An existing node by its name, a claim of this pass by its index."""
+
+
+class Place(Protocol):
+    """A claim of this pass."""
+
+    types: int
+
+
+class Given(Struct, frozen=True, eq=False):
+    """What one pod's claims were given. `by_types`: which types the solution is for (all, on an existing node);
+    `place`: the claim, which may have lost some of them since."""
+
+    host: Host
+    place: Place | None
+    by_types: tuple[tuple[int, Solution], ...]
+
+    def solutions(self) -> list[Solution]:
+        """Those of types that are left."""
+        return [found for types, found in self.by_types if self.place is None or types & self.place.types]
+
+
+class Ledger:
+    """Who has which devices. `pools`: all that are published."""
+
+    def __init__(self, facts: DeviceFacts, pools: Iterable[Pool]) -> None:
+        devices: dict[DeviceKey, Device] = {
+            (pool.driver, pool.name, each.name): each for pool in pools for part in pool.slices for each in part.devices
+        }
+        sums = _Sums()
+        for key in sorted(facts.claims):
+            claim = facts.claims[key]
+            if claim.allocation is not None and not freed(claim, facts.leaving):
+                for each in claim.allocation.devices:
+                    where = (each.driver, each.pool, each.device)
+                    sums.add(where, devices.get(where), each.consumed)
+        self.allocated = sums.usage()
+        self._by_host: dict[Host, list[Given]] = {}
+        self._abroad: list[Given] = []  # holds devices that other hosts could have, too
+
+    def give(self, given: Given) -> None:
+        self._by_host.setdefault(given.host, []).append(given)
+        if any(not each.offered.local for _, found in given.by_types for each in found.allotted):
+            self._abroad.append(given)
+
+    def usage(self, host: Host, group: int) -> Usage:
+        """What is gone for this host, if it is of the group of types with this number."""
+        sums = _Sums(self.allocated)
+        for given in self._by_host.get(host, ()):
+            types = [found for mask, found in given.by_types if mask >> group & 1]
+            sums.add_all(each for found in types for each in found.allotted)
+        for given in self._abroad:
+            if given.host != host:
+                sums.add_most([found.allotted for found in given.solutions()])
+        return sums.usage()
+
+
+def freed(claim: ResourceClaim, leaving: frozenset[str]) -> bool:
+    """Whether only pods that are leaving their nodes have it (S-198): it is allocated anew."""
+    return bool(claim.pods) and not claim.others and leaving.issuperset(claim.pods)
+
+
+class _Sums:
+    """Usage being added up."""
+
+    def __init__(self, start: Usage | None = None) -> None:
+        self._taken: set[DeviceKey] = set(start.taken) if start is not None else set()
+        self._parts: dict[Part, int] = dict(start.parts) if start is not None else {}
+        self._counters: dict[CounterKey, int] = dict(start.counters) if start is not None else {}
+        self._shared: set[DeviceKey] = {key for key, _ in self._parts}
+
+    def usage(self) -> Usage:
+        return Usage(frozenset(self._taken), self._parts, self._counters)
+
+    def add(self, key: DeviceKey, device: Device | None, consumed: Mapping[str, int]) -> None:
+        """A device that is not known any more, and has no parts, is gone as a whole."""
+        seen = key in self._shared
+        if consumed or (device is not None and device.shared):
+            self._shared.add(key)
+            for name, amount in consumed.items():
+                self._parts[key, name] = self._parts.get((key, name), 0) + amount
+        else:
+            self._taken.add(key)
+        for use in device.consumes if device is not None and not seen else ():
+            for name, amount in use.counters.items():
+                counter = (key[0], key[1], use.counter_set, name)
+                self._counters[counter] = self._counters.get(counter, 0) + amount
+
+    def add_all(self, allotted: Iterable[Allotted]) -> None:
+        for each in allotted:
+            self.add(each.offered.key, each.offered.device, each.consumed)
+
+    def add_most(self, solutions: Iterable[tuple[Allotted, ...]]) -> None:
+        """Devices that any of the solutions takes from other hosts; of capacity and counters the most that one does."""
+        parts: dict[Part, int] = {}
+        counters: dict[CounterKey, int] = {}
+        for allotted in solutions:
+            one = _Sums()
+            one.add_all(each for each in allotted if not each.offered.local)
+            self._taken |= one._taken
+            self._shared |= one._shared
+            _most(parts, one._parts)
+            _most(counters, one._counters)
+        for part, amount in parts.items():
+            self._parts[part] = self._parts.get(part, 0) + amount
+        for counter, amount in counters.items():
+            self._counters[counter] = self._counters.get(counter, 0) + amount
+
+
+def _most(into: dict[_Key, int], amounts: Mapping[_Key, int]) -> None:
+    for key, amount in amounts.items():
+        into[key] = max(into.get(key, 0), amount)
