@@ -32,7 +32,7 @@ from kerf.engine.runtime import observing
 from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.entering import decision, happened
 from kerf.engine.scheduling import provision as provisioning
-from kerf.engine.state.claims import NEVER
+from kerf.engine.state.claims import NEVER, nodes_of_instance
 from kerf.engine.state.consistency import CONSISTENCY
 from kerf.engine.state.state import State
 from kerf.engine.state.upkeep import DRIFT
@@ -177,15 +177,9 @@ def _loose_ends(draft: Draft) -> None:
             reason = Reason("terminate-unclaimed", {"instance": instance})
         result = LifecycleResult(orphan.claim, reason)
         order = TerminateInstance(orphan.claim, instance)
-        nodes = _nodes_of(draft.state, instance) if orphan.listed else []
+        nodes = nodes_of_instance(draft.state, instance) if orphan.listed else []
         intents: tuple[Intent, ...] = (order, *(DeleteNode(orphan.claim, node) for node in nodes))
         draft.add(decision(draft, "drain", draining.VERSION, result, intents))
-
-
-def _nodes_of(state: State, instance: str) -> list[str]:
-    """L-238: the Nodes of an instance that no claim has go with it."""
-    found = (names for provider, names in state.ix.nodes_by_provider.items() if provider.endswith(f"/{instance}"))
-    return sorted(name for names in found for name in names)
 
 
 # ── NodePools of a fixed size ───────────────────────────────────────────────────────────────────────────────────────

@@ -210,12 +210,22 @@ def _ends_orphan(intent: Intent, state: State) -> TypeGuard[TerminateInstance]:
 
 
 def _settle_orphan(state: State, instance: str, *, ok: bool, entry: Entry) -> None:
-    if ok:
-        del state.facts.orphans[instance]
-    else:
-        orphan = state.facts.orphans[instance]
+    """It is over with its Nodes, whose finalizer nobody else takes off: what asked for their end may have failed."""
+    orphan = state.facts.orphans[instance]
+    if not ok:
         retry_at = entry.at + backoff(orphan.attempts, LAST_RETRY)
-        state.facts.orphans[instance] = msgspec.structs.replace(orphan, retry_at=retry_at)
+    elif orphan.listed and nodes_of_instance(state, instance):
+        retry_at = entry.at + LAST_RETRY
+    else:
+        del state.facts.orphans[instance]
+        return
+    state.facts.orphans[instance] = msgspec.structs.replace(orphan, retry_at=retry_at)
+
+
+def nodes_of_instance(state: State, instance: str) -> list[str]:
+    """L-238: the Nodes of an instance that no claim has go with it."""
+    found = (names for provider, names in state.ix.nodes_by_provider.items() if provider.endswith(f"/{instance}"))
+    return sorted(name for names in found for name in names)
 
 
 def backoff(attempts: int, last: int) -> int:

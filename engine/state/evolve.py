@@ -23,7 +23,7 @@ from kerf.engine.record.digest import deviation
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.state import health
 from kerf.engine.state.adoption import ADOPTION_HANDLERS, claim_object_gone
-from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered
+from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered, nodes_of_instance
 from kerf.engine.state.decided import decided
 from kerf.engine.state.extensions import EXTENSION_HANDLERS, EXTENSION_KINDS, extension_gone
 from kerf.engine.state.nominations import note_nomination, waits
@@ -327,7 +327,7 @@ def _deletion_seen(state: State, deletion: seen.NodeClaimDeletionSeen, entry: En
 
 
 def _instance_seen(state: State, instance: seen.InstanceSeen, entry: Entry) -> None:
-    if instance.status == "gone":
+    if instance.status == "gone" and not nodes_of_instance(state, instance.instance):
         state.facts.orphans.pop(instance.instance, None)
     name = state.ix.claim_by_instance.get(instance.instance)
     if name is not None:

@@ -11,8 +11,10 @@ from kerf.engine.model.claims import Condition, NodeClaimObject
 from kerf.engine.model.pools import NodeClassRef, RequirementSpec
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.record.decisions import DeletePod, EvictPod, LaunchInstance, TerminateInstance
+from kerf.engine.record.decisions import DeleteNode, DeletePod, EvictPod, LaunchInstance, TerminateInstance
 from kerf.engine.record.observations import (
+    EffectAnswered,
+    InstanceSeen,
     InstancesListed,
     NodeClaimDeletionSeen,
     ObjectGone,
@@ -273,6 +275,25 @@ def test_l238_its_node_goes_with_it() -> None:
     made.node("n9", "aws:///us-west-2a/i-9", registered="true")
     orders = listed(made, TaggedInstance("i-9", "default-lost", made.now - 60_000))
     assert [type(each).__name__ for each in orders] == ["TerminateInstance", "DeleteNode"]
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["and the instance is seen to be gone", "and nobody looks at it"])
+def test_l238_a_node_that_could_not_be_deleted_is_asked_for_again(gone: bool) -> None:
+    """Else it would keep kerf's finalizer for ever: there is no NodeClaim whose drain would take it off."""
+    made = world()
+    made.node("n9", "aws:///us-west-2a/i-9", registered="true")
+    listed(made, TaggedInstance("i-9", "default-lost", made.now - 60_000))
+    (ended, _), (deleted, _) = made.intents
+    made.see(Observation(EffectAnswered(ended, True, "200")), Observation(EffectAnswered(deleted, False, "500")))
+    if gone:
+        made.see(Observation(InstanceSeen("i-9", "gone")))
+    orders = made.after(60_000)
+    assert DeleteNode("default-lost", "n9") in orders
+    answers = [Observation(EffectAnswered(ref, True, "200")) for ref, _ in made.intents]
+    made.see(Observation(ObjectGone("node", "n9")), *answers)
+    assert made.runtime.state.facts.orphans == {}
+    assert made.after(3_600_000) == []
+    assert re_derived(made.store) == made.store.entries
 
 
 def test_an_instance_of_an_object_that_was_found_is_none() -> None:
