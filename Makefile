@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.kerf-setup
 LOCK := requirements/requirements.txt
+HELM := v3.22.0
 UV := VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv
 # How the tests are spread; one test by itself: make test PYTEST_ARGS='tests/unit/test_x.py::test_y'
 PYTEST_ARGS ?= -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: dst crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
+.PHONY: dst helm crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -44,6 +45,9 @@ test-controlplane: setup $(if $(KUBEBUILDER_ASSETS),,controlplane) ## Run the te
 
 dst: setup ## Simulate random clusters under faults and check the invariants (SEEDS=n, FIRST=n; SEED=n for one)
 	$(BIN)/python -m tests.dst $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) --first $(or $(FIRST),0))
+
+helm: ## Build helm from its published module into the cache, for the tests of the charts
+	@GOBIN="$${XDG_CACHE_HOME:-$$HOME/.cache}/kerf/bin" CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' helm.sh/helm/v3/cmd/helm@$(HELM)
 
 lint: setup ## Check style and formatting
 	$(BIN)/ruff check .
