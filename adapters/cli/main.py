@@ -26,6 +26,8 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("plan", "kerf.adapters.cli.plan:plan"),
     ("disrupt", "kerf.adapters.cli.disrupt:disrupt"),
     ("run", "kerf.adapters.cli.run:run"),
+    ("observe", "kerf.adapters.cli.observe:observe"),
+    ("doctor", "kerf.adapters.cli.doctor:doctor"),
     ("validate", "kerf.adapters.cli.validate:validate"),
     ("convert", "kerf.adapters.cli.convert:convert"),
     ("log", "kerf.adapters.cli.record:log"),

@@ -39,10 +39,11 @@ class Status(Struct):
 
 
 class Answer(Struct, frozen=True):
-    """An HTTP status and the body. A refusal is an answer too."""
+    """An HTTP status, the body, and the server's date. A refusal is an answer too."""
 
     status: int
     body: bytes
+    date: str = ""
 
     @property
     def ok(self) -> bool:
@@ -96,7 +97,7 @@ class Session:
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT)
         try:
             response = await self._send(method, path, query, body, content_type, limits)
-            return Answer(response.status, await response.read())
+            return Answer(response.status, await response.read(), response.headers.get("Date", ""))
         except _NETWORK as error:
             raise _unreachable(error, f"{method} {path}") from error
 
@@ -150,7 +151,12 @@ class Session:
 
 
 async def connect(
-    kubeconfig: Path | None = None, context: str | None = None, *, qps: float = QPS, burst: int = BURST
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    *,
+    qps: float = QPS,
+    burst: int = BURST,
+    kind: type[Session] = Session,
 ) -> Session:
     """The cluster that a kubeconfig names, else the one that this pod runs in, else that of the default kubeconfig.
 
@@ -172,7 +178,7 @@ async def connect(
             where=str(kubeconfig or "in-cluster or default kubeconfig"),
             hint="Name a kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod with a service account",
         ) from error
-    return Session(configuration, qps=qps, burst=burst)
+    return kind(configuration, qps=qps, burst=burst)
 
 
 def _in_a_pod() -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from kerf.adapters.cli.doctor_rights import Right, needed
 from kerf.adapters.cli.settings import NAMES, Flags, read_settings
-from tests.support.helm import CHARTS, of_kind, rendered
+from tests.support.helm import CHARTS, helm, of_kind, rendered
 
 pytestmark = pytest.mark.slow
 POSTGRES = "store.postgres.existingSecret=kerf-store"
@@ -116,6 +120,31 @@ def test_control_mode_writes_what_the_reference_does_and_no_secrets() -> None:
     assert role["rules"][1]["resourceNames"] == ["karpenter-leader-election"]
 
 
+@pytest.mark.parametrize("mode", ["control", "observe"])
+@pytest.mark.parametrize("provider", ["kwok", "aws"])
+def test_the_roles_give_what_kerf_doctor_asks_for_and_nothing_else(mode: str, provider: str) -> None:
+    documents = rendered(f"mode={mode}", f"provider={provider}")
+    given: set[Right] = set()
+    for document in of_kind(documents, "ClusterRole"):
+        if not document["metadata"]["name"].endswith("-admin"):
+            given |= _rights(document["rules"])
+    for document in of_kind(documents, "Role"):
+        given |= _rights(document["rules"], document["metadata"]["namespace"])
+    wanted = needed(mode, provider, lease_namespace="kerf", lease_name="karpenter-leader-election")
+    assert given == set(wanted)
+
+
+def _rights(rules: list[dict[str, Any]], namespace: str = "") -> set[Right]:
+    return {
+        Right(group, resource, verb, namespace, name)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", [""])
+    }
+
+
 def test_a_service_monitor_is_made_when_it_is_wanted() -> None:
     """L-331."""
     assert not of_kind(rendered(), "ServiceMonitor")
@@ -134,3 +163,20 @@ def test_the_definitions_are_those_of_deploy_crds() -> None:
 def _name(document: dict[str, Any]) -> str:
     name: str = document["metadata"]["name"]
     return name
+
+
+def _commands() -> list[str]:
+    """The helm commands in docs/install.md."""
+    text = (CHARTS.parents[1] / "docs" / "install.md").read_text(encoding="utf-8")
+    return re.findall(r"^\$ (helm [^\n]+)$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", _commands())
+def test_the_commands_of_the_installation_render(command: str) -> None:
+    words = shlex.split(command.partition(" > ")[0])
+    done = subprocess.run(
+        [helm(), "template", *words[2:], "--kube-version", "1.36.0"],
+        cwd=CHARTS.parents[1], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "kind:" in done.stdout

@@ -7,9 +7,9 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -88,7 +88,7 @@ def test_a_log_is_followed(url: str) -> None:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         lines: queue.Queue[str] = queue.Queue()
         assert process.stdout is not None
-        reader = threading.Thread(target=lambda out: [lines.put(line) for line in out], args=[process.stdout])
+        reader = threading.Thread(target=_pour, args=[process.stdout, lines])
         reader.start()
         try:
             _until(lines, "default/first")
@@ -100,6 +100,11 @@ def test_a_log_is_followed(url: str) -> None:
             process.wait(WAIT)
             reader.join(WAIT)
             process.stdout.close()
+
+
+def _pour(source: Iterable[str], lines: queue.Queue[str]) -> None:
+    for line in source:
+        lines.put(line)
 
 
 def _until(lines: queue.Queue[str], text: str) -> None:
@@ -136,11 +141,6 @@ def test_a_bundle_needs_a_record() -> None:
     assert b"KERF_STORE" in answer.stderr
 
 
-def test_a_file_that_nobody_adds_to_is_not_followed(demonstration: Any) -> None:
-    answer = kerf("log", str(demonstration), "--follow")
-    assert answer.returncode == 0
-
-
-@pytest.fixture
-def demonstration() -> Path:
-    return Path(__file__).parents[1] / "golden" / "workshop-scale-up-and-down"
+def test_a_file_that_nobody_adds_to_is_not_followed() -> None:
+    golden = Path(__file__).parents[1] / "golden" / "workshop-scale-up-and-down"
+    assert kerf("log", str(golden), "--follow").returncode == 0
