@@ -38,13 +38,17 @@ from kerf.engine.scheduling.requirements import Requirement, Requirements
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 2
+VERSION = 3
 PERIOD = 10_000
 """Between two passes, at least (D-16)."""
 SETTLE = 1_000
 """So long a pass waits for what belongs to the change that brings it about."""
 MOST_DRIFTED = 100
 """Simulations for drifted nodes in one pass, at most."""
+NO_WAY = ("no-place", "no-nodepool")
+"""What they come to when a node's pods have nowhere to go (D-64, D-90)."""
+TURN = 60_000
+"""When so many came to nothing, others are tried this long (ms) after."""
 METHOD = "consolidation"
 """The method of a verdict on a node that stays."""
 
@@ -71,6 +75,8 @@ def look(state: State, now: int) -> MovesResult:
     found = census(cluster, eligibility.emptiness, known=known)
     replaced, cluster = static_drift(cluster, state, refused)
     drifted, cluster = replace_drifted(cluster, refused)
+    in_vain = sum(why.code in NO_WAY for why in refused.values())
+    again = now + TURN if not drifted and in_vain >= MOST_DRIFTED else 0
     moves = replaced + drifted
     chosen = choose(cluster, known=None if moves else known)
     together = bindable(cluster, chosen.commands)
@@ -79,7 +85,8 @@ def look(state: State, now: int) -> MovesResult:
     kept = {**chosen.kept, **_idle(cluster, found.excluded), **refused}
     verdicts = tuple(_verdicts(state, cluster, kept, moves, proposed))
     short = _short_of_budget([*chosen.kept.values(), *refused.values()])
-    return MovesResult(tuple(moves), verdicts, _look_at(state, cluster, short, now), chosen.exhausted)
+    look_at = soonest(again, _look_at(state, cluster, short, now))
+    return MovesResult(tuple(moves), verdicts, look_at, chosen.exhausted)
 
 
 # ── drift ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,7 +100,7 @@ def replace_drifted(cluster: Cluster, refused: dict[str, Reason]) -> tuple[list[
     tried = 0
     if not any(node.drifted_since for node in cluster.nodes):
         return moves, cluster
-    for each in by_age(census(cluster, eligibility.drift, eventual=True).chosen):
+    for each in in_turn(by_age(census(cluster, eligibility.drift, eventual=True).chosen), cluster.now):
         if allowed(cluster, DRIFTED)[each.pool.name] <= 0:
             refused[each.name] = Reason("budget", {"nodepool": each.pool.name})
             continue
@@ -116,6 +123,17 @@ def replace_drifted(cluster: Cluster, refused: dict[str, Reason]) -> tuple[list[
 def by_age(candidates: tuple[Candidate, ...]) -> list[Candidate]:
     """D-63: without pods to move first, then by how long they have drifted."""
     return sorted(candidates, key=lambda each: (bool(each.pods), each.node.drifted_since, each.name))
+
+
+def in_turn(candidates: list[Candidate], now: int) -> list[Candidate]:
+    """If they are more than one pass tries: the first ones first, but for half of the tries others have their turn each
+    minute. None waits for ever behind those that have no place."""
+    if len(candidates) <= MOST_DRIFTED:
+        return candidates
+    half = MOST_DRIFTED // 2
+    first, others = candidates[:half], candidates[half:]
+    start = now // TURN * half % len(others)
+    return [*first, *others[start:], *others[:start]]
 
 
 def drift(cluster: Cluster, candidate: Candidate) -> Move | Reason:

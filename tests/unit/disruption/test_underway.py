@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from msgspec.structs import replace
+
 from kerf.engine.disruption.passes import replace_drifted
 from kerf.engine.disruption.underway import underway
 from kerf.engine.model.reasons import Reason
@@ -20,6 +22,21 @@ def test_d64_a_drifted_node_that_takes_pods_of_another_stays_until_they_are_ther
         (("claim-first",), ["second"])
     ]
     assert refused == {"second": Reason("nominated")}
+
+
+def test_d64_no_drifted_node_waits_for_ever_behind_many_that_have_no_place() -> None:
+    """One pass tries 100 of them, the oldest first; in half of its tries the others have their turn."""
+    stuck = [node(f"stuck{n}", "small", pod(f"s{n}", 10**6), drifted_since=NOW - 1_000 - n) for n in range(160)]
+    one = node("one", "small", pod("p", 500), drifted_since=NOW - 1)
+    given = cluster(*stuck, one)
+    found = []
+    for minute in range(4):
+        refused: dict[str, Reason] = {}
+        moves, _ = replace_drifted(replace(given, now=NOW + minute * 60_000), refused)
+        assert "stuck159" in refused, "the oldest"
+        found += [move.claims for move in moves]
+        assert len(refused) + len(moves) == 100
+    assert ("claim-one",) in found
 
 
 def test_d88_pods_of_a_node_that_is_going_have_one_place_in_a_pass() -> None:
