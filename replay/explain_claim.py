@@ -118,7 +118,8 @@ def explain_node(store: Store, name: str, position: int | None = None) -> ClaimE
     claims = links.claims_of_node.get(name)
     if not claims:
         if name in links.nodes:
-            raise SubjectUnknown("the node belongs to no NodeClaim", where=f"node {name}")
+            hint = "kerf neither launched nor adopted it, and never removes it: to pods it is room that is there"
+            raise SubjectUnknown("the node belongs to no NodeClaim", where=f"node {name}", hint=hint)
         raise unknown(f"the record knows no node {name!r}", name, links.nodes, where=f"node {name}")
     return explain_claim(store, claims[-1], position)
 

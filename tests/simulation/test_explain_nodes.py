@@ -13,6 +13,7 @@ import pytest
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import story_text
 from kerf.adapters.cli.render_explain import claim_text, pod_text
+from kerf.adapters.simulation.scenario import START
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.projections.changes import CHANGES, change_words
@@ -156,6 +157,23 @@ def test_a_node_that_only_waits_says_until_when() -> None:
     said = method(explain_claim(run.store, claims(run)[0]), "consolidation")
     assert said.reason.code == "not-consolidatable"
     assert said.due == run.runtime.state.facts.claims[claims(run)[0]].last_pod_event + 40 * 60_000
+
+
+def test_a_budget_says_when_its_window_ends_and_what_it_leaves() -> None:
+    """D-45, D-47: the run begins at midnight."""
+    night = [{"nodes": "0", "schedule": "0 0 * * *", "duration": "2h"}]
+    run = Run(given(scale("1m", 12), scale("10m", 5), budgets=night), until=HOUR // 2)
+    said = method(explain_claim(run.store, claims(run)[0]), "consolidation")
+    assert (said.reason.code, said.due) == ("budget", START + 2 * HOUR)
+    assert said.way is not None
+    (change,) = said.way.changes
+    assert (change.code, change.params["allowed"], change.params["total"]) == ("more-budget", 0, 1)
+    assert said.way.goes is not None
+    later = Run(given(scale("1m", 12), scale("10m", 5), budgets=night), until=3 * HOUR)
+    gone = removal(later, claims(later)[0])
+    assert gone.at >= said.due
+    assert gone.move is not None
+    assert gone.move.savings == pytest.approx(said.way.goes.savings)
 
 
 # ── why it was removed ─────────────────────────────────────────────────────────────────────────────────────────────
