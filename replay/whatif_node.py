@@ -149,10 +149,9 @@ def consolidation(cluster: Cluster, node: ClusterNode) -> Decided:
     if isinstance(found, Reason):
         return Reason("goes-as-empty") if found.code == "empty" else found
     chosen = choose(cluster)
-    for number, command in enumerate(chosen.commands):
+    for command in chosen.commands:
         if node.name in command.names:
-            fits = bindable(cluster, chosen.commands) > number
-            return _goes(command) if fits else Reason("left-over")
+            return _goes(command) if command in bindable(cluster, chosen.commands) else Reason("left-over")
     return chosen.kept.get(node.name, Reason("not-looked-at"))
 
 

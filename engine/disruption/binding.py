@@ -37,18 +37,28 @@ def _smallest_first(problem: Problem) -> Problem:
     return replace(problem, pods=tuple(replace(pod, created=rank) for rank, pod in enumerate(ranked)))
 
 
-def bindable(cluster: Cluster, commands: Sequence[Command]) -> int:
-    """How many of these commands, in their order, may be made together: all, or a prefix found by bisection."""
-    least, most = 0, len(commands)
-    if not most or _fits(cluster, commands):
-        return most
+CHECKS = 24
+"""How many times the scheduler is asked about the commands of one pass, at most."""
+
+
+def bindable(cluster: Cluster, commands: Sequence[Command]) -> list[Command]:
+    """Those of these commands that may be made together, in their order: the longest prefix that bisection finds, and
+    of those after it each that may be made beside the ones before."""
+    least, most, left = 0, len(commands), CHECKS
+    if not most or fits(cluster, commands):
+        return list(commands)
     while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (middle, most) if _fits(cluster, commands[:middle]) else (least, middle)
-    return least
+        middle, left = (least + most) // 2, left - 1
+        least, most = (middle, most) if fits(cluster, commands[:middle]) else (least, middle)
+    kept = list(commands[:least])
+    for each in commands[most : most + max(0, left)]:
+        if fits(cluster, [*kept, each]):
+            kept.append(each)
+    return kept
 
 
-def _fits(cluster: Cluster, commands: Iterable[Command]) -> bool:
+def fits(cluster: Cluster, commands: Iterable[Command]) -> bool:
+    """Whether these commands together leave no pod over."""
     made = tuple(commands)
     news = [replace(new.claim, instance_types=new.instance_types) for each in made for new in each.replacements]
     return not left_over(cluster, (name for each in made for name in each.names), news)

@@ -51,9 +51,9 @@ def allowance(pool: NodePool, reason: str, total: int, now: int) -> Allowance:
     return Allowance(0 if faults else least, tuple(faults))
 
 
-def left(pool: NodePool, reason: str, use: Use, now: int) -> int:
-    """How many further nodes may go now (D-51)."""
-    return max(0, allowance(pool, reason, use.total, now).nodes - use.consuming)
+def left(pool: NodePool, reason: str, use: Use, now: int, rounds: int = 1) -> int:
+    """How many further nodes may go now (D-51), or, with more `rounds` than one, after others have gone."""
+    return max(0, rounds * allowance(pool, reason, use.total, now).nodes - use.consuming)
 
 
 def value(budget: Budget, total: int, now: int) -> int:
@@ -87,9 +87,9 @@ class Ledger:
     """What is left of the budgets while moves are chosen: `take` spends one node of a NodePool for every reason at
     once (D-50)."""
 
-    def __init__(self, pools: Iterable[NodePool], used: dict[str, Use], now: int) -> None:
+    def __init__(self, pools: Iterable[NodePool], used: dict[str, Use], now: int, rounds: int = 1) -> None:
         self._left = {
-            (pool.name, reason): left(pool, reason, used.get(pool.name, Use()), now)
+            (pool.name, reason): left(pool, reason, used.get(pool.name, Use()), now, rounds)
             for pool in pools
             for reason in REASONS
         }

@@ -16,6 +16,7 @@ from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.eligibility import Candidate, Filter, census
 from kerf.engine.disruption.inputs import cluster_of
 from kerf.engine.disruption.methods import allowed, within
+from kerf.engine.disruption.room import PATIENCE, Room
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.disruption.underway import underway
 from kerf.engine.disruption.validation import simulated
@@ -52,17 +53,20 @@ def due_at(state: State) -> int:
     moves = state.facts.moves
     if not moves:
         return 0
-    limit = time_limit(state)
-    delay = state.facts.settings.validation_delay
-    return soonest(
-        *(_due(each, delay, limit) for each in moves.values() if not each.started or waits(each.move, state))
-    )
+    limit, room = time_limit(state), Room(state)
+    return soonest(*(_due(each, state, limit, room) for each in moves.values()))
 
 
-def _due(underway: Underway, delay: int, limit: int) -> int:
-    if not underway.started:
-        return underway.at + (0 if underway.move.why == why.DRIFTED else delay)
-    return underway.at + limit + 1 if underway.move.replacements else 0
+def _due(underway: Underway, state: State, limit: int, room: Room) -> int:
+    if underway.started:
+        return underway.at + limit + 1 if waits(underway.move, state) else 0
+    at = _second_look(underway, state)
+    return at if room.has(underway.move) else at + PATIENCE
+
+
+def _second_look(underway: Underway, state: State) -> int:
+    """D-108, when there is room for it."""
+    return underway.at + (0 if underway.move.why == why.DRIFTED else state.facts.settings.validation_delay)
 
 
 def time_limit(state: State) -> int:
@@ -72,21 +76,29 @@ def time_limit(state: State) -> int:
 
 
 def ready(state: State, now: int) -> dict[str, Move | Reason]:
-    """The proposed moves whose time has come, in the order of their proposal: each as it is to be carried out, or why
-    it is not. Each is judged with the ones before it under way."""
-    moves, delay = state.facts.moves, state.facts.settings.validation_delay
-    waiting = {ref: each.move for ref, each in sorted(moves.items(), key=_order) if not each.started}
-    due = [ref for ref in waiting if _due(moves[ref], delay, 0) <= now]
-    if not due:
+    """The proposed moves whose time has come and that the budgets have room for, in the order of their proposal: each
+    as it is to be carried out, or why it is not. Each is judged with the ones before it under way."""
+    waiting = {ref: each for ref, each in sorted(state.facts.moves.items(), key=_order) if not each.started}
+    room = Room(state)
+    due = [ref for ref, each in waiting.items() if _second_look(each, state) <= now]
+    if not any(_may_start(waiting[ref], state, now, room) for ref in due):
         return {}
     cluster = cluster_of(state, now)
     judged: dict[str, Move | Reason] = {}
     for ref in due:
-        move = waiting.pop(ref)
-        found = judged[ref] = validated(move, cluster, waiting.values())
+        if not _may_start(waiting[ref], state, now, room):
+            continue
+        move = waiting.pop(ref).move
+        found = judged[ref] = validated(move, cluster, [each.move for each in waiting.values()])
         if isinstance(found, Move):
             cluster = underway(cluster, [found])
+            room.take(found)
     return judged
+
+
+def _may_start(underway: Underway, state: State, now: int, room: Room) -> bool:
+    """Whether a move whose delay is over has room, or has waited for it long enough."""
+    return room.has(underway.move) or _second_look(underway, state) + PATIENCE <= now
 
 
 def _order(item: tuple[str, Underway]) -> tuple[int, int]:

@@ -10,7 +10,7 @@ The search is greedy, under three rankings, and the cheapest end wins. It ends b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.aftermath import after
 from kerf.engine.disruption.balanced import Totals, approves, hopeless, pool_totals, price_of
 from kerf.engine.disruption.bounds import Bound
-from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Ledger
+from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Ledger, Use
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import Command, decide, removal
 from kerf.engine.disruption.eligibility import Candidate, Judged, census, judged
@@ -36,8 +36,12 @@ WIDEST = 100
 LEAST = 1e-9
 """USD per hour: a move that saves less is none."""
 
+NODE_CHECKS = 600
+"""How often one search asks whether pods are left over: so many times, divided by the nodes."""
+
 Rank = tuple[float, float, tuple[str, ...]]
 Ranking = Callable[[Command], Rank]
+Fits = Callable[[Sequence[Command]], bool]
 
 
 class Moves(Struct, frozen=True):
@@ -69,12 +73,20 @@ def by_node(command: Command) -> Rank:
     return -command.savings / len(command.candidates), float(command.evictions), command.names
 
 
-def choose(cluster: Cluster, *, steps: int | None = None, known: Judged | None = None) -> Moves:
+def choose(
+    cluster: Cluster,
+    *,
+    steps: int | None = None,
+    known: Judged | None = None,
+    rounds: int = 1,
+    fits: Fits | None = None,
+) -> Moves:
     """The moves to make now. Equal clusters give equal moves. `known`: what `judged` says of the cluster, if that is
-    known."""
+    known. `rounds`: how many times what the budgets let go at once is chosen; moves beyond the first wait for room.
+    `fits`: whether commands may be made together; asked a number of times only, for it costs as much as a plan."""
     if steps is None:
         steps = max(LEAST_STEPS, min(MOST_STEPS, NODE_STEPS // max(1, len(cluster.nodes))))
-    start = _Start(cluster, known)
+    start = _Start(cluster, known, rounds, fits)
     shares = ((by_savings, steps - 2 * (steps // 3)), (by_worth, steps // 3), (by_node, steps // 3))
     found = [_Search(start, ranking, share).run() for ranking, share in shares[: len(shares) if start.anything else 1]]
     return min(found, key=lambda each: (round(each.end_price, 9), each.evictions, len(each.commands)))
@@ -83,7 +95,13 @@ def choose(cluster: Cluster, *, steps: int | None = None, known: Judged | None =
 class _Start:
     """What every search begins with."""
 
-    def __init__(self, cluster: Cluster, known: Judged | None) -> None:
+    def __init__(self, cluster: Cluster, known: Judged | None, rounds: int, fits: Fits | None) -> None:
+        used, pools = usage(cluster), [each.pool for each in cluster.pools]
+        self.ledger = Ledger(pools, used, cluster.now, rounds)
+        self.at_once = self.ledger
+        if rounds > 1:
+            self.at_once = Ledger(pools, {name: Use(use.total) for name, use in used.items()}, cluster.now)
+        self.fits = fits
         known = judged(cluster) if known is None else known
         self.cluster = cluster
         self.simulator = Simulator(cluster)
@@ -104,20 +122,35 @@ class _Search:
         self._ranking = ranking
         self._left = steps
         self._empty, self._busy, self._totals = start.empty, start.busy, start.totals
-        self._ledger = Ledger((each.pool for each in cluster.pools), usage(cluster), cluster.now)
+        self._ledger, self._at_once = start.ledger.copy(), start.at_once
+        self._fits, self._checks = start.fits, NODE_CHECKS // max(1, len(cluster.nodes))
+        self._unfit: set[tuple[str, ...]] = set()  # what would leave pods over
         self._commands: list[Command] = []
         self._settled: set[str] = set()  # nodes that go, or take pods that move
         self._refusals: dict[str, Reason] = {}
 
     def run(self) -> Moves:
         while self._bounds is not None and (command := self._best(self._bounds)) is not None:
-            self._take(command)
+            if self._leaves_none_over(command):
+                self._take(command)
+            else:
+                self._unfit.add(command.names)
         removed = frozenset(name for each in self._commands for name in each.names)
         stay = [node for node in self._first.nodes if node.name not in removed and not node.marked]
         launched = [new.price for each in self._commands for new in each.replacements]
         types = self._first.types()
         price = math.fsum([*(price_of(node, types) for node in stay), *launched])
         return Moves(tuple(self._commands), price, self._kept(removed), self._left <= 0)
+
+    def _leaves_none_over(self, command: Command) -> bool:
+        if self._fits is None or self._checks <= 0 or command.reason == EMPTY:
+            return True
+        self._checks -= 1
+        if self._fits([*self._commands, command]):
+            return True
+        if len(command.candidates) == 1:
+            self._refusals[command.names[0]] = Reason("left-over")
+        return False
 
     def _take(self, command: Command) -> None:
         self._commands += self._parts(command)
@@ -163,7 +196,7 @@ class _Search:
         before = self._simulator.steps
         found = longest(self._simulator, self._within(self._busy.chosen, UNDERUTILIZED), self._totals)
         self._left -= self._simulator.steps - before
-        return found if found is not None and found.savings > LEAST else None
+        return found if found is not None and found.savings > LEAST and found.names not in self._unfit else None
 
     def _bound(self, candidates: list[Candidate]) -> float:
         """No command of these nodes ranks before this: that they go without a replacement."""
@@ -192,7 +225,9 @@ class _Search:
         """Sets of nodes to try, those that may save most first."""
         found: dict[tuple[str, ...], list[Candidate]] = {}
         for each in self._named():
-            found.setdefault(tuple(sorted(one.name for one in each)), each)
+            names = tuple(sorted(one.name for one in each))
+            if names not in self._unfit:
+                found.setdefault(names, each)
         return sorted(found.values(), key=lambda each: (-_price(each), len(each), [one.name for one in each]))
 
     def _named(self) -> Iterator[list[Candidate]]:
@@ -212,11 +247,13 @@ class _Search:
 
     def _within(self, candidates: Iterable[Candidate], reason: str) -> list[Candidate]:
         """Those that one command may take together."""
-        ledger = self._ledger.copy()
+        ledger, at_once = self._ledger.copy(), self._at_once.copy()
         kept = []
         for each in candidates:
-            if each.name not in self._settled and ledger.left(each.pool.name, reason) > 0:
-                ledger.take(each.pool.name)
+            pool = each.pool.name
+            if each.name not in self._settled and min(ledger.left(pool, reason), at_once.left(pool, reason)) > 0:
+                ledger.take(pool)
+                at_once.take(pool)
                 kept.append(each)
         return kept
 

@@ -8,12 +8,13 @@ that is under way already. Passes run when something has changed or a time has c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.binding import bindable
-from kerf.engine.disruption.budgets import DRIFTED, active
+from kerf.engine.disruption.binding import bindable, fits
+from kerf.engine.disruption.budgets import DRIFTED, EMPTY, active
 from kerf.engine.disruption.cluster import Cluster
-from kerf.engine.disruption.consolidation import Command, Replacement
+from kerf.engine.disruption.consolidation import Command, Replacement, removal
 from kerf.engine.disruption.cron import next_after, parse
 from kerf.engine.disruption.eligibility import Candidate, census, judged
 from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
@@ -21,6 +22,7 @@ from kerf.engine.disruption.methods import allowed
 from kerf.engine.disruption.moves import choose
 from kerf.engine.disruption.pods import FOR_GOOD, protected_until
 from kerf.engine.disruption.reasons import DRIFTED as HAS_DRIFTED
+from kerf.engine.disruption.room import AHEAD
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.disruption.static_drift import static_drift
 from kerf.engine.disruption.underway import underway
@@ -78,10 +80,10 @@ def look(state: State, now: int) -> MovesResult:
     in_vain = sum(why.code in NO_WAY for why in refused.values())
     again = now + TURN if not drifted and in_vain >= MOST_DRIFTED else 0
     moves = replaced + drifted
-    chosen = choose(cluster, known=None if moves else known)
+    chosen = choose(cluster, known=None if moves else known, rounds=AHEAD, fits=partial(fits, cluster))
     together = bindable(cluster, chosen.commands)
-    moves += [move_of(each) for each in chosen.commands[:together]]
-    refused |= {name: Reason("left-over") for each in chosen.commands[together:] for name in each.names}
+    moves += [move_of(each) for each in _by_worth(together)]
+    refused |= {name: Reason("left-over") for each in chosen.commands if each not in together for name in each.names}
     kept = {**chosen.kept, **_idle(cluster, found.excluded), **refused}
     verdicts = tuple(_verdicts(state, cluster, kept, moves, proposed))
     short = _short_of_budget([*chosen.kept.values(), *refused.values()])
@@ -143,6 +145,15 @@ def drift(cluster: Cluster, candidate: Candidate) -> Move | Reason:
         return outcome.failure
     replacements = tuple(named("", each) for each in outcome.claims)
     return Move(HAS_DRIFTED, (candidate.node.place.claim,), replacements, outcome.placements)
+
+
+def _by_worth(commands: Iterable[Command]) -> list[Command]:
+    """In the order in which they get what room the budgets have: those that save most per node first. An empty node
+    waits for no other."""
+    parts: list[Command] = []
+    for command in commands:
+        parts += [removal([each]) for each in command.candidates] if command.reason == EMPTY else [command]
+    return sorted(parts, key=lambda each: (round(-each.savings / len(each.candidates), 9), each.evictions, each.names))
 
 
 # ── from commands to moves ─────────────────────────────────────────────────────────────────────────────────────────

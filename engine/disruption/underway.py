@@ -24,9 +24,7 @@ def underway(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
     if not moves:
         return cluster
     leaving = frozenset(name for move in moves for name in move.claims)
-    pods = {
-        pod.uid: pod for node in cluster.nodes if node.marked or node.place.claim in leaving for pod in node.pods
-    }
+    pods = {pod.uid: pod for node in cluster.nodes if node.marked or node.place.claim in leaving for pod in node.pods}
     pods |= {pod.uid: pod for pod in cluster.pending}
     there = {uid: place.node for move in moves for place in move.placements for uid in place.pods if uid in pods}
     news = [new for move in moves for new in move.replacements]

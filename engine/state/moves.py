@@ -65,7 +65,8 @@ def stepped(state: State, result: MoveResult, entry: Entry) -> None:
         _aim(state, result.begun, entry)
     else:
         _end(state, result.move)
-        if result.reason.code not in FORGIVEN:
+        changed = max(facts.moves_changed, facts.moves_looked) > before.at
+        if result.reason.code not in FORGIVEN and not (changed and result.step == WITHDRAWN):
             for claim in before.move.claims:
                 _hold(state, claim, entry.at, again=result.step == ABANDONED)
         unsettle(facts, entry.at)  # nobody has looked at these nodes since they were proposed

@@ -105,7 +105,7 @@ def test_a_case_without_a_readme_fails_and_says_so(project: Path) -> None:
 
 
 def test_an_older_decision_version_fails_with_what_to_do(project: Path) -> None:
-    edit(project, "decisions.jsonl", '"version":1', '"version":0')
+    edit(project, "decisions.jsonl", '"version":2', '"version":1')
     code, out = run_pytest(project, "tests")
     assert code == 1
     assert "decision-version: " in out

@@ -1,0 +1,75 @@
+"""Whether the budgets have room for a proposed move now (D-51).
+
+Moves are proposed ahead of it: their second look comes after its delay all the same, but those that have waited for
+that start as soon as nodes before them have gone. Otherwise each share of a budget would wait for the delay anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.engine.disruption import reasons as why
+from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED, Use, left
+from kerf.engine.lifecycle.advance import node_of
+from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
+from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.record.decisions import Move
+from kerf.engine.state.state import State
+
+AHEAD = 8
+"""So many times as many nodes as the budgets let go at once are proposed."""
+PATIENCE = 120_000
+"""So long a proposal waits for room after its delay, in ms: then it is judged and, for the budget, withdrawn."""
+
+REASONS = {why.EMPTY: EMPTY, why.DRIFTED: DRIFTED}
+
+
+class Room:
+    """What the budgets leave at the latest entry, from the claims alone (D-49, D-50)."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._uses: dict[str, Use] | None = None
+
+    def has(self, move: Move) -> bool:
+        """Whether all nodes of a move may go now, or wait for nothing: their NodePool is gone, or there are more
+        of them than its budgets ever let go at once."""
+        facts = self._state.facts
+        reason = REASONS.get(move.why, UNDERUTILIZED)
+        for name, count in self._by_pool(move.claims).items():
+            pool, use = facts.pools.get(name), self._used().get(name, Use())
+            if pool is not None and left(pool, reason, use, facts.at) < count:
+                return left(pool, reason, Use(use.total), facts.at) < count
+        return True
+
+    def take(self, move: Move) -> None:
+        """It starts."""
+        for name, count in self._by_pool(move.claims).items():
+            use = self._used().get(name, Use())
+            self._used()[name] = Use(use.total, use.consuming + count)
+
+    def _by_pool(self, claims: Iterable[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for name in claims:
+            claim = self._state.facts.claims.get(name)
+            if claim is not None:
+                found[claim.node_pool] = found.get(claim.node_pool, 0) + 1
+        return found
+
+    def _used(self) -> dict[str, Use]:
+        if self._uses is None:
+            self._uses = {}
+            for claim in self._state.facts.claims.values():
+                if claim.initialized and not _over(claim):
+                    use = self._uses.get(claim.node_pool, Use())
+                    node = node_of(claim, self._state)
+                    busy = claim.state in GOING or node is None or not node.ready
+                    self._uses[claim.node_pool] = Use(use.total + 1, use.consuming + busy)
+        return self._uses
+
+
+def _over(claim: NodeClaim) -> bool:
+    """Its instance is ending: it counts no more (D-49)."""
+    asked = claim.effect(effects.TERMINATE)
+    return claim.instance_status in ENDED or (asked is not None and bool(asked.ok))
