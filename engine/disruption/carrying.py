@@ -30,7 +30,7 @@ from kerf.engine.nodeclaim.table import STEADY, TAINTED
 from kerf.engine.record.decisions import Intent, Move, MoveResult, PlannedClaim, TaintNode, UntaintNode, Verdict
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.provision import claim_names, launch_orders
-from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN
+from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN, proposal
 from kerf.engine.state.state import State, Underway
 
 VERSION = 2
@@ -78,7 +78,8 @@ def time_limit(state: State) -> int:
 def ready(state: State, now: int) -> dict[str, Move | Reason]:
     """The proposed moves whose time has come and that the budgets have room for, in the order of their proposal: each
     as it is to be carried out, or why it is not. Each is judged with the ones before it under way."""
-    waiting = {ref: each for ref, each in sorted(state.facts.moves.items(), key=_order) if not each.started}
+    moves = state.facts.moves
+    waiting = {ref: moves[ref] for ref in sorted(moves, key=proposal) if not moves[ref].started}
     room = Room(state)
     due = [ref for ref, each in waiting.items() if _second_look(each, state) <= now]
     if not any(_may_start(waiting[ref], state, now, room) for ref in due):
@@ -99,11 +100,6 @@ def ready(state: State, now: int) -> dict[str, Move | Reason]:
 def _may_start(underway: Underway, state: State, now: int, room: Room) -> bool:
     """Whether a move whose delay is over has room, or has waited for it long enough."""
     return room.has(underway.move) or _second_look(underway, state) + PATIENCE <= now
-
-
-def _order(item: tuple[str, Underway]) -> tuple[int, int]:
-    position, _, index = item[0].partition(".")
-    return int(position), int(index)
 
 
 # ── the second look ────────────────────────────────────────────────────────────────────────────────────────────────

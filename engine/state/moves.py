@@ -34,6 +34,21 @@ def members(move: Move) -> tuple[str, ...]:
     return (*move.claims, *(each.name for each in move.replacements))
 
 
+def index_moves(state: State) -> None:
+    """Which move each claim is in that one has started for. What replaced another node may itself have to go before
+    that move is over: the later one counts."""
+    started = (ref for ref, each in state.facts.moves.items() if each.started)
+    state.ix.move_of = {}
+    for ref in sorted(started, key=proposal):
+        state.ix.move_of.update(dict.fromkeys(members(state.facts.moves[ref].move), ref))
+
+
+def proposal(ref: str) -> tuple[int, int]:
+    """The position of a move's proposal, and its place there: moves in the order in which they were proposed."""
+    position, _, index = ref.partition(".")
+    return int(position), int(index)
+
+
 def looked(state: State, result: MovesResult, entry: Entry) -> None:
     """A disruption pass: what had changed is seen."""
     facts = state.facts
@@ -61,7 +76,7 @@ def stepped(state: State, result: MoveResult, entry: Entry) -> None:
     before = facts.moves[result.move]
     if result.step == STARTED and result.begun is not None:
         facts.moves[result.move] = Underway(result.begun, entry.at, started=True)
-        state.ix.move_of.update(dict.fromkeys(members(result.begun), result.move))
+        index_moves(state)
         _aim(state, result.begun, entry)
     else:
         _end(state, result.move)
@@ -119,10 +134,8 @@ def _hold(state: State, claim: str, at: int, *, again: bool) -> None:
 
 
 def _end(state: State, move: str) -> None:
-    found = state.facts.moves.pop(move)
-    for name in members(found.move):
-        if state.ix.move_of.get(name) == move:
-            del state.ix.move_of[name]
+    if state.facts.moves.pop(move).started:
+        index_moves(state)
 
 
 def happened(state: State, event: Struct, claim: str, entry: Entry) -> None:

@@ -10,7 +10,7 @@ from kerf.engine.model.pods import is_terminal
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.state.claims import index
 from kerf.engine.state.indexes import Blobs
-from kerf.engine.state.moves import members
+from kerf.engine.state.moves import index_moves
 from kerf.engine.state.nominations import waits
 from kerf.engine.state.state import Facts, State
 from kerf.engine.state.static import look_at_all
@@ -59,9 +59,7 @@ def rebuild(state: State) -> None:
             ix.pods_by_node.setdefault(pod.node, {})[pod.uid] = None
         if pod.unschedulable and waits(facts, pod):
             ix.pending[pod.uid] = None
-    for move, underway in facts.moves.items():
-        if underway.started:
-            ix.move_of.update(dict.fromkeys(members(underway.move), move))
+    index_moves(state)
     index_attachments(state)
     for uid, target in facts.targets.items():
         ix.waiting_for.setdefault(target, {})[uid] = None
