@@ -22,7 +22,6 @@ from kerf.engine.model.devices import (
     DeviceFacts,
     ResourceClaim,
     ResourceSlice,
-    claims_of,
     made_from_templates,
 )
 from kerf.engine.model.durations import parse_time
@@ -177,7 +176,6 @@ class Reading:
         virtual = self.extensions.virtual_pods()
         of_buffers = {pod.uid for pod in virtual}
         devices = self._devices(nodes)
-        made = made_from_templates(devices.claims.values())
         return Problem(
             pods=tuple(
                 PendingPod(
@@ -187,7 +185,7 @@ class Reading:
                     pod.shape,
                     pod.created,
                     virtual=pod.uid in of_buffers,
-                    device_claims=claims_of(pod, self.shapes[pod.shape], made),
+                    device_claims=devices.claims_of(pod, self.shapes[pod.shape]),
                 )
                 for pod in self.extensions.spread([*waiting, *moving, *virtual])
             ),
@@ -242,10 +240,12 @@ class Reading:
         def read(name: str, kind: str, expected: type[Any]) -> list[Any]:
             return [self._object(each, "resource.k8s.io/v1", kind, expected) for each in self._list(name)]
 
+        claims = read("resourceClaims", "ResourceClaim", ResourceClaim)
         return DeviceFacts(
-            claims={each.key: each for each in read("resourceClaims", "ResourceClaim", ResourceClaim)},
+            claims={each.key: each for each in claims},
             classes={each.name: each for each in read("deviceClasses", "DeviceClass", DeviceClass)},
             slices={each.name: each for each in read("resourceSlices", "ResourceSlice", ResourceSlice)},
+            made=made_from_templates(claims),
             leaving=frozenset(pod.uid for node in nodes if node.going for pod in node.pods),
         )
 

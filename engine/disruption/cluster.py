@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption.pods import PodRules
+from kerf.engine.model.devices import DeviceFacts, devices_without
 from kerf.engine.model.instances import Catalogue, InstanceType
 from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.model.nodes import PodDisruptionBudget
@@ -152,8 +153,9 @@ def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool
     settling = frozenset(node.name for node in stays if respect_settling and cluster.settling(node))
     shapes = dict(cluster.shapes)
     free = [*cluster.pending, *gone]
-    pods = [_wanting(pod, pod.shape) for pod in going]
-    pods += [_wanting(pod, _tolerating(pod.shape, shapes) if settling else pod.shape) for pod in free]
+    devices = devices_without(cluster.base.devices, (pod.uid for node in leaves for pod in node.pods))
+    pods = [_wanting(pod, pod.shape, shapes, devices) for pod in going]
+    pods += [_wanting(pod, _tolerating(pod.shape, shapes) if settling else pod.shape, shapes, devices) for pod in free]
     moved = frozenset(pod.uid for pod in pods)
     noticed = _noticed(cluster, [shapes[pod.shape] for pod in pods])
     return replace(
@@ -164,12 +166,14 @@ def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool
         nodes=tuple(_tainted(node.place) if node.name in settling else node.place for node in stays),
         bound=tuple(_bound(cluster.nodes, moved)) if noticed else (),
         leaving=tuple(node.place for node in leaves),
+        devices=devices,
         settings=replace(cluster.base.settings, effort=0),  # one search is not made within another
     )
 
 
-def _wanting(pod: Pod, shape: str) -> PendingPod:
-    return PendingPod(pod.uid, pod.namespace, pod.name, shape, pod.created)
+def _wanting(pod: Pod, shape: str, shapes: dict[str, PodShape], devices: DeviceFacts | None) -> PendingPod:
+    claims = devices.claims_of(pod, shapes[shape]) if devices is not None else ()
+    return PendingPod(pod.uid, pod.namespace, pod.name, shape, pod.created, device_claims=claims)
 
 
 def _tolerating(digest: str, shapes: dict[str, PodShape]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.model.pods import NodeTerm, Pod, PodShape
 
@@ -144,26 +145,32 @@ class ResourceClaim(Struct, frozen=True, omit_defaults=True):
         return f"{self.namespace}/{self.name}"
 
 
-def claims_of(pod: Pod, shape: PodShape, made: Mapping[tuple[str, str], str]) -> tuple[str, ...]:
-    """S-195: the pod's ResourceClaims as namespace/name. `made`: those from templates, by the pod's uid and its own
-    name; one that is still to be made goes by a name that no object has, so the pod waits for it."""
-    found = []
-    for reference in shape.resource_claims:
-        own, named, name = reference.partition("=")
-        found.append(f"{pod.namespace}/{name if named else made.get((pod.uid, own), f'{pod.name}/{own}')}")
-    return tuple(found)
-
-
-def made_from_templates(claims: Iterable[ResourceClaim]) -> dict[tuple[str, str], str]:
-    """The names of claims by the pod that they were made for, and what it calls them."""
-    return {(each.made_for, each.own_name): each.name for each in claims if each.made_for}
-
-
 class DeviceFacts(Struct, frozen=True):
-    """All that is known of devices: claims by namespace/name, classes and slices by name. `leaving`: uids of the pods
-    of nodes that are going, whose claims are allocated anew (S-198)."""
+    """All that is known of devices: claims by namespace/name, classes and slices by name. `made`: the names of claims
+    from templates, by the uid of the pod that they were made for and what it calls them. `leaving`: uids of the pods of
+    nodes that are going, whose claims are allocated anew (S-198)."""
 
     claims: Mapping[str, ResourceClaim] = {}
     classes: Mapping[str, DeviceClass] = {}
     slices: Mapping[str, ResourceSlice] = {}
+    made: Mapping[tuple[str, str], str] = {}
     leaving: frozenset[str] = frozenset()
+
+    def claims_of(self, pod: Pod, shape: PodShape) -> tuple[str, ...]:
+        """S-195: the pod's ResourceClaims as namespace/name. One that is still to be made from its template goes by a
+        name that no object has, so the pod waits for it."""
+        found = []
+        for reference in shape.resource_claims:
+            own, named, name = reference.partition("=")
+            found.append(f"{pod.namespace}/{name if named else self.made.get((pod.uid, own), f'{pod.name}/{own}')}")
+        return tuple(found)
+
+
+def made_from_templates(claims: Iterable[ResourceClaim]) -> dict[tuple[str, str], str]:
+    """See `DeviceFacts.made`."""
+    return {(each.made_for, each.own_name): each.name for each in claims if each.made_for}
+
+
+def devices_without(facts: DeviceFacts | None, leaving: Iterable[str]) -> DeviceFacts | None:
+    """As if these pods were leaving, too (D-90)."""
+    return None if facts is None else replace(facts, leaving=facts.leaving.union(leaving))

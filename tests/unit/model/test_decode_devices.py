@@ -15,12 +15,12 @@ from kerf.engine.model.devices import (
     Device,
     DeviceClass,
     DeviceConstraint,
+    DeviceFacts,
     DeviceRequest,
     ResourceClaim,
     ResourceSlice,
     ValidRange,
     Version,
-    claims_of,
     made_from_templates,
 )
 from kerf.engine.model.manifests.decode import decode_object
@@ -153,5 +153,5 @@ def test_s195_the_claims_of_a_pod() -> None:
     made = read("ResourceClaim", "p-b-1", {"ownerReferences": [owner], "annotations": own}, spec={})
     assert made == ResourceClaim("default", "p-b-1", made_for="u", own_name="b")
     other = read("ResourceClaim", "own", {"annotations": own}, spec={})
-    known = made_from_templates([made, other])
-    assert claims_of(pod, shape, known) == ("default/own", "default/p-b-1", "default/p/c")
+    facts = DeviceFacts(made=made_from_templates([made, other]))
+    assert facts.claims_of(pod, shape) == ("default/own", "default/p-b-1", "default/p/c")

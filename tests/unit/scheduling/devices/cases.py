@@ -76,7 +76,7 @@ def question(
         {each.key: each for each in claims},
         {each.name: each for each in classes},
         {each.name: each for each in slices},
-        frozenset(leaving),
+        leaving=frozenset(leaving),
     )
     return replace(given, pods=asked, devices=facts)
 
