@@ -19,6 +19,7 @@ from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import Decision, DeleteNode, Intent, ProvisionResult, TaintNode
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, ObjectGone
+from kerf.engine.state.state import State
 from kerf.projections.prose import moment
 
 Line = dict[str, Any]
@@ -43,6 +44,18 @@ class KarpenterLog:
         self._pods: dict[str, str] = {}
         self._claims: dict[str, _Claim] = {}
         self._intents: dict[str, Intent] = {}
+
+    def know(self, state: State) -> None:
+        """What was there before the first entry that is applied: a new process goes on with a record."""
+        facts = state.facts
+        self._pods = {uid: pod.key for uid, pod in facts.pods.items()}
+        for claim in facts.claims.values():
+            known = self._claims[claim.name] = _Claim()
+            known.node_pool, known.node, known.provider_id = claim.node_pool, claim.node, claim.provider_id
+            known.instance_type, known.capacity_type = claim.instance_type, claim.capacity_type
+            known.allocatable = claim.allocatable
+        asked = {ref: each.intent for ref, each in facts.intents.items()}
+        self._intents = {ref: each for ref, each in asked.items() if isinstance(each, TaintNode | DeleteNode)}
 
     def apply(self, entry: Entry) -> list[Line]:
         handler = _HANDLERS.get(type(entry.payload))

@@ -82,7 +82,7 @@ async def _all(
         return [*found, Finding("api server", BAD, str(error))]
     try:
         async for each in _cluster(session, mode, provider, options):
-            found.append(each)  # noqa: PERF401 - what was found before an error counts
+            found.append(each)
     except (ClusterError, Unreachable) as error:
         found.append(Finding("api server", BAD, str(error)))
     finally:

@@ -21,6 +21,8 @@ _WRITTEN: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("karpenter.sh", "nodeclaims/status", ("patch",)),
     ("karpenter.sh", "nodepools", ("patch",)),
     ("karpenter.sh", "nodepools/status", ("patch",)),
+    ("karpenter.sh", "nodeoverlays/status", ("patch",)),
+    ("autoscaling.x-k8s.io", "capacitybuffers/status", ("patch",)),
     ("", "nodes", ("patch", "delete")),
     ("", "pods/eviction", ("create",)),
     ("", "pods", ("delete",)),

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from kerf.adapters.cli.gated_objects import GatedObjects
 from kerf.adapters.cli.serving import Telemetry
 from kerf.adapters.cli.settings import SettingError
+from kerf.adapters.controller.controller import REPORT, AdapterFault
 from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State
@@ -17,15 +19,26 @@ from kerf.projections.logs import ERROR, KarpenterLog, line
 
 
 class Telling:
-    """Called with each turn's entries, between turns. Events are told from when there is a `recorder`."""
+    """Called with each turn's entries, between turns. Events are told from when there is a `recorder`, the status of
+    NodeOverlays and CapacityBuffers is kept from when there is a `keeper`."""
 
     def __init__(self, state: State, log: Log, telemetry: Telemetry) -> None:
         self.recorder: EventRecorder | None = None
+        self.keeper: GatedObjects | None = None
+        log.know(state)
         self._log, self._telemetry, self._events = log, telemetry, ClusterEvents(state)
 
     def __call__(self, entries: Sequence[Entry]) -> None:
-        self._log(entries)
-        self._telemetry(entries)
+        """What is said must not stop what is done: an error of one of them is said too, and that is all."""
+        for tell in (self._log, self._telemetry, self._tell_events, self.keeper):
+            try:
+                if tell is not None:
+                    tell(entries)
+            except Exception as error:
+                fault = AdapterFault(f"{type(error).__name__}: {error}", where="telling", hint=REPORT)
+                sys.stderr.write(f"{fault}\n")
+
+    def _tell_events(self, entries: Sequence[Entry]) -> None:
         told = [each for entry in entries for each in self._events.apply(entry)]
         if self.recorder is not None:
             self.recorder.tell(map(_happening, told))
@@ -44,6 +57,9 @@ class Log:
         self._log = KarpenterLog()
         self._errors_only = level == "error"
         self._streams = [_stream(each) for each in outputs]
+
+    def know(self, state: State) -> None:
+        self._log.know(state)
 
     def __call__(self, entries: Sequence[Entry]) -> None:
         lines = [made for entry in entries for made in self._log.apply(entry)]

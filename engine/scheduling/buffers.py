@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kerf.engine.model.buffers import ACTIVE, CapacityBuffer, PodTemplate, virtual_name
 from kerf.engine.model.pods import Pod, PodShape, Resources
 from kerf.engine.model.workloads import SCALABLE, Workload
+from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.digest import content
 from kerf.engine.scheduling.plan import Plan
 
@@ -101,7 +102,7 @@ def virtual_pods(buffers: Iterable[CapacityBuffer], sources: Sources) -> tuple[l
     return pods, shapes
 
 
-def provisioning(buffer: CapacityBuffer, found: Resolved, planned: Plan) -> Provisioning | None:
+def provisioning(buffer: CapacityBuffer, found: Resolved, planned: Plan | ProvisionResult) -> Provisioning | None:
     """What a pass says of a buffer (S-181); None if it did not look at all of its pods."""
     if found.reason is not Ready.RESOLVED:
         return Provisioning.NOT_READY

@@ -7,6 +7,8 @@ import json
 import pytest
 
 from kerf.engine.record.observations import LaunchAnswered, Observation
+from kerf.engine.state.evolve import evolve
+from kerf.engine.state.state import Facts, State
 from kerf.projections.logs import KarpenterLog, Line, line
 from tests.support.records import whole_life
 from tests.support.world import World
@@ -78,3 +80,17 @@ def test_a_failed_launch_is_an_error_line() -> None:
 
 def test_the_end_says_how_long_it_lived(life: list[Line]) -> None:
     assert life[-1]["duration"] == "1h1m5.1s"
+
+
+def test_a_new_process_knows_the_claims_that_were_there() -> None:
+    """L-359: the lines of a claim's end are the same as if the log had been read from the beginning."""
+    world = whole_life()
+    state, log, found = State(Facts(), world.runtime.state.ix.blobs), KarpenterLog(), []
+    for entry in world.store.entries:
+        if state.facts.position >= (world.store.entries[-1].position // 2):
+            found += log.apply(entry)
+        evolve(state, entry)
+        if state.facts.position == world.store.entries[-1].position // 2:
+            log.know(state)
+    assert found
+    assert found == lines(world, "")[-len(found) :]

@@ -1,0 +1,94 @@
+"""What stands on NodeOverlay and CapacityBuffer objects: conditions and what a buffer comes to (L-54, L-58 to L-61).
+
+From the state, and from the latest plan for whether a buffer's room is there. Times are for whoever writes it: a
+condition keeps its own while its status stays.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.record.decisions import Decision, ProvisionResult
+from kerf.engine.record.entries import Entry
+from kerf.engine.scheduling.buffers import Provisioning, Ready, Sources, provisioning, resolved
+from kerf.engine.scheduling.overlays import Condition, evaluated
+from kerf.engine.state.state import State
+
+UNHEALTHY = "UnhealthyDependents"
+
+
+class Stated(Struct, frozen=True):
+    """A condition without its time."""
+
+    type: str
+    true: bool
+    reason: str
+    message: str = ""
+
+
+class OverlayStatus(Struct, frozen=True):
+    name: str
+    conditions: tuple[Stated, ...]
+
+
+class BufferStatus(Struct, frozen=True):
+    """`template` is the name of a PodTemplate, empty for a workload's pods; `replicas` None without one to go by."""
+
+    namespace: str
+    name: str
+    strategy: str
+    conditions: tuple[Stated, ...]
+    template: str = ""
+    replicas: int | None = None
+
+
+def overlay_statuses(state: State) -> list[OverlayStatus]:
+    """By name; none where the gate is off."""
+    facts, blobs = state.facts, state.ix.blobs
+    if not facts.settings.node_overlays:
+        return []
+    found = [(pool, facts.catalogues.get(pool.node_class.key, "")) for _, pool in sorted(facts.pools.items())]
+    pools = [(pool, blobs.catalogue(digest)) for pool, digest in found if digest]
+    conditions = evaluated(facts.overlays.values(), pools).conditions
+    return [OverlayStatus(name, _overlay(conditions[name])) for name in sorted(conditions)]
+
+
+def _overlay(reason: Condition) -> tuple[Stated, ...]:
+    good = reason is Condition.SUCCEEDED
+    said = "" if good else "ValidationSucceeded=False"
+    ready = Stated("Ready", good, "Ready" if good else UNHEALTHY, said)
+    return Stated("ValidationSucceeded", good, reason.value), ready
+
+
+class BufferStatuses:
+    """`apply` each entry; `statuses` of the state that it left. What no plan of this process has seen is not said."""
+
+    def __init__(self) -> None:
+        self._plan = ProvisionResult()
+
+    def apply(self, entry: Entry) -> None:
+        result = entry.payload.result if isinstance(entry.payload, Decision) else None
+        if isinstance(result, ProvisionResult) and not result.repeats:
+            self._plan = result
+
+    def statuses(self, state: State) -> list[BufferStatus]:
+        """By key; none where the gate is off."""
+        facts = state.facts
+        if not facts.settings.capacity_buffers:
+            return []
+        sources = Sources(facts.pod_templates, facts.workloads, state.ix.blobs.shape)
+        made = []
+        for _, each in sorted(facts.buffers.items()):
+            found = resolved(each, sources)
+            ready = found.reason is Ready.RESOLVED
+            conditions = [Stated("ReadyForProvisioning", ready, found.reason.value)]
+            room = provisioning(each, found, self._plan)
+            if room is not None:
+                conditions.append(Stated("Provisioning", room is Provisioning.FITS, room.value))
+            made.append(
+                BufferStatus(
+                    each.namespace, each.name, each.strategy, tuple(conditions), each.template if ready else "",
+                    found.replicas if ready else None,
+                )
+            )  # fmt: skip
+        return made

@@ -1,0 +1,61 @@
+"""What a controller says of its turns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerf.adapters.cli.serving import Telemetry
+from kerf.adapters.cli.settings import SettingError
+from kerf.adapters.cli.telling import Log, Telling
+from kerf.engine.state.state import Facts, State
+from tests.support.records import whole_life
+
+
+def telling(log: Log) -> tuple[Telling, list[Any]]:
+    world = whole_life()
+    told = Telling(State(Facts(), world.runtime.state.ix.blobs), log, Telemetry(provider="kwok", state_metrics=True))
+    return told, world.store.entries
+
+
+def test_lines_go_where_they_are_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """L-302."""
+    told, entries = telling(Log("info", ["stdout", str(tmp_path / "log")]))
+    told(entries)
+    shown = capsys.readouterr().out
+    assert [json.loads(line)["message"] for line in shown.splitlines()][2:4] == [
+        "created nodeclaim",
+        "launched nodeclaim",
+    ]
+    assert (tmp_path / "log").read_text() == shown
+    with pytest.raises(SettingError, match="Give stdout, stderr or a file"):
+        Log("info", [str(tmp_path / "no" / "log")])
+
+
+def test_only_errors_where_only_errors_are_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    """L-302."""
+    told, entries = telling(Log("error", ["stdout"]))
+    told(entries)
+    assert not capsys.readouterr().out
+
+
+def test_a_defect_in_what_is_said_stops_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """The log fails, and the metrics behind it are counted."""
+    counted: list[Any] = []
+
+    class Broken(Log):
+        def __call__(self, entries: Any) -> None:
+            raise KeyError("pods")
+
+    class Counting(Telemetry):
+        def __call__(self, entries: Any) -> None:
+            counted.extend(entries)
+
+    world = whole_life()
+    state = State(Facts(), world.runtime.state.ix.blobs)
+    Telling(state, Broken("info", []), Counting(provider="kwok", state_metrics=True))(world.store.entries)
+    assert "KERF605: KeyError: 'pods'" in capsys.readouterr().err
+    assert counted == world.store.entries
