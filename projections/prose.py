@@ -176,6 +176,7 @@ EXPLAINED: dict[str, str] = {
     "move-started": "it goes, for it is {why}: the taint is put on it, and what replaces it is launched",
     "reason-raised": "a stronger reason came, which waits for nothing",
     "tainted": "it is marked as going",
+    "waits-for-budget": "it could go ({why}), as soon as the disruption budgets of its NodePool leave room",
     "would-go": "nothing speaks against its removal now ({why})",
 }
 """Codes that only replay's explanations use."""

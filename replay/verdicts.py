@@ -15,6 +15,7 @@ from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.passes import METHOD, window_ends
 from kerf.engine.disruption.pods import FOR_GOOD, protected_until
 from kerf.engine.disruption.repair import unhealthy
+from kerf.engine.disruption.room import Room
 from kerf.engine.disruption.static_drift import static_drift
 from kerf.engine.disruption.underway import underway
 from kerf.engine.lifecycle.step import soonest
@@ -110,7 +111,10 @@ def _chosen(claim: NodeClaim, state: State, histories: dict[str, list[Judged]]) 
         way = way or explore(cluster, claim.name, ask, budget)
         reason = way.verdict or Reason("would-go", {"why": word})
         if mine is not None and _OF_MOVES.get(mine.why) == name:
-            reason = Reason("move-proposed", {"why": mine.why})
+            room = Room(state).has(mine)
+            reason = (
+                Reason("move-proposed", {"why": mine.why}) if room else Reason("waits-for-budget", {"why": mine.why})
+            )
         drifted = name == DRIFT and bool(claim.drifted_since)
         yield MethodVerdict(
             method=name,

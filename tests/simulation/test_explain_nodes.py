@@ -16,6 +16,8 @@ from kerf.adapters.cli.render_explain import claim_text, pod_text
 from kerf.adapters.simulation.scenario import START
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.table import INITIALIZED
+from kerf.engine.record.decisions import MoveResult
+from kerf.engine.state.load import load
 from kerf.projections.changes import CHANGES, change_words
 from kerf.projections.prose import sentence
 from kerf.replay.explain import PodExplanation, explain_pod
@@ -174,6 +176,25 @@ def test_a_budget_says_when_its_window_ends_and_what_it_leaves() -> None:
     assert gone.at >= said.due
     assert gone.move is not None
     assert gone.move.savings == pytest.approx(said.way.goes.savings)
+
+
+def test_a_move_that_waits_for_room_in_the_budgets_says_so() -> None:
+    run = Run(given(scale("1m", 60), scale("10m", 12), budgets=[{"nodes": "1"}]), until=HOUR // 2)
+    started = [
+        entry.position
+        for entry in run.entries("decision.made")
+        if isinstance(entry.payload.result, MoveResult) and entry.payload.result.step == "started"
+    ]
+    after = {position: load(run.store, position + 3).facts.moves.values() for position in started}
+    position, waiting = next(
+        (position, each.move.claims[0]) for position, moves in after.items() for each in moves if not each.started
+    )
+    found = explain_claim(run.store, waiting, position + 3)
+    said = next(each for each in found.methods if each.reason.code == "waits-for-budget")
+    assert not said.acts
+    assert said.way is not None
+    assert [change.code for change in said.way.changes] == ["more-budget"]
+    assert said.way.goes is not None
 
 
 # ── why it was removed ─────────────────────────────────────────────────────────────────────────────────────────────
