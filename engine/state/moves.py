@@ -80,7 +80,7 @@ def stepped(state: State, result: MoveResult, entry: Entry) -> None:
         _aim(state, result.begun, entry)
     else:
         _end(state, result.move)
-        changed = max(facts.moves_changed, facts.moves_looked) > before.at
+        changed = bool(facts.moves_changed) or facts.moves_looked > before.at  # a pass leaves no change unseen
         if result.reason.code not in FORGIVEN and not (changed and result.step == WITHDRAWN):
             for claim in before.move.claims:
                 _hold(state, claim, entry.at, again=result.step == ABANDONED)

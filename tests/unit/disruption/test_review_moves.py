@@ -9,6 +9,7 @@ from kerf.engine.model.pools import Budget
 from kerf.engine.nodeclaim.table import TAINTED
 from kerf.engine.record.decisions import Decision, MoveResult, MovesResult
 from kerf.engine.record.observations import ObjectGone, Observation
+from tests.property.test_fold import re_derived
 from tests.support.lives import PODS, decide, in_service
 from tests.support.world import START, World, pool
 
@@ -42,6 +43,10 @@ def test_d110_the_nodepool_of_a_replacement_is_deleted_before_the_second_look() 
     assert world.after(15_000) == []
     (step,) = results(world, MoveResult)
     assert (step.step, step.reason.params) == ("withdrawn", {"why": "no-nodepool"})
+    world.after(60_000)
+    world.after(15_000)
+    assert results(world, MoveResult)[-1].step == "started", "another move, with what there is"
+    assert re_derived(world.store) == world.store.entries
 
 
 def test_d117_a_candidate_that_never_shows_its_taint_does_not_keep_kerf_busy() -> None:

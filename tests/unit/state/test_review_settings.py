@@ -9,6 +9,7 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Decision, MovesResult
 from kerf.engine.record.digest import deviation
 from kerf.engine.record.observations import Observation
+from tests.property.test_fold import re_derived
 from tests.support.lives import in_service
 from tests.support.world import World
 
@@ -50,6 +51,7 @@ def test_d27_other_settings_bring_a_pass() -> None:
     world.runtime = world.start()
     world.after(60_000)
     assert passes(world) == before + 1
+    assert re_derived(world.store) == world.store.entries
 
 
 def test_s57_a_namespace_with_other_labels_opens_the_window_for_pods_that_wait() -> None:
