@@ -68,6 +68,12 @@ class Log:
             stream.write(text)
             stream.flush()
 
+    def close(self) -> None:
+        """The files that it made."""
+        for stream in self._streams:
+            if stream not in (sys.stdout, sys.stderr):
+                stream.close()
+
 
 def _stream(output: str) -> TextIO:
     """L-302. A file is added to."""

@@ -23,8 +23,10 @@ def telling(log: Log) -> tuple[Telling, list[Any]]:
 
 def test_lines_go_where_they_are_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """L-302."""
-    told, entries = telling(Log("info", ["stdout", str(tmp_path / "log")]))
+    log = Log("info", ["stdout", str(tmp_path / "log")])
+    told, entries = telling(log)
     told(entries)
+    log.close()
     shown = capsys.readouterr().out
     assert [json.loads(line)["message"] for line in shown.splitlines()][2:4] == [
         "created nodeclaim",
