@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.drain_pods import DISRUPTED, awaited, leave, left
 from kerf.engine.lifecycle.drain_volumes import attached, detach
-from kerf.engine.lifecycle.step import Step, ask, wait
+from kerf.engine.lifecycle.step import Step, ask, soonest, wait
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects
@@ -21,7 +21,7 @@ from kerf.engine.record.decisions import DeleteNode, TaintNode, TerminateInstanc
 from kerf.engine.state.moves import waits_for
 from kerf.engine.state.state import State
 
-VERSION = 2
+VERSION = 3
 
 
 def drain(claim: NodeClaim, state: State, now: int) -> Step:
@@ -35,6 +35,8 @@ def drain(claim: NodeClaim, state: State, now: int) -> Step:
         return _start(claim, node, state, now)
     if claim.effect(effects.TERMINATE) is None:  # there is no way back from it
         step = _empty(claim, node, state, now) or detach(claim, node, state, now)
+        if not _tainted(node):
+            return _taint_again(claim, node, now, step)
         if step is not None:
             return step
     return _terminate(claim, now, Reason("terminate"))
@@ -54,7 +56,7 @@ def _terminate(claim: NodeClaim, now: int, reason: Reason) -> Step:
 
 def _start(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
     """L-196: the drain starts once the taint is on the Node, and what replaces the Node is in service (D-116)."""
-    if any(t.same(DISRUPTED) for t in node.taints):
+    if _tainted(node):
         replacements = waits_for(state, claim)
         if replacements and not node.deleting:
             return wait("waiting-for-replacement", replacements=replacements)
@@ -63,6 +65,19 @@ def _start(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
         started = ev.DrainStarted(claim.name, node.name, len(awaited(node, state, now)), deadline)
         return Step(events=(started,), reason=Reason("drain-started"))
     return ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code="taint")
+
+
+def _tainted(node: Node) -> bool:
+    return any(taint.same(DISRUPTED) for taint in node.taints)
+
+
+def _taint_again(claim: NodeClaim, node: Node, now: int, step: Step | None) -> Step:
+    """L-196: the taint was taken off while the node drains (by a user, or by an order from before that was late). It is
+    put on again, and until it shows no instance ends: pods may come."""
+    taint = ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code="taint")
+    if step is None:
+        return taint
+    return replace(step, intents=(*taint.intents, *step.intents), due=soonest(step.due, taint.due))
 
 
 def _empty(claim: NodeClaim, node: Node, state: State, now: int) -> Step | None:

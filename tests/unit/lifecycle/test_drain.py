@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kerf.engine.model.nodes import PodDisruptionBudget
 from kerf.engine.model.pods import Pod
-from kerf.engine.record.decisions import DeletePod, EvictPod, LaunchInstance, TerminateInstance
+from kerf.engine.record.decisions import DeletePod, EvictPod, LaunchInstance, TaintNode, TerminateInstance
 from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, Observation
-from tests.support.lives import PODS, claim_of, in_service, show_taint, types
+from tests.support.lives import PODS, PROVIDER, claim_of, in_service, show_taint, types
 from tests.support.world import World
 
 
@@ -46,6 +46,22 @@ def test_l198_a_drain_settles_for_five_seconds() -> None:
     assert world.after(4_999) == []
     (end,) = world.after(1)
     assert isinstance(end, TerminateInstance)
+
+
+def test_l196_no_instance_ends_before_a_taint_that_was_taken_off_is_on_again() -> None:
+    """Found by a simulation seed: the untaint of a move given up came after the drain for another reason had begun, and
+    the instance ended under pods that had come since."""
+    world = draining()
+    world.answer_all()
+    world.after(60_000)
+    untainted = world.node("n1", PROVIDER, registered="true", initialized="true")
+    assert [type(intent) for intent in untainted] == [TaintNode]
+    for name in PODS:
+        world.gone(name)
+    assert not any(isinstance(intent, TerminateInstance) for intent in world.after(10_000))
+    world.answer_all()
+    show_taint(world)
+    assert any(isinstance(intent, TerminateInstance) for _, intent in world.intents)
 
 
 def test_d151_pods_are_deleted_by_force_before_the_deadline() -> None:
