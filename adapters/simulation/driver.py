@@ -291,7 +291,8 @@ class Driver:
         if self._runtime is None:
             times.append(self._office_at)
         else:
-            times += [self.simulation.watch.next_due(), self._runtime.next_due(), self._describe_at, self._list_at]
+            times += [self.simulation.watch.next_due(), self._describe_at, self._list_at]
+            times.append(self._runtime.next_due() if self._runtime.ready else None)
             times.append(self._outcomes[0][0] if self._outcomes else None)
             times.append(now if self.simulation.queue.waiting and not self._polled else None)
             times.append(None if self._runtime.ready else now + STORE_RETRY)

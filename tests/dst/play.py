@@ -13,7 +13,9 @@ from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.errors import KerfError
 from kerf.engine.record.decisions import Decision, EvictPod
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import StoreError, StoreLocked
 from kerf.engine.record.observations import InputRefused
+from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state import snapshot
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.indexes import Blobs
@@ -61,8 +63,19 @@ class Play(Run):
     def prepare(self, simulation: Simulation) -> None:
         self.witness = Witness(simulation, self._entries, self._known, self._life)
         clock = simulation.clock
+        for begin, end in self.scenario.outages:
+            clock.at(START + begin, "store fails", lambda: self._fail(StoreLocked("locked")))
+            clock.at(START + end, "store is back", lambda: self._fail(None))
         clock.at(START + STORM + HEAL, "users mend", lambda: _heal(simulation))
         clock.at(START + STORM + CALM - 1, "calm is over", lambda: self._look(simulation))
+
+    def _office(self, now: int) -> Runtime:
+        """A process that cannot open the record does not begin."""
+        self._fail(None)
+        return super()._office(now)
+
+    def _fail(self, error: StoreError | None) -> None:
+        self.memory.fail_with = error
 
     def _entries(self, after: int) -> Iterator[Entry]:
         return self.store.scan(after)
@@ -232,6 +245,7 @@ def _exercised(scenario: Scenario, run: Run, witness: Witness) -> Counter[str]:
     found.update({f"fault: {name.replace('_', ' ')}": n for name, n in run.simulation.dice.struck.items()})
     found["fault: process killed"] = run.driver.deaths - run.driver.fenced if not scenario.forgets else 0
     found["fault: process killed, record lost"] = run.driver.deaths if scenario.forgets else 0
+    found["fault: store cannot be written"] = len(scenario.outages)
     found["fault: writer fenced (KERF103)"] = run.driver.fenced
     found.update({f"act: {name}": n for name, n in witness.acts.items()})
     for ledger in witness.ledgers:

@@ -27,7 +27,8 @@ TRAITS = 0.35
 @dataclass
 class Scenario:
     """`documents` are the manifests, `actions` those of a Timeline; `forgets`: each death of the process loses its
-    record. `traits` says what is in it."""
+    record. `outages`: from when until when the store cannot be written (ms since the start). `traits` says what is in
+    it."""
 
     seed: int
     documents: list[Document]
@@ -35,6 +36,7 @@ class Scenario:
     faults: FaultPlan = field(default_factory=FaultPlan)
     settings: Settings = field(default_factory=Settings)
     forgets: bool = False
+    outages: tuple[tuple[int, int], ...] = ()
     traits: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -72,6 +74,8 @@ def scenario(seed: int, *, forgets: bool | None = None) -> Scenario:
         forgets=forgets,
     )
     dice.shuffle(manifests)
+    begins = [dice.randrange(MINUTE, STORM) for _ in range(dice.choice([0, 0, 1, 3]))]
+    drawn.outages = tuple((begin, begin + dice.choice([2_000, 30_000, 4 * MINUTE])) for begin in begins)
     _Storm(drawn, dice).draw()
     return drawn
 
@@ -116,6 +120,8 @@ class _Storm:
         kinds = [kind for kind, weight in self._kinds().items() for _ in range(weight)]
         for second in range(30, STORM // 1000, step):
             getattr(self, "_" + dice.choice(kinds).replace("-", "_"))(second + dice.randrange(step))
+        if self._scenario.settings.node_repair:  # early enough for what is tolerated for half an hour
+            self._add(dice.randint(240, 1200), "node-notready", zone=dice.choice(ZONES))
         self._calm(STORM // 1000)
         self._end((STORM + CALM) // 1000)
         self._scenario.actions.sort(key=lambda each: int(str(each["at"])[:-1]))
@@ -123,7 +129,8 @@ class _Storm:
     def _kinds(self) -> dict[str, int]:
         found = {
             "scale": 8, "wave": 2, "interrupt": 2, "notice": 1, "vanish": 1, "reclaim": 1, "capacity": 2,
-            "restore-capacity": 1, "price": 1, "silence": 1, "cordon": 1, "delete-claim": 1, "edit-template": 2,
+            "restore-capacity": 1, "price": 1, "silence": 1, "cordon": 1, "delete-claim": 1, "delete-node": 1,
+            "delete-pod": 1, "edit-template": 2,
             "edit-budgets": 1, "class-unready": 1, "throttle": 1, "lose-answer": 1, "bad-message": 1, "rollout": 1,
             "bad-manifest": 1, "delete-pool": 1,
         }  # fmt: skip
@@ -196,6 +203,15 @@ class _Storm:
     def _delete_claim(self, second: int) -> None:
         self._add(second, "delete", kind="NodeClaim", zone=self._dice.choice(ZONES))
 
+    def _delete_node(self, second: int) -> None:
+        """The n-th that has joined, if it is still there."""
+        self._add(second, "delete", kind="Node", name=f"ip-10-0-0-{self._dice.randint(4, 20)}")
+
+    def _delete_pod(self, second: int) -> None:
+        """Of a StatefulSet: the names of other pods are not known beforehand."""
+        name = f"{self._dice.choice(sorted(self._workloads))}-{self._dice.randint(0, 2)}"
+        self._add(second, "delete", kind="Pod", namespace=NAMESPACE, name=name)
+
     # ── the cloud ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _capacity(self, second: int) -> None:
@@ -214,7 +230,7 @@ class _Storm:
         self._add(second + self._dice.choice([30, 300]), "nodeclass-ready", name="default")
 
     def _throttle(self, second: int) -> None:
-        self._add(second, "throttle", **{"for": self._dice.choice(["10s", "2m"])})
+        self._add(second, "throttle", **{"for": self._dice.choice(["10s", "2m", "8m"])})
 
     def _lose_answer(self, second: int) -> None:
         self._add(second, "lose-answer")

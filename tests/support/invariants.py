@@ -37,6 +37,10 @@ STUCK = 60_000
 """A pod that is terminating for longer than this after its time is nobody's to wait for (L-202)."""
 
 
+LONG_AGO = 1
+"""When a claim that was adopted on its way out was tainted: its record is lost."""
+
+
 @dataclass(frozen=True)
 class Broken:
     """An invariant that does not hold: its name, what happened, and where (a position of the record, 0 for none)."""
@@ -121,7 +125,7 @@ class Ledger:
             life = self.lives[name] = Life(name, event.node_pool, event.termination_grace_period)
             if isinstance(event, ev.Adopted):
                 life.node, life.instance, life.initialized = event.node, event.instance, bool(event.initialized)
-                life.going, life.deadline = event.why, event.deadline
+                life.going, life.deadline, life.tainted = event.why, event.deadline, LONG_AGO if event.why else 0
             return
         life = self.lives[name]
         if life.over:
