@@ -62,7 +62,7 @@ class Code(StrEnum):
     """A request of a ResourceClaim finds too few devices (S-200). `request`, `wanted` (a number, or all), `devices`
     (that are there), `left` (by the selectors, and free), `selectors` (each with how many it ruled out)."""
     DEVICES_TOGETHER = "devices-together"
-    """Each request alone finds devices, and all together do not. `claims`."""
+    """Each request alone finds devices, and the search found none for all together. `claims`."""
     DEVICES_ELSEWHERE = "devices-elsewhere"
     """A ResourceClaim has its devices, and they cannot be used here (S-199). `claims`."""
     HOST_PORTS = "host-ports-taken"
@@ -140,7 +140,7 @@ _SENTENCES: dict[str, str] = {
     Code.DEVICES: (
         "request {request} asks for {wanted} devices; of the {devices} here {left} would do (ruled out: {selectors})"
     ),
-    Code.DEVICES_TOGETHER: "each request of {claims} finds devices here, but not all together",
+    Code.DEVICES_TOGETHER: "each request of {claims} finds devices here, but no way was found to give them all",
     Code.DEVICES_ELSEWHERE: "the devices of {claims} cannot be used here",
     Code.HOST_PORTS: "host ports {ports} are taken",
     Code.RESOURCES: "not enough {resources} left",

@@ -15,7 +15,7 @@ from kerf.engine.scheduling.devices.capacity import consumed
 from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, Offer, Offered
 from kerf.engine.scheduling.requirements import Requirements
 
-STEPS = 50_000
+STEPS = 10_000
 """Of one attempt (S-200: five seconds in the reference)."""
 MOST = 32
 """Devices of one claim."""

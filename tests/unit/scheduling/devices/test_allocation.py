@@ -253,6 +253,13 @@ def test_s201_shared_counters() -> None:
     assert placed(solved(two, {"a": ["c"], "b": ["d"]}, types(x=partitioned(2, 2, 1)))) == {"a": "x#0", "b": "x#1"}
 
 
+def test_s200_a_search_that_leads_nowhere_ends_by_its_steps() -> None:
+    """40 partitions of which 4 can be had at once: there are 658,008 ways to take five, and none works."""
+    offered = types(x=partitioned(*[1] * 40))
+    planned = solved([claim("c", ask(5)), claim("d", ask(4))], {"a": ["c"], "b": ["d"]}, offered)
+    assert (why(planned), placed(planned)) == ({"a": ["devices-together"]}, {"b": "x#0"})
+
+
 @pytest.mark.parametrize(
     ("capacity", "asked", "pods"),
     [
