@@ -15,6 +15,7 @@ from cyclopts import Group, Parameter
 from msgspec import Struct
 
 import kerf
+from kerf.adapters.cli.gated_objects import GatedObjects
 from kerf.adapters.cli.in_cluster import InCluster, Provider
 from kerf.adapters.cli.serving import Serving, Telemetry
 from kerf.adapters.cli.settings import Flags, Options, read_settings
@@ -153,6 +154,8 @@ async def _in_office(
     telling.recorder = EventRecorder(session, world.claim_uid, host=socket.gethostname())
     telemetry.watch(world)
     recording = asyncio.create_task(telling.recorder.run(), name="events")
+    telling.keeper = GatedObjects(session, runtime.state)
+    keeping = asyncio.create_task(telling.keeper.run(world.controller.between_turns), name="gated objects")
     running = asyncio.create_task(world.run(), name="kerf")
     holding = asyncio.create_task(lease.hold() if options.leader_election else asyncio.Event().wait(), name="lease")
     told = asyncio.create_task(stopping.wait(), name="stop")
@@ -163,9 +166,9 @@ async def _in_office(
             holding.result()
         await running
     finally:
-        for task in (running, holding, told, recording):
+        for task in (running, holding, told, recording, keeping):
             task.cancel()
-        await asyncio.gather(running, holding, told, recording, return_exceptions=True)
+        await asyncio.gather(running, holding, told, recording, keeping, return_exceptions=True)
 
 
 async def _or_stopped(work: Coroutine[Any, Any, int], stopping: asyncio.Event) -> int | None:
