@@ -1,12 +1,15 @@
-"""The scale-in of the disruption issue: one NodePool, ten Deployments of 50 pods, all scaled to 15 at once; and a state
-of many nodes for one pass."""
+"""The scale-in that the reference was measured with (one NodePool, ten Deployments of 50 pods, all scaled to 15 at
+once), a wave that comes every day, and a state of many nodes for one pass."""
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 from kerf.adapters.kwok.catalogue import built_in
+from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.nodes import Node
@@ -19,12 +22,19 @@ from kerf.engine.runtime.draft import Draft
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State
 
-REQUESTS = (
-    ("500m", "256Mi"), ("1000m", "128Mi"), ("100m", "2048Mi"), ("100m", "512Mi"), ("1500m", "128Mi"),
-    ("1500m", "256Mi"), ("100m", "128Mi"), ("1000m", "1024Mi"), ("100m", "256Mi"), ("100m", "2048Mi"),
+SCALE = Path(__file__).with_name("scale-500.json")
+"""One NodePool of the default budget, a KWOKNodeClass, and ten Deployments of 50 replicas."""
+LEFT = 15
+"""Replicas of each Deployment after the scale-in."""
+REFERENCE = (
+    (0, 10.25), (20, 10.25), (38, 9.83), (54, 9.73), (67, 9.45), (70, 8.97), (99, 8.53), (131, 8.28), (161, 6.62),
+    (163, 3.58), (193, 3.52), (257, 3.38), (318, 3.25), (366, 3.17), (414, 3.08),
 )  # fmt: skip
-FULL, LEFT = 50, 15
-"""Replicas of each Deployment, before and after."""
+"""The reference's course on a real control plane of two cores: seconds after the scale-in, USD per hour."""
+AS_KWOK = Timing(
+    join=0, join_jitter=0, ready=1_000, pod_start=1_000, pod_stop=0, running=1_000, shutdown=1_000, launch=500
+)
+"""Nodes are there at once and ready a second later, as fake nodes on a control plane are."""
 START = 1_767_225_600_000
 QUIET = 100_000  # ms
 NODE_CLASS = NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "default")
@@ -32,41 +42,58 @@ NODE_CLASS = NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "default")
 
 def scale_in(at: str, budget: str) -> list[dict[str, Any]]:
     """The documents, with a Timeline that scales in at `at`."""
-    ref = {"group": NODE_CLASS.group, "kind": NODE_CLASS.kind, "name": NODE_CLASS.name}
-    wanted = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", lbl.CAPACITY_TYPE: "on-demand"}
-    requirements = [{"key": key, "operator": "In", "values": [value]} for key, value in wanted.items()]
-    pool = {
-        "template": {"spec": {"requirements": requirements, "nodeClassRef": ref, "expireAfter": "720h"}},
-        "limits": {"cpu": "100000"},
-        "disruption": {"consolidateAfter": "10s", "budgets": [{"nodes": budget}]},
-    }
+    documents = [*before(budget), *_node_class()]
+    return [*documents, _timeline([_scale(at, each, LEFT) for each in documents if each["kind"] == "Deployment"])]
+
+
+def after_scale_in() -> list[dict[str, Any]]:
+    """A cluster that never had more than the pods that stay."""
+    documents = before("0")
+    for each in documents:
+        if each["kind"] == "Deployment":
+            each["spec"]["replicas"] = LEFT
+    return [*documents, *_node_class()]
+
+
+def before(budget: str) -> list[dict[str, Any]]:
+    """The workload's NodePool, for the virtual cloud's NodeClass, and its Deployments."""
+    found: list[dict[str, Any]] = json.loads(SCALE.read_text())["items"]
+    for each in found:
+        if each["kind"] == "NodePool":
+            ref = {"group": NODE_CLASS.group, "kind": NODE_CLASS.kind, "name": NODE_CLASS.name}
+            each["spec"]["template"]["spec"]["nodeClassRef"] = ref
+            each["spec"]["disruption"]["budgets"] = [{"nodes": budget}]
+    return [each for each in found if each["kind"] != "KWOKNodeClass"]
+
+
+def daily_wave(days: int, low: int, high: int) -> list[dict[str, Any]]:
+    """The same Deployments with `high` replicas each from eight to eight o'clock, `low` by night."""
+    documents = [*before("10%"), *_node_class()]
+    deployments = [each for each in documents if each["kind"] == "Deployment"]
+    for each in deployments:
+        each["spec"]["replicas"] = low
+    hours = ((24 * day + hour, size) for day in range(days) for hour, size in ((8, high), (20, low)))
+    return [*documents, _timeline([_scale(f"{at}h", each, size) for at, size in hours for each in deployments])]
+
+
+def _scale(at: str, deployment: dict[str, Any], replicas: int) -> dict[str, Any]:
+    meta = deployment["metadata"]
+    return {"at": at, "action": "scale", "namespace": meta["namespace"], "name": meta["name"], "replicas": replicas}
+
+
+def _timeline(actions: list[dict[str, Any]]) -> dict[str, Any]:
+    spec = {"actions": actions}
+    return {"apiVersion": "kerf.dev/v1alpha1", "kind": "Timeline", "metadata": {"name": "benchmark"}, "spec": spec}
+
+
+def _node_class() -> list[dict[str, Any]]:
     terms = [{"tags": {"a": "b"}}]
-    node_class = {
+    spec = {
         "amiSelectorTerms": [{"alias": "al2023@latest"}], "role": "kerf", "subnetSelectorTerms": terms,
         "securityGroupSelectorTerms": terms,
     }  # fmt: skip
-    names = [f"w{number}" for number in range(len(REQUESTS))]
-    scale = [{"at": at, "action": "scale", "namespace": "default", "name": name, "replicas": LEFT} for name in names]
-    return [
-        {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "default"}, "spec": pool},
-        {"apiVersion": f"{NODE_CLASS.group}/v1", "kind": NODE_CLASS.kind, "metadata": {"name": "default"},
-         "spec": node_class},
-        *(_deployment(name, *requests) for name, requests in zip(names, REQUESTS, strict=True)),
-        {"apiVersion": "kerf.dev/v1alpha1", "kind": "Timeline", "metadata": {"name": "scale-in"},
-         "spec": {"actions": scale}},
-    ]  # fmt: skip
-
-
-def _deployment(name: str, cpu: str, memory: str) -> dict[str, Any]:
-    pod = {
-        "terminationGracePeriodSeconds": 0,
-        "containers": [{"name": "c", "image": "pause", "resources": {"requests": {"cpu": cpu, "memory": memory}}}],
-    }
-    labels = {"app": name}
-    template = {"metadata": {"labels": labels}, "spec": pod}
-    spec = {"replicas": FULL, "selector": {"matchLabels": labels}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "default"},
-            "spec": spec}  # fmt: skip
+    version = f"{NODE_CLASS.group}/v1"
+    return [{"apiVersion": version, "kind": NODE_CLASS.kind, "metadata": {"name": NODE_CLASS.name}, "spec": spec}]
 
 
 def many_nodes(nodes: int, pods: int, *, still: bool) -> tuple[State, int]:

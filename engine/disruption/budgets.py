@@ -19,6 +19,9 @@ UNLIMITED = 2_147_483_647
 EMPTY, UNDERUTILIZED, DRIFTED = "Empty", "Underutilized", "Drifted"
 REASONS = (EMPTY, UNDERUTILIZED, DRIFTED)
 
+MOST_AHEAD = 200
+"""No more nodes of a NodePool wait for room than so many, but for those of the first round."""
+
 _LONGEST = 20  # digits of a number of nodes
 
 
@@ -53,7 +56,8 @@ def allowance(pool: NodePool, reason: str, total: int, now: int) -> Allowance:
 
 def left(pool: NodePool, reason: str, use: Use, now: int, rounds: int = 1) -> int:
     """How many further nodes may go now (D-51), or, with more `rounds` than one, after others have gone."""
-    return max(0, rounds * allowance(pool, reason, use.total, now).nodes - use.consuming)
+    nodes = allowance(pool, reason, use.total, now).nodes
+    return max(0, max(nodes, min(rounds * nodes, MOST_AHEAD)) - use.consuming)
 
 
 def value(budget: Budget, total: int, now: int) -> int:

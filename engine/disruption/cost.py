@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from kerf.engine.model.instances import InstanceType
 from kerf.engine.model.labels import CAPACITY_TYPE, ZONE
@@ -16,6 +17,7 @@ NODE_COST = 1.0
 """What every node costs, whatever runs there (D-38)."""
 
 
+@lru_cache(maxsize=1024)
 def eviction_cost(deletion_cost: int, priority: int) -> float:
     """D-36."""
     return max(LOWEST, min(HIGHEST, 1.0 + deletion_cost / DELETION_COST_UNIT + priority / PRIORITY_UNIT))
@@ -27,7 +29,7 @@ def pod_cost(pod: Pod, shapes: Mapping[str, PodShape]) -> float:
 
 def rescheduling_cost(pods: Iterable[Pod], shapes: Mapping[str, PodShape]) -> float:
     """D-38: of a node with these reschedulable pods."""
-    return math.fsum([NODE_COST, *(max(0.0, pod_cost(pod, shapes)) for pod in pods)])
+    return math.fsum([NODE_COST, *[max(0.0, pod_cost(pod, shapes)) for pod in pods]])
 
 
 def node_cost(pods: Iterable[Pod], shapes: Mapping[str, PodShape]) -> float:

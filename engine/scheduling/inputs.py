@@ -267,13 +267,14 @@ def _input(
 
 def _requests(pods: list[Pod], state: State) -> Resources:
     """S-74: the sum over pods, with the resource `pods` counted."""
-    total: Counter[str] = Counter()
-    for shape, count in Counter(p.shape for p in pods).items():
-        for resource, amount in state.ix.blobs.shape(shape).requests.items():
-            total[resource] += amount * count
+    summed: Resources = {}
+    shape = state.ix.blobs.shape
+    for pod in pods:
+        for resource, amount in shape(pod.shape).requests.items():
+            summed[resource] = summed.get(resource, 0) + amount
     if pods:
-        total["pods"] = len(pods)
-    return dict(total)
+        summed["pods"] = len(pods)
+    return summed
 
 
 def _host_ports(pods: list[Pod], state: State) -> tuple[HostPort, ...]:
