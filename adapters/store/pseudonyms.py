@@ -30,7 +30,7 @@ from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import PodShape
 from kerf.engine.record.chain import START, Checkpoint
 from kerf.engine.record.codec import CODEC
-from kerf.engine.record.digest import content
+from kerf.engine.record.digest import content, deviation
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import BlobMissing, StoreError
 from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, SettingsSeen
@@ -173,7 +173,7 @@ class Pseudonymised:
             self._digests[payload.digest] = payload.digest  # a hash gives nothing away; the object stays behind
         changed: Struct = self._struct(payload, Catalogue if isinstance(payload, CatalogueSeen) else PodShape)
         if isinstance(payload, SettingsSeen) and isinstance(changed, SettingsSeen):
-            self._digests[content(payload.settings)[0]] = content(changed.settings)[0]
+            self._digests[deviation(payload.settings)] = deviation(changed.settings)
         return changed
 
     def _struct(self, value: Struct, blob_type: type[Struct]) -> Any:

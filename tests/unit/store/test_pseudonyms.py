@@ -47,7 +47,7 @@ from kerf.engine.record.decisions import (
     ProvisionResult,
     Unplaced,
 )
-from kerf.engine.record.digest import content
+from kerf.engine.record.digest import content, deviation
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import BlobMissing
 from kerf.engine.record.observations import (
@@ -136,7 +136,7 @@ PAYLOADS: list[Struct] = [
         10,
         5,
         1,
-        content(SETTINGS)[0],
+        deviation(SETTINGS),
         ProvisionResult(
             (
                 PlannedClaim(
@@ -219,7 +219,7 @@ def test_equal_names_stay_equal_wherever_they_stand(store: SQLiteStore, tmp_path
     }
     assert seen[Tainted].detail == f"{seen[NodePool].name}: {seen[NodePool].node_class.name} changed"
     assert seen[CatalogueSeen].node_class.rpartition("/")[2] == seen[NodePool].node_class.name
-    assert decision.settings == content(seen[SettingsSeen].settings)[0]
+    assert decision.settings == deviation(seen[SettingsSeen].settings)
     stream = next(entry.stream for entry in bundle.scan() if isinstance(entry.payload, Launched))
     assert stream == f"nodeclaim/{seen[Launched].claim}"
 
