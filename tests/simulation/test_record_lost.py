@@ -9,7 +9,6 @@ import pytest
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.engine.nodeclaim.events import Adopted
 from tests.property.test_fold import re_derived
-from tests.support.chaos import chaos
 from tests.support.simulated import Run, scale, workshop
 
 STORY = (scale("1m", 5), scale("12m", 14), scale("30m", 0))
@@ -62,16 +61,3 @@ def test_a_fleet_in_service_is_adopted_as_it_is() -> None:
     events = [e.payload for e in lost.entries() if isinstance(e.payload, Adopted)]
     assert events
     assert {event.state for event in events} <= {"initialized", "tainted"}
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_under_faults_of_every_kind_nothing_is_doubled_leaked_or_left_over(seed: int) -> None:
-    lost = chaos(seed, forgets=True)
-    launched = Counter(i.machine.claim for i in lost.simulation.cloud.instances.values())
-    assert set(launched.values()) <= {1}, "more than one instance for a claim"
-    assert lost.simulation.cloud.alive() == []
-    assert lost.simulation.cluster.api.nodes == {}
-    assert lost.simulation.cluster.claims == {}
-    facts = lost.runtime.state.facts
-    assert (facts.claims, facts.intents, facts.orphans, facts.found) == ({}, {}, {}, {})
-    assert re_derived(lost.memory) == lost.memory.entries

@@ -1,4 +1,4 @@
-"""Random workloads, actions and faults from one seed, for simulation tests."""
+"""A small storm from one seed, for tests of one part under faults. Whole random clusters: tests/dst."""
 
 from __future__ import annotations
 
@@ -59,9 +59,8 @@ def faults(dice: random.Random) -> FaultPlan:
     )  # fmt: skip
 
 
-def chaos(seed: int, *, forgets: bool = False) -> Run:
-    """An hour of random actions under faults, then everything is scaled to nothing and left alone. `forgets`: each
-    death of the process loses its record, too."""
+def chaos(seed: int) -> Run:
+    """An hour of random actions under faults, then everything is scaled to nothing and left alone."""
     dice = random.Random(seed)
     names = [f"d{i}" for i in range(dice.randint(1, 4))]
     actions = [action(minute, names, dice) for minute in range(1, QUIET_FROM, 4)]
@@ -69,4 +68,4 @@ def chaos(seed: int, *, forgets: bool = False) -> Run:
     actions += [scaled(QUIET_FROM + 4, name, 0) for name in names]
     *manifests, timeline = workshop(*actions, capacity_type="spot")
     given = [*manifests, *(deployment(name, dice) for name in names), timeline]
-    return Run(given, until=8 * HOUR, seed=seed, faults=faults(dice), forgets=forgets)
+    return Run(given, until=8 * HOUR, seed=seed, faults=faults(dice))
