@@ -34,6 +34,8 @@ from kerf.engine.scheduling.requirements import NEGATIVE, Requirement, Requireme
 
 CACHED = 16
 """How many compiled catalogues are kept."""
+ORDERS = 64
+"""How many orders of a catalogue's types by price are kept."""
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -138,7 +140,7 @@ class Slot(Struct, frozen=True):
 
 
 class CompiledCatalogue:
-    """One catalogue, ready for the search. Immutable after construction; see the module's text."""
+    """One catalogue, ready for the search. It says the same for ever; see the module's text."""
 
     __slots__ = (
         "allocatable",
@@ -147,6 +149,7 @@ class CompiledCatalogue:
         "labels",
         "names",
         "numbers",
+        "orders",
         "overlaid",
         "slots",
         "sound",
@@ -165,6 +168,23 @@ class CompiledCatalogue:
         self.sound = sum(1 << i for i, each in enumerate(allocatable) if min(each.values(), default=0) >= 0)
         self.labels = _labels(self.types)
         self.slots = _slots(self.types)
+        self.orders: OrderedDict[tuple[tuple[int, int], ...], tuple[tuple[float, int], ...]] = OrderedDict()
+
+    def by_price(self, offers: tuple[tuple[int, int], ...]) -> tuple[tuple[float, int], ...]:
+        """All types as (price, number), cheapest first by the offerings that are given as (number of a slot, types),
+        then by name; a type without one is last, at infinity. Some are kept: searches ask again and again."""
+        order = self.orders.get(offers)
+        if order is None:
+            best: dict[int, float] = {}
+            for number, mask in offers:
+                for each, price in self.slots[number].prices.items():
+                    if mask >> each & 1 and price < best.get(each, float("inf")):
+                        best[each] = price
+            order = tuple(sorted((best.get(i, float("inf")), i) for i in range(len(self.types))))
+            self.orders[offers] = order
+            if len(self.orders) > ORDERS:
+                self.orders.popitem(last=False)
+        return order
 
     def fitting(self, requests: Resources) -> int:
         """The types whose allocatable holds these requests (S-75)."""

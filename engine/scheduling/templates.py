@@ -209,14 +209,8 @@ class Template:
         a type without one is last, at infinity."""
         order = self._orders.get(state.slots)
         if order is None:
-            best: dict[int, float] = {}
-            for number in state.slots:
-                mask = self.available[number]
-                for each, price in self.slots[number].prices.items():
-                    if mask >> each & 1 and price < best.get(each, float("inf")):
-                        best[each] = price
-            order = tuple(sorted((best.get(i, float("inf")), i) for i in range(len(self.catalogue.types))))
-            self._orders[state.slots] = order
+            offers = tuple((number, self.available[number]) for number in state.slots)
+            order = self._orders[state.slots] = self.catalogue.by_price(offers)
         return order
 
     # ── limits ──────────────────────────────────────

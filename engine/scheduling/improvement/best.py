@@ -17,8 +17,8 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.trace import Tracer
 
-HELD_BACK = 2
-"""One part in so many of the effort is for rating plans and for what that leads to."""
+SEARCHED = 3
+"""One part in so many of the effort is for cheaper plans, the rest for rating them and for what that leads to."""
 
 
 def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Plan:
@@ -33,10 +33,10 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     if not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
         return first if tracer is None else plan(problem, tracer)
     menu = Menu(problem, _resources(problem))
-    steps = Effort(effort - effort // HELD_BACK)
+    steps = Effort(effort // SEARCHED, len(problem.pods))
     search = Search(problem, first, menu, steps, _bound(problem, menu, first))
     search.run()
-    steps.add(effort // HELD_BACK)
+    steps.add(effort - effort // SEARCHED)
     rated = Carrying(problem, first, search, steps).best()
     chosen = search.widened(rated.candidate if rated else search.best)
     if tracer is not None:

@@ -1,31 +1,62 @@
-"""Search effort: counted in steps, never in time, so that a decision can be made again exactly."""
+"""Search effort: counted in work, never in time, so that a decision can be made again exactly.
+
+What a search does is charged by *touches*: to look at one place for one pod is one. A step of effort is a number of
+them, so that the same effort takes about as long whatever the problem is like, and little longer where it is large: a
+whole new plan of many pods is dear, and a search that cannot afford one is none.
+"""
 
 from __future__ import annotations
 
-PODS_A_STEP = 500
-"""A step is to plan at most so many pods again; more pods cost accordingly more."""
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from kerf.engine.model.pods import PodShape
+from kerf.engine.scheduling.problem import PendingPod
+
+TOUCHES_A_STEP = 1_500
+"""And one for each pod of the problem, up to `PODS_COUNTED`."""
+PODS_COUNTED = 4_000
+
+TOUCHES_A_POD = 40
+"""What it costs to plan a pod that others matter to, or the first one of a shape."""
+TOUCHES_ALIKE = 4
+"""What it costs to plan a pod like the one before."""
+TOUCHES_A_PLAN = 200
+"""What a plan costs besides."""
+TOUCHES_A_RUN = 100
+"""What a run of the scheduler's model costs besides."""
 
 
 class Effort:
-    """What is left of a pass's search steps."""
+    """What is left of a pass's search steps, in touches."""
 
-    def __init__(self, steps: int) -> None:
-        self.left = steps
-        self.spent = 0
+    def __init__(self, steps: int, pods: int) -> None:
+        """`pods`: how many there are in the problem."""
+        self._step = TOUCHES_A_STEP + min(pods, PODS_COUNTED)
+        self.left = 0
+        self.add(steps)
 
     def add(self, steps: int) -> None:
         """What was held back."""
-        self.left += steps
+        self.left += steps * self._step
 
-    def take(self, steps: int) -> bool:
-        """Spend so many steps; False, and nothing is spent, if there are not as many left."""
-        if steps > self.left:
+    def take(self, touches: int) -> bool:
+        """Spend so much; False, and nothing is spent, if there is not as much left."""
+        if touches > self.left:
             return False
-        self.left -= steps
-        self.spent += steps
+        self.left -= touches
         return True
 
+    def charge(self, touches: int) -> None:
+        """Spend what has been done already."""
+        self.left = max(0, self.left - touches)
 
-def steps_of(pods: int) -> int:
-    """The steps that planning so many pods costs."""
-    return max(1, -(-pods // PODS_A_STEP))
+
+def planning(pods: Iterable[PendingPod], shapes: Mapping[str, PodShape], nodes: int = 0) -> int:
+    """What it costs to plan these pods beside so many nodes."""
+    touches = TOUCHES_A_PLAN + nodes
+    for digest, count in Counter(each.shape for each in pods).items():
+        shape = shapes[digest]
+        alone = not (shape.spread or shape.affinity or shape.anti_affinity)
+        touches += TOUCHES_A_POD + (count - 1) * (TOUCHES_ALIKE if alone else TOUCHES_A_POD)
+    return touches

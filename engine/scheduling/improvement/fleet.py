@@ -21,22 +21,25 @@ from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.improvement.candidates import TOLERANCE, Pair
 from kerf.engine.scheduling.improvement.cells import counted, limited, settled, without
+from kerf.engine.scheduling.improvement.effort import planning
 from kerf.engine.scheduling.improvement.menu import Menu
-from kerf.engine.scheduling.improvement.rating import Bound, bound, seat_name
-from kerf.engine.scheduling.improvement.seats import Seat, existing, planned
+from kerf.engine.scheduling.improvement.rating import Bound, Scheduler, making, seat_name
+from kerf.engine.scheduling.improvement.seats import Seat, planned
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, Problem
-from kerf.engine.scheduling.requirements import Requirement, Requirements
+from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.resources import fits, total
 from kerf.engine.scheduling.shapes import HARD_SPREAD
 from kerf.engine.scheduling.templates import NODES
 
 
-class Berth(Struct, frozen=True):
-    """A new node: `claim` as it was planned, with the types from the one it shall be at least on, cheapest first.
-    `fixed`: it holds reservations or minimum values, and stays what it is; `most`: what it may count against limits."""
+class Berth(Struct, frozen=True, eq=False):
+    """A new node: `claim` as it was planned, without its pods, with the types from the one it shall be at least on,
+    cheapest first. `fixed`: it holds reservations or minimum values, and stays what it is; `most`: what it may count
+    against limits. There is one berth for all nodes that are alike, so that `kind`, its number, tells them apart."""
 
+    kind: int
     claim: OpenedClaim
     fixed: bool
     most: Resources
@@ -59,10 +62,14 @@ class Fleets:
     def __init__(self, problem: Problem, menu: Menu, unattached: frozenset[Pair]) -> None:
         self._problem = problem
         self._menu = menu
-        self._daemons = daemons(problem.daemons, problem.shapes)
+        self._daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
         self._reserved = total(each.requests for each in self._daemons)
-        self._old = [existing(each, self._daemons, problem) for each in problem.nodes]
-        self._seats: dict[tuple[str, tuple[str, ...], tuple[Requirement, ...], tuple[str, ...]], Seat] = {}
+        self._scheduler: Scheduler | None = None
+        self._berths: dict[object, Berth] = {}
+        self._seats: dict[int, Seat] = {}
+        self._sizes: dict[int, tuple[Berth, ...]] = {}
+        self._roomier: dict[int, tuple[Berth, ...]] = {}
+        self._merged: dict[tuple[int, int], Berth | None] = {}
         self._pods = {each.uid: each for each in problem.pods}
         self._pools = {each.pool.name: each for each in problem.pools}
         self._templates = {each.name: number for number, each in enumerate(menu.templates)}
@@ -73,56 +80,77 @@ class Fleets:
         """The nodes of a plan."""
         return tuple(self._berth(each) for each in claims)
 
-    def judged(self, berths: tuple[Berth, ...], uids: frozenset[str]) -> Fleet:
-        seats = [each.fresh() for each in self._old]
-        seats += [self._seat(number, each.claim) for number, each in enumerate(berths)]
-        return Fleet(berths, bound(self._problem, seats, uids))
+    def judged(self, berths: tuple[Berth, ...], uids: frozenset[str], most: int) -> tuple[Fleet | None, int]:
+        """With these pods, and what it cost in touches; None if that is more than `most`."""
+        seats = [self._seat(each).fresh(seat_name(number)) for number, each in enumerate(berths)]
+        made = 0
+        if self._scheduler is None:
+            made = making(self._problem)
+            if made > most:
+                return None, 0
+            self._scheduler = Scheduler(self._problem)
+        found, touches = self._scheduler.bound(seats, uids, most - made)
+        touches += made
+        return None if found is None else Fleet(berths, found), touches
 
-    def _seat(self, number: int, claim: OpenedClaim) -> Seat:
-        key = claim.node_pool, claim.instance_types[:1], claim.constraints, claim.capacity_types
-        known = self._seats.get(key)
-        if known is None:
-            known = self._seats[key] = planned("", claim, self._daemons, self._problem)
-        made = known.fresh()
-        made.name = seat_name(number)
-        made.labels = {**made.labels, **claim.labels}
-        return made
+    def _seat(self, berth: Berth) -> Seat:
+        found = self._seats.get(berth.kind)
+        if found is None:
+            found = self._seats[berth.kind] = planned("", berth.claim, self._daemons, self._problem, berth.kind)
+        return found
 
     # ── other nodes ──────────────────────────────────────
 
-    def sizes(self, berth: Berth) -> list[Berth]:
+    def sizes(self, berth: Berth) -> tuple[Berth, ...]:
         """The node as each type that its constraints allow, cheapest first; none but itself if it is fixed."""
+        found = self._sizes.get(berth.kind)
+        if found is None:
+            found = self._sizes[berth.kind] = tuple(self._all_sizes(berth))
+        return found
+
+    def _all_sizes(self, berth: Berth) -> Iterator[Berth]:
         claim = berth.claim
         number = self._templates.get(claim.node_pool)
         if berth.fixed or number is None:
-            return []
+            return
         template = self._menu.templates[number]
         state = template.at(Requirements(claim.constraints))
         allowed = self._within(berth, state.viable & template.types, number)
         order = [(price, kind) for price, kind in template.by_price(state) if allowed >> kind & 1]
         names = tuple(template.catalogue.names[kind] for _, kind in order)
         kinds = tuple(sorted({template.slots[n].capacity_type for n in state.slots if template.available[n] & allowed}))
-        return [
-            replace(berth, claim=replace(claim, instance_types=names[index:], price=price, capacity_types=kinds))
-            for index, (price, _) in enumerate(order)
-            if math.isfinite(price)
-        ]
+        for index, (price, _) in enumerate(order):
+            if math.isfinite(price):
+                sized = replace(claim, instance_types=names[index:], price=price, capacity_types=kinds)
+                yield self._interned(sized, False, berth.most)
 
-    def roomier(self, berth: Berth) -> list[Berth]:
+    def roomier(self, berth: Berth) -> tuple[Berth, ...]:
         """The dearer types that have more room of some kind than the node and those before them, cheapest first."""
-        free = self._seat(0, berth.claim).free
-        known = [(free.get("cpu", 0), free.get("memory", 0))]
-        found = []
-        for each in self.sizes(berth):
-            free = self._seat(0, each.claim).free
-            room = free.get("cpu", 0), free.get("memory", 0)
-            if each.claim.price > berth.claim.price and not any(room[0] <= a and room[1] <= b for a, b in known):
-                found.append(each)
-                known.append(room)
+        found = self._roomier.get(berth.kind)
+        if found is None:
+            found = self._roomier[berth.kind] = tuple(self._all_roomier(berth))
         return found
+
+    def _all_roomier(self, berth: Berth) -> Iterator[Berth]:
+        known = [self._room(berth)]
+        for each in self.sizes(berth):
+            room = self._room(each)
+            if each.claim.price > berth.claim.price and not any(room[0] <= a and room[1] <= b for a, b in known):
+                yield each
+                known.append(room)
+
+    def _room(self, berth: Berth) -> tuple[int, int]:
+        free = self._seat(berth).free
+        return free.get("cpu", 0), free.get("memory", 0)
 
     def merged(self, a: Berth, b: Berth) -> Berth | None:
         """One node in the place of two: the cheapest that has the room of both; None if there is none."""
+        key = min(a.kind, b.kind), max(a.kind, b.kind)
+        if key not in self._merged:
+            self._merged[key] = self._merge(a, b)
+        return self._merged[key]
+
+    def _merge(self, a: Berth, b: Berth) -> Berth | None:
         one, other = a.claim, b.claim
         shared = {key: value for key, value in one.labels.items() if key in other.labels}
         if (
@@ -135,19 +163,14 @@ class Fleets:
         constraints = Requirements(one.constraints)
         if constraints.conflicts(Requirements(other.constraints)):
             return None
-        wanted = {
-            name: self._seat(0, one).free.get(name, 0) + self._seat(0, other).free.get(name, 0)
-            for name in ("cpu", "memory")
-        }
-        claim = replace(
-            one,
-            constraints=tuple(constraints.merged(other.constraints)),
-            labels={**one.labels, **other.labels},
-            pods=(*one.pods, *other.pods),
+        together = tuple(constraints.merged(other.constraints))
+        claim = replace(one, constraints=together, labels={**one.labels, **other.labels})
+        most = {name: amount + b.most[name] for name, amount in a.most.items()}
+        wanted = [sum(amounts) * 9 // 10 for amounts in zip(self._room(a), self._room(b), strict=True)]
+        found = self.sizes(self._interned(claim, False, most))
+        return next(
+            (each for each in found if all(x <= y for x, y in zip(wanted, self._room(each), strict=True))), None
         )
-        both = Berth(claim, False, {name: amount + b.most[name] for name, amount in a.most.items()})
-        needed = {name: amount * 9 // 10 for name, amount in wanted.items()}
-        return next((each for each in self.sizes(both) if fits(needed, self._seat(0, each.claim).free)), None)
 
     def bound_to(self, fleet: Fleet, number: int) -> bool:
         """Whether the node must stay as it is: for its own sake, or for pods that care where others are, or which node
@@ -159,16 +182,34 @@ class Fleets:
             for each in pods
         )
 
-    def smaller(self, fleet: Fleet, number: int) -> list[Berth]:
+    def smaller(self, fleet: Fleet, number: int) -> Iterator[Berth]:
         """The cheaper types that have room for the pods of one node, cheapest first."""
         name, price = seat_name(number), fleet.berths[number].claim.price
         pods = [self._problem.shapes[self._pods[uid].shape] for uid, seat in fleet.bound.seats.items() if seat == name]
         needed = total({**each.requests, "pods": 1} for each in pods)
         sizes = (each for each in self.sizes(fleet.berths[number]) if each.claim.price < price - TOLERANCE)
-        return [each for each in sizes if fits(needed, self._seat(number, each.claim).free)]
+        return (each for each in sizes if fits(needed, self._seat(each).free))
 
     def _berth(self, claim: OpenedClaim) -> Berth:
-        return Berth(claim, _fixed(claim), self._most(claim))
+        return self._interned(claim, _fixed(claim), self._most(claim))
+
+    def _interned(self, claim: OpenedClaim, fixed: bool, most: Resources) -> Berth:
+        key = (
+            claim.node_pool,
+            claim.instance_types,
+            claim.constraints,
+            claim.capacity_types,
+            tuple(sorted(claim.labels.items())),
+            claim.reservations,
+            claim.price,
+            fixed,
+            tuple(sorted(most.items())),
+        )
+        found = self._berths.get(key)
+        if found is None:
+            found = Berth(len(self._berths), replace(claim, pods=(), requests={}), fixed, most)
+            self._berths[key] = found
+        return found
 
     def _most(self, claim: OpenedClaim) -> Resources:
         pool = self._pools[claim.node_pool]
@@ -180,6 +221,12 @@ class Fleets:
             levels = self._menu.templates[number].catalogue.capacity.get(name)
             types &= levels.at_most(amount) if levels is not None else types
         return types
+
+    def cost_of_further(self, fleet: Fleet) -> int:
+        """What `further` costs, in touches."""
+        left = [self._pods[uid] for uid in fleet.bound.left]
+        nodes = len(fleet.berths) + len(self._problem.nodes)
+        return planning(left, self._problem.shapes, nodes) + len(self._problem.bound) + len(fleet.bound.seats)
 
     def further(self, fleet: Fleet) -> list[Berth] | None:
         """What the planner launches for the pods that are left over, once the others are where the scheduler put
@@ -197,13 +244,12 @@ class Fleets:
         nodes = [self._filled(each, there[each.name]) for each in self._problem.nodes]
         usage = {name: dict(each.usage) for name, each in self._pools.items()}
         for number, each in enumerate(fleet.berths):
-            new = self._seat(number, each.claim)
-            labels = {**new.labels, HOSTNAME: new.name}
-            node = NodeInput(new.name, "", labels, new.taints, new.free, True, self._reserved)
-            nodes.append(self._filled(node, there[new.name]))
+            new, name = self._seat(each), seat_name(number)
+            node = NodeInput(name, "", {**new.labels, HOSTNAME: name}, new.taints, new.free, True, self._reserved)
+            nodes.append(self._filled(node, there[name]))
             pool = self._pools[each.claim.node_pool]
-            for name, amount in {**each.most, NODES: 1}.items():
-                usage[pool.pool.name][name] = usage[pool.pool.name].get(name, 0) + amount
+            for limited_by, amount in {**each.most, NODES: 1}.items():
+                usage[pool.pool.name][limited_by] = usage[pool.pool.name].get(limited_by, 0) + amount
         more = [
             BoundPod(pod.uid, pod.namespace, pod.shape, seat, name=pod.name)
             for seat, pods in sorted(there.items())
@@ -246,7 +292,7 @@ class Fleets:
         for number, berth in enumerate(fleet.berths):
             pods = there.get(seat_name(number))
             if pods:
-                yield berth, self._question(number, berth, pods)
+                yield berth, self._question(berth, pods)
 
     def _pods_by_seat(self, made: Bound) -> Mapping[str, list[PendingPod]]:
         there: dict[str, list[PendingPod]] = {}
@@ -256,10 +302,10 @@ class Fleets:
             name: sorted(pods, key=lambda each: (each.namespace, each.name, each.uid)) for name, pods in there.items()
         }
 
-    def _question(self, number: int, berth: Berth, pods: Sequence[PendingPod]) -> Problem:
+    def _question(self, berth: Berth, pods: Sequence[PendingPod]) -> Problem:
         claim = berth.claim
         pool = self._pools[claim.node_pool]
-        labels = self._seat(number, claim).labels
+        labels = self._seat(berth).labels
         asked = settled(
             self._problem,
             {key: labels[key] for key in self._pinned(berth, pods) if key in labels},

@@ -34,7 +34,7 @@ from kerf.engine.scheduling.improvement.candidates import (
     unattached,
 )
 from kerf.engine.scheduling.improvement.cells import alone, limited, reopened, without
-from kerf.engine.scheduling.improvement.effort import Effort, steps_of
+from kerf.engine.scheduling.improvement.effort import Effort, planning
 from kerf.engine.scheduling.improvement.fleet import Fleet, Fleets
 from kerf.engine.scheduling.improvement.lower_bound import loosest
 from kerf.engine.scheduling.improvement.menu import Demands, Kind, Menu, ways
@@ -48,8 +48,6 @@ from kerf.engine.scheduling.shapes import requirements_of
 
 CLOSE = 1.005
 """A plan within this factor of the bound is good enough."""
-WIDTHS = (32, 8, 2)
-"""How many types a regrouping tries per group: as many as the effort allows. 2 cost what planning costs."""
 CAPS = (4, 2, 6, 1, 3, 5, 7)
 """Eighths of the sizes of types, in the order in which they are tried as the largest one."""
 
@@ -140,6 +138,7 @@ class Search:
         return True
 
     def _allowed(self, candidate: Candidate) -> bool:
+        self._effort.charge(len(self._problem.pods))
         return may_replace(self._problem, self._first, assembled(candidate, self._first))
 
     # ── regrouping ──────────────────────────────────────
@@ -152,10 +151,9 @@ class Search:
         movable = [each for each in self.best.parts if self._movable(each)]
         self._offer(self._regrouped(self.best, movable))
         moving = [uid for each in self.best.parts for uid in each.claim.pods if self._kind(self._pods[uid]) is not None]
-        staying = len(self._problem.pods) - len(moving)
-        if len(movable) < len(self._first.claims) and moving and self._effort.take(steps_of(staying)):
-            gone = frozenset(moving)
-            rest = replace(self._problem, pods=tuple(each for each in self._problem.pods if each.uid not in gone))
+        gone = frozenset(moving)
+        rest = replace(self._problem, pods=tuple(each for each in self._problem.pods if each.uid not in gone))
+        if len(movable) < len(self._first.claims) and moving and self._effort.take(_cost(rest)):
             base = Candidate(rest, planned := plan(rest), first_candidate(rest, planned).parts)
             self._offer(self._with_groups(base, base.parts, moving, self.best.price))
 
@@ -209,14 +207,14 @@ class Search:
         self, base: Candidate, kept: Sequence[Part], uids: Sequence[str], below: float
     ) -> Candidate | None:
         """The base with `kept` of its claims and these pods in groups of their own, if it costs less than `below`."""
+        self._effort.charge(len(uids) + len(kept))
         pods: dict[Kind, list[PendingPod]] = {}
         for pod in sorted(map(self._pods.__getitem__, uids), key=lambda each: (each.namespace, each.name, each.uid)):
             kind = self._kind(pod)
             assert kind is not None  # the caller takes movable ones only
             pods.setdefault(kind, []).append(pod)
-        width = next((w for w in WIDTHS if self._effort.take(steps_of(len(uids) * w // 2))), 0)
-        run = Regrouping(self._menu, list(pods), [len(each) for each in pods.values()], width)
-        groups = run.groups() if width else None
+        run = Regrouping(self._menu, list(pods), [len(each) for each in pods.values()])
+        groups = run.groups(self._effort)
         if groups is None or price(e.claim for e in kept) + sum(g.price for g in groups) > below - TOLERANCE:
             return None
         parts = self._planned(groups, list(pods.values()), kept)
@@ -268,7 +266,7 @@ class Search:
         if key is not None and key in self._known:
             found = self._known[key]
         else:
-            made = plan(question) if self._effort.take(steps_of(len(question.pods))) else None
+            made = plan(question) if self._effort.take(_cost(question)) else None
             whole = made is not None and len(made.claims) == 1 and not (made.unplaced or made.ignored or made.truncated)
             found = made.claims[0] if made is not None and whole else None
             if key is not None:
@@ -319,7 +317,7 @@ class Search:
 
     @property
     def _whole(self) -> int:
-        return steps_of(len(self._problem.pods))
+        return _cost(self._problem)
 
     def _caps(self) -> Iterable[list[str]]:
         """The types that are too large, for several sizes that leave every pod a type; by CPU, which every node has."""
@@ -375,6 +373,11 @@ class Search:
         if wide is None or wide.instance_types[0] != claim.instance_types[0]:
             return part  # the node that was rated is the one that is launched first
         return Part(replace(wide, constraints=claim.constraints, labels=claim.labels), part.base, question)
+
+
+def _cost(question: Problem) -> int:
+    """Of planning it."""
+    return planning(question.pods, question.shapes, len(question.nodes))
 
 
 def _pinned_keys(shape: PodShape) -> list[str]:

@@ -11,19 +11,15 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from kerf.engine.scheduling.improvement.candidates import TOLERANCE
-from kerf.engine.scheduling.improvement.effort import Effort
+from kerf.engine.scheduling.improvement.effort import TOUCHES_A_RUN, Effort
 from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
 
 ROUNDS = 8
 """How often a fleet is made larger, until nobody is left over."""
 SIZES = 3
 """How many types are tried in the place of one."""
-TRIES = 24
+TRIES = 12
 """How many larger fleets are tried before the best of them is gone on with."""
-PAIRS_A_STEP = 10_000
-"""A step is to rate so many pairs of a pod and a node."""
-PAIRS_A_RUN = 200
-"""What a run of the scheduler costs besides."""
 
 
 class Mending:
@@ -34,17 +30,19 @@ class Mending:
         self._fleets = fleets
         self._old = old
         self._effort = effort
-        self._paid = 0
 
     def judged(self, berths: tuple[Berth, ...], uids: frozenset[str]) -> Fleet | None:
         """None if the effort is spent."""
-        pairs = PAIRS_A_RUN + len(uids) * (len(berths) + self._old)
-        while self._paid < pairs:
-            if not self._effort.take(1):
-                return None
-            self._paid += PAIRS_A_STEP
-        self._paid -= pairs
-        return self._fleets.judged(berths, uids)
+        least = TOUCHES_A_RUN + len(uids) + len(berths) + self._old
+        if not self._effort.take(least):
+            return None
+        found, touches = self._fleets.judged(berths, uids, self._effort.left)
+        self._effort.charge(touches)
+        return found
+
+    def further(self, fleet: Fleet) -> list[Berth] | None:
+        """See `Fleets.further`; None, too, if the effort is spent."""
+        return self._fleets.further(fleet) if self._effort.take(self._fleets.cost_of_further(fleet)) else None
 
     def whole(self, fleet: Fleet, below: float) -> Fleet | None:
         """A fleet that leaves nobody over and costs less than `below`; None if none was found."""
@@ -61,21 +59,29 @@ class Mending:
 
     def _larger(self, fleet: Fleet, below: float) -> Iterator[tuple[Berth, ...]]:
         """The fleet with one node larger, least dear first, and with further nodes."""
-        further = self._fleets.further(fleet) if self._effort.take(1) else None
+        further = self.further(fleet)
         offers: list[tuple[float, int, tuple[Berth, ...]]] = []
         if further is not None:
             offers.append((-math.inf, -1, (*fleet.berths, *further)))
+        kinds: dict[int, int] = {}  # the first node of each kind: one of several that are alike is enough
+        pairs: set[tuple[int, int]] = set()
         for number, berth in enumerate(fleet.berths):
-            offers += (
-                (each.claim.price - berth.claim.price, number, _with(fleet.berths, number, each))
-                for each in self._fleets.roomier(berth)[:SIZES]
-            )
             for other in range(number):
-                both = self._fleets.merged(fleet.berths[other], berth)
+                one = fleet.berths[other]
+                pair = min(one.kind, berth.kind), max(one.kind, berth.kind)
+                if pair in pairs:
+                    continue
+                pairs.add(pair)
+                both = self._fleets.merged(one, berth)
                 if both is not None:
                     rest = tuple(each for n, each in enumerate(fleet.berths) if n not in (other, number))
-                    more = both.claim.price - berth.claim.price - fleet.berths[other].claim.price
+                    more = both.claim.price - berth.claim.price - one.claim.price
                     offers.append((more, number, (*rest, both)))
+            if kinds.setdefault(berth.kind, number) == number:
+                offers += (
+                    (each.claim.price - berth.claim.price, number, _with(fleet.berths, number, each))
+                    for each in self._fleets.roomier(berth)[:SIZES]
+                )
         for _, _, berths in sorted(offers, key=lambda each: each[:2]):
             if math.fsum(each.claim.price for each in berths) < below - TOLERANCE:
                 yield berths
@@ -105,7 +111,7 @@ class Mending:
         if self._fleets.bound_to(fleet, number):
             return
         yield fleet.berths[:number] + fleet.berths[number + 1 :]
-        for each in self._fleets.smaller(fleet, number)[:SIZES]:
+        for each in islice(self._fleets.smaller(fleet, number), SIZES):
             yield _with(fleet.berths, number, each)
 
 

@@ -57,7 +57,7 @@ class Menu:
     def __init__(self, problem: Problem, resources: tuple[str, ...]) -> None:
         """`resources`: the names that amounts are given for; all that any pod requests."""
         self.resources = resources
-        given = daemons(problem.daemons, problem.shapes)
+        given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
         made = [
             Template(
                 each.pool,

@@ -5,19 +5,26 @@ score, and those that found no place are tried again as long as others do. Model
 taints, node affinity, host ports and volumes (zones and limits), and the scores for least and for balanced allocation,
 preferred node affinity and PreferNoSchedule taints, with kube-scheduler's default weights; equal scores go to the first
 name. What pods demand of one another, filters and scores, is asked of `company`.
+
+A search rates many sets of new nodes beside the same old ones, so whatever does not depend on the new ones is made once
+per problem, and what depends on a kind of node once per kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.daemons import daemons
-from kerf.engine.scheduling.improvement.company import Company, Place, meets_one
-from kerf.engine.scheduling.improvement.seats import DEFAULT_REQUESTS, Seat, existing, planned
+from kerf.engine.scheduling.improvement.company import Company
+from kerf.engine.scheduling.improvement.manners import Manners, Pair, Place, meets_one
+from kerf.engine.scheduling.improvement.seats import Seat, counted, existing, planned
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem import PendingPod, Problem
 from kerf.engine.scheduling.requirements import Requirements
@@ -25,8 +32,18 @@ from kerf.engine.scheduling.shapes import alternatives_of
 from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.volumes import PodVolumes, claim_names, of_claims
 
+TASTES_A_TOUCH, SELECTIONS_A_TOUCH = 10, 8
+"""For the cost of a touch so many counts of pods around a place are read, or pods compared with a selector."""
+TOUCHES_A_NODE = 10
+"""What it costs to look at an old node for the first time."""
+
 NODE_AFFINITY, TAINT_TOLERATION = 2, 3
 """Weights of the default score plugins."""
+
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
+
+Entry = tuple[float, int, int]
+"""The score of a node, less is better, its number and its version."""
 
 
 class Bound(Struct, frozen=True):
@@ -38,10 +55,11 @@ class Bound(Struct, frozen=True):
 
 def unbound(problem: Problem, made: Plan) -> tuple[str, ...]:
     """The uids of the pods that have a place in the plan and that the scheduler would find none for."""
-    given = daemons(problem.daemons, problem.shapes)
-    seats = [existing(each, given, problem) for each in problem.nodes]
-    seats += [planned(seat_name(number), each, given, problem) for number, each in enumerate(made.claims)]
-    return bound(problem, seats, made.placed).left
+    given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
+    seats = [planned(seat_name(number), each, given, problem) for number, each in enumerate(made.claims)]
+    found, _ = Scheduler(problem).bound(seats, made.placed)
+    assert found is not None  # there is no end to the effort
+    return found.left
 
 
 def seat_name(number: int) -> str:
@@ -49,142 +67,234 @@ def seat_name(number: int) -> str:
     return f"~new-{number:06d}"
 
 
-def bound(problem: Problem, seats: Iterable[Seat], uids: frozenset[str]) -> Bound:
-    """These pods bound to these nodes, which fill up with them."""
-    return _Scheduler(problem, seats).run([each for each in problem.pods if each.uid in uids])
+class Scheduler:
+    """The scheduler before the old nodes of a problem, which is asked about several sets of new ones."""
 
-
-class _Scheduler:
-    def __init__(self, problem: Problem, seats: Iterable[Seat]) -> None:
+    def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self.seats = sorted(seats, key=lambda each: each.name)
-        self.places = [_place(number, each) for number, each in enumerate(self.seats)]
-        given = daemons(problem.daemons, problem.shapes)
+        given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
+        self.old = sorted((existing(each, given, problem) for each in problem.nodes), key=lambda each: each.name)
         leaving = [existing(each, given, problem) for each in problem.leaving]
-        elsewhere = [_place(len(self.seats) + number, each) for number, each in enumerate(leaving)]
-        self.company = Company(problem, [*self.places, *elsewhere])
-        self.filled: list[int] = []  # the number of the seat of each pod, as they were bound
-        self._classes: dict[tuple[str, ...], _Class] = {}
+        self._places = [_place(number, each) for number, each in enumerate([*self.old, *leaving])]
+        self._manners = Manners(problem)
+        self._company = Company(problem, self._manners, self._places)
+        self._classes: dict[object, _Class] = {}
+        self._by_pod: dict[tuple[str, ...], _Class] = {}
+        self._queue = sorted(problem.pods, key=self._rank)
 
-    def run(self, pods: Iterable[PendingPod]) -> Bound:
-        found: dict[str, str] = {}
-        waiting = sorted(pods, key=self._rank)
-        before = len(waiting) + 1
-        while len(waiting) < before:
-            before, queue, waiting = len(waiting), waiting, []
-            for pod in queue:
-                number = self._class(pod).best()
-                if number is None:
-                    waiting.append(pod)
-                else:
-                    found[pod.uid] = self.seats[number].name
-        return Bound(found, tuple(sorted(each.uid for each in waiting)))
+    def bound(self, new: Sequence[Seat], uids: frozenset[str], most: float = math.inf) -> tuple[Bound | None, int]:
+        """These pods bound to the old nodes and to these, which fill up with them, and how often a node was looked at
+        for a pod; None when that was more than `most`. Numbers of nodes: the old ones, those that leave, the new ones.
+        """
+        before = len(self._places)
+        places = [_place(before + number, each) for number, each in enumerate(new)]
+        seats = [*(each.fresh() for each in self.old), *([None] * (before - len(self.old))), *new]
+        run = _Run(self, seats, self._company.joined(places), before)
+        return run.run([each for each in self._queue if each.uid in uids], most), run.touches
 
     def _rank(self, pod: PendingPod) -> tuple[int, int, str, str, str]:
         """The order of the scheduler's queue."""
         return -self._problem.shapes[pod.shape].priority, pod.created, pod.namespace, pod.name, pod.uid
 
-    def _class(self, pod: PendingPod) -> _Class:
+    def class_of(self, pod: PendingPod) -> _Class:
         shape = self._problem.shapes[pod.shape]
         claims = claim_names(pod.namespace, pod.name, shape) if shape.volumes else ()
         key = pod.namespace, pod.shape, *claims
-        found = self._classes.get(key)
+        found = self._by_pod.get(key)
         if found is None:
             facts = self._problem.volumes
             volumes = of_claims(facts, claims) if facts is not None else PodVolumes()
-            found = self._classes[key] = _Class(self, pod.namespace, pod.shape, shape, volumes)
+            found = self._by_pod[key] = self._interned((pod.namespace, pod.shape), shape, volumes)
+        return found
+
+    def _interned(self, pair: Pair, shape: PodShape, volumes: PodVolumes) -> _Class:
+        """One class for all pods that nothing here tells apart."""
+        demands, entered = self._manners.demands[pair], self._manners.entered(pair)
+        plain = replace(
+            shape, labels={}, priority=0, priority_class="", grace=None, spread=(), affinity=(), anti_affinity=()
+        )
+        key = _encoder.encode(plain), volumes, demands, entered
+        found = self._classes.get(key)
+        if found is None:
+            found = self._classes[key] = _Class(len(self._classes), pair, shape, volumes, self.old)
         return found
 
 
-class _Class:
-    """Pods of one shape before the scheduler: the nodes that may be feasible by score, best first; entries of a node
-    that has been filled since are stale, and a new one is there."""
+def making(problem: Problem) -> int:
+    """What a `Scheduler` costs to make, in touches, at the most."""
+    pairs = {(each.namespace, each.shape) for each in problem.pods}
+    every = pairs | {(each.namespace, each.shape) for each in problem.bound}
+    shapes = [problem.shapes[digest] for _, digest in every]
+    terms = sum(len(each.spread) + len(each.affinity) + len(each.anti_affinity) for each in shapes)
+    nodes = len(problem.nodes) + len(problem.leaving)
+    return len(every) * terms // SELECTIONS_A_TOUCH + nodes * (TOUCHES_A_NODE + len(pairs)) + len(problem.bound)
 
-    def __init__(self, run: _Scheduler, namespace: str, digest: str, shape: PodShape, volumes: PodVolumes) -> None:
-        self._run = run
-        self._pair = namespace, digest
-        self._shape = shape
-        self._requests = {**shape.requests, "pods": 1}
-        self._counted = {name: shape.requests.get(name) or least for name, least in DEFAULT_REQUESTS.items()}
-        self._volumes = frozenset(volumes.attached)
+
+class _Class:
+    """Pods of one shape before the scheduler. `old`: the old nodes that have a place for one, by number."""
+
+    def __init__(self, number: int, pair: Pair, shape: PodShape, volumes: PodVolumes, old: Sequence[Seat]) -> None:
+        self.number = number
+        self.pair = pair
+        self.shape = shape
+        self.requests = {**shape.requests, "pods": 1}
+        self.counted = counted(shape.requests)
+        self.volumes = frozenset(volumes.attached)
         there = volumes.alternatives or (Requirements(),)
-        asked = tuple(own.merged(each) for own in alternatives_of(shape) for each in there if not own.conflicts(each))
-        possible = [number for number, seat in enumerate(run.seats) if _possible(shape, asked, seat)]
-        fixed = _fixed_scores(shape, [run.seats[number] for number in possible])
-        self._fixed = dict(zip(possible, fixed, strict=True))
-        self._heap = [self._entry(number) for number in possible]
+        self._asked = tuple(
+            own.merged(each) for own in alternatives_of(shape) for each in there if not own.conflicts(each)
+        )
+        self._kinds: dict[int, tuple[float, float, int] | None] = {}
+        self.old = [(place, n) for n, each in enumerate(old) if (place := self._looked(each)) is not None]
+
+    def place(self, seat: Seat) -> tuple[float, float, int] | None:
+        """How much the pods like a node, how many soft taints repel them, and its score while nothing has been bound to
+        it; None if it is no place for them."""
+        if seat.kind < 0:
+            return self._looked(seat)
+        if seat.kind not in self._kinds:
+            self._kinds[seat.kind] = self._looked(seat.origin)
+        return self._kinds[seat.kind]
+
+    def _looked(self, seat: Seat) -> tuple[float, float, int] | None:
+        if not self._possible(seat) or not seat.holds(self.shape, self.requests, self.volumes):
+            return None
+        liked = sum(
+            each.weight
+            for each in self.shape.preferred_terms
+            if seat.known.compatible(Requirements.of_expressions(each.term.expressions))
+        )
+        soft = untolerated(seat.taints, self.shape.tolerations) if seat.taints else ()
+        shunned = sum(each.effect == PREFER_NO_SCHEDULE for each in soft)
+        return liked, shunned, seat.score(self.requests, self.counted)
+
+    def _possible(self, seat: Seat) -> bool:
+        hard = tuple(each for each in seat.taints if each.effect != PREFER_NO_SCHEDULE)
+        return not untolerated(hard, self.shape.tolerations) and meets_one(self._asked, seat.known)
+
+
+class _Run:
+    """One set of nodes being filled. `seats` by number; `filled`: the number of the seat of each pod, as they were
+    bound."""
+
+    def __init__(self, scheduler: Scheduler, seats: Sequence[Seat | None], company: Company, new: int) -> None:
+        """`new`: the number of the first new node."""
+        self._scheduler = scheduler
+        self._seats = seats
+        self._new = new
+        self.company = company
+        self.filled: list[int] = []
+        self.touches = 0
+        self._waiters: dict[int, _Waiters] = {}
+
+    def run(self, pods: Sequence[PendingPod], most: float) -> Bound | None:
+        """None if it takes more touches than `most`."""
+        found: dict[str, str] = {}
+        waiting = pods
+        before = len(waiting) + 1
+        while len(waiting) < before:
+            before, queue, waiting = len(waiting), waiting, []
+            for pod in queue:
+                number = self._of(self._scheduler.class_of(pod)).best()
+                if self.touches > most:
+                    return None
+                if number is None:
+                    waiting.append(pod)
+                else:
+                    found[pod.uid] = self.seat(number).name
+        return Bound(found, tuple(sorted(each.uid for each in waiting)))
+
+    def seat(self, number: int) -> Seat:
+        found = self._seats[number]
+        assert found is not None  # nodes that leave are no places
+        return found
+
+    def places(self, wanted: _Class) -> list[tuple[tuple[float, float, int], int]]:
+        new = range(self._new, len(self._seats))
+        return wanted.old + [(place, n) for n in new if (place := wanted.place(self.seat(n))) is not None]
+
+    def _of(self, wanted: _Class) -> _Waiters:
+        found = self._waiters.get(wanted.number)
+        if found is None:
+            found = self._waiters[wanted.number] = _Waiters(self, wanted)
+        return found
+
+
+class _Waiters:
+    """The pods of one class in one run: the nodes that may be feasible by score, best first; entries of a node that has
+    been filled since are stale, and a new one is there."""
+
+    def __init__(self, run: _Run, wanted: _Class) -> None:
+        self._run = run
+        self._wanted = wanted
+        places = run.places(wanted)
+        self._fixed = dict(zip((number for _, number in places), _fixed_scores([p for p, _ in places]), strict=True))
+        self._heap = [self._first(place[2], number) for place, number in places]
         heapify(self._heap)
         self._read = len(run.filled)
-        self._picky = run.company.has_taste(self._pair)
+        self._tastes = run.company.tastes(wanted.pair)
+        run.touches += len(places)
 
     def best(self) -> int | None:
         """Bind one pod: the number of its seat."""
-        for number in sorted(frozenset(self._run.filled[self._read :])):
+        filled, wanted = self._run.filled, self._wanted
+        for number in sorted(frozenset(filled[self._read :])):
             if number in self._fixed:
                 heappush(self._heap, self._entry(number))
+        self._run.touches += 1
         feasible, refused = self._feasible()
         for entry in (*feasible, *refused):
             heappush(self._heap, entry)
-        self._read = len(self._run.filled)
+        self._read = len(filled)
         if not feasible:
             return None
         number = self._preferred(feasible)
-        self._run.seats[number].bind(self._shape, self._requests, self._counted, self._volumes)
-        self._run.company.bound(self._pair, self._run.places[number])
-        self._run.filled.append(number)
+        self._run.seat(number).bind(wanted.shape, wanted.requests, wanted.counted, wanted.volumes)
+        self._run.company.bound(wanted.pair, number)
+        filled.append(number)
         return number
 
-    def _entry(self, number: int) -> tuple[float, int, int]:
-        seat = self._run.seats[number]
-        return -self._fixed[number] - seat.score(self._requests, self._counted), number, seat.version
+    def _first(self, score: int, number: int) -> Entry:
+        """`score`: of the node while nothing has been bound to it."""
+        seat = self._run.seat(number)
+        return (-self._fixed[number] - score, number, 0) if not seat.version else self._entry(number)
 
-    def _feasible(self) -> tuple[list[tuple[float, int, int]], list[tuple[float, int, int]]]:
+    def _entry(self, number: int) -> Entry:
+        seat = self._run.seat(number)
+        return -self._fixed[number] - seat.score(self._wanted.requests, self._wanted.counted), number, seat.version
+
+    def _feasible(self) -> tuple[list[Entry], list[Entry]]:
         """The first feasible node, or all where pods around matter to the choice; and those before that their company
         does not allow. Those that are stale or too full are dropped: nodes only fill up."""
-        feasible: list[tuple[float, int, int]] = []
-        refused: list[tuple[float, int, int]] = []
-        while self._heap and (self._picky or not feasible):
+        feasible: list[Entry] = []
+        refused: list[Entry] = []
+        run, wanted = self._run, self._wanted
+        while self._heap and (self._tastes or not feasible):
             entry = heappop(self._heap)
-            seat = self._run.seats[entry[1]]
-            if entry[2] != seat.version or not seat.holds(self._shape, self._requests, self._volumes):
+            seat = run.seat(entry[1])
+            run.touches += 1
+            if entry[2] != seat.version or not seat.holds(wanted.shape, wanted.requests, wanted.volumes):
                 continue
-            allowed = self._run.company.allows(self._pair, self._run.places[entry[1]])
-            (feasible if allowed else refused).append(entry)
+            (feasible if run.company.allows(wanted.pair, entry[1]) else refused).append(entry)
         return feasible, refused
 
-    def _preferred(self, feasible: Sequence[tuple[float, int, int]]) -> int:
-        if not self._picky:
+    def _preferred(self, feasible: Sequence[Entry]) -> int:
+        if not self._tastes:
             return feasible[0][1]
-        taste = self._run.company.taste(self._pair, [self._run.places[each[1]] for each in feasible])
+        self._run.touches += len(feasible) * self._tastes // TASTES_A_TOUCH
+        taste = self._run.company.taste(self._wanted.pair, [each[1] for each in feasible])
         return min((entry[0] - liked, entry[1]) for entry, liked in zip(feasible, taste, strict=True))[1]
 
 
 def _place(number: int, seat: Seat) -> Place:
-    return Place(number, seat.labels, seat.known, seat.name, seat.taints)
+    return Place(number, seat.labels, seat.known, seat.name, seat.taints, seat.kind)
 
 
-# ── filters and scores that do not change ──────────────────────────────────────
-
-
-def _possible(shape: PodShape, asked: tuple[Requirements, ...], seat: Seat) -> bool:
-    hard = tuple(each for each in seat.taints if each.effect != PREFER_NO_SCHEDULE)
-    if untolerated(hard, shape.tolerations):
-        return False
-    return meets_one(asked, seat.known)
-
-
-def _fixed_scores(shape: PodShape, seats: list[Seat]) -> list[float]:
+def _fixed_scores(places: Sequence[tuple[float, float, int]]) -> list[float]:
     """Preferred node affinity and soft taints, each brought to 0…100 over the feasible nodes."""
-    liked = [
-        sum(each.weight for each in shape.preferred_terms
-            if seat.known.compatible(Requirements.of_expressions(each.term.expressions)))
-        for seat in seats
-    ]  # fmt: skip
-    shunned = [
-        sum(each.effect == PREFER_NO_SCHEDULE for each in untolerated(seat.taints, shape.tolerations)) for seat in seats
-    ]
-    most, worst = max(liked, default=0), max(shunned, default=0)
+    most = max((liked for liked, _, _ in places), default=0)
+    worst = max((shunned for _, shunned, _ in places), default=0)
     return [
         NODE_AFFINITY * (100 * a / most if most else 0) + TAINT_TOLERATION * (100 - 100 * b / worst if worst else 100)
-        for a, b in zip(liked, shunned, strict=True)
+        for a, b, _ in places
     ]

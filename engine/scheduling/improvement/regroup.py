@@ -11,17 +11,22 @@ The result is a proposal: the planner plans every group again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.improvement.bound import Row, Worth, worth
+from kerf.engine.scheduling.improvement.effort import Effort
 from kerf.engine.scheduling.improvement.menu import Kind, Menu, Way
 from kerf.engine.scheduling.templates import State
 
-WIDTH = 8
-"""How many types are tried for one group."""
+WIDTHS = (32, 8, 2)
+"""How many types are tried for one group: as many as the effort allows."""
+SHARE = 3
+"""One part in so many of the effort that is left may go into one regrouping."""
+PICKS = 15
+"""How often, about, the kinds of pods are looked at for one group."""
 LOOKED_AT = 48
 """How many kinds of pods are considered for a place in a group, at most."""
 HALF = 0.5
@@ -40,24 +45,33 @@ class Group(Struct, frozen=True):
 class Regrouping:
     """One run over kinds of pods with their counts. Kinds that have nowhere to go must not be given."""
 
-    def __init__(self, menu: Menu, kinds: Sequence[Kind], counts: Sequence[int], width: int = WIDTH) -> None:
+    def __init__(self, menu: Menu, kinds: Sequence[Kind], counts: Sequence[int]) -> None:
         self._menu = menu
         self._kinds = kinds
         self._left = list(counts)
-        self._width = width
+        self._width = 0
+        self._touches = 0
         self._worth = Worth((), 0.0)
         self._priced = 0.0
 
-    def groups(self) -> list[Group] | None:
-        """The groups, None if some pod has no place of its own."""
+    def groups(self, effort: Effort) -> list[Group] | None:
+        """The groups, None if some pod has no place of its own or the effort does not suffice."""
+        about = PICKS * len(self._kinds) * min(len(self._kinds), LOOKED_AT)
+        self._width = next((w for w in WIDTHS if about * w <= effort.left // SHARE), 0)
+        found = self._groups(effort.left) if self._width else None
+        effort.charge(self._touches)
+        return found
+
+    def _groups(self, most: int) -> list[Group] | None:
         found: list[Group] = []
         self._price()
         for seed in self._order():
             while self._left[seed]:
+                self._touches += len(self._kinds)
                 if self._worth_left() < HALF * self._priced:
                     self._price()
                 best = self._best(seed)
-                if best is None:
+                if best is None or self._touches > most:
                     return None
                 times = min(self._left[index] // count for index, count in best.counts)
                 for index, count in best.counts:
@@ -79,6 +93,7 @@ class Regrouping:
             for way in self._menu.choices(kind) if left else ():
                 key = way.template, way.kind
                 cheapest[key] = min(way.price, cheapest.get(key, way.price))
+        self._touches += len(cheapest) + len(self._kinds)
         rows = [Row(price, self._menu.room(*key)) for key, price in sorted(cheapest.items())]
         self._worth = worth(rows, self._demand())
         self._priced = self._worth_left()
@@ -165,12 +180,13 @@ class Regrouping:
         return [left[i * len(left) // LOOKED_AT] for i in range(LOOKED_AT)]
 
     def _pick(
-        self, looked: Iterable[int], room: Sequence[int], whole: Sequence[int], taken: dict[int, int]
+        self, looked: Sequence[int], room: Sequence[int], whole: Sequence[int], taken: dict[int, int]
     ) -> tuple[int, int] | None:
         """The kind that fits best into what is left (value × share of the resource that is free), and how
         many pods of it to add before looking again."""
         weights = [u * r / w if w else 0.0 for u, r, w in zip(self._worth.units, room, whole, strict=True)]
         best: tuple[float, int, int] | None = None
+        self._touches += len(looked)
         for index in looked:
             amounts = self._kinds[index].amounts
             fit = self._left[index] - taken.get(index, 0)

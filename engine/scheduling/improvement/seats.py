@@ -9,42 +9,58 @@ from collections.abc import Iterable, Mapping
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, ZONE_ID
 from kerf.engine.model.pods import HostPort, PodShape, Resources, Taint
+from kerf.engine.scheduling.catalogue import compiled
 from kerf.engine.scheduling.daemons import Daemon, reserved_for
 from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem import NodeInput, Problem
 from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.resources import added, fits
+from kerf.engine.scheduling.resources import added
 from kerf.engine.scheduling.volumes import Attachment, claim_names, of_claims
 
-DEFAULT_REQUESTS = {"cpu": 100, "memory": 200 * 2**20}
+DEFAULT_REQUESTS = (("cpu", 100), ("memory", 200 * 2**20))
 """What a pod without requests counts as for the score of the least allocated node."""
+
+Scored = tuple[int, int]
+"""CPU and memory."""
+
+
+def counted(requests: Resources) -> Scored:
+    """What a pod with these requests counts as for the score of the least allocated node."""
+    cpu, memory = (requests.get(name) or least for name, least in DEFAULT_REQUESTS)
+    return cpu, memory
 
 
 class Seat:
-    """A node with what is free on it. `version` counts the pods bound since."""
+    """A node with what is free on it. `version` counts the pods bound since; seats of one `kind` are equal but for
+    their names, -1 is like no other."""
 
     def __init__(self, name: str, labels: dict[str, str], taints: tuple[Taint, ...], free: Resources,
-                 total: Resources, ports: tuple[HostPort, ...] = ()) -> None:  # fmt: skip
+                 total: Resources, ports: tuple[HostPort, ...] = (), kind: int = -1) -> None:  # fmt: skip
         self.name = name
         self.labels = labels
         self.known = Requirements.of_labels(labels)
         self.taints = taints
         self.free = free
         self.ports = ports
-        self._total = {name: total.get(name, 0) for name in DEFAULT_REQUESTS}
-        self._scored = {name: free.get(name, 0) for name in DEFAULT_REQUESTS}
+        self.kind = kind
+        self._sound = all(amount >= 0 for amount in free.values())
+        self._total = total.get("cpu", 0), total.get("memory", 0)
+        self._scored = free.get("cpu", 0), free.get("memory", 0)
         self._limits: Mapping[str, int] = {}
         self._attached: frozenset[Attachment] = frozenset()
         self.version = 0
+        self.origin = self  # as it was before anything was bound to it
 
-    def fresh(self) -> Seat:
-        """The same node before anything was bound to this copy of it."""
+    def fresh(self, name: str = "") -> Seat:
+        """The same node, or one like it of another name, for pods to be bound to it; nothing must be bound to this
+        one."""
         made = Seat.__new__(Seat)
-        made.name, made.labels, made.known, made.taints = self.name, self.labels, self.known, self.taints
-        made.free, made.ports, made.version = self.free, self.ports, 0
-        made._total, made._scored = self._total, self._scored
+        made.name, made.labels, made.known, made.taints = name or self.name, self.labels, self.known, self.taints
+        made.free, made.ports, made.kind, made.version = self.free, self.ports, self.kind, 0
+        made._sound, made._total, made._scored = self._sound, self._total, self._scored
         made._limits, made._attached = self._limits, self._attached
+        made.origin = self
         return made
 
     def attach(self, attached: Iterable[Attachment], limits: Mapping[str, int]) -> None:
@@ -52,7 +68,13 @@ class Seat:
         self._attached, self._limits = frozenset(attached), limits
 
     def holds(self, shape: PodShape, requests: Resources, volumes: frozenset[Attachment] = frozenset()) -> bool:
-        return fits(requests, self.free) and not conflicts(shape.host_ports, self.ports) and self._attaches(volumes)
+        if not self._sound:
+            return False
+        free = self.free
+        for name, amount in requests.items():
+            if amount > free.get(name, 0):
+                return False
+        return not (shape.host_ports and conflicts(shape.host_ports, self.ports)) and self._attaches(volumes)
 
     def _attaches(self, volumes: frozenset[Attachment]) -> bool:
         if not self._limits or volumes <= self._attached:
@@ -60,23 +82,29 @@ class Seat:
         drivers = Counter(driver for driver, _ in self._attached | volumes)
         return all(drivers[driver] <= limit for driver, limit in self._limits.items())
 
-    def score(self, requests: Resources, counted: Resources) -> int:
+    def score(self, requests: Resources, counted: Scored) -> int:
         """0 to 200: the least allocated node (CPU and memory, `counted` as pods without requests are), and the one on
         which both are used alike."""
-        least, shares = 0, []
-        for name, total in self._total.items():
-            if not total:
-                continue
-            least += max(0, self._scored[name] - counted[name]) * 100 // total
-            shares.append(min(1.0, (total - self.free.get(name, 0) + requests.get(name, 0)) / total))
-        uneven = abs(shares[0] - shares[1]) / 2 if len(shares) == 2 else 0.0  # the standard deviation of two
-        return least // max(1, len(shares)) + int((1 - uneven) * 100)
+        free = self.free
+        (cpu, memory), (cpu_left, memory_left) = self._total, self._scored
+        least = present = 0
+        of_cpu = of_memory = 0.0
+        if cpu:
+            present += 1
+            least += max(0, cpu_left - counted[0]) * 100 // cpu
+            of_cpu = min(1.0, (cpu - free.get("cpu", 0) + requests.get("cpu", 0)) / cpu)
+        if memory:
+            present += 1
+            least += max(0, memory_left - counted[1]) * 100 // memory
+            of_memory = min(1.0, (memory - free.get("memory", 0) + requests.get("memory", 0)) / memory)
+        uneven = abs(of_cpu - of_memory) / 2 if present == 2 else 0.0  # the standard deviation of two
+        return least // max(1, present) + int((1 - uneven) * 100)
 
     def bind(
-        self, shape: PodShape, requests: Resources, counted: Resources, volumes: frozenset[Attachment] = frozenset()
+        self, shape: PodShape, requests: Resources, counted: Scored, volumes: frozenset[Attachment] = frozenset()
     ) -> None:
         self.free = added(self.free, requests, -1)
-        self._scored = added(self._scored, counted, -1)
+        self._scored = self._scored[0] - counted[0], self._scored[1] - counted[1]
         self.ports += shape.host_ports
         self._attached |= volumes
         self.version += 1
@@ -97,17 +125,17 @@ def existing(given: NodeInput, expected: Iterable[Daemon], problem: Problem) -> 
     return made
 
 
-def planned(name: str, claim: OpenedClaim, expected: Iterable[Daemon], problem: Problem) -> Seat:
-    """The node that a claim becomes if it gets the first of its types."""
+def planned(name: str, claim: OpenedClaim, expected: Iterable[Daemon], problem: Problem, like: int = -1) -> Seat:
+    """The node that a claim becomes if it gets the first of its types; `like` is its kind."""
     pool = next(each for each in problem.pools if each.pool.name == claim.node_pool)
-    kind = type_named([problem.catalogues[pool.catalogue]], claim.instance_types[0])
-    assert kind is not None  # the planner took it from there
+    types = compiled(pool.catalogue, problem.catalogues[pool.catalogue])
+    kind = types.types[types.numbers[claim.instance_types[0]]]
     labels = {key: values[0] for key, values in sorted(kind.requirements.items()) if len(values) == 1}
     labels |= {INSTANCE_TYPE: kind.name, **claim.labels, **_place(claim, kind, problem.unavailable)}
     waiting = reserved_for(expected, pool.pool.taints, Requirements.of_labels(labels), {})
     total = kind.allocatable()
     free = {name: amount - waiting.get(name, 0) for name, amount in total.items()}
-    return Seat(name, labels, pool.pool.taints, free, total)
+    return Seat(name, labels, pool.pool.taints, free, total, kind=like)
 
 
 def _place(claim: OpenedClaim, kind: InstanceType, unavailable: frozenset[tuple[str, str, str]]) -> dict[str, str]:

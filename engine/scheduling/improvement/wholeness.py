@@ -111,7 +111,7 @@ class Carrying:
             if found is not None:
                 yield found
         before = self._mending.judged((), uids) if self._problem.nodes else None
-        berths = fleets.further(before) if before is not None else None
+        berths = self._mending.further(before) if before is not None else None
         found = self._mending.judged(tuple(berths), uids) if berths is not None else None
         if found is not None:
             yield found
@@ -122,7 +122,7 @@ class Carrying:
         fleet = self._mending.judged(self._search.fleets.berths(made.claims), made.placed)
         if fleet is None:
             return None
-        further = self._search.fleets.further(fleet) if fleet.bound.left else []
+        further = self._mending.further(fleet) if fleet.bound.left else []
         if further is None:
             later = math.fsum(self._search.own_node(uid) for uid in fleet.bound.left)
         else:

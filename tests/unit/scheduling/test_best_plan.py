@@ -9,7 +9,7 @@ from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint
 from kerf.engine.scheduling.funnel import FunnelTracer
 from kerf.engine.scheduling.improvement.best import best_plan
-from kerf.engine.scheduling.improvement.effort import Effort, steps_of
+from kerf.engine.scheduling.improvement.effort import Effort, planning
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, pool, preferred, problem, shape, spec
@@ -131,16 +131,41 @@ def test_the_tracer_hears_of_the_plan_that_is_returned() -> None:
     assert [tuple(c.instance_type for c in each.left) for each in told] == [c.instance_types for c in best.claims]
 
 
-def test_effort_is_counted_in_steps_of_five_hundred_pods() -> None:
-    assert [steps_of(pods) for pods in (0, 1, 500, 501)] == [1, 1, 1, 2]
-    effort = Effort(3)
-    assert effort.take(2)
+def test_a_step_of_effort_is_a_bound_on_work_and_little_more_where_the_problem_is_large() -> None:
+    steps = [Effort(1, pods).left for pods in (0, 500, 4_000, 100_000)]
+    assert steps == sorted(steps)
+    assert steps[-1] == steps[-2] < 5 * steps[0]
+    effort = Effort(1, 0)
+    assert effort.take(steps[0] - 1)
     assert not effort.take(2)
-    assert (effort.left, effort.spent) == (1, 2)
+    effort.charge(2)
+    assert effort.left == 0
+
+
+def test_planning_costs_by_what_must_be_looked_at() -> None:
+    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "x"}))
+    alike, unlike, spreading = Workloads().add("a", 20, shape(100)), Workloads(), Workloads()
+    for number in range(20):
+        unlike.add(f"app-{number}", 1, shape(100 + number))
+    spreading.add("x", 20, shape(100, labels={"app": "x"}, spread=(spread,)))
+    asked = [problem(work, dear_giant()) for work in (alike, unlike, spreading)]
+    costs = [planning(each.pods, each.shapes) for each in asked]
+    assert costs[0] < costs[1] == costs[2]
+    assert planning(asked[0].pods, asked[0].shapes, nodes=50) == costs[0] + 50
+
+
+def test_a_pass_that_cannot_afford_a_rating_does_not_begin_one() -> None:
+    """Each of so many classes would have to be asked of each node."""
+    work = Workloads()
+    for number in range(300):
+        work.add(f"app-{number}", 1, shape(1000 + number, GI))
+    assert not best_plan(problem(work, dear_giant()), 1).rated
 
 
 def test_a_cheap_plan_that_there_is_no_effort_to_rate_is_not_given_up_for_a_dear_one() -> None:
-    asked = problem(Workloads().add("web", 2500, shape(1900, 3 * GI)), dear_giant())
-    best = best_plan(asked, 60)
+    work = Workloads()
+    for number in range(250):
+        work.add(f"app-{number}", 10, shape(1700 + number, 3 * GI))
+    best = best_plan(problem(work, dear_giant()), 20)
     assert not best.rated
     assert price(best) < best.first_price / 5

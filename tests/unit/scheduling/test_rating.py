@@ -7,7 +7,8 @@ from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.improvement.best import best_plan
-from kerf.engine.scheduling.improvement.company import Company, Place
+from kerf.engine.scheduling.improvement.company import Company
+from kerf.engine.scheduling.improvement.manners import Manners, Place
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
@@ -82,16 +83,16 @@ def company(work: Workloads, zones: str = "aab") -> tuple[Company, list[Place], 
     for index, zone in enumerate(zones):
         labels = {lbl.ZONE: zone, lbl.HOSTNAME: f"n{index}"}
         places.append(Place(index, labels, Requirements.of_labels(labels), f"n{index}"))
-    return Company(asked, places), places, asked
+    return Company(asked, Manners(asked), places), places, asked
 
 
 def allowed(found: Company, places: list[Place], asked: Problem, number: int = 0) -> list[int]:
     pod = asked.pods[number]
-    return [each.index for each in places if found.allows((pod.namespace, pod.shape), each)]
+    return [each.index for each in places if found.allows((pod.namespace, pod.shape), each.index)]
 
 
 def bind(found: Company, asked: Problem, number: int, place: Place) -> None:
-    found.bound((asked.pods[number].namespace, asked.pods[number].shape), place)
+    found.bound((asked.pods[number].namespace, asked.pods[number].shape), place.index)
 
 
 def test_a_spread_allows_only_the_emptier_zone() -> None:
