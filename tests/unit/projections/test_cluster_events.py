@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from kerf.engine.model.reasons import Reason
-from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, Observation
+from kerf.engine.nodeclaim.events import PodEvicted
+from kerf.engine.record.decisions import Decision, EvictPod, LifecycleResult
+from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, Observation
 from kerf.projections.cluster_events import BLOCKED, NORMAL, UNCONSOLIDATABLE, WARNING, ClusterEvents, Told
 from kerf.projections.prose import sentence
 from tests.support.simulated import HOUR, Run, scale, workshop
@@ -107,3 +111,29 @@ def test_the_codes_that_block_are_codes() -> None:
     assert not BLOCKED & UNCONSOLIDATABLE
     for code in sorted(BLOCKED | UNCONSOLIDATABLE):
         assert sentence(Reason(code)) != code
+
+
+def test_an_eviction_is_told_by_namespace_and_name() -> None:
+    """EV-14; L-435's quirk that two pods of one name share their events is none here."""
+    world = launched()
+    (claim,) = world.runtime.state.facts.claims
+    payload = PodEvicted(claim, "uid-a", "default/a")
+    entry = replace(world.store.entries[-1], payload=payload)
+    (event,) = ClusterEvents(world.runtime.state).apply(entry)
+    assert (event.reason, event.about.name, event.key) == ("Evicted", "a", ("default", "a"))
+
+
+def test_a_refused_eviction_is_told_of_the_node() -> None:
+    """EV-16."""
+    world = launched()
+    world.node("n1", "aws:///us-west-2a/i-1")
+    events, last = ClusterEvents(world.runtime.state), world.store.entries[-1]
+    intent = EvictPod("c", "n1", "uid-a", "default", "a")
+    decision = Decision("drain", 1, 1, 1, "", LifecycleResult("c", Reason("evict")), (intent,))
+    assert not events.apply(replace(last, position=7, payload=decision))
+    answer = EffectAnswered("7.0", ok=False, code="429", message="Cannot evict pod {a}: its budget")
+    (event,) = events.apply(replace(last, payload=answer))
+    assert (event.about.kind, event.type, event.reason) == ("Node", WARNING, "FailedDraining")
+    assert "default/a" in event.message
+    assert "pod {a}" in event.message
+    assert not events.apply(replace(last, payload=answer)), "an answer is told once"
