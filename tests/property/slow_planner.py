@@ -100,11 +100,13 @@ class Slow:
         return {name: max(0, amount - node.bound_daemons.get(name, 0)) for name, amount in wanted.items()}
 
     def overhead(self, pool: PoolInput, given: InstanceType) -> tuple[Resources, list[HostPort]]:
+        """S-81; a label that no NodePool defines may be the type's."""
+        known = lbl.WELL_KNOWN.union(each.key for each in type_requirements(given))
         runs = [
             d
             for d in self.daemons
             if tolerated(d, pool.pool.taints)
-            and pool_requirements(pool).compatible(pod_requirements(d), lbl.WELL_KNOWN)
+            and pool_requirements(pool).compatible(pod_requirements(d), known)
             and not type_requirements(given).conflicts(pod_requirements(d))
         ]
         return plus(*[{**d.requests, "pods": 1} for d in runs]), [port for d in runs for port in d.host_ports]
