@@ -52,9 +52,13 @@ class Provider(Protocol):
 
 
 class InCluster:
-    """`run` until `stop`. `tell` gets each turn's entries."""
+    """`run` until `stop`. `tell` gets each turn's entries. With settings that say `observe`, nothing is written."""
 
-    def __init__(self, session: Session, runtime: Runtime, provider: Provider, *, tell: Tell) -> None:
+    def __init__(
+        self, session: Session, runtime: Runtime, provider: Provider, *, tell: Tell, nominate: bool = True
+    ) -> None:
+        self._observes = runtime.state.facts.settings.observe
+        self._nominate = nominate and not self._observes
         self._session, self.runtime, self._provider, self._tell = session, runtime, provider, tell
         self._inbox = Inbox()
         self._first: dict[str, list[Observation]] = {}  # by path, until all kinds are listed
@@ -83,10 +87,11 @@ class InCluster:
         ]
         try:
             await self._synced(watching)
-            if await supported(self._session):
+            if self._nominate and await supported(self._session):
                 self._nominations = Nominations(self._session, self._provider.node_name)
             self._go_live()
-            watching.append(asyncio.create_task(self._keep_pools(), name="status of nodepools"))
+            if not self._observes:
+                watching.append(asyncio.create_task(self._keep_pools(), name="status of nodepools"))
             running = asyncio.create_task(self.controller.run(), name="controller")
             await self._unless_one_dies(running, watching)
         finally:
@@ -127,6 +132,11 @@ class InCluster:
         self._inbox.put(self._provider.cloud.observe())
         self._live = True
         facts = self.runtime.state.facts
+        if self._observes:
+            gone = sorted({*facts.found, *facts.claims}.difference(self._claims.known()))
+            self._inbox.put(Observation(ObjectGone(NODECLAIMS.kind, name)) for name in gone)
+            self._inbox.wake()
+            return
         over = [name for name in self._claims.known() if name not in facts.claims and _was(name, facts.streams)]
         behind = [name for name, claim in facts.claims.items() if not self._claims.shows(claim)]
         self._claims.project(self.runtime.state, [*behind, *over])
@@ -177,7 +187,7 @@ class InCluster:
 
     def _deletion(self, claim: str, actor: str) -> list[Observation]:
         known = self.runtime.state.facts.claims.get(claim)
-        if known is None or known.state in GOING:
+        if known is None or known.state in GOING or self._observes:
             return []
         return [Observation(NodeClaimDeletionSeen(claim, actor))]
 
@@ -192,7 +202,7 @@ class InCluster:
     # ── turns ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def _after_turn(self, runtime: Runtime, entries: Sequence[Entry]) -> None:
-        if self._live:
+        if self._live and not self._observes:
             self._claims.project(runtime.state, runtime.moved())
             if self._nominations is not None:
                 self._nominations.project(runtime.state)

@@ -13,10 +13,12 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from msgspec import Struct
+from msgspec.structs import replace
 
 import kerf
 from kerf.adapters.cli.gated_objects import GatedObjects
 from kerf.adapters.cli.in_cluster import InCluster, Provider
+from kerf.adapters.cli.offices import FileLock, Nobody, Office, lock_of
 from kerf.adapters.cli.serving import Serving, Telemetry
 from kerf.adapters.cli.settings import Flags, Options, read_settings
 from kerf.adapters.cli.telling import Log, Telling
@@ -25,6 +27,7 @@ from kerf.adapters.kubernetes.bridge import Bridge
 from kerf.adapters.kubernetes.events import EventRecorder
 from kerf.adapters.kubernetes.lease import Lease
 from kerf.adapters.kubernetes.node_objects import NodeObjects
+from kerf.adapters.kubernetes.reading import ReadingSession
 from kerf.adapters.kubernetes.resources import KWOK_NODE_CLASSES, Resource
 from kerf.adapters.kubernetes.session import Session, connect
 from kerf.adapters.kwok.catalogue import built_in, read_catalogue
@@ -33,11 +36,14 @@ from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import open_record
 from kerf.engine.errors import InputError
 from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
+from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.errors import RecordNotFound
+from kerf.engine.record.observations import SettingsSeen
 from kerf.engine.runtime.ports import Cloud, Store
 from kerf.engine.runtime.runtime import Runtime
 
+BEGINNING = 10  # entries, among which are a record's first settings
 _NONE = Flags()
 _SETTINGS = Group("Settings", help="Karpenter's. Each is an environment variable too: METRICS_PORT for --metrics-port.")
 
@@ -45,7 +51,11 @@ _SETTINGS = Group("Settings", help="Karpenter's. Each is an environment variable
 def run(
     *,
     mode: Annotated[
-        Literal["control"], Parameter(env_var="KERF_MODE", help="control: kerf acts, and holds Karpenter's Lease.")
+        Literal["control", "observe"],
+        Parameter(
+            env_var="KERF_MODE",
+            help="control: kerf acts, and holds Karpenter's Lease. observe: it only reads, beside a Karpenter.",
+        ),
     ] = "control",
     provider: Annotated[Literal["kwok"], Parameter(env_var="KERF_PROVIDER", help="Where nodes come from.")] = "kwok",
     store: Annotated[
@@ -54,24 +64,33 @@ def run(
     ],
     kubeconfig: Annotated[Path | None, Parameter(help="Default: this pod's cluster, else KUBECONFIG.")] = None,
     context: Annotated[str | None, Parameter(help="The kubeconfig's context, if not its current one.")] = None,
+    nominate: Annotated[bool, Parameter(help="Write planned nodes' names into pending pods (KEP-5278).")] = True,
     settings: Annotated[Flags, Parameter(name="*", group=_SETTINGS)] = _NONE,
 ) -> int:
     """Run the controller on a Kubernetes cluster until it is told to stop (SIGTERM, Ctrl-C).
 
     It waits for the Lease, reads the record, watches the cluster and acts. Its log has Karpenter's lines, as JSON. All
-    that it saw and decided is in the record: `kerf log`, `kerf explain`, `kerf verify`.
+    that it saw and decided is in the record: `kerf log`, `kerf explain`, `kerf verify`. In observe mode it takes no
+    Lease and writes nothing to the cluster; `kerf observe report` compares what it decided with what Karpenter did.
 
     Example: `kerf run --provider kwok --store sqlite:///var/lib/kerf/record.kerf --kubeconfig ~/.kube/config`
     """
-    return asyncio.run(_run(_Wanted(provider, store, kubeconfig, context, read_settings(settings, os.environ))))
+    options = read_settings(settings, os.environ)
+    return asyncio.run(_run(_Wanted(mode == "observe", provider, store, kubeconfig, context, nominate, options)))
 
 
 class _Wanted(Struct, frozen=True):
+    observe: bool
     provider: str
     store: str
     kubeconfig: Path | None
     context: str | None
+    nominate: bool
     options: Options
+
+    @property
+    def engine(self) -> Settings:
+        return replace(self.options.engine, observe=self.observe)
 
 
 class KwokProvider:
@@ -100,9 +119,10 @@ class KwokProvider:
 async def _run(wanted: _Wanted) -> int:
     kubeconfig = wanted.kubeconfig or _from_environment()
     options = wanted.options
-    session = await connect(kubeconfig, wanted.context, qps=options.qps, burst=options.burst)
+    kind = ReadingSession if wanted.observe else Session
+    session = await connect(kubeconfig, wanted.context, qps=options.qps, burst=options.burst, kind=kind)
     identity = f"{socket.gethostname()}_{secrets.token_hex(8)}"
-    lease = Lease(session, namespace=options.lease_namespace, identity=identity, name=options.lease_name)
+    office = _office(wanted, session, identity)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -111,16 +131,18 @@ async def _run(wanted: _Wanted) -> int:
     serving = Serving(telemetry, metrics_port=options.metrics_port, health_port=options.health_port)
     try:
         await serving.open()
-        epoch = await _or_stopped(lease.acquire(), stopping) if options.leader_election else 0
+        epoch = await _or_stopped(office.acquire(), stopping)
         if epoch is None:
             return 0
-        store = _open(wanted.store)
         try:
-            provider = _kwok(session, wanted)
-            await _in_office(session, lease, store, provider, epoch, identity, stopping, options, telemetry)
+            store = _open(wanted)
+            try:
+                provider = _kwok(session, wanted)
+                await _in_office(session, office, store, provider, epoch, identity, stopping, wanted, telemetry)
+            finally:
+                store.close()
         finally:
-            store.close()
-            await lease.release()
+            await office.release()
     finally:
         await serving.close()
         await session.close()
@@ -129,20 +151,21 @@ async def _run(wanted: _Wanted) -> int:
 
 async def _in_office(
     session: Session,
-    lease: Lease,
+    office: Office,
     store: Store,
     provider: Provider,
     epoch: int,
     identity: str,
     stopping: asyncio.Event,
-    options: Options,
+    wanted: _Wanted,
     telemetry: Telemetry,
 ) -> None:
     """Until told to stop, or until the Lease is lost, which is an error."""
+    options = wanted.options
     runtime = Runtime(
         store,
         holder=identity,
-        settings=options.engine,
+        settings=wanted.engine,
         record=secrets.token_hex(16),
         engine=kerf.__version__,
         now=wall_clock(),
@@ -150,15 +173,18 @@ async def _in_office(
     )
     telemetry.take_office(runtime)
     telling = Telling(runtime.state, Log(options.log_level, options.outputs), telemetry)
-    world = InCluster(session, runtime, provider, tell=telling)
-    telling.recorder = EventRecorder(session, world.claim_uid, host=socket.gethostname())
+    world = InCluster(session, runtime, provider, tell=telling, nominate=wanted.nominate)
     telemetry.watch(world)
-    recording = asyncio.create_task(telling.recorder.run(), name="events")
-    telling.keeper = GatedObjects(session, runtime.state)
-    keeping = asyncio.create_task(telling.keeper.run(world.controller.between_turns), name="gated objects")
+    tasks: list[asyncio.Task[Any]] = []
+    if not wanted.observe:
+        telling.recorder = EventRecorder(session, world.claim_uid, host=socket.gethostname())
+        tasks.append(asyncio.create_task(telling.recorder.run(), name="events"))
+        telling.keeper = GatedObjects(session, runtime.state)
+        tasks.append(asyncio.create_task(telling.keeper.run(world.controller.between_turns), name="gated objects"))
     running = asyncio.create_task(world.run(), name="kerf")
-    holding = asyncio.create_task(lease.hold() if options.leader_election else asyncio.Event().wait(), name="lease")
+    holding = asyncio.create_task(office.hold(), name="office")
     told = asyncio.create_task(stopping.wait(), name="stop")
+    tasks += [running, holding, told]
     try:
         done, _ = await asyncio.wait([running, holding, told], return_when=asyncio.FIRST_COMPLETED)
         world.stop()
@@ -166,9 +192,9 @@ async def _in_office(
             holding.result()
         await running
     finally:
-        for task in (running, holding, told, recording, keeping):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(running, holding, told, recording, keeping, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _or_stopped(work: Coroutine[Any, Any, int], stopping: asyncio.Event) -> int | None:
@@ -194,8 +220,18 @@ def _kwok(session: Session, wanted: _Wanted) -> KwokProvider:
     return KwokProvider(KwokCloud(nodes, read_catalogue(data, str(file))))
 
 
-def _open(url: str) -> Store:
-    """The record at a URL; a new one where there is none."""
+def _office(wanted: _Wanted, session: Session, identity: str) -> Office:
+    options = wanted.options
+    if wanted.observe:
+        return FileLock(lock_of(wanted.store))
+    if options.leader_election:
+        return Lease(session, namespace=options.lease_namespace, identity=identity, name=options.lease_name)
+    return Nobody()
+
+
+def _open(wanted: _Wanted) -> Store:
+    """The record at a URL; a new one where there is none. A record is of one mode."""
+    url = wanted.store
     if "://" not in url:
         hint = "Write sqlite:///var/lib/kerf/record.kerf or postgresql://user@host/database"
         raise InputError("a store is named by a URL", where=f"--store {url}", hint=hint, code="KERF333")
@@ -204,6 +240,14 @@ def _open(url: str) -> Store:
     except RecordNotFound:
         store = open_record(url, "create")
     assert isinstance(store, ChainedStore)
+    made = next((each.payload for each in store.scan(until=BEGINNING) if isinstance(each.payload, SettingsSeen)), None)
+    if made is not None and made.settings.observe != wanted.observe:
+        store.close()
+        said = "observe" if made.settings.observe else "control"
+        raise InputError(
+            f"this record was made in {said} mode", where=f"--store {url}", hint="Give each mode a record of its own",
+            code="KERF342",
+        )  # fmt: skip
     return store
 
 

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from kerf.engine.disruption import carrying, drift, passes
 from kerf.engine.disruption import disrupt as disruption
-from kerf.engine.disruption import reasons as why
 from kerf.engine.lifecycle import adopt as adopting
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.claims import Condition, NodeClaimObject
@@ -24,13 +23,12 @@ from kerf.engine.record.decisions import DisruptResult, Move, MoveResult
 from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.entering import decision, happened
 from kerf.engine.scheduling import provision as provisioning
+from kerf.engine.state.adoption import reason_to_go
 from kerf.engine.state.state import State
 from kerf.engine.state.upkeep import DRIFT
 
 OBSERVED = "observed"
 """The step of a move (`MoveResult.step`) that would start: it is over with that, and its nodes rest for a while."""
-CHOSEN = {"Underutilized": why.UNDERUTILIZED, "Empty": why.EMPTY, "Drifted": why.DRIFTED}
-"""Reasons of the condition DisruptionReason (L-75), which a Karpenter sets before it deletes."""
 
 
 def observe(draft: Draft) -> None:
@@ -60,7 +58,8 @@ def _follow(draft: Draft) -> None:
     for name in sorted({*facts.found, *facts.claims}):
         found, claim = facts.found.get(name), facts.claims.get(name)
         if found is None and claim is not None:
-            happened(draft, _ended(claim, draft.now), facts.position)
+            for event in _ended(claim, draft.now):
+                happened(draft, event, facts.position)
         elif found is not None and claim is None and _new(name, found.at, found.claim, draft.state):
             happened(draft, adopting.adopted(found.claim, draft.state), found.position)
         elif found is not None and claim is not None:
@@ -86,7 +85,7 @@ def _steps(claim: NodeClaim, found: NodeClaimObject, draft: Draft) -> Iterator[S
         yield ev.Registered(claim.name, found.node, took=_took(true["Registered"], claim))
     if claim.state == REGISTERED and "Initialized" in true:
         yield ev.Initialized(claim.name, found.node, took=_took(true["Initialized"], claim))
-    reason = _reason(found, true, draft.now)
+    reason = reason_to_go(found, draft.now)
     if claim.state in STEADY and reason:
         yield ev.Tainted(claim.name, reason, age=draft.now - claim.created)
     elif claim.state == TAINTED and not reason:
@@ -97,21 +96,14 @@ def _took(condition: Condition, claim: NodeClaim) -> int:
     return max(0, condition.since - claim.created) if condition.since else 0
 
 
-def _reason(found: NodeClaimObject, true: dict[str, Condition], now: int) -> str:
-    """Why Karpenter takes it away, as far as its object says; "" while it stays."""
-    chosen = true.get("DisruptionReason")
-    if chosen is not None:
-        return CHOSEN.get(chosen.reason, chosen.reason.lower())
-    if not found.deleting:
-        return ""
-    expired = found.expire_after is not None and now >= found.created + found.expire_after
-    return why.EXPIRED if expired else why.DELETED
-
-
-def _ended(claim: NodeClaim, now: int) -> Struct:
+def _ended(claim: NodeClaim, now: int) -> Iterator[Struct]:
+    """One that said why it goes and went, in one turn, has not vanished."""
+    if claim.state in STEADY and claim.deletion:
+        yield ev.Tainted(claim.name, claim.deletion, age=now - claim.created)
     if claim.state in GOING:
-        return ev.Terminated(claim.name, claim.why, *claim.lifetime(now))
-    return ev.InstanceVanished(claim.name, claim.instance, "gone", *claim.lifetime(now))
+        yield ev.Terminated(claim.name, claim.why, *claim.lifetime(now))
+    else:
+        yield ev.InstanceVanished(claim.name, claim.instance, "gone", *claim.lifetime(now))
 
 
 # ── what kerf would do ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -36,6 +36,17 @@ def is_news(state: State, claim: NodeClaimObject) -> bool:
     return not ended and (found is None or found.claim != claim)
 
 
+def reason_to_go(claim: NodeClaimObject, now: int) -> str:
+    """Why a Karpenter takes it away, as far as its object says; "" while it stays. DisruptionReason (L-75) is set
+    before the deletion; without it the deletion is an expiration or a user's."""
+    for each in claim.conditions:
+        if (each.type, each.status) == ("DisruptionReason", "True"):
+            return each.reason.lower()
+    if not claim.deleting:
+        return ""
+    return "expired" if claim.expire_after is not None and now >= claim.created + claim.expire_after else "deleted"
+
+
 def difference(state: State, listed: Sequence[TaggedInstance]) -> InstancesListed | None:
     """How a listing differs from the record; None if it says nothing new. The NodeClaim objects must have been seen
     before the listing was asked for: an instance whose claim nobody knows is ended."""
@@ -68,7 +79,9 @@ def _claim_seen(state: State, claim: NodeClaimObject, entry: Entry) -> None:
     if not is_news(state, claim):
         return
     known = state.facts.claims.get(claim.name)
-    if known is not None and not state.facts.settings.observe:
+    if known is not None and state.facts.settings.observe:
+        known.deletion = reason_to_go(claim, entry.at)
+    elif known is not None:
         known.deletion = "unknown"
         state.ix.touched[claim.name] = entry.position
         return

@@ -93,6 +93,15 @@ def test_a_deletion_without_a_reason_is_a_users_or_an_expiration(changes: dict[s
     assert claim_of(world).why == reason
 
 
+def test_all_within_one_turn_keeps_its_reason() -> None:
+    world = with_node(watching())
+    shown(world, claim(3))
+    going = claim(3, conditions=(*claim(3).conditions, Condition("DisruptionReason", "True", "Empty")), deleting=START)
+    world.see(Observation(going), Observation(ObjectGone("nodeclaim", "default-abcde")))
+    assert events(world) == ["Adopted", "Tainted", "Terminated"]
+    assert [e.payload.why for e in world.store.entries if isinstance(e.payload, ev.Tainted)] == ["empty"]
+
+
 def test_a_claim_that_goes_without_a_word_has_vanished() -> None:
     world = with_node(watching())
     shown(world, claim(3))

@@ -1,0 +1,34 @@
+"""A connection for observe mode: nothing can be written through it, whatever the credentials allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kerf.adapters.kubernetes.session import JSON, REQUEST_TIMEOUT, Answer, Session
+from kerf.engine.errors import KerfError
+
+
+class WriteRefused(KerfError):
+    """Something tried to write in observe mode. No request was made."""
+
+    code = "KERF606"
+
+
+class ReadingSession(Session):
+    """Raises WriteRefused (KERF606) for everything but GET."""
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        body: object = None,
+        content_type: str = JSON,
+        timeout: float = REQUEST_TIMEOUT,
+        limited: bool = True,
+    ) -> Answer:
+        if method != "GET" or body is not None:
+            hint = "This is a defect of kerf: please report it"
+            raise WriteRefused("observe mode writes nothing", where=f"{method} {path}", hint=hint)
+        return await super().request(method, path, query=query, timeout=timeout, limited=limited)

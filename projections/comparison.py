@@ -1,0 +1,261 @@
+"""What kerf decided in observe mode beside what Karpenter did, from the record alone.
+
+A *batch* is the pods that one plan was the first to put on new nodes. Karpenter's part of it are the nodes that these
+pods came to run on: those that it made since the first of the pods was seen waiting are the batch's, each counted in
+one batch only; pods that found room elsewhere are counted. A *removal* is a node that Karpenter took away; beside its
+reason stands kerf's: the reason for which kerf would have removed it, or why it would have kept it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import fsum
+
+from msgspec import Struct
+
+from kerf.engine.model.pods import Pod
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record.decisions import (
+    Decision,
+    DisruptResult,
+    Move,
+    MoveResult,
+    MovesResult,
+    ProvisionResult,
+    Result,
+    Verdict,
+)
+from kerf.engine.record.entries import Entry
+
+STILL_WANTED = ("move-proposed", "held-back")
+"""Verdicts of nodes that kerf wants to go: it only waits."""
+
+
+class Side(Struct, frozen=True):
+    """One autoscaler's answer to a batch: new nodes, their price in USD per hour, and ms from the first pod's waiting
+    to its decision (kerf) or to its first node's launch (Karpenter); None where there is none."""
+
+    nodes: int
+    price: float
+    took: int | None = None
+
+
+class Batch(Struct, frozen=True):
+    """`at`: when the first of the pods was seen waiting, ms since the epoch; `decision`: the plan's position. `bound`:
+    pods that run somewhere, `elsewhere`: of these, on nodes that were there before; `bound_in`: ms until the last of
+    them was bound, None while some wait."""
+
+    decision: int
+    at: int
+    pods: int
+    kerf: Side
+    karpenter: Side
+    bound: int = 0
+    elsewhere: int = 0
+    bound_in: int | None = None
+
+
+class Removal(Struct, frozen=True):
+    """A node that Karpenter took away. `kerf` is "remove" or "keep", "" where kerf had not judged it; `reason` kerf's
+    code, `since` when kerf came to that (ms since the epoch)."""
+
+    claim: str
+    at: int
+    karpenter: str
+    kerf: str = ""
+    reason: str = ""
+    since: int = 0
+
+    @property
+    def agreed(self) -> bool:
+        return self.kerf == "remove"
+
+
+class Wanted(Struct, frozen=True):
+    """A node that kerf would have removed, for `reason`, and Karpenter still has."""
+
+    claim: str
+    reason: str
+    since: int
+    price: float
+
+
+class Comparison(Struct, frozen=True):
+    """`until`: the time of the last entry. `wanted`: would be gone."""
+
+    until: int
+    batches: tuple[Batch, ...] = ()
+    removals: tuple[Removal, ...] = ()
+    wanted: tuple[Wanted, ...] = ()
+
+
+class _Claim(Struct):
+    price: float
+    at: int
+    node: str = ""
+
+
+class _Planned(Struct):
+    decision: int
+    at: int
+    decided: int
+    pods: tuple[str, ...]
+    nodes: int
+    price: float
+
+
+class _Opinion(Struct, frozen=True):
+    action: str
+    reason: str
+    at: int
+
+
+class Observer:
+    """Fold entries with `apply`, then ask for the `report`."""
+
+    def __init__(self) -> None:
+        self._until = 0
+        self._waiting: dict[str, int] = {}  # pod → when it was first seen waiting
+        self._bound: dict[str, tuple[str, int]] = {}  # pod → node, when
+        self._claims: dict[str, _Claim] = {}  # also those that are over
+        self._claim_of: dict[str, str] = {}  # node → claim
+        self._there: dict[str, None] = {}  # claims that are not over
+        self._planned: list[_Planned] = []
+        self._batched: set[str] = set()
+        self._proposed: dict[str, Move] = {}
+        self._opinions: dict[str, _Opinion] = {}
+        self._removals: list[Removal] = []
+
+    def apply(self, entry: Entry) -> None:
+        payload, self._until = entry.payload, entry.at
+        match payload:
+            case Pod():
+                self._pod(payload, entry.at)
+            case Decision():
+                self._decided(payload.result, entry)
+            case ev.Adopted():
+                self._claims[payload.claim] = _Claim(payload.price, entry.at)
+                self._there[payload.claim] = None
+                self._runs(payload.claim, payload.node)
+            case ev.Registered():
+                self._runs(payload.claim, payload.node)
+            case ev.Tainted():
+                self._removed(payload.claim, payload.why, entry.at)
+            case ev.Untainted():
+                self._removals = [each for each in self._removals if each.claim != payload.claim]
+            case ev.Terminated() | ev.InstanceVanished():
+                if isinstance(payload, ev.InstanceVanished):
+                    self._removed(payload.claim, "vanished", entry.at)
+                self._there.pop(payload.claim, None)
+            case _:
+                return
+
+    def _decided(self, result: Result, entry: Entry) -> None:
+        match result:
+            case ProvisionResult():
+                self._plan(result, entry)
+            case DisruptResult():
+                self._judged(result.verdicts, entry.at)
+            case MovesResult():
+                self._judged(result.verdicts, entry.at)
+                for index, move in enumerate(result.proposed):
+                    self._proposed[f"{entry.position}.{index}"] = move
+                    self._want(move, entry.at)
+            case MoveResult():
+                self._stepped(result, entry.at)
+            case _:
+                return
+
+    def report(self) -> Comparison:
+        counted: set[str] = set()
+        batches = tuple(self._batch(each, counted) for each in self._planned)
+        gone = {each.claim for each in self._removals}
+        wanted = tuple(
+            Wanted(name, opinion.reason, opinion.at, self._claims[name].price)
+            for name, opinion in sorted(self._opinions.items())
+            if opinion.action == "remove" and name in self._there and name not in gone
+        )
+        return Comparison(self._until, batches, tuple(self._removals), wanted)
+
+    # ── pods and plans ──────────────────────────────────────────────────────────────────────────────────────
+
+    def _pod(self, pod: Pod, at: int) -> None:
+        if pod.node:
+            self._bound.setdefault(pod.uid, (pod.node, at))
+        elif pod.unschedulable:
+            self._waiting.setdefault(pod.uid, at)
+
+    def _runs(self, claim: str, node: str) -> None:
+        if node:
+            self._claim_of[node] = claim
+            if claim in self._claims:
+                self._claims[claim].node = node
+
+    def _plan(self, result: ProvisionResult, entry: Entry) -> None:
+        fresh = [claim for claim in result.claims if not self._batched.issuperset(claim.pods)]
+        pods = tuple(uid for claim in fresh for uid in claim.pods if uid not in self._batched)
+        if not pods:
+            return
+        self._batched.update(pods)
+        at = min((self._waiting[uid] for uid in pods if uid in self._waiting), default=entry.at)
+        price = fsum(claim.price for claim in fresh)
+        self._planned.append(_Planned(entry.position, at, entry.at, pods, len(fresh), price))
+
+    def _batch(self, planned: _Planned, counted: set[str]) -> Batch:
+        found = [self._bound[uid] for uid in planned.pods if uid in self._bound]
+        claims = [self._claim_of.get(node, "") for node, _ in found]
+        made = sorted({name for name in claims if name and self._claims[name].at >= planned.at} - counted)
+        counted.update(made)
+        times = [self._claims[name].at - planned.at for name in made]
+        karpenter = Side(len(made), _usd(self._claims[name].price for name in made), min(times, default=None))
+        elsewhere = sum(not name or self._claims[name].at < planned.at for name in claims)
+        last = max((at for _, at in found), default=planned.at) - planned.at
+        return Batch(
+            decision=planned.decision,
+            at=planned.at,
+            pods=len(planned.pods),
+            kerf=Side(planned.nodes, _usd([planned.price]), planned.decided - planned.at),
+            karpenter=karpenter,
+            bound=len(found),
+            elsewhere=elsewhere,
+            bound_in=last if len(found) == len(planned.pods) else None,
+        )
+
+    # ── removals ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _judged(self, verdicts: Iterable[Verdict], at: int) -> None:
+        for each in verdicts:
+            if each.action in ("keep", "remove") and each.reason.code not in STILL_WANTED:
+                reason = each.method if each.action == "remove" else each.reason.code
+                self._opine(each.claim, _Opinion(each.action, reason, at))
+
+    def _want(self, move: Move, at: int) -> None:
+        for claim in move.claims:
+            self._opine(claim, _Opinion("remove", move.why, at))
+
+    def _opine(self, claim: str, opinion: _Opinion) -> None:
+        """The same opinion as before is as old as it was."""
+        before = self._opinions.get(claim)
+        if before is None or (before.action, before.reason) != (opinion.action, opinion.reason):
+            self._opinions[claim] = opinion
+
+    def _stepped(self, result: MoveResult, at: int) -> None:
+        if result.begun is not None:
+            self._want(result.begun, at)
+        else:
+            for claim in self._proposed[result.move].claims:
+                if claim in self._there:
+                    self._opinions[claim] = _Opinion("keep", result.reason.code, at)
+
+    def _removed(self, claim: str, reason: str, at: int) -> None:
+        if any(each.claim == claim for each in self._removals):
+            return
+        opinion = self._opinions.get(claim)
+        if opinion is None:
+            self._removals.append(Removal(claim, at, reason))
+        else:
+            self._removals.append(Removal(claim, at, reason, opinion.action, opinion.reason, opinion.at))
+
+
+def _usd(prices: Iterable[float]) -> float:
+    return round(fsum(prices), 6)
