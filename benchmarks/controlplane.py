@@ -1,12 +1,16 @@
 """kerf on a real control plane with KWOK nodes: how soon pods run, on what, and what it takes.
 
-    python benchmarks/controlplane.py [--workload FILE] [--seconds 180] [--json]
+    python benchmarks/controlplane.py [--workload FILE] [--seconds 180] [--runs 1] [--no-nomination] [--json]
 
 Starts etcd, API server, scheduler, controller manager and KWOK (`make controlplane` builds them) on 127.0.0.1, applies
 the workload, by default ../shared/workloads/scale-500.json, and waits until all its pods run. Times are seconds since
-the workload was applied; `requests` are those that the API server finished for kerf by then, from its audit log;
-`price` is the sum of the nodes' prices in USD per hour; `verified` is whether the record decides again as recorded.
-`baseline_seconds` is a fixed loop of plain Python in the same process before it all.
+the workload was applied. On a machine with other work kube-scheduler itself takes seconds to say of all pods that they
+do not fit, and the batch window of a second begins when it has: `claim_after_first_s` and `claim_after_last_s` are from
+its first and from its last such word to the first NodeClaim, by the API server's own clock. `requests` are those that
+the API server finished for kerf by the end, from its audit log; `price` is the sum of the nodes' prices in USD per
+hour; `cpu_s` what kerf used of a processor until the first NodeClaim and until the end; `verified` is whether the
+record decides again as recorded; `pending` is what the scheduler says of pods that never ran. `baseline_seconds` is a
+fixed loop of plain Python in the same process before it all. With `--runs N` each run has a control plane of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import json
 import sys
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +38,13 @@ REFERENCE = {"first_claim_s": 1.4, "all_running_s": 36.8, "claims": 97, "price":
 PRICE = "eks-node-viewer/instance-price"
 
 
-def measure(workload: dict[str, Any], seconds: float, folder: Path) -> dict[str, Any]:
+def measure(workload: dict[str, Any], seconds: float, folder: Path, *flags: str) -> dict[str, Any]:
     binaries = assets()
     if binaries is None:
         raise SystemExit(f"benchmarks/controlplane.py {CONDITION}")
     loop = baseline()
     plane = ControlPlane(binaries, folder / "plane", audit=True)
-    kerf = Kerf(plane, folder)
+    kerf = Kerf(plane, folder, *flags)
     try:
         plane.start()
         crds.install(plane)
@@ -54,6 +59,7 @@ def measure(workload: dict[str, Any], seconds: float, folder: Path) -> dict[str,
 
 
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/karpenter-leader-election"
+_PODS = "/api/v1/namespaces/default/pods"
 
 
 def _scale_out(plane: ControlPlane, kerf: Kerf, workload: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -62,39 +68,60 @@ def _scale_out(plane: ControlPlane, kerf: Kerf, workload: dict[str, Any], second
     plane.apply(workload)
     applied = time.monotonic() - started
     _until(lambda: node_claims(plane), seconds)
-    first = time.monotonic() - started
-    done = _until(lambda: _running(plane) == expected, seconds)
+    first, cpu = time.monotonic() - started, [kerf.cpu_seconds()]
+    done = _until(lambda: not _not_running(plane), seconds)
     all_running = time.monotonic() - started
-    claims, nodes = node_claims(plane), plane.items("/api/v1/nodes")
     memory = kerf.memory_mb()
+    cpu.append(kerf.cpu_seconds())
+    claims, nodes = node_claims(plane), plane.items("/api/v1/nodes")
+    waiting = _not_running(plane)
     kerf.stop()
     requests = plane.requests_by("kerf/")
     return {
         "pods": expected,
-        "running": _running(plane),
+        "running": len(plane.items(_PODS)) - len(plane.items(f"{_PODS}?{_NOT_RUNNING}")),
         "applied_s": round(applied, 2),
         "first_claim_s": round(first, 2),
+        **_from_the_schedulers_word(plane),
         "all_running_s": round(all_running, 2) if done else None,
         "claims": len(claims),
         "price": round(sum(float(node["metadata"]["labels"].get(PRICE, 0)) for node in nodes), 4),
         "memory_mb": memory,
+        "cpu_s": cpu,
         "requests": sum(requests.values()),
         "requests_by_kind": requests,
+        "pending": waiting,
         "verified": "same" in kerf.verify(),
         "reference": REFERENCE,
     }
 
 
-def _running(plane: ControlPlane) -> int:
-    pods = plane.items("/api/v1/namespaces/default/pods")
-    return sum(pod["status"].get("phase") == "Running" for pod in pods)
+_NOT_RUNNING = "fieldSelector=status.phase%21%3DRunning"
+
+
+def _not_running(plane: ControlPlane) -> list[str]:
+    """What the scheduler says of the first of them; asked so that it costs the API server little."""
+    found = plane.items(f"{_PODS}?{_NOT_RUNNING}&limit=1")
+    return [str(each["status"].get("conditions", [{}])[0].get("message", "")) for each in found]
+
+
+def _from_the_schedulers_word(plane: ControlPlane) -> dict[str, float]:
+    """Seconds from its first and its last word before the first NodeClaim to that NodeClaim."""
+    words: list[float] = []
+    for event in plane.audited():
+        ref, at = event.get("objectRef") or {}, datetime.fromisoformat(event["stageTimestamp"]).timestamp()
+        if (event["verb"], ref.get("resource"), ref.get("subresource")) == ("patch", "pods", "status"):
+            words.append(at)
+        elif event["verb"] == "patch" and ref.get("resource") == "nodeclaims" and words:
+            return {"claim_after_first_s": round(at - words[0], 2), "claim_after_last_s": round(at - words[-1], 2)}
+    return {}
 
 
 def _until(what: Any, seconds: float) -> Any:
     """The first truthy result, or the last one when the time is up."""
     until = time.monotonic() + seconds
     while not (found := what()) and time.monotonic() < until:
-        time.sleep(0.25)
+        time.sleep(0.1)
     return found
 
 
@@ -102,13 +129,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="kerf on a real control plane with KWOK nodes")
     parser.add_argument("--workload", type=Path, default=WORKLOAD)
     parser.add_argument("--seconds", type=float, default=180, help="how long to wait for all pods")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--no-nomination", action="store_true", help="leave pods' status.nominatedNodeName alone")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a run, a line each")
     asked = parser.parse_args()
     workload = json.loads(asked.workload.read_text())
-    with tempfile.TemporaryDirectory(prefix="kerf-controlplane-") as folder:
-        figures = measure(workload, asked.seconds, Path(folder))
-    print(json.dumps(figures) if asked.json else json.dumps(figures, indent=2))
-    return 0 if figures["all_running_s"] is not None else 1
+    flags = ("--no-nominate",) if asked.no_nomination else ()
+    missed = 0
+    for _ in range(asked.runs):
+        with tempfile.TemporaryDirectory(prefix="kerf-controlplane-") as folder:
+            figures = measure(workload, asked.seconds, Path(folder), *flags)
+        print(json.dumps(figures) if asked.json else json.dumps(figures, indent=2), flush=True)
+        missed += figures["all_running_s"] is None
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":
