@@ -327,7 +327,7 @@ class Requirements:
 
     def compatible(self, incoming: Requirements, undefined: frozenset[str] = frozenset()) -> bool:
         """S-17."""
-        return not self.incompatibilities(incoming, undefined)
+        return not incoming._by_key or not self.incompatibilities(incoming, undefined)
 
 
 KNOWN_NODES, KNOWN_LABELS = 1 << 14, 1 << 16
