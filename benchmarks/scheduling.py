@@ -2,12 +2,15 @@
 
     python benchmarks/scheduling.py --pods 1000 --shape plain-ec2 [--runs 5] [--effort 0] [--json]
     python benchmarks/scheduling.py --growth [--runs 1] [--json]
+    python benchmarks/scheduling.py --effort-curve [--json]
 
 `seconds` is the best of some runs on a compiled catalogue; `first_seconds` the first one, which compiles it too.
 `price` is the sum of the claims' cheapest offerings, USD per hour; with `--effort`, `first_price` is what it was before
 any effort, `lower_bound` what it is at least, and `unbound` the pods that kube-scheduler would leave over.
 `--growth` measures the shape with 1,000, 10,000 and 100,000 pods, and the other cases that matter, one after the other;
 `cost_growth` is the seconds per pod of the largest over those of the smallest.
+`--effort-curve` plans the conformance scenarios beside the repository with more and more effort: per effort how many
+plans bind whole, their price in sum, and the CPU seconds of all, and of the dearest one.
 `baseline_seconds` is a fixed loop of plain Python in the same process: figures of two machines, or of one at two times,
 compare through it.
 """
@@ -28,8 +31,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.workloads.scheduling import SHAPES
 from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem import Problem
+from kerf.replay.scenarios import problem_of, read_catalogues, read_scenarios
+
+SCENARIOS = Path(__file__).resolve().parent.parent.parent / "shared" / "conformance"
+EFFORTS = (0, 10, 25, 50, 100, 200, 400)
 
 BASELINE_STEPS = 2_000_000
 TARGET = {"plain-ec2": 5_000.0, "diverse": 8_000.0, "preferences": 3_000.0, "unique": 1_000.0}
@@ -94,6 +102,32 @@ def growth(shape: str, runs: int, effort: int) -> dict[str, Any]:
     }
 
 
+def effort_curve() -> dict[str, Any]:
+    """What effort buys: scenarios with new nodes, those whose plan binds whole, prices in USD per hour, CPU seconds."""
+    catalogues = read_catalogues(SCENARIOS / "catalogues.json")
+    problems = [problem_of(each, catalogues) for each in read_scenarios(SCENARIOS / "scenarios.jsonl")]
+    curve = []
+    for effort in EFFORTS:
+        seconds, price, whole = [0.0], 0.0, 0
+        for problem in problems:
+            started = time.process_time()
+            planned = best_plan(problem, effort)
+            seconds.append(time.process_time() - started)
+            price += math.fsum(claim.price for claim in planned.claims)
+            left = planned.unbound if planned.rated else unbound(problem, planned)
+            whole += bool(planned.claims) and not left
+        curve.append(
+            {
+                "effort": effort,
+                "whole": whole,
+                "price": round(price, 4),
+                "cpu_s": round(math.fsum(seconds), 3),
+                "most_cpu_s": round(max(seconds), 3),
+            }
+        )
+    return {"scenarios": len(problems), "curve": curve, "baseline_seconds": round(baseline(), 6)}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="How fast pods are planned onto nodes")
     parser.add_argument("--pods", type=int, default=1000)
@@ -101,13 +135,18 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--effort", type=int, default=0, help="search steps for a cheaper plan; 0: the first one")
     parser.add_argument("--growth", action="store_true", help="several sizes and cases instead of one")
+    parser.add_argument("--effort-curve", action="store_true", help="what effort buys on the conformance scenarios")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     asked = parser.parse_args()
     if asked.shape not in SHAPES:
         parser.error(f"unknown shape {asked.shape}; known ones: {', '.join(SHAPES)}")
     if asked.pods < 1 or asked.runs < 1 or asked.effort < 0:
         parser.error("--pods and --runs are at least 1, --effort at least 0")
-    if asked.growth:
+    if asked.effort_curve:
+        if not SCENARIOS.is_dir():
+            parser.error("there are no conformance scenarios beside the repository")
+        figures = effort_curve()
+    elif asked.growth:
         figures = growth(asked.shape, asked.runs, asked.effort)
     else:
         figures = measure(asked.shape, asked.pods, asked.runs, asked.effort)
