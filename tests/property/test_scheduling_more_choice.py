@@ -8,7 +8,8 @@ What can make it so by its nature is left out of these problems:
   depends on how pods are grouped;
 * spreads that count domains which their pods cannot reach (policy Ignore);
 * topology with a further NodePool: a spread must stay even over the domains that it adds, and a pod that others must
-  follow may begin there. That this leaves more pods pending is rare, and known.
+  follow may begin there. That this leaves more pods pending is rare, and known. Other ones of equal domains
+  (`Problem.variant`) help in none of the cases found.
 """
 
 from __future__ import annotations
