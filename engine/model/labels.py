@@ -65,12 +65,19 @@ AWS_WELL_KNOWN: frozenset[str] = frozenset(
 )  # fmt: skip
 """A-68."""
 
-WELL_KNOWN: frozenset[str] = (
-    frozenset([NODEPOOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD]) | AWS_WELL_KNOWN
+KWOK_WELL_KNOWN: frozenset[str] = frozenset(
+    f"karpenter.kwok.sh/instance-{name}" for name in ("size", "family", "cpu", "memory")
 )
-"""S-21 with the AWS provider's additions: an undefined key of these denies nothing (S-20)."""
+"""L-469."""
 
-RESTRICTED_DOMAINS: tuple[str, ...] = ("karpenter.k8s.aws", "karpenter.sh")
+WELL_KNOWN: frozenset[str] = (
+    frozenset([NODEPOOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD])
+    | AWS_WELL_KNOWN
+    | KWOK_WELL_KNOWN
+)
+"""S-21 with the providers' additions: an undefined key of these denies nothing (S-20)."""
+
+RESTRICTED_DOMAINS: tuple[str, ...] = ("karpenter.k8s.aws", "karpenter.kwok.sh", "karpenter.sh")
 
 
 def normalise(key: str) -> str:

@@ -85,3 +85,10 @@ def test_a_file_that_cannot_be_read_says_where(data: bytes) -> None:
     """L-471."""
     with pytest.raises(CatalogueRefused, match=r"KERF352.*types\.json"):
         read_catalogue(data, "types.json")
+
+
+@pytest.mark.parametrize("name", ["size", "family", "cpu", "memory"])
+def test_l469_the_types_own_labels_may_be_asked_for_and_others_of_the_domain_may_not(name: str) -> None:
+    assert f"karpenter.kwok.sh/instance-{name}" in labels.WELL_KNOWN
+    assert not labels.is_restricted(f"karpenter.kwok.sh/instance-{name}")
+    assert labels.is_restricted("karpenter.kwok.sh/nodeclaim")
