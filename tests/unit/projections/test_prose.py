@@ -124,7 +124,7 @@ def test_what_would_have_to_change_is_said_of_verdicts_that_exist() -> None:
 @pytest.mark.parametrize("code", list(Code))
 def test_every_code_of_scheduling_has_its_sentence(code: Code) -> None:
     fields = "requirement key operator problem keys types features taints ports resources limit requirements offerings "
-    fields += "rule domains claim claims allowed drivers"
+    fields += "rule domains claim claims allowed drivers request wanted devices left selectors"
     params: dict[str, str | int | float | list[str]] = dict.fromkeys(fields.split(), "7")
     said = sentence(Reason(code.value, {**params, "incoming": "x", "existing": "y", "node_pool": "p"}))
     assert "{" not in said
