@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.priorities import with_priority
 from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.overlays import NodeOverlay
@@ -173,6 +174,12 @@ class ApiServer:
         self.shapes.setdefault(digest, shape)
         self._blobs.setdefault(digest, {digest: shape})
         return digest
+
+    def admit(self, shape: PodShape) -> str:
+        """The digest of a new pod's shape with what the API server fills in: the priority of its class, and a grace
+        period, without which no deadline would ever force the pod off its node (L-203)."""
+        grace = DEFAULT_GRACE if shape.grace is None else shape.grace
+        return self.keep_shape(replace(with_priority(shape, self.priorities), grace=grace))
 
     def put(self, item: Object) -> None:
         """Create or replace an object."""

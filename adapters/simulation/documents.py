@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from kerf.adapters.simulation.errors import DocumentError
 from kerf.adapters.simulation.ignored import is_ignored
-from kerf.adapters.simulation.priorities import with_priority
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.workloads import Deployment, StatefulSet
 from kerf.adapters.simulation.workloads import PodTemplate as Template
@@ -194,7 +193,7 @@ def _apply_pod(simulation: Simulation, document: Document, item: Pod) -> None:
         api.put(replace(known, do_not_disrupt=item.do_not_disrupt, deletion_cost=item.deletion_cost))
         return
     uid = _uid(simulation, document, "pod", item.namespace, item.name)
-    shape = api.keep_shape(with_priority(api.shapes[item.shape], api.priorities))
+    shape = api.admit(api.shapes[item.shape])
     api.put(replace(item, uid=uid, shape=shape, created=item.created or simulation.clock.now))
 
 

@@ -15,7 +15,6 @@ from kerf.adapters.simulation.apiserver import ApiServer, Change
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.dice import Dice, letters
 from kerf.adapters.simulation.filters import node_selected, taints_tolerated
-from kerf.adapters.simulation.priorities import with_priority
 from kerf.engine.model.nodes import DaemonSet, Node
 from kerf.engine.model.pods import (
     DAEMONSET,
@@ -302,7 +301,7 @@ class Workloads:
             uid=self._dice.uid("pod", namespace, name, self._made),
             namespace=namespace,
             name=name,
-            shape=self._api.keep_shape(with_priority(template.shape, self._api.priorities)),
+            shape=self._api.admit(template.shape),
             created=self._clock.now,
             owner=owner,
             do_not_disrupt=template.do_not_disrupt,
