@@ -20,7 +20,7 @@ from kerf.adapters.cli.record import Json
 from kerf.adapters.cli.settings import Flags, Options, read_settings
 from kerf.adapters.kubernetes.errors import ClusterError, NoCluster, Unreachable
 from kerf.adapters.kubernetes.session import Answer, Session, connect
-from kerf.adapters.store.open import open_record
+from kerf.adapters.store.open import open_record, require_url
 from kerf.engine.errors import KerfError
 from kerf.engine.record.errors import RecordNotFound, StoreLocked
 
@@ -225,6 +225,7 @@ async def _lease(session: Session, options: Options) -> Finding:
 def _store(url: str) -> list[Finding]:
     """Nothing is written: a record is opened for writing and closed again."""
     try:
+        require_url(url)
         open_record(url, "write").close()
     except RecordNotFound:
         return [_new_record(url)]

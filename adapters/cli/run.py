@@ -33,7 +33,7 @@ from kerf.adapters.kubernetes.session import Session, connect
 from kerf.adapters.kwok.catalogue import built_in, read_catalogue
 from kerf.adapters.kwok.cloud import KwokCloud
 from kerf.adapters.store.chained import ChainedStore
-from kerf.adapters.store.open import open_record
+from kerf.adapters.store.open import open_record, require_url
 from kerf.engine.errors import InputError
 from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
 from kerf.engine.model.settings import Settings
@@ -232,9 +232,7 @@ def _office(wanted: _Wanted, session: Session, identity: str) -> Office:
 def _open(wanted: _Wanted) -> Store:
     """The record at a URL; a new one where there is none. A record is of one mode."""
     url = wanted.store
-    if "://" not in url:
-        hint = "Write sqlite:///var/lib/kerf/record.kerf or postgresql://user@host/database"
-        raise InputError("a store is named by a URL", where=f"--store {url}", hint=hint, code="KERF333")
+    require_url(url)
     try:
         store = open_record(url, "write")
     except RecordNotFound:

@@ -8,6 +8,7 @@ from kerf.adapters.store.bundle import MAGIC, BundleStore
 from kerf.adapters.store.chained import ChainedStore, Mode
 from kerf.adapters.store.golden import RECORD, GoldenStore
 from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.engine.errors import InputError
 from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreError, StoreReadOnly
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
@@ -43,6 +44,13 @@ def open_record(path: str | Path, mode: Mode = "read") -> AnyStore:
         where=str(path),
         hint=f"Give a .kerf file, a .kerfb bundle, or a folder with a {RECORD}",
     )
+
+
+def require_url(url: str) -> None:
+    """A controller's record is named by a URL, and no path is relative to wherever the process was started."""
+    if not url.startswith((_SQLITE, *_POSTGRES)):
+        hint = "Write sqlite:///var/lib/kerf/record.kerf or postgresql://user@host/database"
+        raise InputError("a store is named by a URL", where=f"--store {url}", hint=hint, code="KERF333")
 
 
 def _postgres(url: str, mode: Mode) -> ChainedStore:

@@ -121,3 +121,6 @@ def test_the_place_of_the_record(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no record")
     (wrong,) = _store(f"sqlite://{tmp_path / 'text'}")
     assert (wrong.level, "KERF108" in wrong.text) == (BAD, True)
+    for no_url in ("record.kerf", "/var/lib/record.kerf", "sqlite://record.kerf", "mysql://db.example.com/kerf"):
+        (found,) = _store(no_url)
+        assert (found.level, "KERF333" in found.text) == (BAD, True), no_url
