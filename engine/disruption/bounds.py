@@ -3,58 +3,89 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from operator import gt, le
 
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.disruption.simulation import Simulator
-from kerf.engine.model.pods import Pod
 from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.problem import PoolInput
 from kerf.engine.scheduling.requirements import Requirements
 
 RESOURCES = ("cpu", "memory")
+AXES = range(len(RESOURCES))
+Amounts = tuple[int, ...]
+"""Of these resources."""
+NOTHING = tuple(0 for _ in RESOURCES)
 
 
 class Bound:
     """What a cluster has room for at most. Pods that fit on no node by themselves must all go on the one replacement;
-    if no type that costs less than the candidates holds them together, no simulation can find a way."""
+    if no type that costs less than the candidates holds them together, no simulation can find a way. Nor can one if
+    such a replacement and all that is free together are too small."""
 
-    def __init__(self, simulator: Simulator) -> None:
+    def __init__(self, simulator: Simulator, before: Bound | None = None) -> None:
+        """`before`: that of the cluster that a command led from to this one."""
         cluster = self._cluster = simulator.cluster
         takers = [node for node in cluster.nodes if node.tracked and not node.marked]
-        self._free = {
-            name: sorted(((node.place.available.get(name, 0), node.name) for node in takers), reverse=True)
-            for name in RESOURCES
-        }
-        self._offers = [each for pool in usable_pools(cluster.pools) for each in _offers(simulator, pool)]
+        free = {node.name: tuple(max(0, node.place.available.get(name, 0)) for name in RESOURCES) for node in takers}
+        self._room = free
+        self._free = [sorted(((room[n], name) for name, room in free.items()), reverse=True) for n in AXES]
+        self._all_free = [sum(room[n] for room in free.values()) for n in AXES]
+        if before is None:
+            self._needs: dict[str, list[Amounts]] = {}
+            self._together: dict[str, tuple[Amounts, Amounts]] = {}
+            self._offers = sorted(each for pool in usable_pools(cluster.pools) for each in _offers(simulator, pool))
+            rooms = [room for _, room in self._offers]
+            self._largest = list(accumulate(rooms, lambda one, other: tuple(map(max, one, other))))
+        else:
+            self._needs, self._together = before._needs, before._together
+            self._offers, self._largest = before._offers, before._largest
 
     def excludes(self, candidates: Sequence[Candidate]) -> bool:
         """Whether these nodes certainly cannot go."""
         names = frozenset(each.name for each in candidates)
-        most = tuple(self._most_free(name, names) for name in RESOURCES)
-        rules = self._cluster.rules
+        limit = math.fsum(each.price for each in candidates)
+        cheaper = bisect_left(self._offers, (limit,))
+        largest = self._largest[cheaper - 1] if cheaper else NOTHING
+        sizes = [self._sizes(each) for each in candidates]
+        for n in AXES:
+            left = self._all_free[n] - sum(self._room.get(name, NOTHING)[n] for name in names)
+            if sum(total[n] for total, _ in sizes) > left + largest[n]:
+                return True
+        most = tuple(self._most_free(n, names) for n in AXES)
         homeless = [
-            pod
-            for each in candidates
-            for pod in each.pods
-            if any(need > free for need, free in zip(self._needs([pod]), most, strict=True)) and rules.moves(pod)
+            need
+            for each, (_, top) in zip(candidates, sizes, strict=True)
+            if any(map(gt, top, most))
+            for need in self._needs[each.name]
+            if any(map(gt, need, most))
         ]
         if not homeless:
             return False
-        needs = self._needs(homeless)
-        limit = math.fsum(each.price for each in candidates)
-        return not any(
-            all(need <= room for need, room in zip(needs, rooms, strict=True))
-            for price, rooms in self._offers
-            if price < limit
-        )
+        needs = _sum(homeless)
+        return any(map(gt, needs, largest)) or not any(all(map(le, needs, room)) for _, room in self._offers[:cheaper])
 
-    def _most_free(self, resource: str, without: frozenset[str]) -> int:
-        return next((amount for amount, name in self._free[resource] if name not in without), 0)
+    def _most_free(self, n: int, without: frozenset[str]) -> int:
+        return next((amount for amount, name in self._free[n] if name not in without), 0)
 
-    def _needs(self, pods: Iterable[Pod]) -> tuple[int, ...]:
-        shapes = [self._cluster.shapes[pod.shape].requests for pod in pods]
-        return tuple(sum(requests.get(name, 0) for requests in shapes) for name in RESOURCES)
+    def _sizes(self, candidate: Candidate) -> tuple[Amounts, Amounts]:
+        """What the pods of a node that move need together, and the most that one of them needs."""
+        found = self._together.get(candidate.name)
+        if found is None:
+            rules, shapes = self._cluster.rules, self._cluster.shapes
+            requests = [shapes[pod.shape].requests for pod in candidate.pods if rules.moves(pod)]
+            needs = [tuple(each.get(name, 0) for name in RESOURCES) for each in requests]
+            top = tuple(max((need[n] for need in needs), default=0) for n in AXES)
+            self._needs[candidate.name] = needs
+            found = self._together[candidate.name] = _sum(needs), top
+        return found
+
+
+def _sum(needs: Sequence[Amounts]) -> Amounts:
+    return tuple(sum(need[n] for need in needs) for n in AXES)
 
 
 def _offers(simulator: Simulator, given: PoolInput) -> Iterator[tuple[float, tuple[int, ...]]]:

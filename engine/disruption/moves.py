@@ -4,7 +4,7 @@ The reference tries prefixes of one list and carries out one command at a time. 
 other on the cluster as the ones before leave it, within the budgets of all together, so that all of them may be under
 way at once. No pod is moved twice: a node that takes pods of one command is no candidate of another.
 
-The search is greedy, under three rankings, and the cheapest end wins. It ends by a number of steps, never by a clock.
+The search is greedy, under three rankings, and the cheapest end wins. It ends by the work done, never by a clock.
 """
 
 from __future__ import annotations
@@ -24,20 +24,16 @@ from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import Command, decide, removal
 from kerf.engine.disruption.eligibility import Candidate, Judged, census, judged
 from kerf.engine.disruption.methods import longest, together, usage
-from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.disruption.simulation import A_POD, Simulator
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
 
-MOST_STEPS, LEAST_STEPS = 600, 30
-NODE_STEPS = 60_000
-"""Plans that one choice may make: so many, fewer the larger the cluster, as each then costs more."""
+WORK = 45_000
+"""What one choice may cost (`Simulator.work`), so that it takes about as long whatever the cluster is like."""
 WIDEST = 100
 """Nodes of one command at most."""
 LEAST = 1e-9
 """USD per hour: a move that saves less is none."""
-
-NODE_CHECKS = 600
-"""How often one search asks whether pods are left over: so many times, divided by the nodes."""
 
 Rank = tuple[float, float, tuple[str, ...]]
 Ranking = Callable[[Command], Rank]
@@ -46,7 +42,7 @@ Fits = Callable[[Sequence[Command]], bool]
 
 class Moves(Struct, frozen=True):
     """`commands` in the order of choice; they may all run at once. `end_price`: of all nodes kept and replacements, USD
-    per hour. `kept`: why each other node stays. `exhausted`: the steps ran out."""
+    per hour. `kept`: why each other node stays. `exhausted`: not all that could be tried was."""
 
     commands: tuple[Command, ...]
     end_price: float
@@ -76,18 +72,16 @@ def by_node(command: Command) -> Rank:
 def choose(
     cluster: Cluster,
     *,
-    steps: int | None = None,
+    work: int = WORK,
     known: Judged | None = None,
     rounds: int = 1,
     fits: Fits | None = None,
 ) -> Moves:
     """The moves to make now. Equal clusters give equal moves. `known`: what `judged` says of the cluster, if that is
     known. `rounds`: how many times what the budgets let go at once is chosen; moves beyond the first wait for room.
-    `fits`: whether commands may be made together; asked a number of times only, for it costs as much as a plan."""
-    if steps is None:
-        steps = max(LEAST_STEPS, min(MOST_STEPS, NODE_STEPS // max(1, len(cluster.nodes))))
+    `fits`: whether commands may be made together; no search asks any more when its share of the `work` is done."""
     start = _Start(cluster, known, rounds, fits)
-    shares = ((by_savings, steps - 2 * (steps // 3)), (by_worth, steps // 3), (by_node, steps // 3))
+    shares = ((by_savings, work - 2 * (work // 3)), (by_worth, work // 3), (by_node, work // 3))
     found = [_Search(start, ranking, share).run() for ranking, share in shares[: len(shares) if start.anything else 1]]
     return min(found, key=lambda each: (round(each.end_price, 9), each.evictions, len(each.commands)))
 
@@ -104,7 +98,7 @@ class _Start:
         self.fits = fits
         known = judged(cluster) if known is None else known
         self.cluster = cluster
-        self.simulator = Simulator(cluster)
+        self.simulator = Simulator(cluster, most_claims=1)
         self.empty = census(cluster, eligibility.emptiness, known=known)
         self.busy = census(cluster, eligibility.consolidation, known=known)
         self.anything = bool(self.empty.chosen or self.busy.chosen)
@@ -115,16 +109,17 @@ class _Start:
 class _Search:
     """One greedy descent."""
 
-    def __init__(self, start: _Start, ranking: Ranking, steps: int) -> None:
-        cluster = self._first = start.cluster
+    def __init__(self, start: _Start, ranking: Ranking, work: int) -> None:
+        self._first = start.cluster
         self._simulator = start.simulator
         self._bounds = start.bounds
         self._ranking = ranking
-        self._left = steps
+        self._left = work
         self._empty, self._busy, self._totals = start.empty, start.busy, start.totals
         self._ledger, self._at_once = start.ledger.copy(), start.at_once
-        self._fits, self._checks = start.fits, NODE_CHECKS // max(1, len(cluster.nodes))
+        self._fits = start.fits
         self._unfit: set[tuple[str, ...]] = set()  # what would leave pods over
+        self._failed: set[tuple[str, ...]] = set()  # what there is no room for, or no gain in; room only shrinks
         self._commands: list[Command] = []
         self._settled: set[str] = set()  # nodes that go, or take pods that move
         self._refusals: dict[str, Reason] = {}
@@ -143,10 +138,11 @@ class _Search:
         return Moves(tuple(self._commands), price, self._kept(removed), self._left <= 0)
 
     def _leaves_none_over(self, command: Command) -> bool:
-        if self._fits is None or self._checks <= 0 or command.reason == EMPTY:
+        if self._fits is None or self._left <= 0 or command.reason == EMPTY:
             return True
-        self._checks -= 1
-        if self._fits([*self._commands, command]):
+        made = [*self._commands, command]
+        self._left -= len(self._first.nodes) + A_POD * sum(each.evictions for each in made)
+        if self._fits(made):
             return True
         if len(command.candidates) == 1:
             self._refusals[command.names[0]] = Reason("left-over")
@@ -158,8 +154,12 @@ class _Search:
             self._ledger.take(each.pool.name)
         self._settled |= {each.name for each in command.candidates}
         self._settled |= {each.node for each in _arrivals(command, command.candidates)}
-        self._simulator = Simulator(after(self._simulator.cluster, command, len(self._commands)))
-        self._bounds = Bound(self._simulator)
+        cluster = after(self._simulator.cluster, command, len(self._commands))
+        own = frozenset(pod.uid for each in command.candidates for pod in each.pods)
+        if any(uid not in own for new in command.replacements for uid in new.claim.pods):
+            self._failed.clear()  # pods that waited for a place need none any more
+        self._simulator = self._simulator.following(cluster)
+        self._bounds = Bound(self._simulator, self._bounds)
 
     def _parts(self, command: Command) -> list[Command]:
         """Nodes that go without a replacement need not wait for one another: one command each, where the policies allow
@@ -183,9 +183,11 @@ class _Search:
             if self._left <= 0:
                 break
             if best is not None and self._bound(tried) >= self._ranking(best)[0]:
-                continue
+                break
             found = self._decided(tried, bounds)
-            if found is not None and (best is None or self._ranking(found) < self._ranking(best)):
+            if found is None:
+                self._failed.add(_names(tried))
+            elif best is None or self._ranking(found) < self._ranking(best):
                 best = found
         return best
 
@@ -193,9 +195,9 @@ class _Search:
         """What the reference's search finds, so that the end is never dearer than its own."""
         if self._left <= 0:
             return None
-        before = self._simulator.steps
+        before = self._simulator.work
         found = longest(self._simulator, self._within(self._busy.chosen, UNDERUTILIZED), self._totals)
-        self._left -= self._simulator.steps - before
+        self._left -= self._simulator.work - before
         return found if found is not None and found.savings > LEAST and found.names not in self._unfit else None
 
     def _bound(self, candidates: list[Candidate]) -> float:
@@ -214,21 +216,24 @@ class _Search:
         return None
 
     def _simulated(self, candidates: list[Candidate]) -> Command | Reason:
-        before = self._simulator.steps
+        before = self._simulator.work
         tried = (together if len(candidates) > 1 else decide)(self._simulator, candidates)
-        self._left -= self._simulator.steps - before
+        self._left -= self._simulator.work - before
         if isinstance(tried, Command) and (tried.savings <= LEAST or not approves(tried, self._totals)):
             return Reason("not-worth-it")
         return tried
 
     def _sets(self) -> list[list[Candidate]]:
-        """Sets of nodes to try, those that may save most first."""
+        """Sets of nodes to try, those that may rank first first."""
         found: dict[tuple[str, ...], list[Candidate]] = {}
         for each in self._named():
-            names = tuple(sorted(one.name for one in each))
-            if names not in self._unfit:
+            names = _names(each)
+            if names not in self._unfit and names not in self._failed:
                 found.setdefault(names, each)
-        return sorted(found.values(), key=lambda each: (-_price(each), len(each), [one.name for one in each]))
+        return sorted(
+            found.values(),
+            key=lambda each: (self._bound(each), -_price(each), len(each), [one.name for one in each]),
+        )
 
     def _named(self) -> Iterator[list[Candidate]]:
         chosen = self._within_all(self._busy.chosen)
@@ -283,6 +288,10 @@ def _arrivals(command: Command, candidates: Iterable[Candidate]) -> tuple[Placem
         Placement(each.node, each.claim, tuple(uid for uid in each.pods if uid in moved)) for each in command.placements
     ]
     return tuple(each for each in there if each.pods)
+
+
+def _names(candidates: Iterable[Candidate]) -> tuple[str, ...]:
+    return tuple(sorted(each.name for each in candidates))
 
 
 def _price(candidates: Iterable[Candidate]) -> float:

@@ -40,7 +40,7 @@ from kerf.engine.scheduling.requirements import Requirement, Requirements
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 3
+VERSION = 4
 PERIOD = 10_000
 """Between two passes, at least (D-16)."""
 SETTLE = 1_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -30,15 +31,30 @@ class Outcome(Struct, frozen=True):
     failure: Reason | None = None
 
 
-class Simulator:
-    """Simulations of one cluster. `steps` counts the plans made: searches end by it, never by a clock."""
+A_PLAN, A_POD = 40, 2
+"""What a plan costs besides looking at each node, and what it costs to place a pod; to look at a node is one."""
+BOUND_PODS = 20
+"""So many pods are counted where they are for the cost of a node."""
 
-    def __init__(self, cluster: Cluster) -> None:
+
+class Simulator:
+    """Simulations of one cluster. `work` is what the plans cost that were made: searches end by it, never by a clock.
+    `most_claims`: a plan that opens more is broken off there, for such an outcome is only refused."""
+
+    def __init__(self, cluster: Cluster, most_claims: float = math.inf) -> None:
         self.cluster = cluster
-        self.steps = 0
+        self.work = 0
+        self._most_claims = most_claims
         self._markets: dict[str, Market] = {}
         self._without_place: frozenset[str] | None = None
         self._done: dict[tuple[frozenset[str], bool], Outcome] = {}
+
+    def following(self, cluster: Cluster) -> Simulator:
+        """For a cluster that a command of this one has led to."""
+        made = Simulator(cluster, self._most_claims)
+        if cluster.base.unavailable == self.cluster.base.unavailable:
+            made._markets = self._markets
+        return made
 
     def market(self, pool: str) -> Market:
         """The offerings that a NodePool may use. Raises KeyError for a pool that there is none of."""
@@ -63,6 +79,8 @@ class Simulator:
         if not usable_pools(problem.pools):
             return Outcome(problem, failure=Reason("no-nodepool"))  # D-90
         planned = self._plan(problem)
+        if len(planned.claims) > self._most_claims:
+            return Outcome(problem, planned.claims)
         failed = self._failed(problem, planned, leaving)
         if failed:
             return Outcome(problem, failure=Reason("no-place", {"count": len(failed), "pods": failed[:SHOWN]}))
@@ -70,13 +88,17 @@ class Simulator:
 
     def _plan(self, problem: Problem) -> Plan:
         """Reserved capacity is used while there is any, and no pod waits for it (D-90)."""
-        self.steps += 1
-        planned = plan(problem)
+        planned = self._planned(problem)
         short = any(each.code == Code.RESERVATION for unplaced in planned.unplaced for each in unplaced.reasons)
         if not short:
             return planned
-        self.steps += 1
-        return plan(replace(problem, unavailable=problem.unavailable | {(RESERVED, "", "")}))
+        return self._planned(replace(problem, unavailable=problem.unavailable | {(RESERVED, "", "")}))
+
+    def _planned(self, problem: Problem) -> Plan:
+        planned = plan(problem, most_claims=self._most_claims)
+        tried = len(problem.pods) - len(planned.truncated)
+        self.work += A_PLAN + len(problem.nodes) + len(problem.bound) // BOUND_PODS + A_POD * tried
+        return planned
 
     def _failed(self, problem: Problem, planned: Plan, leaving: frozenset[str]) -> list[str]:
         """The pods that have no place, pending ones apart (D-95, D-96), as namespace/name."""

@@ -12,6 +12,7 @@ resources, reservations. What depends on room alone is asked of the class, every
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 
@@ -57,9 +58,12 @@ class Packing:
         best_effort: bool,
         steps: int,
         tracer: Tracer | None,
+        most_claims: float = math.inf,
     ) -> None:
         """`templates`: in the order of S-63; `best_effort`: minValues may be lowered when a claim is
-        opened (S-39); `steps`: how many attempts to place a pod there may be."""
+        opened (S-39); `steps`: how many attempts to place a pod there may be. `most_claims`: when more are opened,
+        nobody wants the rest of the plan, and the pods that have no place yet are `truncated`. Where there is reserved
+        capacity it ends only by itself: how many claims there are depends on whether that is used."""
         self.nodes = sorted(nodes, key=lambda each: each.order)
         self.templates = templates
         self.claims: list[Claim] = []
@@ -73,6 +77,7 @@ class Packing:
         self._openings: dict[int, _Opening] = {}
         self._grown = 0
         self._steps = max(1, steps)
+        self._most_claims = math.inf if self.reservations.left else most_claims
         self.truncated: list[PendingPod] = []
 
     def run(
@@ -95,6 +100,9 @@ class Packing:
         waiting = deque(queue)
         failed_in_a_row = 0
         while failed_in_a_row < len(waiting):
+            if len(self.claims) > self._most_claims:
+                self.truncated += [pod for pod, _ in waiting]
+                return []
             if self._steps <= 0:
                 asked_again = len(waiting) - failed_in_a_row
                 self.truncated += [waiting.popleft()[0] for _ in range(asked_again)]

@@ -3,6 +3,7 @@ whatever the order in which pods, nodes or NodePools are listed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from kerf.engine.model.instances import Catalogue
@@ -37,8 +38,9 @@ NO_CATALOGUE = Catalogue(types=())
 Failure = tuple[PendingPod, PodClass, tuple[Reason, ...]]
 
 
-def plan(problem: Problem, tracer: Tracer | None = None) -> Plan:
-    """Where each pending pod goes: onto an existing node, onto a new claim, or nowhere, and then why.
+def plan(problem: Problem, tracer: Tracer | None = None, most_claims: float = math.inf) -> Plan:
+    """Where each pending pod goes: onto an existing node, onto a new claim, or nowhere, and then why. A plan that would
+    open more than `most_claims` may be broken off there: it has more of them then, and pods that are truncated.
 
     Raises KeyError if a pod or DaemonSet names a shape, or a NodePool a catalogue, that the problem does
     not hold: the caller builds problems, so that is a defect and not bad input.
@@ -72,7 +74,7 @@ def plan(problem: Problem, tracer: Tracer | None = None) -> Plan:
             node.site = site_of(given, node.labels.merged(node.open), problem, devices)
     classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, soft, problem.volumes, devices)
     queue, ignored, failures = _sorted_out(problem.pods, problem, classes, bool(pools), devices)
-    packing = Packing(nodes, usable, classes, topology, not strict, problem.settings.max_steps, tracer)
+    packing = Packing(nodes, usable, classes, topology, not strict, problem.settings.max_steps, tracer, most_claims)
     failures += [(pod, wanted, (*dropped, *why)) for pod, wanted, why in packing.run(queue)]
     claims, unmet = _finish(packing, problem.settings.max_instance_types, strict, tracer)
     by_uid = {pod.uid: (pod, wanted) for pod, wanted in queue}

@@ -52,7 +52,7 @@ def test_a_pending_pod_goes_along_with_one_replacement_only() -> None:
 
 def test_the_search_ends_by_its_steps_and_says_so() -> None:
     given = cluster(*(node(f"n{n}", "large", pod(f"p{n}", 3_000)) for n in range(6)))
-    whole, short = choose(given), choose(given, steps=1)
+    whole, short = choose(given), choose(given, work=1)
     assert (whole.exhausted, short.exhausted) == (False, True)
     assert whole.end_price <= short.end_price <= 6 * price("large")
 
@@ -71,8 +71,15 @@ def test_what_no_cheaper_node_can_hold_is_not_simulated() -> None:
     candidates = list(census(given, consolidation).chosen)
     assert Bound(simulator).excludes(candidates[:1])
     assert Bound(simulator).excludes(candidates)
-    assert simulator.steps == 0
+    assert simulator.work == 0
     roomier = Simulator(cluster(*given.nodes, node("spare", "large")))
     assert not Bound(roomier).excludes(candidates[:1])
+    used = [1, 4, 7, 7]  # thousands of mCPU; each pod by itself fits on the first node
+    nodes = [node(f"n{n}", "large", *(pod(f"p{n}-{k}", 500) for k in range(2 * size))) for n, size in enumerate(used)]
+    crowded = cluster(*nodes)
+    leaving = [each for each in census(crowded, consolidation).chosen if each.name != "n0"]
+    assert len(leaving) == 3
+    assert Bound(Simulator(crowded)).excludes(leaving)
+    assert not Bound(Simulator(crowded)).excludes(leaving[:1])
     cheaper = Simulator(cluster(*given.nodes, pools=(pool(requirements=()),)))
     assert not Bound(cheaper).excludes(candidates[:1])

@@ -77,3 +77,13 @@ def test_s114_a_pod_that_would_cost_a_claim_its_reservation_opens_its_own() -> N
     work.add("b", 1, shape(1000, node_selector={lbl.CAPACITY_TYPE: lbl.ON_DEMAND}))
     planned = plan(problem(work, types))
     assert [(each.pods, each.reservations) for each in planned.claims] == [(("a-0",), ("r1",)), (("b-0",), ())]
+
+
+def test_a_plan_that_opens_too_many_claims_ends_there_unless_reservations_may_change_how_many() -> None:
+    work = Workloads().add("a", 5, shape(1800))
+    plain, held = (Catalogue((kind,)) for kind in (reserved("small", 2), reserved("small", 2, ("r1", 9))))
+    short = plan(problem(work, plain), most_claims=1)
+    assert [each.pods for each in short.claims] == [("a-0",), ("a-1",)]
+    assert short.truncated == ("a-2", "a-3", "a-4")
+    assert plan(problem(work, plain), most_claims=5) == plan(problem(work, plain))
+    assert plan(problem(work, held), most_claims=1) == plan(problem(work, held))
