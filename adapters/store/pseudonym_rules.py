@@ -65,10 +65,17 @@ def words(value: Any, names: Names) -> Any:
 
 def params(value: dict[str, Any], names: Names) -> dict[str, Any]:
     """Parameters of a reason: some are names of one kind, the others text."""
-    return {
-        name: names.name(_PARAM_KINDS[name], part) if name in _PARAM_KINDS else words(part, names)
-        for name, part in value.items()
-    }
+    return {name: _param(name, part, names) for name, part in value.items()}
+
+
+def _param(name: str, value: Any, names: Names) -> Any:
+    if name in _PARAM_KINDS:
+        return names.name(_PARAM_KINDS[name], value)
+    if name == "budgets" and isinstance(value, list | tuple):  # namespace/name of PodDisruptionBudgets
+        return type(value)(_namespaced("pdb", part, names) for part in value)
+    if name == "pod" and isinstance(value, str) and "/" in value:
+        return _namespaced("pod", value, names)
+    return words(value, names)
 
 
 _PARAM_KINDS = {
@@ -103,8 +110,12 @@ def last_part(name: str) -> Rule:
 
 
 def pod_key(value: str, names: Names) -> str:
+    return _namespaced("pod", value, names)
+
+
+def _namespaced(name_kind: str, value: str, names: Names) -> str:
     namespace, slash, name = value.rpartition("/")
-    return names.name("namespace", namespace) + slash + names.name("pod", name)
+    return names.name("namespace", namespace) + slash + names.name(name_kind, name)
 
 
 def priority_class(value: str, names: Names) -> str:
@@ -132,11 +143,16 @@ _PUBLIC_VALUES = ("karpenter.sh/", "karpenter.k8s.aws/", "node.kubernetes.io/", 
 
 
 def key(value: Any, names: Names) -> Any:
-    """A label, taint or annotation key, or a tuple of them: public domains stay."""
+    """A label, taint or annotation key, or a tuple of them: public domains stay, and what deciders read
+    as another key (S-5)."""
     if isinstance(value, tuple):
         return tuple(key(part, names) for part in value)
     domain = value.rpartition("/")[0]
-    if value in _VALUE_KINDS or any(domain == d or domain.endswith("." + d) for d in _PUBLIC_DOMAINS):
+    if (
+        value in _VALUE_KINDS
+        or value in labels.ALIASES
+        or any(domain == d or domain.endswith("." + d) for d in _PUBLIC_DOMAINS)
+    ):
         names.public_key(value)
         return value
     return names.name("key", value)

@@ -18,6 +18,7 @@ from kerf.adapters.store.pseudonym_rules import BLOB, FIELDS, key_map, params, p
 from kerf.adapters.store.pseudonyms import Pseudonymised, Pseudonyms
 from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.labels import ALIASES
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node
 from kerf.engine.model.pods import (
     AffinityTerm,
@@ -246,6 +247,26 @@ def test_a_value_in_a_reason_gets_the_pseudonym_that_it_has_under_its_key(key: s
         ]
     }
     assert kind in values[0]
+
+
+def test_a_budget_and_a_pod_in_a_reason_have_the_pseudonyms_of_the_objects() -> None:
+    """Though a label has the value that the PodDisruptionBudget and the pod are named by."""
+    names = Pseudonyms("s")
+    said = {"pod": "shop/web", "budgets": ["shop/web"]}
+    params(said, names)
+    names.name("value", "web")
+    names.settle()
+    namespace = names.name("namespace", "shop")
+    shown = {"pod": f"{namespace}/{names.name('pod', 'web')}", "budgets": [f"{namespace}/{names.name('pdb', 'web')}"]}
+    assert params(said, names) == shown
+
+
+@pytest.mark.parametrize("alias", sorted(ALIASES))
+def test_s5_a_key_that_is_read_as_another_stays(alias: str) -> None:
+    """A volume's zone stands under its driver's key."""
+    names = Pseudonyms("s")
+    names.settle()
+    assert key_map({alias: "us-west-2a"}, names) == {alias: "us-west-2a"}
 
 
 def test_a_well_known_value_in_a_reason_stays_though_a_label_of_ones_own_has_it_too() -> None:
