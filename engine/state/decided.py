@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
@@ -19,10 +20,13 @@ from kerf.engine.state import moves
 from kerf.engine.state.claims import asked_for, look_at_interrupted
 from kerf.engine.state.consistency import CONSISTENCY, consistency_decided
 from kerf.engine.state.extensions import buffered
-from kerf.engine.state.state import State
+from kerf.engine.state.state import Facts, State
 from kerf.engine.state.static import static_decided
 from kerf.engine.state.upkeep import DRIFT, drift_decided
 from kerf.engine.state.window import nomination
+
+BOUND_WITHIN = 10_000
+LAST_PAUSE = 300_000
 
 
 def decided(state: State, decision: Decision, entry: Entry) -> None:
@@ -56,9 +60,25 @@ def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
     facts.unavailable = {key: until for key, until in facts.unavailable.items() if until > entry.at}
     if not result.repeats:
         _aim(state, result, entry, goes_on)
-        facts.plan, facts.plan_digest = entry.position, content(result)[0]
+        facts.plan, facts.plan_digest, facts.plan_at = entry.position, content(result)[0], entry.at
         facts.unplaced = bool(result.unplaced) or (goes_on and facts.unplaced)
-    facts.retry_at = min(facts.unavailable.values(), default=0) if facts.unplaced else 0
+    facts.retry_at = _again(state, entry.at)
+
+
+def _again(state: State, at: int) -> int:
+    """When the pods that still wait then are planned for once more although nothing changed: when an offering is to be
+    had again; and when the scheduler has not bound a pod to the node in service that the plan put it on, because others
+    have taken the room (S-57; after ten seconds, then after pauses that double)."""
+    facts = state.facts
+    times = list(facts.unavailable.values()) if facts.unplaced else []
+    if any(uid in state.ix.pending and _in_service(facts, target) for uid, target in facts.targets.items()):
+        times.append(at + min(max(BOUND_WITHIN, at - facts.plan_at), LAST_PAUSE))
+    return min(times, default=0)
+
+
+def _in_service(facts: Facts, target: str) -> bool:
+    claim = facts.claims.get(target)
+    return claim.state == INITIALIZED if claim is not None else target in facts.nodes
 
 
 def _aim(state: State, result: ProvisionResult, entry: Entry, goes_on: bool) -> None:

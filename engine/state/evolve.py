@@ -105,7 +105,7 @@ def _settled(state: State, uid: str, entry: Entry) -> None:
     """A pod no longer waits: bound, gone, gated or taken by somebody else."""
     del state.ix.pending[uid]
     if not state.ix.pending and not state.ix.going and not keeps_room(state.facts):
-        state.facts.batch_opened = state.facts.batch_last = 0  # S-51: nobody is left to plan for
+        state.facts.batch_opened = state.facts.batch_last = state.facts.retry_at = 0  # S-51: nobody is left to plan for
     _expected_no_more(state, uid, entry)
 
 
