@@ -129,7 +129,8 @@ def _show(info: BundleInfo, file: Path, json: bool) -> None:
         return
     printer = Printer()
     printer.line(f"{file}: positions {info.first} to {info.last} of record {info.record}", "title")
-    printer.line(f"{count(info.blobs, 'blob')}" + (f", {info.missing} missing in the source" if info.missing else ""))
+    why = "left out, for their names" if info.sanitised else "missing in the source"  # whole NodeClasses, at least
+    printer.line(f"{count(info.blobs, 'blob')}" + (f", {info.missing} {why}" if info.missing else ""))
     printer.line(f"made {moment(info.created)} by kerf {info.engine}, format {info.format}")
     printer.line(f"chain {info.chain}")
     printer.line("names are pseudonyms" if info.sanitised else "names are as they were")

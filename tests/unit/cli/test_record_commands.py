@@ -178,6 +178,9 @@ def test_bundles_are_records_too(kerf: Any, record: Path, tmp_path: Path) -> Non
     info = json.loads(out)
     assert (info["first"], info["sanitised"]) == (1, True)
     assert json.loads(kerf("bundle", "inspect", bundle, "--json")[1]) == info
+    shown = kerf("bundle", "inspect", bundle)[1]
+    assert ("left out, for their names" in shown) == bool(info["missing"]), "that is on purpose, and no loss"
+    assert "missing in the source" not in shown
     assert kerf("verify", bundle)[0] == 0, "names decide the order of equals, and pseudonyms keep it"
     assert "default/a" not in kerf("log", bundle, "--all")[1]
 
