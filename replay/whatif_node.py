@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 
 from msgspec import Struct
 
 from kerf.engine.disruption import eligibility, passes
 from kerf.engine.disruption.balanced import approves, pool_totals
-from kerf.engine.disruption.binding import bindable, fits
+from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation import Command, decide, removal
@@ -149,10 +148,11 @@ def consolidation(cluster: Cluster, node: ClusterNode) -> Decided:
     found = _candidate(cluster, node, eligibility.consolidation, UNDERUTILIZED, eventual=False)
     if isinstance(found, Reason):
         return Reason("goes-as-empty") if found.code == "empty" else found
-    chosen = choose(cluster, fits=partial(fits, cluster))
+    binding = Binding(cluster)
+    chosen = choose(cluster, fits=binding.fits)
     for command in chosen.commands:
         if node.name in command.names:
-            return _goes(command) if command in bindable(cluster, chosen.commands) else Reason("left-over")
+            return _goes(command) if command in binding.bindable(chosen.commands) else Reason("left-over")
     return chosen.kept.get(node.name, Reason("not-looked-at"))
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption import reasons as why
-from kerf.engine.disruption.binding import left_over
+from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.eligibility import Candidate, Filter, census
@@ -145,7 +145,7 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
     found = simulated(Simulator(beside), names, len(move.replacements), options)
     if isinstance(found, Reason):
         return found
-    if left_over(beside, names, found.claims):
+    if Binding(beside).left_over(names, found.claims):
         return Reason("left-over")
     news = tuple(
         replace(old, pods=new.pods, requests=new.requests)

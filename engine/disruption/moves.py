@@ -28,10 +28,12 @@ from kerf.engine.disruption.simulation import A_POD, Simulator
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
 
-WORK = 45_000
+WORK = 90_000
 """What one choice may cost (`Simulator.work`), so that it takes about as long whatever the cluster is like."""
 WIDEST = 100
 """Nodes of one command at most."""
+A_CHECK = 4
+"""What it costs to ask `fits`, for each node."""
 LEAST = 1e-9
 """USD per hour: a move that saves less is none."""
 
@@ -141,7 +143,7 @@ class _Search:
         if self._fits is None or self._left <= 0 or command.reason == EMPTY:
             return True
         made = [*self._commands, command]
-        self._left -= len(self._first.nodes) + A_POD * sum(each.evictions for each in made)
+        self._left -= A_CHECK * len(self._first.nodes) + A_POD * sum(each.evictions for each in made)
         if self._fits(made):
             return True
         if len(command.candidates) == 1:

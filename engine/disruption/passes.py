@@ -8,10 +8,9 @@ that is under way already. Passes run when something has changed or a time has c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.binding import bindable, fits
+from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, active
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import Command, Replacement, removal
@@ -80,8 +79,9 @@ def look(state: State, now: int) -> MovesResult:
     in_vain = sum(why.code in NO_WAY for why in refused.values())
     again = now + TURN if not drifted and in_vain >= MOST_DRIFTED else 0
     moves = replaced + drifted
-    chosen = choose(cluster, known=None if moves else known, rounds=AHEAD, fits=partial(fits, cluster))
-    together = bindable(cluster, chosen.commands)
+    binding = Binding(cluster)
+    chosen = choose(cluster, known=None if moves else known, rounds=AHEAD, fits=binding.fits)
+    together = binding.bindable(chosen.commands)
     moves += [move_of(each) for each in _by_worth(together)]
     refused |= {name: Reason("left-over") for each in chosen.commands if each not in together for name in each.names}
     kept = {**chosen.kept, **_idle(cluster, found.excluded), **refused}
