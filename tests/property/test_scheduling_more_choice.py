@@ -7,10 +7,10 @@ What can make it so by its nature is left out of these problems:
 * labels that only pods define (S-17): whether one that asks for a value finds a claim that another one gave the label
   depends on how pods are grouped;
 * spreads that count domains which their pods cannot reach (policy Ignore);
-* pod affinity and anti-affinity: a pod that could not be placed before may now be the first, and keep two others away, or
-  begin where those that follow it cannot go. To choose whom to place is then another question than how to place them;
-* spreads with a further NodePool: they must stay even over the domains that it adds. That this leaves more pods pending is
-  rare, and known. Other ones of equal domains (`Problem.variant`) help in none of the cases found.
+* pod affinity and anti-affinity: a pod that could not be placed before may now be the first, and keep two others away,
+  or begin where those that follow it cannot go. To choose whom to place is another question than how to place them;
+* spreads with a further NodePool: they must stay even over the domains that it adds. That this leaves more pods pending
+  is rare, and known. Other ones of equal domains (`Problem.variant`) help in none of the cases found.
 """
 
 from __future__ import annotations
