@@ -8,6 +8,7 @@ clock.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -108,20 +109,20 @@ class ApiServer:
         self.priorities: dict[str, PriorityClass] = {}  # nobody watches them
         self.shapes: dict[str, PodShape] = {}
         self._clock = clock
-        self._tables: dict[str, dict[str, Object]] = {
-            "pod": self.pods,  # type: ignore[dict-item]
-            "node": self.nodes,  # type: ignore[dict-item]
-            "nodepool": self.pools,  # type: ignore[dict-item]
-            "daemonset": self.daemon_sets,  # type: ignore[dict-item]
-            "pdb": self.budgets,  # type: ignore[dict-item]
-            "namespace": self.namespaces,  # type: ignore[dict-item]
-            "pvc": self.claims,  # type: ignore[dict-item]
-            "pv": self.volumes,  # type: ignore[dict-item]
-            "storageclass": self.storage_classes,  # type: ignore[dict-item]
-            "csinode": self.csi_nodes,  # type: ignore[dict-item]
-            "volumeattachment": self.attachments,  # type: ignore[dict-item]
-            "service": self.services,  # type: ignore[dict-item]
-            "workload": self.workloads,  # type: ignore[dict-item]
+        self._tables: dict[str, dict[str, Any]] = {
+            "pod": self.pods,
+            "node": self.nodes,
+            "nodepool": self.pools,
+            "daemonset": self.daemon_sets,
+            "pdb": self.budgets,
+            "namespace": self.namespaces,
+            "pvc": self.claims,
+            "pv": self.volumes,
+            "storageclass": self.storage_classes,
+            "csinode": self.csi_nodes,
+            "volumeattachment": self.attachments,
+            "service": self.services,
+            "workload": self.workloads,
             "podtemplate": {},
             "nodeoverlay": {},
             "capacitybuffer": {},

@@ -13,12 +13,13 @@ from tests.controlplane.running import Kerf
 
 
 @pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """With kerf's custom resources, and nothing else in it."""
+def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """With kerf's custom resources, and nothing else in it. A module that says `AUDITED = True` gets an audit log."""
     binaries = assets()
     if binaries is None:
         pytest.skip(CONDITION)
-    made = ControlPlane(binaries, tmp_path_factory.mktemp("plane"))
+    audited = getattr(request.module, "AUDITED", False)
+    made = ControlPlane(binaries, tmp_path_factory.mktemp("plane"), audit=audited)
     try:
         made.start()
         crds.install(made)

@@ -5,34 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.controlplane import crds
 from tests.controlplane.karpenter import Karpenter
-from tests.controlplane.plane import CONDITION, ControlPlane, assets
+from tests.controlplane.plane import ControlPlane
 from tests.controlplane.running import Kerf, deployment, eventually, node_claims, node_class, node_pool, running_pods
 
+AUDITED = True
 READING = ("get", "list", "watch")
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """With an audit log."""
-    binaries = assets()
-    if binaries is None:
-        pytest.skip(CONDITION)
-    made = ControlPlane(binaries, tmp_path_factory.mktemp("plane"), audit=True)
-    try:
-        made.start()
-        crds.install(made)
-        yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture

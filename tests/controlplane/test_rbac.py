@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.controlplane import crds
-from tests.controlplane.plane import CONDITION, ControlPlane, assets
+from tests.controlplane.plane import ControlPlane
 from tests.controlplane.running import (
     Kerf,
     deployment,
@@ -24,6 +20,7 @@ from tests.controlplane.running import (
 )
 from tests.support.helm import rendered
 
+AUDITED = True
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 PATHS = {
     "ServiceAccount": "/api/v1/namespaces/kerf/serviceaccounts",
@@ -32,21 +29,6 @@ PATHS = {
     "Role": f"{RBAC}/namespaces/kerf/roles",
     "RoleBinding": f"{RBAC}/namespaces/kerf/rolebindings",
 }
-
-
-@pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """One that keeps an audit log."""
-    binaries = assets()
-    if binaries is None:
-        pytest.skip(CONDITION)
-    made = ControlPlane(binaries, tmp_path_factory.mktemp("audited"), audit=True)
-    try:
-        made.start()
-        crds.install(made)
-        yield made
-    finally:
-        made.stop()
 
 
 def kubeconfig(plane: ControlPlane, documents: list[dict[str, Any]], place: Path) -> Path:
