@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from kerf.engine.errors import KerfError
+from kerf.engine.errors import InputError
 from kerf.engine.model.claims import Condition
 from kerf.engine.model.durations import parse_go_duration
 from kerf.engine.model.pool_health import UNHEALTHY
@@ -58,7 +58,9 @@ def time_of(store: Store, text: str) -> int:
         if before_end:
             return _entry(store, store.last_position()).at - parse_go_duration(before_end["duration"])
         moment = datetime.fromisoformat(wanted)
-    except (ValueError, KerfError) as error:
+    except InputError as error:
+        raise PositionUnknown(f"{text!r}: {error.message}", hint=error.hint) from error
+    except ValueError as error:
         raise PositionUnknown(f"{text!r} is neither a position nor a time", hint=_HINT) from error
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)

@@ -17,6 +17,7 @@ from kerf.engine.errors import InputError
 _SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 ALIASED = 100_000
 """How many nodes aliases may add to a document when they are written out."""
+_HEAD = 'Say what it is, such as "apiVersion: karpenter.sh/v1" and "kind: NodePool"'
 _YAML_FILES = (".yaml", ".yml", ".json")
 
 
@@ -47,6 +48,19 @@ class Documents(Struct, frozen=True):
     refused: list[Refused]
     digest: str
     places: list[str]
+
+    def named(self) -> Documents:
+        """Those without apiVersion and kind are refused: nothing but its place says which one that is."""
+        pairs = list(zip(self.places, self.good, strict=True))
+        good = [(place, each) for place, each in pairs if each.get("apiVersion") or each.get("kind")]
+        nameless = [
+            Refused(
+                place, InputError("The document has no apiVersion and kind", where=place, hint=_HEAD, code="KERF302")
+            )
+            for place, each in pairs
+            if not (each.get("apiVersion") or each.get("kind"))
+        ]
+        return Documents([each for _, each in good], self.refused + nameless, self.digest, [at for at, _ in good])
 
 
 def read_documents(paths: Iterable[Path]) -> Documents:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from kerf.adapters.cli.text import columns, counted, dollars, some
 from kerf.replay.scenario_catalogues import Catalogues
@@ -28,8 +29,12 @@ def plan(
     catalogues: Annotated[Path | None, Parameter(help="A file of named instance-type catalogues.")] = None,
     json: Annotated[bool, Parameter(help="One result per line, in the format of the scenarios.", negative="")] = False,
     trace: Annotated[bool, Parameter(help="With --json: what ruled out each instance type.", negative="")] = False,
-    effort: Annotated[int, Parameter(help="Search steps for a cheaper plan; 0: the first one.")] = EFFORT,
-    max_steps: Annotated[int, Parameter(help="Attempts to place a pod, after which a plan ends.")] = MAX_STEPS,
+    effort: Annotated[
+        int, Parameter(validator=Number(gte=0), help="Search steps for a cheaper plan; 0: the first one.")
+    ] = EFFORT,
+    max_steps: Annotated[
+        int, Parameter(validator=Number(gte=1), help="Attempts to place a pod, after which a plan ends.")
+    ] = MAX_STEPS,
 ) -> int:
     """Decide once for each scenario: which pods go where, and which nodes are launched for the rest.
 

@@ -99,8 +99,8 @@ def log(
     karpenter: Annotated[bool, Parameter(negative="")] = False,
     follow: Annotated[bool, Parameter(negative="")] = False,
     json: Json = False,
-) -> None:
-    """Tell what happened, in order.
+) -> int:
+    """Tell what happened, in order. Exit codes: 0 told, 1 nothing concerns the subject, 2 usage.
 
     Examples: `kerf log record.kerf`,
     `kerf log record.kerf --since -10m --all`,
@@ -134,13 +134,17 @@ def log(
     with opened(record) as store:
         after = _before(store, since) if since else 0
         last = locate(store, until) if until else None
+        if last is not None and last <= after:
+            raise PositionUnknown(
+                f"--since {since} is later than --until {until}", hint="Give the earlier one to --since"
+            )
         if karpenter:
             lines = KarpenterLog()
             for entry in _entries(store, last, follow):
                 for line in lines.apply(entry):
                     if entry.position > after:
                         emit_json_line(line)
-            return
+            return 0
         timeline, printer = Timeline(), Printer()
         known = False
 
@@ -162,6 +166,8 @@ def log(
         if subject and not known:
             where = f"the record up to {until}" if until else "the record"
             print(f"Nothing in {where} concerns {subject}: kerf log {record} --all has the names", file=sys.stderr)
+            return 1
+    return 0
 
 
 def _entries(store: AnyStore, last: int | None, follow: bool) -> Iterator[Entry]:

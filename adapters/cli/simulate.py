@@ -71,7 +71,7 @@ def simulate(
     """
     end = _duration(until) if until else 0
     settings = _settings(feature_gates, scheduler_config)
-    documents = read_documents(files)
+    documents = read_documents(files).named()
     if not documents.good and not documents.refused:
         print(f"KERF331: there is no document in {', '.join(map(str, files))}", file=sys.stderr)
         return REFUSED
@@ -103,9 +103,7 @@ def _duration(text: str) -> int:
     try:
         length = parse_go_duration(text)
     except InputError as error:
-        raise InputError(
-            error.message, where="--until", hint='Write a duration such as "90m"', code="KERF332"
-        ) from error
+        raise InputError(error.message, where="--until", hint=error.hint, code="KERF332") from error
     if length <= 0:
         raise InputError("a simulation lasts longer than nothing", where="--until", code="KERF332")
     return length

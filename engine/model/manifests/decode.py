@@ -7,6 +7,7 @@ takes the fast way; one with values of wrong types is repaired first, so that it
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -123,6 +124,8 @@ KINDS: dict[str, Kind] = {
 }
 """What kerf reads, by apiVersion and kind."""
 
+_ALIKE = 0.9
+"""How alike (0 to 1, difflib's ratio) a kind's name must be to be offered for a misspelt one."""
 _SUCCESSORS = {"Provisioner": "NodePool", "Machine": "NodeClaim", "AWSNodeTemplate": "EC2NodeClass"}  # L-138
 _CLUSTER_SCOPED = (
     "Node", "Namespace", "NodePool", "NodeClaim", "NodeOverlay", "EC2NodeClass", "KWOKNodeClass", "PersistentVolume",
@@ -238,6 +241,7 @@ def _malformed(message: str, source: str) -> ManifestError:
 def _unknown(data: bytes, name: str, source: str) -> ManifestError:
     kind = name.rpartition("/")[2]
     known = sorted(k for k in KINDS if k.rpartition("/")[2] == _SUCCESSORS.get(kind, kind))
+    known = known or get_close_matches(name, sorted(KINDS), cutoff=_ALIKE)
     hint = f"kerf reads {', '.join(known or sorted(KINDS))}"
     if not name:
         violation = Violation("KERF302", "", "The document has no apiVersion and kind", hint)

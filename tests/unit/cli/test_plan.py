@@ -94,6 +94,12 @@ def test_json_that_is_nested_too_deeply_is_one_coded_line(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", ["--effort=-1", "--max-steps=0"])
+def test_a_search_of_fewer_than_no_steps_is_usage(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(EXAMPLES / "workshop.json"), option]) == 2
+    assert capsys.readouterr().err.startswith("KERF200: ")
+
+
 def test_a_named_catalogue_has_to_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = json.loads((EXAMPLES / "workshop.json").read_text())
     types = scenario["instanceTypes"]["inline"]

@@ -115,12 +115,22 @@ def test_log_tells_the_story_and_filters(kerf: Any, record: Path) -> None:
 def test_log_of_an_unknown_subject_says_so(kerf: Any, record: Path) -> None:
     for options in ([], ["--json"]):
         code, out, err = kerf("log", record, "--subject", "nobody", *options)
-        assert (code, out) == (0, "")
+        assert (code, out) == (1, "")
         assert err.startswith("Nothing in the record concerns nobody")
     subject = json.loads(kerf("log", record, "--json")[1].splitlines()[-1])["subject"]
     code, out, err = kerf("log", record, "--subject", subject)
     assert (code, bool(out), err) == (0, True, "")
     assert "record up to 1 concerns" in kerf("log", record, "--subject", subject, "--until", "1")[2]
+
+
+def test_a_log_that_ends_before_it_begins_is_refused(kerf: Any, record: Path) -> None:
+    code, out, err = kerf("log", record, "--since", "5", "--until", "3")
+    assert (code, out) == (2, "")
+    assert err.startswith("KERF202: --since 5 is later than --until 3")
+
+
+def test_a_duration_that_no_clock_holds_is_named_as_such(kerf: Any, record: Path) -> None:
+    assert "292 years" in kerf("at", record, "+999999999h")[2]
 
 
 def test_a_limit_below_nothing_is_usage(kerf: Any, record: Path) -> None:

@@ -168,6 +168,16 @@ def test_until_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert (outcome["nodes"]["running"], outcome["pods"]) == (1, {"Running": 5})
 
 
+def test_a_document_that_says_not_what_it_is_is_refused_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = written(tmp_path, "metadata: {name: x}")
+    code, outcome = simulated(capsys, files, "--until", "5m")
+    assert code == 1
+    (refused,) = outcome["refused"]
+    assert (refused["code"], refused["object"]) == ("KERF302", f"{files}:1")
+
+
 @pytest.mark.parametrize("until", ["soon", "-1h", "0s"])
 def test_an_until_that_is_no_duration_is_refused(until: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", WORKSHOP, f"--until={until}"]) == 2

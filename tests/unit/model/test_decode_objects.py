@@ -267,6 +267,7 @@ def test_yaml_with_dates_and_integer_keys_is_read_as_json() -> None:
         ("v1", "ConfigMap", "kerf reads apps/v1/DaemonSet"),
         ("karpenter.sh/v1alpha5", "Provisioner", "kerf reads karpenter.sh/v1/NodePool, karpenter.sh/v1beta1/NodePool"),
         ("v2", "Pod", "kerf reads v1/Pod"),
+        ("karpenter.sh/v1", "NodePol", "kerf reads karpenter.sh/v1/NodePool"),
         (1, ["Pod"], "kerf reads"),
     ],
 )
