@@ -1,4 +1,4 @@
-"""Karpenter's gauges of the cluster, from the state (L-376 to L-394, L-415; M-8, M-9, M-26).
+"""Karpenter's gauges of the cluster, from the state (L-376 to L-394; M-8, M-9, M-26).
 
 Made anew as a set each time (L-363): what is gone has no series any more. CPU in cores, all else in base units.
 """
@@ -13,7 +13,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import Pod, Resources
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import DRAINING, INITIALIZED, STEADY, TAINTED
+from kerf.engine.nodeclaim.table import DRAINING, INITIALIZED, TAINTED
 from kerf.engine.scheduling.resources import total
 from kerf.engine.state.state import State
 from kerf.projections.metric_families import GAUGE, Family
@@ -31,12 +31,11 @@ _POD = (
     "name", "namespace", "owner", "node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type",
     "phase", "ready", "managed",
 )  # fmt: skip
-_CONDITION = ("namespace", "name", "type", "status", "reason")
 
 
 def state_families(state: State, metrics: Metrics, now: int) -> list[Family]:
     """All gauges; `now` in ms since the epoch."""
-    return [*_nodes(state, now), *_pools(state, now), *_pods(state), *_waiting(metrics, now), *_conditions(state)]
+    return [*_nodes(state, now), *_pools(state, now), *_pods(state), *_waiting(metrics, now)]
 
 
 def _gauge(name: str, text: str, *labels: str) -> Family:
@@ -183,24 +182,3 @@ def _waiting(metrics: Metrics, now: int) -> list[Family]:
         else:
             undecided.set(max(0, now - each.seen) / 1000, name, namespace)
     return [unbound, unstarted, planned_unbound, planned_unstarted, undecided]
-
-
-# ── conditions ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _conditions(state: State) -> list[Family]:
-    """L-415, of NodePools and NodeClaims."""
-    pools = Family("operator_nodepool_status_condition_count", GAUGE, "Conditions of NodePools.", _CONDITION)
-    for name in state.facts.pools:
-        for each in nodepool_status(state, name).conditions:
-            pools.set(1, "", name, each.type, each.status, each.reason or each.type)
-    claims = Family("operator_nodeclaim_status_condition_count", GAUGE, "Conditions of NodeClaims.", _CONDITION)
-    for claim in state.facts.claims.values():
-        reached = (("Launched", claim.launched), ("Registered", claim.registered), ("Initialized", claim.initialized))
-        for kind, at in reached:
-            claims.set(1, "", claim.name, kind, "True" if at else "Unknown", kind if at else "AwaitingReconciliation")
-        if claim.drifted_since:
-            claims.set(1, "", claim.name, "Drifted", "True", "Drifted")
-        if claim.state not in STEADY and claim.why:
-            claims.set(1, "", claim.name, "DisruptionReason", "True", claim.why)
-    return [pools, claims]

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from kerf.adapters.controller.controller import Controller
+from kerf.adapters.controller.controller import Controller, wall_clock
 from kerf.adapters.controller.inbox import Inbox
 from kerf.adapters.kubernetes.bridge import Bridge
+from kerf.adapters.kubernetes.claim_upkeep import QUIETED_BY, ClaimUpkeep
 from kerf.adapters.kubernetes.claims import ClaimObjects
 from kerf.adapters.kubernetes.cluster import KubernetesCluster
 from kerf.adapters.kubernetes.node_parts import NodeCache
@@ -20,6 +21,7 @@ from kerf.adapters.kubernetes.pools import PoolObjects, pool_status
 from kerf.adapters.kubernetes.reflector import Change, Reflector, as_it_is
 from kerf.adapters.kubernetes.resources import NODECLAIMS, NODEPOOLS, NODES, Resource, observed
 from kerf.adapters.kubernetes.session import Session
+from kerf.engine.disruption.inputs import NEVER
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pools import NodePool
@@ -30,9 +32,11 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, ObjectGone, Observation
 from kerf.engine.runtime.ports import Cloud
 from kerf.engine.runtime.runtime import Runtime
+from kerf.projections.nodeclaim_status import claim_conditions
 from kerf.projections.nodepool_status import nodepool_status
 
 POOLS_EVERY = 1.0  # seconds
+QUIET_EVERY = 1.0  # seconds between looks at which claims are Consolidatable, while something happens
 SHOWN_ON_POOLS: tuple[type[Struct], ...] = (NodePool, NodeClassSeen, Node, *CLAIM_EVENTS)
 Tell = Callable[[Sequence[Entry]], None]
 
@@ -63,8 +67,10 @@ class InCluster:
         self._inbox = Inbox()
         self._first: dict[str, list[Observation]] = {}  # by path, until all kinds are listed
         self._live = False
-        self._claims = ClaimObjects(session)
+        self._claims = ClaimObjects(session, claim_conditions)
         self.claim_uid = self._claims.uid
+        self._upkeep = ClaimUpkeep()
+        self._quiet_changed = asyncio.Event()
         self._nominations: Nominations | None = None
         self._pools = PoolObjects(session)
         self._pools_changed = asyncio.Event()
@@ -92,6 +98,7 @@ class InCluster:
             self._go_live()
             if not self._observes:
                 watching.append(asyncio.create_task(self._keep_pools(), name="status of nodepools"))
+                watching.append(asyncio.create_task(self._keep_consolidatable(), name="conditions of nodeclaims"))
             running = asyncio.create_task(self.controller.run(), name="controller")
             await self._unless_one_dies(running, watching)
         finally:
@@ -138,8 +145,9 @@ class InCluster:
             self._inbox.wake()
             return
         over = [name for name in self._claims.known() if name not in facts.claims and _was(name, facts.streams)]
-        behind = [name for name, claim in facts.claims.items() if not self._claims.shows(claim)]
-        self._claims.project(self.runtime.state, [*behind, *over])
+        state, now = self.runtime.state, wall_clock()
+        behind = [name for name, claim in facts.claims.items() if not self._claims.shows(claim, state, now)]
+        self._claims.project(state, [*behind, *over], now)
         self._inbox.wake()
 
     # ── watches ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -203,12 +211,27 @@ class InCluster:
 
     def _after_turn(self, runtime: Runtime, entries: Sequence[Entry]) -> None:
         if self._live and not self._observes:
-            self._claims.project(runtime.state, runtime.moved())
+            shown = {**runtime.moved(), **dict.fromkeys(self._upkeep.touched(entries, runtime.state))}
+            self._claims.project(runtime.state, shown, wall_clock())
             if self._nominations is not None:
                 self._nominations.project(runtime.state)
         if any(isinstance(entry.payload, SHOWN_ON_POOLS) for entry in entries):
             self._pools_changed.set()
+        if any(isinstance(entry.payload, QUIETED_BY) for entry in entries):
+            self._quiet_changed.set()
         self._tell(entries)
+
+    async def _keep_consolidatable(self) -> None:
+        """D-55: shown when it becomes true, which no event says."""
+        while True:
+            async with self.controller.between_turns:
+                state, now = self.runtime.state, wall_clock()
+                changed, due = self._upkeep.consolidatable(state, now)
+                self._claims.project(state, changed, now)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._quiet_changed.wait(), (due - now) / 1000 if due != NEVER else None)
+            self._quiet_changed.clear()
+            await asyncio.sleep(QUIET_EVERY)
 
     async def _keep_pools(self) -> None:
         """The status of NodePools, as often as it changes but not more than once a second."""

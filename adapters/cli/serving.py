@@ -16,8 +16,10 @@ from kerf.adapters.controller.controller import wall_clock
 from kerf.engine.errors import InputError
 from kerf.engine.record.entries import Entry
 from kerf.engine.runtime.runtime import Runtime
+from kerf.engine.state.state import State
 from kerf.projections.metric_families import GAUGE, Family
 from kerf.projections.metrics import PREFIX, Metrics
+from kerf.projections.metrics_conditions import ConditionMetrics, condition_families
 from kerf.projections.metrics_state import state_families
 
 KEPT = 5.0  # seconds that what was scraped is given again: a scrape looks at every pod
@@ -36,18 +38,21 @@ class Telemetry:
         self._provider, self._state_metrics = provider, state_metrics
         self._world: InCluster | None = None
         self._metrics: Metrics | None = None
+        self._conditions: ConditionMetrics | None = None
         self._made: tuple[float, bytes] | None = None
 
     def take_office(self, runtime: Runtime) -> None:
         self._metrics = Metrics(runtime.state, self._provider)
+        self._conditions = ConditionMetrics(runtime.state, self._provider)
 
     def watch(self, world: InCluster) -> None:
         self._world = world
 
     def __call__(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
-            if self._metrics is not None:
+            if self._metrics is not None and self._conditions is not None:
                 self._metrics.apply(entry)
+                self._conditions.apply(entry)
 
     def faults(self) -> list[str]:
         """What keeps kerf from being ready; one that waits for the Lease is ready, as the reference's is (L-340)."""
@@ -69,12 +74,16 @@ class Telemetry:
         if world is None or metrics is None:
             return exposition(families)
         async with world.controller.between_turns:
-            families += metrics.families()
-            if self._state_metrics:
-                families += await asyncio.to_thread(state_families, world.runtime.state, metrics, wall_clock())
+            families += metrics.families() + (self._conditions.families() if self._conditions is not None else [])
+            families += await asyncio.to_thread(self._gauges, world.runtime.state, metrics)
         text = await asyncio.to_thread(exposition, families)
         self._made = time.monotonic(), text
         return text
+
+    def _gauges(self, state: State, metrics: Metrics) -> list[Family]:
+        now = wall_clock()
+        found = condition_families(state, now, self._provider)
+        return found + state_families(state, metrics, now) if self._state_metrics else found
 
     def _synced(self) -> list[Family]:
         """L-382."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kerf.engine.disruption.drift import CONDITION
 from kerf.engine.model import labels as names
+from kerf.engine.model.claims import Condition
 from kerf.engine.model.pods import Resources, Taint
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.nodeclaim.claim import NodeClaim
 
 Document = dict[str, Any]
-WAITING = "AwaitingReconciliation"
 
 
 def claim_document(claim: NodeClaim, pool_uid: str) -> Document:
@@ -49,9 +49,9 @@ def claim_document(claim: NodeClaim, pool_uid: str) -> Document:
     return {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": metadata, "spec": spec}
 
 
-def claim_status(claim: NodeClaim) -> Document:
-    """L-66, L-99…: conditions as they follow from the times that the aggregate has."""
-    status: Document = {"conditions": _conditions(claim)}
+def claim_status(claim: NodeClaim, conditions: Sequence[Condition]) -> Document:
+    """L-66, L-99…; `conditions` as `projections.nodeclaim_status` finds them."""
+    status: Document = {"conditions": [_condition(each) for each in conditions]}
     if claim.provider_id:
         status["providerID"] = claim.provider_id
     if claim.image:
@@ -67,52 +67,14 @@ def claim_status(claim: NodeClaim) -> Document:
     return status
 
 
-def _conditions(claim: NodeClaim) -> list[Document]:
-    steps = (("Launched", claim.launched), ("Registered", claim.registered), ("Initialized", claim.initialized))
-    shown = [_condition(kind, at, claim.created) for kind, at in steps]
-    if all(at for _, at in steps):
-        shown.append(_condition("Ready", claim.initialized, claim.created))
-    else:
-        waiting = [kind for kind, at in steps if not at]
-        message = ", ".join(f"{kind}=Unknown" for kind in waiting)
-        shown.append(_condition("Ready", 0, claim.created) | {"reason": "ReconcilingDependents", "message": message})
-    if claim.drained:
-        shown.append(_condition("Drained", claim.drained, claim.created))
-    if claim.drift is not None:  # C-2: the reason is the message, too
-        drift = CONDITION.get(claim.drift.code, claim.drift.code)
-        drifted = _condition("Drifted", claim.drifted_since, claim.created)
-        shown.append(drifted | {"reason": drift, "message": drift})
-    if claim.initialized:
-        shown.append(_consistent(claim))
-    if claim.why and claim.tainted:
-        going = _condition("DisruptionReason", claim.tainted, claim.created)
-        shown.append(going | {"reason": _camel(claim.why), "message": claim.detail})
-    return shown
-
-
-def _consistent(claim: NodeClaim) -> Document:
-    """L-76, L-241."""
-    found = _condition("ConsistentStateFound", claim.inconsistent_changed or claim.initialized, claim.created)
-    if not claim.inconsistent:
-        return found
-    message = f"the Node has less than 90% of the capacity expected of {', '.join(claim.inconsistent)}"
-    return found | {"status": "False", "reason": "ConsistencyCheckFailed", "message": message}
-
-
-def _condition(kind: str, at: int, created: int) -> Document:
-    """True since `at`, or still unknown."""
-    known = at > 0
+def _condition(condition: Condition) -> Document:
     return {
-        "type": kind,
-        "status": "True" if known else "Unknown",
-        "reason": kind if known else WAITING,
-        "message": "" if known else "object is awaiting reconciliation",
-        "lastTransitionTime": timestamp(at or created),
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": timestamp(condition.since),
     }
-
-
-def _camel(word: str) -> str:
-    return "".join(part.capitalize() for part in word.split("-"))
 
 
 def _requirement(spec: RequirementSpec) -> Document:

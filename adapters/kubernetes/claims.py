@@ -7,7 +7,7 @@ apply, always to the latest, leaving out what came between. Nothing here decides
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -18,13 +18,16 @@ from kerf.adapters.kubernetes.errors import ClusterError, Unreachable
 from kerf.adapters.kubernetes.resources import NODE_CLAIMS
 from kerf.adapters.kubernetes.session import APPLY, MERGE, Session
 from kerf.engine.errors import KerfError
-from kerf.engine.model.claims import NodeClaimObject
+from kerf.engine.model.claims import Condition, NodeClaimObject
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.state.state import State
 
 RETRY = (0.5, 30.0)  # seconds
 _QUERY = {"fieldManager": FIELD_MANAGER, "force": "true"}
 _encode = msgspec.json.Encoder(order="sorted").encode
+
+
+Conditions = Callable[[NodeClaim, State, int], Sequence[Condition]]
 
 
 class _Object(Struct):
@@ -39,10 +42,11 @@ class Wanted(Struct):
 
 
 class ClaimObjects:
-    """`project` after each turn; `uid` for who needs an object's uid."""
+    """`project` after each turn; `uid` for who needs an object's uid. `conditions` says what those of a claim are."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, conditions: Conditions) -> None:
         self.error: KerfError | None = None
+        self._conditions = conditions
         self._session = session
         self._wanted: dict[str, Wanted] = {}
         self._written: dict[str, tuple[bytes, bytes]] = {}  # what was last applied: object, status
@@ -68,12 +72,12 @@ class ClaimObjects:
     def known(self) -> list[str]:
         return sorted(self._uids)
 
-    def shows(self, claim: NodeClaim) -> bool:
+    def shows(self, claim: NodeClaim, state: State, now: int) -> bool:
         """Whether the object, as last seen, says of the claim what matters: a new process need not write it again."""
         shown = self._shown.get(claim.name)
         if shown is None or (shown.provider_id, shown.node) != (claim.provider_id, claim.node):
             return False
-        wanted = {each["type"]: each["status"] for each in claim_status(claim)["conditions"]}
+        wanted = {each.type: each.status for each in self._conditions(claim, state, now)}
         return wanted == {each.type: each.status for each in shown.conditions}
 
     async def uid(self, name: str) -> str:
@@ -87,13 +91,19 @@ class ClaimObjects:
 
     # ── what should be there ────────────────────────────────────────────────────────────────────────────────
 
-    def project(self, state: State, names: Iterable[str]) -> None:
-        """Brings the objects of these claims to what the state says. Called on the loop, between turns."""
+    def project(self, state: State, names: Iterable[str], now: int) -> None:
+        """Brings the objects of these claims to what the state says at `now` (ms since the epoch). Called on the loop,
+        between turns."""
         for name in names:
             claim = state.facts.claims.get(name)
-            self._wanted[name] = _wanted(claim, state) if claim is not None else Wanted(None, None)
+            self._wanted[name] = self._made(claim, state, now) if claim is not None else Wanted(None, None)
             if name not in self._tasks:
                 self._tasks[name] = asyncio.create_task(self._bring(name), name=f"nodeclaim {name}")
+
+    def _made(self, claim: NodeClaim, state: State, now: int) -> Wanted:
+        pool = state.facts.pools.get(claim.node_pool)
+        status = claim_status(claim, self._conditions(claim, state, now))
+        return Wanted(claim_document(claim, pool.uid if pool is not None else ""), status)
 
     async def settle(self) -> None:
         """Until all that is wanted is written."""
@@ -162,8 +172,3 @@ class ClaimObjects:
 
 _HEAD = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim"}
 _MANAGED = {"fieldManager": FIELD_MANAGER}
-
-
-def _wanted(claim: NodeClaim, state: State) -> Wanted:
-    pool = state.facts.pools.get(claim.node_pool)
-    return Wanted(claim_document(claim, pool.uid if pool is not None else ""), claim_status(claim))

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.adapters.kubernetes.claim_documents import claim_status
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.nodeclass_terms import Image, NodeClassTerms
@@ -20,6 +19,7 @@ from kerf.engine.record.decisions import Decision
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import CatalogueSeen, LaunchAnswered, NodeClassSeen, ObjectGone, Observation
 from kerf.engine.state import snapshot
+from kerf.projections.nodeclaim_status import claim_conditions
 from tests.support.lives import PODS, PROVIDER, UNREGISTERED, claim_of
 from tests.support.world import CATALOGUE, NODE_CLASS, World, pool
 
@@ -206,8 +206,9 @@ def test_c2_the_object_carries_the_condition_and_is_written_when_it_changes() ->
     change(world, labels={"team": "b"})
     claim = claim_of(world)
     assert world.runtime.moved() == {claim.name: claim}
-    (condition,) = [each for each in claim_status(claim)["conditions"] if each["type"] == "Drifted"]
-    assert (condition["status"], condition["reason"], condition["message"]) == (
+    shown = claim_conditions(claim, world.runtime.state, world.now)
+    (condition,) = [each for each in shown if each.type == "Drifted"]
+    assert (condition.status, condition.reason, condition.message) == (
         "True", "NodePoolDrifted", "NodePoolDrifted",
     )  # fmt: skip
 

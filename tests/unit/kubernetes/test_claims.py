@@ -12,12 +12,15 @@ from kerf.adapters.kubernetes.claims import ClaimObjects
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.pools import NodePool
+from kerf.projections.nodeclaim_status import claim_conditions
 from tests.support import lives
 from tests.support.lives import claim_of
+from tests.support.world import START
 from tests.unit.kubernetes.fake_api import FakeApi, serving
 
 PATH = "/apis/karpenter.sh/v1/nodeclaims"
 CREATED = {"metadata": {"uid": "uid-1"}}
+NOW = START + 60_000
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +31,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def play(api: FakeApi, scene: Callable[[ClaimObjects], Awaitable[None]]) -> None:
     async def run() -> None:
         async with serving(api) as session:
-            objects = ClaimObjects(session)
+            objects = ClaimObjects(session, claim_conditions)
             await scene(objects)
             await objects.settle()
             await objects.close()
@@ -51,7 +54,7 @@ def test_an_object_says_what_its_claim_is_and_reads_back_as_that() -> None:
     api = api_for(claim.name)
 
     async def scene(objects: ClaimObjects) -> None:
-        objects.project(state, [claim.name])
+        objects.project(state, [claim.name], NOW)
         assert await objects.uid(claim.name) == "uid-1"
 
     play(api, scene)
@@ -80,12 +83,12 @@ def test_only_what_changed_is_written_again() -> None:
     api = api_for(claim.name)
 
     async def scene(objects: ClaimObjects) -> None:
-        objects.project(state, [claim.name])
+        objects.project(state, [claim.name], NOW)
         await objects.settle()
-        objects.project(state, [claim.name])
+        objects.project(state, [claim.name], NOW)
         await objects.settle()
         claim.registered, claim.node = world.now, "n1"
-        objects.project(state, [claim.name])
+        objects.project(state, [claim.name], NOW)
 
     play(api, scene)
     assert [path.rpartition("/")[2] for _, path, _, _ in api.asked] == [claim.name, "status", "status"]
@@ -97,7 +100,7 @@ def test_a_claim_that_is_over_takes_its_object_along_once_the_finalizer_is_off()
     api = api_for("over")
 
     async def scene(objects: ClaimObjects) -> None:
-        objects.project(world.runtime.state, ["over"])
+        objects.project(world.runtime.state, ["over"], NOW)
 
     play(api, scene)
     assert [(method, body) for method, _, _, body in api.asked] == [
@@ -117,7 +120,7 @@ def test_a_refused_write_is_tried_again_and_stops_nothing_else() -> None:
     ]
 
     async def scene(objects: ClaimObjects) -> None:
-        objects.project(world.runtime.state, [claim.name, "over"])
+        objects.project(world.runtime.state, [claim.name, "over"], NOW)
         assert await objects.uid(claim.name) == "uid-1"
 
     api.answers[f"PATCH {PATH}/over"] = [(404, {})]
@@ -132,7 +135,7 @@ def test_a_new_process_writes_only_objects_that_lag_behind() -> None:
     shown: list[NodeClaimObject] = []
 
     async def write(objects: ClaimObjects) -> None:
-        objects.project(state, [claim.name])
+        objects.project(state, [claim.name], NOW)
 
     play(api, write)
     (_, _, _, document), (_, _, _, status) = api.asked
@@ -141,11 +144,11 @@ def test_a_new_process_writes_only_objects_that_lag_behind() -> None:
     shown.append(read)
 
     async def compare(objects: ClaimObjects) -> None:
-        assert not objects.shows(claim)
+        assert not objects.shows(claim, state, NOW)
         objects.seen(shown[0])
-        assert objects.shows(claim)
+        assert objects.shows(claim, state, NOW)
         claim.node = "other"
-        assert not objects.shows(claim)
+        assert not objects.shows(claim, state, NOW)
 
     play(FakeApi(), compare)
 

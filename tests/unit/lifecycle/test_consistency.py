@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.adapters.kubernetes.claim_documents import claim_status
 from kerf.engine.model.nodes import Node
 from kerf.engine.record.observations import Observation
+from kerf.projections.nodeclaim_status import claim_conditions
 from tests.property.test_fold import re_derived
 from tests.support.lives import claim_of, in_service, launched
 from tests.support.world import Mi, World
@@ -42,8 +42,9 @@ def test_l76_the_object_shows_it() -> None:
     world = in_service()
 
     def shown() -> list[tuple[str, str]]:
-        found = [c for c in claim_status(claim_of(world))["conditions"] if c["type"] == "ConsistentStateFound"]
-        return [(c["status"], c["reason"]) for c in found]
+        shown = claim_conditions(claim_of(world), world.runtime.state, world.now)
+        found = [c for c in shown if c.type == "ConsistentStateFound"]
+        return [(c.status, c.reason) for c in found]
 
     assert shown() == [("True", "ConsistentStateFound")]
     reports(world, 1)

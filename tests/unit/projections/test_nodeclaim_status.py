@@ -1,0 +1,109 @@
+"""The conditions that a NodeClaim object shows (lifecycle.md 1.8, disruption.md 13.2)."""
+
+from __future__ import annotations
+
+from kerf.adapters.kubernetes.claim_upkeep import ClaimUpkeep
+from kerf.engine.disruption.inputs import NEVER
+from kerf.engine.model.pods import Taint
+from kerf.engine.record.observations import LaunchAnswered, Observation
+from kerf.projections.nodeclaim_status import claim_conditions
+from tests.support import lives
+from tests.support.lives import PROVIDER, UNREGISTERED, claim_of
+from tests.support.world import World
+
+
+def shown(world: World, later: int = 0) -> dict[str, tuple[str, str]]:
+    found = claim_conditions(claim_of(world), world.runtime.state, world.now + later)
+    return {each.type: (each.status, each.reason) for each in found}
+
+
+def test_l66_nothing_is_known_of_a_claim_that_is_only_asked_for() -> None:
+    waiting = ("Unknown", "AwaitingReconciliation")
+    assert shown(lives.asked()) == {
+        "Launched": waiting,
+        "Registered": waiting,
+        "Initialized": waiting,
+        "Ready": ("Unknown", "ReconcilingDependents"),
+    }
+
+
+def test_l70_a_launch_that_failed_and_is_tried_again_says_why() -> None:
+    world = lives.asked()
+    ((ref, order),) = world.launches()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="error", code="Throttled", message="x" * 301)))
+    (launched, *_) = claim_conditions(claim_of(world), world.runtime.state, world.now)
+    assert (launched.status, launched.reason, launched.message) == ("Unknown", "LaunchFailed", "x" * 300 + "...")
+
+
+def test_l71_no_node_and_several() -> None:
+    world = lives.launched()
+    assert shown(world)["Registered"] == ("Unknown", "NodeNotFound")
+    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    world.node("n2", PROVIDER, taints=(UNREGISTERED,))
+    assert shown(world)["Registered"] == ("False", "MultipleNodesFound")
+    assert shown(world)["Ready"] == ("False", "UnhealthyDependents")
+
+
+def test_l72_what_a_node_is_still_waited_for() -> None:
+    world = lives.launched(startup_taints=(Taint("cni", "NoSchedule"),))
+    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    world.answer_all()
+    seen = []
+    for ready, taints in (
+        (False, ()),
+        (True, (Taint("cni", "NoSchedule"),)),
+        (True, (Taint("node.kubernetes.io/not-ready", "NoSchedule"),)),
+    ):
+        world.node("n1", PROVIDER, registered="true", ready=ready, taints=taints)
+        seen.append(shown(world)["Initialized"])
+    assert seen == [
+        ("Unknown", "NodeNotReady"), ("Unknown", "StartupTaintsExist"), ("Unknown", "KnownEphemeralTaintsExist"),
+    ]  # fmt: skip
+
+
+def test_c1_a_claim_becomes_consolidatable_when_its_pods_have_been_quiet() -> None:
+    """D-55 to D-57: by time alone, and no more once a pod comes."""
+    world = lives.in_service(consolidate_after=30_000)
+    assert "Consolidatable" not in shown(world, 29_999)
+    assert shown(world, 30_000)["Consolidatable"] == ("True", "Consolidatable")
+    name, upkeep, state = claim_of(world).name, ClaimUpkeep(), world.runtime.state
+    assert upkeep.consolidatable(state, world.now) == ([], world.now + 30_000)
+    assert upkeep.consolidatable(state, world.now + 30_000) == ([name], NEVER)
+    assert upkeep.consolidatable(state, world.now + 31_000) == ([], NEVER)
+    claim_of(world).last_pod_event = world.now + 32_000
+    assert upkeep.consolidatable(state, world.now + 32_000) == ([name], world.now + 62_000)
+
+
+def test_c1_never_where_the_node_pool_says_never() -> None:
+    world = lives.in_service(consolidate_after=None)
+    assert "Consolidatable" not in shown(world, 10**12)
+
+
+def test_c4_to_c6_the_way_out_is_told_step_by_step() -> None:
+    world = lives.in_service()
+    for name in lives.PODS:
+        world.gone(name)
+    lives.decide(world)
+    assert shown(world)["DisruptionReason"] == ("True", "Empty")
+    world.answer_all()
+    lives.show_taint(world)
+    world.after(6_000)
+    assert shown(world)["Drained"] == ("True", "Drained")
+    assert shown(world)["VolumesDetached"] == ("True", "VolumesDetached")
+    assert "InstanceTerminating" not in shown(world)
+    world.answer_all()
+    assert shown(world)["InstanceTerminating"] == ("True", "InstanceTerminating")
+
+
+def test_objects_are_brought_up_to_date_for_what_no_event_of_the_claim_says() -> None:
+    world, upkeep = lives.asked(), ClaimUpkeep()
+    name, state = claim_of(world).name, world.runtime.state
+    ((ref, order),) = world.launches()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="error", code="Throttled", message="later")))
+    assert upkeep.touched(world.runtime.new_entries, state) == [name]
+    world = lives.launched()
+    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    assert upkeep.touched(world.runtime.new_entries, world.runtime.state) == [claim_of(world).name]
+    world = lives.in_service()
+    world.node("n1", PROVIDER, registered="true", initialized="true", ready=False)
+    assert upkeep.touched(world.runtime.new_entries, world.runtime.state) == []
