@@ -128,6 +128,7 @@ async def _run(wanted: _Wanted) -> int:
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stopping.set)
     telemetry = Telemetry(provider=wanted.provider, state_metrics=options.state_metrics)
+    session.note = telemetry.requests.note
     serving = Serving(telemetry, metrics_port=options.metrics_port, health_port=options.health_port)
     try:
         await serving.open()

@@ -12,6 +12,7 @@ from aiohttp import web
 import kerf
 from kerf.adapters.cli.exposition import CONTENT_TYPE, exposition
 from kerf.adapters.cli.in_cluster import InCluster
+from kerf.adapters.cli.request_metrics import RequestMetrics, process_text
 from kerf.adapters.controller.controller import wall_clock
 from kerf.engine.errors import InputError
 from kerf.engine.record.entries import Entry
@@ -20,6 +21,7 @@ from kerf.engine.state.state import State
 from kerf.projections.metric_families import GAUGE, Family
 from kerf.projections.metrics import PREFIX, Metrics
 from kerf.projections.metrics_conditions import ConditionMetrics, condition_families
+from kerf.projections.metrics_offerings import offering_families
 from kerf.projections.metrics_state import state_families
 
 KEPT = 5.0  # seconds that what was scraped is given again: a scrape looks at every pod
@@ -35,6 +37,7 @@ class Telemetry:
     """Told of turns while in office; asked at any time. `state_metrics`: whether pods, nodes and NodePools are told."""
 
     def __init__(self, *, provider: str, state_metrics: bool) -> None:
+        self.requests = RequestMetrics()
         self._provider, self._state_metrics = provider, state_metrics
         self._world: InCluster | None = None
         self._metrics: Metrics | None = None
@@ -70,19 +73,19 @@ class Telemetry:
         if self._made is not None and time.monotonic() - self._made[0] < KEPT:
             return self._made[1]
         world, metrics = self._world, self._metrics
-        families = [_build(), *self._synced()]
+        families = [_build(), *self._synced(), *self.requests.families()]
         if world is None or metrics is None:
-            return exposition(families)
+            return exposition(families) + process_text()
         async with world.controller.between_turns:
             families += metrics.families() + (self._conditions.families() if self._conditions is not None else [])
             families += await asyncio.to_thread(self._gauges, world.runtime.state, metrics)
-        text = await asyncio.to_thread(exposition, families)
+        text = await asyncio.to_thread(exposition, families) + process_text()
         self._made = time.monotonic(), text
         return text
 
     def _gauges(self, state: State, metrics: Metrics) -> list[Family]:
         now = wall_clock()
-        found = condition_families(state, now, self._provider)
+        found = condition_families(state, now, self._provider) + offering_families(state, now)
         return found + state_families(state, metrics, now) if self._state_metrics else found
 
     def _synced(self) -> list[Family]:

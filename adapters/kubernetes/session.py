@@ -5,7 +5,7 @@ out for everything else, because its typed models cost milliseconds an object.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -28,6 +28,10 @@ QPS, BURST = 200.0, 300  # L-290's KUBE_CLIENT_QPS and KUBE_CLIENT_BURST
 REQUEST_TIMEOUT = 30.0  # seconds, of a request that is no watch
 CONNECT_TIMEOUT = 10.0
 _NETWORK = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+Note = Callable[[str, str, int, float], None]
+"""Told of each answer: method, path, HTTP status (0: there was none), seconds."""
 
 
 class Status(Struct):
@@ -71,6 +75,7 @@ class Session:
 
     def __init__(self, configuration: Configuration, *, qps: float = QPS, burst: int = BURST) -> None:
         self.requests = 0
+        self.note: Note | None = None
         self._configuration = configuration
         self._rest = RESTClientObject(configuration)
         self._bucket = TokenBucket(qps, burst, time.monotonic)
@@ -138,11 +143,17 @@ class Session:
             **await self._authorization(),
         }
         self.requests += 1
-        sent: Any = await self._rest.request(  # type: ignore[no-untyped-call]
-            method, url, headers=headers, body=body, _request_timeout=limits
-        )
-        response: aiohttp.ClientResponse = sent.response
-        return response
+        begun, status = time.monotonic(), 0
+        try:
+            sent: Any = await self._rest.request(  # type: ignore[no-untyped-call]
+                method, url, headers=headers, body=body, _request_timeout=limits
+            )
+            response: aiohttp.ClientResponse = sent.response
+            status = response.status
+            return response
+        finally:
+            if self.note is not None:
+                self.note(method, path, status, time.monotonic() - begun)
 
     async def _authorization(self) -> dict[str, str]:
         """Asked for each request: a token of a pod or of a cloud's plug-in is renewed on the way."""
