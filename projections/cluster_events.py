@@ -1,4 +1,5 @@
-"""Kubernetes Events from the record, in Karpenter's words (L-435 to L-462, EV-1 to EV-25).
+"""Kubernetes Events of decisions and what came of them, in Karpenter's words (L-435 to L-454, L-461, L-462; EV-1 to
+EV-23).
 
 Deciders say a thing when it changes, so most of these come once; the reference repeats them for as long as they hold.
 What an event is about is looked up in the state as it is after the turn: what is gone by then has no events any more.
@@ -307,12 +308,6 @@ class ClusterEvents:
         text = f"NodeClaim {event.claim} event: {event.message or event.code}"
         return [Told(about, WARNING, reason, text[:_SHORT], (event.claim,))]
 
-    def _condition(self, event: ev.Launched | ev.Registered | ev.Initialized, entry: Entry) -> list[Told]:
-        """L-459."""
-        kind = type(event).__name__
-        text = f"Status condition transitioned, Type: {kind}, Status: Unknown -> True, Reason: {kind}"
-        return self._tell([self._claim(event.claim)], NORMAL, kind, text)
-
     def _interrupted(self, message: InterruptionSeen, entry: Entry) -> list[Told]:
         """L-461, L-462."""
         kind, reason, text = _INTERRUPTIONS.get(message.kind, ("", "", ""))
@@ -362,7 +357,4 @@ _HANDLERS: dict[type[Struct], Callable[[ClusterEvents, Any, Entry], list[Told]]]
     ev.PodEvicted: ClusterEvents._evicted,
     ev.PodForced: ClusterEvents._forced,
     ev.LaunchFailed: ClusterEvents._launch_failed,
-    ev.Launched: ClusterEvents._condition,
-    ev.Registered: ClusterEvents._condition,
-    ev.Initialized: ClusterEvents._condition,
 }

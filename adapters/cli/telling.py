@@ -16,6 +16,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State
 from kerf.projections.cluster_events import ClusterEvents, Told
 from kerf.projections.logs import ERROR, KarpenterLog, line
+from kerf.projections.object_events import ObjectEvents
 
 
 class Telling:
@@ -26,7 +27,8 @@ class Telling:
         self.recorder: EventRecorder | None = None
         self.keeper: GatedObjects | None = None
         log.know(state)
-        self._log, self._telemetry, self._events = log, telemetry, ClusterEvents(state)
+        self._log, self._telemetry = log, telemetry
+        self._events = (ClusterEvents(state), ObjectEvents(state))
 
     def __call__(self, entries: Sequence[Entry]) -> None:
         """What is said must not stop what is done: an error of one of them is said too, and that is all."""
@@ -39,7 +41,7 @@ class Telling:
                 sys.stderr.write(f"{fault}\n")
 
     def _tell_events(self, entries: Sequence[Entry]) -> None:
-        told = [each for entry in entries for each in self._events.apply(entry)]
+        told = [each for entry in entries for events in self._events for each in events.apply(entry)]
         if self.recorder is not None:
             self.recorder.tell(map(_happening, told))
 

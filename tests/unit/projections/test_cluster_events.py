@@ -34,8 +34,8 @@ def launched() -> World:
     return world
 
 
-def test_planned_pods_are_nominated_and_the_claim_tells_its_conditions() -> None:
-    """L-437, L-459."""
+def test_planned_pods_are_nominated() -> None:
+    """L-437."""
     world = launched()
     found = told(world)
     nominated = [each for each in found if each.reason == "Nominated"]
@@ -43,7 +43,6 @@ def test_planned_pods_are_nominated_and_the_claim_tells_its_conditions() -> None
     assert {(each.about.kind, each.about.name) for each in nominated} == {("Pod", "a"), ("Pod", "b")}
     assert {each.message for each in nominated} == {f"Pod should schedule on: nodeclaim/{claim}"}
     assert {each.limit for each in nominated} == {"nominated"}
-    assert ("NodeClaim", NORMAL, "Launched") in reasons(found)
 
 
 def test_a_pod_without_a_place_is_told_why() -> None:

@@ -1,0 +1,107 @@
+"""Events about conditions, finalizers, annotations and taints (L-440, L-455 to L-460; EV-4, EV-24, EV-25)."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import Decision, Move, MoveResult, PlannedClaim
+from kerf.engine.record.observations import Observation
+from kerf.engine.state.state import Facts, State
+from kerf.projections.cluster_events import NORMAL, WARNING, Told
+from kerf.projections.object_events import ObjectEvents
+from tests.support import lives
+from tests.support.lives import PROVIDER, claim_of
+from tests.support.records import whole_life
+from tests.support.world import World
+
+
+def told(world: World) -> list[Told]:
+    """Of the whole record, by the state as it is now."""
+    events = ObjectEvents(State(Facts(), world.runtime.state.ix.blobs))
+    events._state = world.runtime.state
+    return [each for entry in world.store.entries for each in events.apply(entry)]
+
+
+def latest(world: World, events: ObjectEvents) -> list[Told]:
+    return [each for entry in world.runtime.new_entries for each in events.apply(entry)]
+
+
+def test_l459_l460_a_claim_tells_its_conditions_and_its_end() -> None:
+    found = [each.reason for each in told(whole_life()) if each.about.kind == "NodeClaim"]
+    assert found == ["Launched", "Registered", "Initialized", "Ready", "Drained", "Finalized"]
+
+
+def test_l459_a_node_pool_tells_its_conditions_when_they_change() -> None:
+    world = World()
+    world.prepare()
+    pool: NodePool = world.runtime.state.facts.pools["default"]
+    events = ObjectEvents(world.runtime.state)
+    world.see(Observation(replace(pool, weight=7)))
+    assert latest(world, events) == []
+    world.see(Observation(replace(pool, labels={"bad key!": "x"})))
+    found = {each.reason: each.message for each in latest(world, events)}
+    assert set(found) == {"ValidationSucceeded", "Ready"}
+    assert "Status: True -> False, Reason: NodePoolValidationFailed" in found["ValidationSucceeded"]
+
+
+def test_l82_a_node_pool_tells_that_its_nodes_register() -> None:
+    world = lives.launched()
+    events = ObjectEvents(world.runtime.state)
+    world.node("n1", PROVIDER, taints=(lives.UNREGISTERED,))
+    assert latest(world, events) == []
+    world.answer_all()
+    found = latest(world, events)
+    world.node("n1", PROVIDER, registered="true")
+    found += latest(world, events)
+    (event,) = [each for each in found if each.about.kind == "NodePool"]
+    assert (event.reason, "Unknown -> True" in event.message) == ("NodeRegistrationHealthy", True)
+
+
+def test_l455_a_node_that_joins_without_the_unregistered_taint() -> None:
+    world = lives.launched()
+    events = ObjectEvents(world.runtime.state)
+    world.node("n1", PROVIDER)
+    (event,) = latest(world, events)
+    assert (event.type, event.reason, event.about.name) == (WARNING, "UnregisteredTaintMissing", claim_of(world).name)
+    world = lives.launched()
+    events = ObjectEvents(world.runtime.state)
+    world.node("n1", PROVIDER, taints=(lives.UNREGISTERED,))
+    assert latest(world, events) == []
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "-1h", "0s"])
+def test_ev24_a_do_not_disrupt_that_counts_for_nothing_is_told_once(text: str) -> None:
+    world = lives.in_service()
+    events, pod = ObjectEvents(world.runtime.state), world.pods["a"]
+    world.see(Observation(replace(pod, do_not_disrupt=text)))
+    (event,) = latest(world, events)
+    assert (event.type, event.reason, event.about.uid) == (WARNING, "InvalidDoNotDisruptAnnotation", pod.uid)
+    world.see(Observation(replace(pod, do_not_disrupt=text, ready=True)))
+    assert latest(world, events) == []
+
+
+def test_ev25_a_do_not_disrupt_of_a_duration_tells_its_end() -> None:
+    world = lives.in_service()
+    events, pod = ObjectEvents(world.runtime.state), replace(world.pods["a"], started=world.now)
+    world.see(Observation(replace(pod, do_not_disrupt="1h")))
+    (event,) = latest(world, events)
+    assert (event.type, event.reason) == (NORMAL, "DoNotDisruptUntil")
+    assert event.key == (pod.uid, str(world.now + 3_600_000))
+    world.see(Observation(replace(pod, do_not_disrupt="true")))
+    assert latest(world, events) == []
+
+
+def test_ev4_a_replacement_is_waited_for_from_its_launch_on() -> None:
+    """L-440; what is no replacement is not."""
+    world = whole_life()
+    decided = next(each for each in world.store.entries if isinstance(each.payload, Decision))
+    launched = next(each for each in world.store.entries if each.type == "claim.launched")
+    planned = PlannedClaim(launched.payload.claim, "default", (), (), (), {}, 0.0, ())
+    begun = MoveResult("7.0", "started", Reason("x"), begun=Move("drifted", ("old",), (planned,)))
+    events = ObjectEvents(State(Facts(), world.runtime.state.ix.blobs))
+    assert {each.reason for each in events.apply(launched)} == {"Launched"}
+    assert events.apply(replace(decided, payload=replace(decided.payload, result=begun, intents=()))) == []
+    assert {each.reason for each in events.apply(launched)} == {"Launched", "DisruptionWaitingReadiness"}
