@@ -72,6 +72,7 @@ SENTENCES: dict[str, str] = {
     "launch-refused": "the cloud started nothing for {name}: {message}",
     "offering-refused": "no {capacity_type} {instance_type} in {zone} for {name}: {error}",
     "instance-unclaimed": "the cloud lists {name}, tagged for {claim}, and nobody has it",
+    "instance-demoted": "the reservation of {name} is over: it runs on as on-demand",
     "instance-unlisted": "the cloud does not list {name}",
     "instance-seen": "the cloud reports {name} as {status}",
     "effect-done": "{effect} of {name} is done",

@@ -246,6 +246,9 @@ class Timeline:
         for instance in listed.missing:
             related = self._claim_of(instance)
             told.append(event(entry, "instance-unlisted", INFO, f"instance/{instance}", related))
+        for instance in listed.demoted:
+            related = self._claim_of(instance)
+            told.append(event(entry, "instance-demoted", INFO, f"instance/{instance}", related))
         return told
 
     def _interruption(self, message: seen.InterruptionSeen, entry: Entry) -> list[Event]:

@@ -113,7 +113,8 @@ class Instances:
 def _tagged(entry: Mapping[str, Any]) -> TaggedInstance:
     launched = entry.get("LaunchTime")
     claim = tags.tag_map(entry.get("Tags")).get(tags.NODECLAIM, "")
-    return TaggedInstance(entry["InstanceId"], claim, int(launched.timestamp() * 1000) if launched else 0)
+    started = int(launched.timestamp() * 1000) if launched else 0
+    return TaggedInstance(entry["InstanceId"], claim, started, capacity_type(entry))
 
 
 def adopted(

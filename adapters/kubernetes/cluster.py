@@ -131,7 +131,7 @@ def _registered(parts: NodeParts, order: RegisterNode, owner: str) -> Patch:
         present = {(taint.get("key"), taint.get("effect")) for taint in taints}
         taints = taints + [_taint(taint) for taint in order.taints if (taint.key, taint.effect) not in present]
     metadata: Patch = {
-        "labels": {**order.labels, names.REGISTERED: "true"},
+        "labels": {**dict.fromkeys(order.without), **order.labels, names.REGISTERED: "true"},
         "annotations": dict(order.annotations),
         "finalizers": [*(f for f in parts.metadata.finalizers if f != names.TERMINATION_FINALIZER),
                        names.TERMINATION_FINALIZER],

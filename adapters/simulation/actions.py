@@ -182,6 +182,12 @@ def _not_ready(simulation: Simulation, action: t.NodeNotReady) -> None:
         simulation.cluster.lifecycle.silence(node, length)
 
 
+def _condition(simulation: Simulation, action: t.NodeCondition) -> None:
+    length = t.duration(action.duration, "for") if action.duration else None
+    for node in _nodes(simulation, action):
+        simulation.cluster.lifecycle.report(node, action.condition, action.status, length)
+
+
 def _nodes(simulation: Simulation, action: t.OnInstances) -> list[str]:
     """The nodes that the chosen instances have joined as; a node without an instance is meant by its name
     only."""
@@ -233,9 +239,11 @@ _PERFORM: dict[type, Callable[[Simulation, Any], None]] = {
     t.Maintenance: _each(lambda simulation, name: simulation.queue.send(SCHEDULED_CHANGE, name)),
     t.Reclaim: _each(lambda simulation, name: simulation.cloud.reclaim(name)),
     t.Vanish: _each(lambda simulation, name: simulation.cloud.vanish(name)),
+    t.EndReservation: _each(lambda simulation, name: simulation.cloud.demote(name)),
     t.Cordon: _cordon,
     t.Uncordon: _cordon,
     t.NodeNotReady: _not_ready,
+    t.NodeCondition: _condition,
     t.Capacity: _capacity,
     t.RestoreCapacity: _restore,
     t.Price: _price,

@@ -21,7 +21,8 @@ from kerf.adapters.simulation.machine import Machine
 from kerf.adapters.simulation.market import Key, Market
 from kerf.adapters.simulation.queue import INSTANCE_TERMINATED, SPOT_INTERRUPTED, VirtualQueue
 from kerf.adapters.simulation.timing import Timing
-from kerf.engine.model.instances import Catalogue, Offering
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.labels import ON_DEMAND
 from kerf.engine.model.pools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.digest import content
@@ -86,6 +87,7 @@ class VirtualCloud:
         self._calls = 0
         self._throttled_until = 0
         self._losing = False
+        self.demoted = False  # something runs as another capacity type than the driver has been told
 
     # ── NodeClasses and catalogues ──────────────────────────────────────────────────────────────────────────
 
@@ -135,7 +137,11 @@ class VirtualCloud:
         self._untold = [self._class_seen(key) for key in keys] + [self._catalogue_seen(key) for key in keys]
 
     def _class_seen(self, key: str) -> Observation:
-        return Observation(*self._classes[key])
+        seen, blobs = self._classes[key]
+        sold = self.market.reservations(key)
+        if seen.terms is not None and sold:  # A-338: what runs on one of them has not drifted
+            seen = replace(seen, terms=replace(seen.terms, reservations=sold))
+        return Observation(seen, blobs)
 
     def _catalogue_seen(self, key: str) -> Observation:
         catalogue = self.market.catalogue_of(key)
@@ -234,13 +240,16 @@ class VirtualCloud:
         offering = self.market.offering(key, reservation)
         if offering is None:
             return NOT_SOLD
-        if reservation and self._reserved(offering) >= offering.reservation_capacity:
+        if reservation and not offering.reservation_capacity:
             return NO_RESERVATION_LEFT
         by_chance = self._chance.strikes("no_capacity", self._calls, *key)
         return NO_CAPACITY if by_chance or not self.market.has_capacity(key) else ""
 
-    def _reserved(self, offering: Offering) -> int:
-        return sum(i.reservation == offering.reservation_id and not i.ended for i in self.instances.values())
+    def _reserve(self, reservation: str, change: int) -> None:
+        """A-210: what a reservation has left changes, and with it what the cloud tells."""
+        if reservation:
+            self.market.reserve(reservation, change)
+            self.prices_changed()
 
     def _start(self, order: LaunchInstance, key: Key, token: str, price: float) -> Instance:
         capacity_type, type_name, zone = key
@@ -263,6 +272,7 @@ class VirtualCloud:
         )
         instance = Instance(machine, token, self._clock.now, price, order.reservation)
         self.instances[name] = instance
+        self._reserve(order.reservation, -1)
         self._boots(machine)
         return instance
 
@@ -302,7 +312,10 @@ class VirtualCloud:
         return seen
 
     def listing(self) -> list[TaggedInstance]:
-        return [TaggedInstance(i.machine.instance, i.machine.claim, i.launched) for i in self.alive()]
+        return [
+            TaggedInstance(i.machine.instance, i.machine.claim, i.launched, i.machine.capacity_type)
+            for i in self.alive()
+        ]
 
     def status(self, name: str) -> str:
         """EC2's state name at this moment, "gone" for what the cloud does not know (any more)."""
@@ -322,7 +335,21 @@ class VirtualCloud:
         instance = self.instances.get(name)
         if instance is not None and not instance.ended:
             instance.ended = self._clock.now
+            self._reserve(instance.reservation, 1)
             self._ends(name)
+
+    def demote(self, name: str) -> None:
+        """The reservation of an instance is over: it runs on as on-demand, and the reservation is sold no more."""
+        instance = self.instances[name]
+        if instance.reservation:
+            self.market.end_reservation(instance.reservation)
+            self.prices_changed()
+            self.demoted = True
+            ended, instance.reservation = instance.reservation, ""
+            instance.machine = replace(instance.machine, capacity_type=ON_DEMAND)
+            for other in [each for each in self.instances.values() if each.reservation == ended]:
+                other.reservation = ""
+                other.machine = replace(other.machine, capacity_type=ON_DEMAND)
 
     def interrupt(self, name: str) -> None:
         """Spot interruption: a warning now, the end two minutes later."""

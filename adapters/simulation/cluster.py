@@ -149,6 +149,7 @@ class VirtualCluster:
         if node.labels.get(names.DO_NOT_SYNC_TAINTS) != "true":
             node = with_taints(node, order.taints)
         node = without_taints(node, lambda taint: taint.key == UNREGISTERED.key)
+        node = replace(node, labels={key: value for key, value in node.labels.items() if key not in order.without})
         node = with_labels(node, {**order.labels, names.REGISTERED: "true"})
         self._finalized[node.uid] = None
         self.api.put(replace(node, annotations={**node.annotations, **order.annotations}))

@@ -155,6 +155,8 @@ class Driver:
         outcomes = self._arrived()
         if outcomes is None:
             return []
+        if self.simulation.cloud.demoted:
+            self.simulation.cloud.demoted, self._list_at = False, self._clock.now + LIST_AFTER
         batch = self.simulation.drain_observations() + outcomes + self.simulation.watch.collect()
         if not self._polled:
             messages = self.simulation.queue.poll()

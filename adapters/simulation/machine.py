@@ -27,7 +27,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     def node_labels(self, hostname: str) -> dict[str, str]:
         """The labels of the Node as it joins: the order's, and the well-known ones of type, zone and capacity
         type."""
-        known = {key: values[0] for key, values in self.type.requirements.items() if len(values) == 1}
+        single = {key: values[0] for key, values in self.type.requirements.items() if len(values) == 1}
+        known = {key: value for key, value in single.items() if key not in names.OF_RESERVATIONS}
         return {
             **known,
             **self.labels,

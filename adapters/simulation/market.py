@@ -9,6 +9,8 @@ from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 
 Key = tuple[str, str, str]
 """(capacity type, instance type, zone)."""
+ALL = 1 << 30
+"""More instances than any reservation has."""
 COMMON = ""
 """The key of the catalogue for NodeClasses without one of their own."""
 
@@ -61,6 +63,7 @@ class Market:
         self._types: dict[str, dict[str, InstanceType]] = {}
         self._repriced: list[Repricing] = []
         self._lacking: dict[Slice, None] = {}
+        self._taken: dict[str, int] = {}  # of each reservation
         self._show(COMMON, catalogue)
 
     def stock(self, node_class: str, catalogue: Catalogue) -> bool:
@@ -68,10 +71,13 @@ class Market:
         if self._given.get(node_class) == catalogue:
             return False
         self._given[node_class] = catalogue
+        self._show(node_class, self._as_of_today(catalogue))
+        return True
+
+    def _as_of_today(self, catalogue: Catalogue) -> Catalogue:
         for repricing in self._repriced:
             catalogue, _ = repricing.of(catalogue)
-        self._show(node_class, catalogue)
-        return True
+        return _with_reservations(catalogue, self._taken)
 
     def catalogue_of(self, node_class: str = COMMON) -> Catalogue:
         return self._today.get(node_class, self._today[COMMON])
@@ -107,6 +113,21 @@ class Market:
             del self._lacking[lacking]
         return bool(ended)
 
+    def reservations(self, node_class: str = COMMON) -> tuple[str, ...]:
+        """Those that the NodeClass may use, also when nothing is left of them."""
+        types = self.catalogue_of(node_class).types
+        return tuple(sorted({o.reservation_id for kind in types for o in kind.offerings if o.reservation_id}))
+
+    def reserve(self, reservation: str, change: int) -> None:
+        """A reservation has so many more instances left than before."""
+        self._taken[reservation] = self._taken.get(reservation, 0) - change
+        for node_class in list(self._given):
+            self._show(node_class, self._as_of_today(self._given[node_class]))
+
+    def end_reservation(self, reservation: str) -> None:
+        """Nobody gets anything of it any more."""
+        self.reserve(reservation, -ALL)
+
     def reprice(self, piece: Slice, *, price: float | None = None, factor: float = 1.0) -> int:
         """Set or multiply prices (USD per hour) in every catalogue; how many offerings of the common one changed."""
         repricing = Repricing(piece, price, factor)
@@ -121,3 +142,22 @@ class Market:
 
 def _within(inner: Slice, outer: Slice) -> bool:
     return outer.holds((inner.capacity_type, inner.instance_type, inner.zone))
+
+
+def _with_reservations(catalogue: Catalogue, taken: dict[str, int]) -> Catalogue:
+    """Of reserved offerings what is left (A-209, A-210)."""
+    if not taken:
+        return catalogue
+    types = []
+    for kind in catalogue.types:
+        offerings = [
+            _left_of(offering, taken.get(offering.reservation_id, 0)) if offering.reservation_id else offering
+            for offering in kind.offerings
+        ]
+        types.append(replace(kind, offerings=tuple(offerings)))
+    return replace(catalogue, types=tuple(types))
+
+
+def _left_of(offering: Offering, taken: int) -> Offering:
+    left = max(0, offering.reservation_capacity - taken)
+    return replace(offering, reservation_capacity=left, available=left > 0)

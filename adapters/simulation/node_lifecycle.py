@@ -12,7 +12,7 @@ from kerf.adapters.simulation.apiserver import ApiServer, Change
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.filters import tolerates
 from kerf.adapters.simulation.kubelet import Kubelets
-from kerf.adapters.simulation.nodes import UNREACHABLE, set_ready, with_taints, without_taints
+from kerf.adapters.simulation.nodes import UNREACHABLE, set_condition, set_ready, with_taints, without_taints
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import DAEMONSET, owned_by
@@ -54,6 +54,14 @@ class NodeLifecycle:
         if node is not None and self._kubelets.answers(name):
             back = set_ready(node, True, self._clock.now)
             self._api.put(without_taints(back, lambda taint: any(taint.same(u) for u in UNREACHABLE)))
+
+    def report(self, name: str, condition: str, status: str, duration: int | None) -> None:
+        """An agent reports a condition of a node, which is True again after `duration` milliseconds, if it is given."""
+        node = self._api.nodes.get(name)
+        if node is not None:
+            self._api.put(set_condition(node, condition, status, self._clock.now))
+        if duration is not None:
+            self._clock.after(duration, "node recovers", lambda: self.report(name, condition, "True", None))
 
     # ── silence, step by step ───────────────────────────────────────────────────────────────────────────────
 

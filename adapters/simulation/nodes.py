@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as names
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.nodes import REPAIRED, Node, NodeCondition
 from kerf.engine.model.pods import Taint
 
 UNREGISTERED = Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute")
@@ -40,3 +40,12 @@ def with_labels(node: Node, labels: dict[str, str]) -> Node:
 def set_ready(node: Node, ready: bool, now: int) -> Node:
     """Condition Ready; its transition time moves only when the status changes (D-2)."""
     return node if node.ready == ready else replace(node, ready=ready, ready_since=now)
+
+
+def set_condition(node: Node, condition: str, status: str, now: int) -> Node:
+    """A Node keeps the conditions that repair looks at, as long as they are not True."""
+    known = next((each for each in node.conditions if each.type == condition), None)
+    if condition not in REPAIRED or (known is not None and known.status == status):
+        return node
+    left = tuple(each for each in node.conditions if each.type != condition)
+    return replace(node, conditions=left if status == "True" else (*left, NodeCondition(condition, status, now)))

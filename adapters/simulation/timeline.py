@@ -8,7 +8,7 @@ its field path, the others stand.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,7 @@ from msgspec import Struct
 from kerf.adapters.simulation.errors import TimelineError
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import parse_go_duration
+from kerf.engine.model.nodes import REPAIRED
 
 API_VERSION = "kerf.dev/v1alpha1"
 KIND = "Timeline"
@@ -85,6 +86,10 @@ class Vanish(_OnInstances, frozen=True, kw_only=True, tag="vanish"):
     """The instance is gone at once, and nobody says so."""
 
 
+class EndReservation(_OnInstances, frozen=True, kw_only=True, tag="end-reservation"):
+    """The capacity reservation that the instance is counted against is over: all its instances run on as on-demand."""
+
+
 class Cordon(_OnInstances, frozen=True, kw_only=True, tag="cordon"):
     """`kubectl cordon` of the instance's node."""
 
@@ -96,6 +101,15 @@ class Uncordon(_OnInstances, frozen=True, kw_only=True, tag="uncordon"):
 class NodeNotReady(_OnInstances, frozen=True, kw_only=True, tag="node-notready"):
     """The kubelet stops answering, for as long as `for` says, or for good."""
 
+    duration: str = msgspec.field(name="for", default="")
+
+
+class NodeCondition(_OnInstances, frozen=True, kw_only=True, tag="node-condition"):
+    """A condition of the node gets a status, for as long as `for` says, or for good: what a monitoring agent reports
+    ("StorageReady"). The kubelet's own, Ready, is what `node-notready` is about."""
+
+    condition: str
+    status: Literal["True", "False", "Unknown"] = "False"
     duration: str = msgspec.field(name="for", default="")
 
 
@@ -146,7 +160,19 @@ class BadMessage(_Action, frozen=True, kw_only=True, tag="bad-message"):
     body: str = ""
 
 
-OnInstances = Delete | Interrupt | Rebalance | Maintenance | Reclaim | Vanish | Cordon | Uncordon | NodeNotReady
+OnInstances = (
+    Delete
+    | Interrupt
+    | Rebalance
+    | Maintenance
+    | Reclaim
+    | Vanish
+    | EndReservation
+    | Cordon
+    | Uncordon
+    | NodeNotReady
+    | NodeCondition
+)
 OnOfferings = Capacity | RestoreCapacity | Price
 Action = Scale | Apply | OnInstances | OnOfferings | NodeClassReady | Throttle | LoseAnswer | BadMessage
 
@@ -239,10 +265,17 @@ def _check_for(action: Any, path: str) -> None:
         raise TimelineError("a duration is more than nothing", where=f"{path}.for")
 
 
+def _check_condition(action: Any, path: str) -> None:
+    if action.condition not in REPAIRED:
+        hint = f"One of {', '.join(REPAIRED)}; for Ready write node-notready"
+        raise TimelineError(f"nothing looks at condition {action.condition!r}", where=f"{path}.condition", hint=hint)
+
+
 _CHECKS: dict[type[Struct], tuple[Callable[[Any, str], None], ...]] = {
     Scale: (_check_scale,),
     Delete: (_check_delete,),
     Price: (_check_price,),
     NodeNotReady: (_check_for,),
+    NodeCondition: (_check_condition, _check_for),
     Throttle: (_check_for,),
 }

@@ -23,7 +23,7 @@ from kerf.engine.nodeclaim.table import GOING, LAUNCHED, STEADY
 from kerf.engine.record.decisions import DisruptResult, Intent, TaintNode, Verdict
 from kerf.engine.state.state import State
 
-VERSION = 3
+VERSION = 4
 
 
 class Outcome(Struct, frozen=True):

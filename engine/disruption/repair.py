@@ -63,7 +63,7 @@ def unhealthy(claim: NodeClaim, state: State, now: int) -> Finding:
     ill, nodes = census(state, claim.node_pool, policies)
     if ill > allowed(nodes):
         blocked = Reason("repair-blocked", {"ill": ill, "nodes": nodes, "condition": illness.condition})
-        return _told(claim, Finding(why.UNHEALTHY, blocked, due=now + BLOCKED_RETRY))
+        return _told(claim, Finding(why.UNHEALTHY, blocked, due=_retry_at(illness, now)))
     return remove(
         why.UNHEALTHY,
         "unhealthy",
@@ -72,6 +72,12 @@ def unhealthy(claim: NodeClaim, state: State, now: int) -> Finding:
         waited=now - illness.since,
         detail=f"{illness.condition}={illness.status}",
     )
+
+
+def _retry_at(illness: Illness, now: int) -> int:
+    """Counted from when its toleration was over, not from when it is looked at: a look that finds nothing new leaves no
+    entry, so replay does not know of it."""
+    return now + BLOCKED_RETRY - (now - illness.due) % BLOCKED_RETRY
 
 
 def _told(claim: NodeClaim, finding: Finding) -> Finding:

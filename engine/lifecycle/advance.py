@@ -17,7 +17,7 @@ from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
 from kerf.engine.state.state import State
 
-VERSION = 2
+VERSION = 3
 
 
 def advance(claim: NodeClaim, state: State, now: int) -> Step:
@@ -35,11 +35,28 @@ def advance(claim: NodeClaim, state: State, now: int) -> Step:
 
 
 def _in_service(claim: NodeClaim, node: Node | None, now: int) -> Step:
-    """D-20: a node that is to stay does not carry the disrupted taint, whoever put it there."""
-    tainted = node is not None and any((t.key, t.effect) == (lbl.DISRUPTED_TAINT, "NoSchedule") for t in node.taints)
-    if node is None or not tainted:
+    """D-20: a node that is to stay does not carry the disrupted taint, whoever put it there. L-242, L-250: it has the
+    label of its NodeClass, and those of reserved capacity only as long as it runs on some."""
+    if node is None:
         return wait("in-service")
-    return ask(claim, effects.UNTAINT, UntaintNode(claim.name, node.name), now, code="untaint")
+    if any((t.key, t.effect) == (lbl.DISRUPTED_TAINT, "NoSchedule") for t in node.taints):
+        return ask(claim, effects.UNTAINT, UntaintNode(claim.name, node.name), now, code="untaint")
+    order = _relabelled(claim, node)
+    if order is None:
+        return wait("in-service")
+    return ask(claim, effects.REGISTER, order, now, code="relabel")
+
+
+def _relabelled(claim: NodeClaim, node: Node) -> RegisterNode | None:
+    ref = claim.node_class
+    labels = {f"{ref.group}/{ref.kind.lower()}": ref.name}
+    gone: tuple[str, ...] = ()
+    if claim.capacity_type == lbl.ON_DEMAND and node.labels.get(lbl.CAPACITY_TYPE) == lbl.RESERVED:
+        labels[lbl.CAPACITY_TYPE] = lbl.ON_DEMAND
+        gone = tuple(key for key in lbl.OF_RESERVATIONS if key in node.labels)
+    if not gone and all(node.labels.get(key) == value for key, value in labels.items()):
+        return None
+    return RegisterNode(claim.name, node.name, labels, without=gone)
 
 
 def node_of(claim: NodeClaim, state: State) -> Node | None:
@@ -104,6 +121,7 @@ def _launch_again(claim: NodeClaim, state: State, now: int, deadline: int) -> St
 
 def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -> ev.Launched:
     """L-151, A-218: what was started, with the capacity and price that its type has, overlays included."""
+    order = state.facts.launches.get(claim.name)
     digest = PoolCatalogues(state).of_claim(claim)
     found = state.ix.blobs.instance_type(digest, answer.instance_type) if digest else None
     return ev.Launched(
@@ -116,7 +134,7 @@ def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -
         price=_price(found, answer),
         capacity={k: v for k, v in found.capacity.items() if v} if found is not None else {},
         allocatable={k: v for k, v in found.allocatable().items() if v} if found is not None else {},
-        labels=_labels(found, answer),
+        labels=_labels(found, answer, order.reservation if order is not None else ""),
         image=answer.image,
         took=now - claim.created,
         class_hash=answer.class_hash or _class_hash(claim, state),
@@ -138,10 +156,17 @@ def _price(found: InstanceType | None, answer: LaunchAnswered) -> float:
     return min(taken, default=0.0)
 
 
-def _labels(found: InstanceType | None, answer: LaunchAnswered) -> dict[str, str]:
-    """A-316: every label of the type with exactly one value, then what the launch decided."""
+def _labels(found: InstanceType | None, answer: LaunchAnswered, reservation: str) -> dict[str, str]:
+    """A-316: every label of the type with exactly one value but for those of reservations, then what the launch
+    decided: among it the reservation, if it used one."""
     requirements = found.requirements if found is not None else {}
     single = {key: values[0] for key, values in sorted(requirements.items()) if len(values) == 1}
+    for key in lbl.OF_RESERVATIONS:
+        single.pop(key, None)
+    if answer.capacity_type == lbl.RESERVED and reservation:
+        offerings = found.offerings if found is not None else ()
+        kind = next((o.reservation_type for o in offerings if o.reservation_id == reservation), "")
+        single |= {lbl.RESERVATION_ID: reservation, **({lbl.RESERVATION_TYPE: kind} if kind else {})}
     single |= {
         lbl.INSTANCE_TYPE: answer.instance_type,
         lbl.ZONE: answer.zone,

@@ -13,11 +13,17 @@ _EXOTIC_RESOURCES = ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "amd.
                      "habana.ai/gaudi")  # fmt: skip
 
 
+DEFAULT = "default"
+"""The kind of a reservation that is no capacity block (A-54)."""
+
+
 class Choice(Struct, frozen=True):
-    """`offers` cheapest first; empty when no offering is left."""
+    """`offers` cheapest first; empty when no offering is left. `reservation`: the one that a launch of reserved
+    capacity is counted against."""
 
     capacity_type: str
     offers: tuple[Offer, ...]
+    reservation: str = ""
 
 
 def choose(
@@ -30,10 +36,13 @@ def choose(
 ) -> Choice:
     """The offers for a claim that may still become any of `names`.
 
-    `unavailable` as in `Problem`. One launch has one capacity type (A-229); falling back to another happens on the next
-    claim. Reserved offerings come with the scheduling issue.
+    `unavailable` as in `Problem`. One launch has one capacity type (A-229), reserved before spot before on-demand;
+    falling back to another happens on the next claim.
     """
     wanted = frozenset(names)
+    reserved = _reserved(catalogue, wanted, requirements, unavailable)
+    if reserved is not None:
+        return reserved
     pools = {
         t.name: usable
         for t in catalogue.types
@@ -51,21 +60,53 @@ def choose(
     return Choice(capacity_type, tuple(sorted(offers, key=lambda o: (o.price, o.instance_type, o.zone))))
 
 
+def _reserved(
+    catalogue: Catalogue,
+    wanted: frozenset[str],
+    requirements: Requirements,
+    unavailable: frozenset[tuple[str, str, str]],
+) -> Choice | None:
+    """One offering of one reservation, for a launch names one: the cheapest, of equal ones a default reservation
+    (A-222) and that with most left (A-224)."""
+    ids, kinds = requirements.get(lbl.RESERVATION_ID), requirements.get(lbl.RESERVATION_TYPE)
+    found = [
+        (o.price, o.reservation_type or DEFAULT, t.name, o.zone, -o.reservation_capacity, o.reservation_id)
+        for t in catalogue.types
+        if t.name in wanted
+        for o in t.offerings
+        if o.capacity_type == lbl.RESERVED
+        and o.reservation_capacity > 0
+        and ids.has(o.reservation_id)
+        and kinds.has(o.reservation_type or DEFAULT)
+        and _admitted(o, t, requirements, unavailable)
+    ]
+    if not found:
+        return None
+    price, _, name, zone, _, reservation = min(found, key=lambda each: (each[0], each[1] != DEFAULT, *each[1:]))
+    return Choice(lbl.RESERVED, (Offer(name, zone, price),), reservation)
+
+
 def _usable(
     instance_type: InstanceType, requirements: Requirements, unavailable: frozenset[tuple[str, str, str]]
 ) -> list[Offering]:
-    zones, zone_ids = requirements.get(lbl.ZONE), requirements.get(lbl.ZONE_ID)
-    kinds = requirements.get(lbl.CAPACITY_TYPE)
     return [
         o
         for o in instance_type.offerings
-        if o.available
-        and o.capacity_type != lbl.RESERVED
-        and zones.has(o.zone)
-        and kinds.has(o.capacity_type)
-        and (not o.zone_id or zone_ids.has(o.zone_id))
-        and not is_unavailable(unavailable, o.capacity_type, instance_type.name, o.zone)
+        if o.capacity_type != lbl.RESERVED and _admitted(o, instance_type, requirements, unavailable)
     ]
+
+
+def _admitted(
+    o: Offering, instance_type: InstanceType, requirements: Requirements, unavailable: frozenset[tuple[str, str, str]]
+) -> bool:
+    """Whether it is to be had, as far as is known, and what is asked for."""
+    return (
+        o.available
+        and requirements.get(lbl.ZONE).has(o.zone)
+        and requirements.get(lbl.CAPACITY_TYPE).has(o.capacity_type)
+        and (not o.zone_id or requirements.get(lbl.ZONE_ID).has(o.zone_id))
+        and not is_unavailable(unavailable, o.capacity_type, instance_type.name, o.zone)
+    )
 
 
 def is_unavailable(unavailable: frozenset[tuple[str, str, str]], kind: str, name: str, zone: str) -> bool:

@@ -20,6 +20,9 @@ DO_NOT_SYNC_TAINTS = "karpenter.sh/do-not-sync-taints"
 
 RESERVATION_ID = "karpenter.k8s.aws/capacity-reservation-id"
 RESERVATION_TYPE = "karpenter.k8s.aws/capacity-reservation-type"
+OF_RESERVATIONS = (
+    RESERVATION_ID, RESERVATION_TYPE, "karpenter.k8s.aws/capacity-reservation-interruptible",
+)  # fmt: skip
 
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 NODEPOOL_HASH = "karpenter.sh/nodepool-hash"

@@ -47,13 +47,14 @@ class FindInstance(Struct, frozen=True, tag="find-instance"):
 
 class RegisterNode(Struct, frozen=True, tag="register-node", omit_defaults=True):
     """L-163, L-164: sync labels, annotations and taints onto the Node, remove the unregistered taint, add the label
-    `karpenter.sh/registered`, the finalizer and the owner."""
+    `karpenter.sh/registered`, the finalizer and the owner. `without`: labels that it does not have any more (L-250)."""
 
     claim: str
     node: str
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     taints: tuple[Taint, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 class InitializeNode(Struct, frozen=True, tag="initialize-node"):

@@ -122,19 +122,23 @@ class InstanceSeen(Struct, frozen=True, omit_defaults=True):
 
 
 class TaggedInstance(Struct, frozen=True, omit_defaults=True):
-    """One instance of a listing. `claim` is what its tag says; `launched` in ms since the epoch."""
+    """One instance of a listing. `claim` is what its tag says; `launched` in ms since the epoch; `capacity_type` what
+    it runs as, where the cloud says so."""
 
     instance: str
     claim: str = ""
     launched: int = 0
+    capacity_type: str = ""
 
 
 class InstancesListed(Struct, frozen=True, omit_defaults=True):
     """How the cloud's listing of this cluster's instances differs from the record: `missing` are the instances of
-    registered claims that it does not have, `strays` are those that belong to no claim. Recorded when it changes."""
+    registered claims that it does not have, `strays` are those that belong to no claim, `demoted` those of claims on
+    reserved capacity that run as on-demand (L-250). Recorded when it changes."""
 
     missing: tuple[str, ...] = ()
     strays: tuple[TaggedInstance, ...] = ()
+    demoted: tuple[str, ...] = ()
 
 
 class EffectAnswered(Struct, frozen=True, omit_defaults=True):

@@ -20,7 +20,14 @@ from kerf.engine.nodeclaim.table import DRAINING, TAINTED
 from kerf.engine.record.decisions import Decision, DisruptResult, FindInstance, Intent, LaunchInstance, LifecycleResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import EpochRefused, StoreError
-from kerf.engine.record.observations import Observation, OfficeTaken, RecordStarted, SettingsSeen, TaggedInstance
+from kerf.engine.record.observations import (
+    InstancesListed,
+    Observation,
+    OfficeTaken,
+    RecordStarted,
+    SettingsSeen,
+    TaggedInstance,
+)
 from kerf.engine.runtime import effects
 from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.ports import Append, Store
@@ -177,6 +184,9 @@ class Runtime:
                 found |= {each.claim: claims.get(each.claim) for each in result.verdicts}
             elif isinstance(result, LifecycleResult) and entry.payload.decider == CONSISTENCY:
                 found[result.claim] = claims.get(result.claim)
+            elif isinstance(entry.payload, InstancesListed):
+                of = self.state.ix.claim_by_instance
+                found |= {of[each]: claims.get(of[each]) for each in entry.payload.demoted if each in of}
             elif isinstance(entry.payload, NodePool) and entry.payload.hash_version != HASH_VERSION:
                 found |= {c.name: c for c in claims.values() if c.node_pool == entry.payload.name}
         return found

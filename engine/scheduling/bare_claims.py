@@ -88,6 +88,7 @@ def launch(name: str, pool: NodePool, asked: Bare) -> LaunchInstance:
         node_class=pool.node_class,
         capacity_type=asked.choice.capacity_type,
         offers=asked.choice.offers,
+        reservation=asked.choice.reservation,
         requests=asked.requests,
         labels=asked.labels,
         taints=(*pool.taints, *pool.startup_taints),

@@ -121,6 +121,7 @@ def launch_orders(claims: tuple[PlannedClaim, ...], problem: Problem) -> tuple[L
                 node_class=pool.node_class,
                 capacity_type=choice.capacity_type,
                 offers=choice.offers,
+                reservation=choice.reservation,
                 requests=claim.requests,
                 labels=claim.labels,
                 taints=(*pool.taints, *pool.startup_taints),

@@ -12,11 +12,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from kerf.engine.model import labels as lbl
 from kerf.engine.model.claims import NodeClaimObject
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import STEADY
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InstancesListed, TaggedInstance
 from kerf.engine.state.state import Found, Orphan, State
+from kerf.engine.state.window import room_changed
 
 SETTLED = 30_000
 """L-238: an instance that is younger may have a claim that nobody has seen yet."""
@@ -55,9 +58,13 @@ def difference(state: State, listed: Sequence[TaggedInstance]) -> InstancesListe
     missing = tuple(claim.instance for claim in claims if claim.instance not in there)
     marked = tuple(claim.instance for claim in claims if claim.unlisted)
     strays = sorted((each for each in listed if _is_stray(state, each)), key=lambda each: each.instance)
-    if missing == marked and not strays:
+    plain = {each.instance for each in listed if each.capacity_type == lbl.ON_DEMAND}
+    demoted = tuple(
+        claim.instance for claim in claims if claim.capacity_type == lbl.RESERVED and claim.instance in plain
+    )
+    if missing == marked and not strays and not demoted:
         return None
-    return InstancesListed(missing, tuple(strays))
+    return InstancesListed(missing, tuple(strays), demoted)
 
 
 def _is_stray(state: State, listed: TaggedInstance) -> bool:
@@ -107,9 +114,20 @@ def _instances_listed(state: State, listed: InstancesListed, entry: Entry) -> No
         if unlisted != bool(claim.unlisted):
             claim.unlisted = entry.at if unlisted else 0
             state.ix.touched[claim.name] = entry.position
+    for name in filter(None, map(state.ix.claim_by_instance.get, listed.demoted)):
+        _demote(state, facts.claims[name], entry)
     for stray in listed.strays:
         if _is_stray(state, stray):
             facts.orphans[stray.instance] = Orphan(stray.claim, retry_at=stray.launched + SETTLED, listed=True)
+
+
+def _demote(state: State, claim: NodeClaim, entry: Entry) -> None:
+    """L-250: its reservation is over, and the instance runs on as on-demand."""
+    left = {key: value for key, value in claim.labels.items() if key not in lbl.OF_RESERVATIONS}
+    claim.capacity_type = lbl.ON_DEMAND
+    claim.labels = {**left, lbl.CAPACITY_TYPE: lbl.ON_DEMAND}
+    state.ix.touched[claim.name] = entry.position
+    room_changed(state, entry.at)
 
 
 ADOPTION_HANDLERS: dict[type[Struct], Callable[[State, Any, Entry], None]] = {

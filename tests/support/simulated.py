@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue import offline_catalogue
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.scenario import START, build_simulation
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.labels import RESERVED
 from kerf.engine.model.settings import Settings
 from kerf.engine.runtime.ports import Store
 from kerf.engine.runtime.runtime import Runtime
@@ -27,6 +29,20 @@ HOUR = 3_600_000
 def catalogue() -> Catalogue:
     names = ("c5.large", "c5.xlarge", "m5.large", "m5.xlarge", "r5.large")
     return offline_catalogue(region="us-west-2", zones=ZONES, names=names)
+
+
+def reserved(given: Catalogue, reservations: dict[str, tuple[str, str, int]]) -> Catalogue:
+    """The catalogue with capacity reservations besides: id → (instance type, zone, instances). They cost next to
+    nothing, as in A-209."""
+
+    def offerings(kind: InstanceType) -> tuple[Offering, ...]:
+        mine = [(name, zone, count) for name, (own, zone, count) in reservations.items() if own == kind.name]
+        return kind.offerings + tuple(
+            Offering(zone, RESERVED, 1e-8, reservation_id=name, reservation_type="default", reservation_capacity=count)
+            for name, zone, count in mine
+        )
+
+    return replace(given, types=tuple(replace(kind, offerings=offerings(kind)) for kind in given.types))
 
 
 def documents(*paths: str) -> list[Any]:
@@ -68,8 +84,10 @@ class Run:
         store: Store | None = None,
         settings: Settings | None = None,
         forgets: bool = False,
+        reservations: dict[str, tuple[str, str, int]] | None = None,
     ) -> None:
-        """`forgets`: each new process begins a new record, as if the old one were lost."""
+        """`forgets`: each new process begins a new record, as if the old one were lost. `reservations`: see
+        `reserved`."""
         self.seed = seed
         self.settings = settings if settings is not None else Settings()
         self.forgets = forgets
@@ -77,7 +95,7 @@ class Run:
         self.memory = MemoryStore()
         self.store: Store = store if store is not None else self.memory
         self.simulation: Simulation = build_simulation(
-            given, catalogue=catalogue(), seed=seed, faults=faults, settings=self.settings
+            given, catalogue=reserved(catalogue(), reservations or {}), seed=seed, faults=faults, settings=self.settings
         )
         self.driver = Driver(self.simulation, self._office)
         self.prepare(self.simulation)

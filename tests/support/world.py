@@ -139,12 +139,13 @@ class World:
              **labels: str) -> list[Intent]:  # fmt: skip
         keys = {"registered": lbl.REGISTERED, "initialized": lbl.INITIALIZED}
         owners = (claim for claim in self.runtime.state.facts.claims.values() if claim.provider_id == provider_id)
+        mine = {lbl.EC2NODECLASS: "default", lbl.NODEPOOL: "default"}
         synced = next((claim.labels for claim in owners), {})
         return self.see(
             Observation(
                 Node(
                     name, provider_id=provider_id, created=self.now, ready=ready, taints=taints,
-                    labels={**synced, lbl.NODEPOOL: "default", **{keys[k]: v for k, v in labels.items()}},
+                    labels={**mine, **synced, **{keys[k]: v for k, v in labels.items()}},
                     allocatable={"cpu": 1930, "memory": 6903 * Mi, "pods": 29},
                 )
             )

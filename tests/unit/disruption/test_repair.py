@@ -131,6 +131,18 @@ def test_d135_too_many_unhealthy_nodes_hold_repair_back_and_that_is_told_once() 
     assert isinstance(taint, TaintNode)
 
 
+def test_d135_when_it_is_tried_again_does_not_depend_on_when_somebody_looked() -> None:
+    """A look that finds nothing new leaves no entry: replay, which does not know of it, must come to the same times."""
+    world = gated(population=5)
+    world.see(Observation(other("n2", ready=False, since=world.now)))
+    sick(world, ready=False, ready_since=world.now)
+    world.after(30 * MINUTE)
+    over = world.now
+    world.after(MINUTE)
+    sick(world, annotations={"karpenter.sh/x": "y"})  # it is looked at between
+    assert world.runtime.state.ix.due.next() == over + 5 * MINUTE
+
+
 def test_d135_nodes_of_other_pools_do_not_count() -> None:
     world = gated(population=5)
     for index in range(4):

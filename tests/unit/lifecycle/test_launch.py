@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.lifecycle.launch import choose
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import Catalogue, Offering
 from kerf.engine.record.decisions import FindInstance, LaunchInstance, TerminateInstance
 from kerf.engine.record.observations import (
     EffectAnswered,
@@ -10,7 +16,9 @@ from kerf.engine.record.observations import (
     NodeClaimDeletionSeen,
     Observation,
 )
+from kerf.engine.scheduling.requirements import Requirements
 from tests.support.lives import asked, claim_of, types
+from tests.support.world import CATALOGUE
 
 ICE = "InsufficientInstanceCapacity"
 
@@ -135,3 +143,52 @@ def test_a_search_that_fails_is_repeated_and_one_that_finds_nothing_is_not() -> 
     ((ref, find),) = ((r, i) for r, i in world.intents if isinstance(i, FindInstance))
     world.see(Observation(LaunchAnswered(ref, find.claim, kind="not-found")))
     assert world.runtime.state.facts.searches == {}
+
+
+# ── reserved capacity ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def reserving(*reservations: Offering) -> Catalogue:
+    """All of them for m5.large."""
+    kinds = tuple(
+        replace(kind, offerings=kind.offerings + reservations) if kind.name == "m5.large" else kind
+        for kind in CATALOGUE.types
+    )
+    return replace(CATALOGUE, types=kinds)
+
+
+def held(name: str, *, left: int = 1, kind: str = "default", zone: str = "us-west-2a", price: float = 1e-8) -> Offering:
+    return Offering(zone, lbl.RESERVED, price, reservation_id=name, reservation_type=kind, reservation_capacity=left)
+
+
+ALL = tuple(kind.name for kind in CATALOGUE.types)
+
+
+@pytest.mark.parametrize(
+    ("reservations", "chosen"),
+    [
+        ((held("cr-1"),), "cr-1"),
+        ((held("cr-1", left=1), held("cr-2", left=3)), "cr-2"),
+        ((held("cr-1", kind="capacity-block"), held("cr-2")), "cr-2"),
+        ((held("cr-1", kind="capacity-block", price=0.0), held("cr-2")), "cr-1"),
+        ((held("cr-1", left=0),), ""),
+    ],
+    ids=["the one", "most left", "default first", "the cheapest kind", "nothing left"],
+)
+def test_a222_a224_a229_reserved_capacity_comes_first(reservations: tuple[Offering, ...], chosen: str) -> None:
+    found = choose(reserving(*reservations), ALL, Requirements(()), frozenset(), max_types=60)
+    assert found.reservation == chosen
+    assert found.capacity_type == (lbl.RESERVED if chosen else lbl.SPOT)
+    assert [offer.instance_type for offer in found.offers if chosen] == ["m5.large"] * bool(chosen)
+
+
+def test_a220_reserved_capacity_only_where_it_is_admitted_and_to_be_had() -> None:
+    catalogue = reserving(held("cr-1"))
+    on_demand = Requirements.of_labels({lbl.CAPACITY_TYPE: lbl.ON_DEMAND})
+    assert choose(catalogue, ALL, on_demand, frozenset(), max_types=60).capacity_type == lbl.ON_DEMAND
+    other_zone = Requirements.of_labels({lbl.ZONE: "us-west-2b"})
+    assert choose(catalogue, ALL, other_zone, frozenset(), max_types=60).capacity_type == lbl.SPOT
+    refused = frozenset([(lbl.RESERVED, "m5.large", "us-west-2a")])
+    assert choose(catalogue, ALL, Requirements(()), refused, max_types=60).capacity_type == lbl.SPOT
+    another = Requirements.of_labels({lbl.CAPACITY_TYPE: lbl.RESERVED, lbl.RESERVATION_ID: "cr-9"})
+    assert choose(catalogue, ALL, another, frozenset(), max_types=60).offers == ()

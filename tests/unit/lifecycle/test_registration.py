@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+from msgspec.structs import replace
+
 from kerf.engine.model.pods import Taint
-from kerf.engine.record.decisions import RegisterNode, TerminateInstance
+from kerf.engine.record.decisions import Intent, RegisterNode, TerminateInstance
 from kerf.engine.record.observations import EffectAnswered, ObjectGone, Observation
-from tests.support.lives import PROVIDER, UNREGISTERED, claim_of, launched, types
+from tests.support.lives import PROVIDER, UNREGISTERED, claim_of, in_service, launched, types
+from tests.support.world import World
 
 
 def test_l163_registration_syncs_labels_and_taints() -> None:
@@ -66,3 +70,29 @@ def test_l237_an_instance_that_vanishes_ends_its_claim_and_its_node() -> None:
     assert delete.node == "n1"  # type: ignore[union-attr]
     world.see(Observation(ObjectGone("node", "n1")))
     assert types(world)[-1] == "claim.instance-vanished"
+
+
+# ── labels afterwards ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def shown(world: World, **changes: str | None) -> list[Intent]:
+    """The watch shows `n1` in service with other labels; None takes one off."""
+    node = world.runtime.state.facts.nodes["n1"]
+    labels = {**node.labels, **changes}
+    return world.see(Observation(replace(node, labels={k: v for k, v in labels.items() if v is not None})))
+
+
+@pytest.mark.parametrize("value", [None, "another"])
+def test_l242_the_label_of_its_nodeclass_is_put_back(value: str | None) -> None:
+    world = in_service()
+    world.after(60_000)  # what was asked for has become visible long ago
+    assert shown(world, **{"karpenter.k8s.aws/ec2nodeclass": value}) == [
+        RegisterNode(claim_of(world).name, "n1", {"karpenter.k8s.aws/ec2nodeclass": "default"})
+    ]
+    assert world.answer_all() == []
+    assert shown(world, **{"karpenter.k8s.aws/ec2nodeclass": "default"}) == []
+
+
+def test_l165_other_labels_are_the_users() -> None:
+    world = in_service()
+    assert shown(world, team="blue", **{"node.kubernetes.io/instance-type": None}) == []

@@ -91,6 +91,18 @@ def test_a_node_without_instance_is_meant_by_its_name(world: Simulation, node: C
     assert world.cluster.api.nodes["old"].ready
 
 
+def test_a_condition_of_a_node_for_a_while(world: Simulation, node: Callable[..., Node]) -> None:
+    world.cluster.apply(node("old"))
+    ill = t.NodeCondition(at=NOW, node="old", condition="StorageReady", duration="2m")
+    perform(world, ill)
+    (found,) = world.cluster.api.nodes["old"].conditions
+    assert (found.type, found.status, found.since) == ("StorageReady", "False", world.clock.now)
+    perform(world, ill)
+    assert world.cluster.api.nodes["old"].conditions == (found,), "its time does not begin anew (D-2)"
+    world.clock.advance(world.clock.now + 120_000)
+    assert not world.cluster.api.nodes["old"].conditions
+
+
 def test_instances_without_a_node_cannot_be_cordoned(world: Simulation, order: Order) -> None:
     world.cloud.launch(order(), intent="1.0", token="t")
     with pytest.raises(NoSuchTargetError, match="no nodes yet"):

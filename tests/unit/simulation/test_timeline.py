@@ -54,6 +54,7 @@ def test_actions_are_ordered_by_time_then_as_written() -> None:
         ({"at": "1m", "action": "price", "price": 1, "factor": 2}, "spec.actions[1]", "either"),
         ({"at": "1m", "action": "price", "factor": -2}, "spec.actions[1].factor", "-2"),
         ({"at": "1m", "action": "throttle", "for": "0s"}, "spec.actions[1].for", "more than nothing"),
+        ({"at": "1m", "action": "node-condition", "condition": "Ready"}, "spec.actions[1].condition", "Ready"),
         ({"at": "1m", "action": "delete", "kind": "Pod"}, "spec.actions[1].name", "which Pod"),
         ({"at": "1m", "action": "delete", "kind": "Node", "name": "n", "zone": "a"}, "spec.actions[1]", "instance"),
         ("vanish", "spec.actions[1]", "object"),
