@@ -16,6 +16,7 @@ from time import perf_counter
 
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.scenario import START
+from tests.dst.coverage import table
 from tests.dst.play import Outcome, play
 from tests.dst.scenario import scenario
 from tests.support.invariants import Broken
@@ -92,6 +93,7 @@ def _tell_exercised(exercised: Counter[str]) -> None:
     print("exercised:")
     for name, count in sorted(exercised.items()):
         print(f"  {count:8} {name}")
+    print("features:", *table(exercised), sep="\n")
 
 
 def _kept(outcome: Outcome) -> Path:

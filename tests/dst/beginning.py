@@ -12,6 +12,9 @@ Document = dict[str, Any]
 NAMESPACE = "other"
 TYPES = ("c5.large", "c5.xlarge", "m5.large", "m5.xlarge", "r5.large")
 STATIC = "static"
+NO_SCHEDULE = "61 0 * * *"
+"""The API server takes it, and nobody can read it (D-48)."""
+BUFFER = "spare"
 STORAGE_CLASS: Document = {
     "apiVersion": "storage.k8s.io/v1",
     "kind": "StorageClass",
@@ -41,6 +44,8 @@ def node_class() -> Document:
 def node_pool(name: str, dice: random.Random, *, replicas: int | None = None) -> Document:
     """`replicas`: of a fixed size."""
     kinds = dice.choice([["spot"], ["on-demand"], ["spot", "on-demand"]])
+    if dice.random() < 0.5:
+        kinds = [*kinds, "reserved"]  # where there is any
     types = sorted(dice.sample(TYPES, dice.randint(3, 5)))
     template: Document = {
         "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
@@ -67,7 +72,37 @@ def node_pool(name: str, dice: random.Random, *, replicas: int | None = None) ->
             "consolidationPolicy": dice.choice(["WhenEmpty", *["WhenEmptyOrUnderutilized"] * 3]),
             "consolidateAfter": dice.choice(["0s", "30s", "5m", "Never"]),
         }
+    _rarely(spec, dice)
     return {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec}
+
+
+def _rarely(spec: Document, dice: random.Random) -> None:
+    """What few NodePools have. Of one whose budgets cannot be read nothing ever goes by choice, nor of one whose nodes
+    say so themselves: what is left of these at the end is theirs."""
+    template, disruption = spec["template"], spec["disruption"]
+    drawn = dice.random()
+    if drawn < 0.08:
+        disruption["budgets"].append({"nodes": "1", "schedule": NO_SCHEDULE, "duration": "10m"})
+    elif drawn < 0.14:
+        template["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+    if "replicas" in spec:
+        if dice.random() < 0.3:
+            spec["limits"] = {"nodes": dice.choice(["3", "6"])}
+        return
+    if disruption["consolidationPolicy"] != "WhenEmpty" and dice.random() < 0.3:
+        disruption["consolidationPolicy"] = "Balanced"
+    if dice.random() < 0.1:
+        template["spec"]["requirements"][1]["minValues"] = 2
+    if dice.random() < 0.1:
+        spec["limits"] = {"cpu": "64"}
+
+
+def keeps_its_nodes(pool: Document) -> bool:
+    """Whether nodes of the NodePool stay although nothing runs on them."""
+    spec = pool["spec"]
+    unread = any(budget.get("schedule") == NO_SCHEDULE for budget in spec["disruption"]["budgets"])
+    own = "karpenter.sh/do-not-disrupt" in spec["template"]["metadata"].get("annotations", {})
+    return unread or own or spec["disruption"].get("consolidateAfter") == "Never"
 
 
 def budgets(dice: random.Random) -> list[Document]:
@@ -164,3 +199,27 @@ def giant() -> Document:
     }
     metadata = {"name": "giant", "namespace": NAMESPACE}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def overlay(dice: random.Random) -> Document:
+    """A price that only this cluster pays, or a resource that only its nodes have."""
+    kind = dice.choice(TYPES)
+    wanted = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": [kind]}
+    spec: Document = {"requirements": [wanted], "weight": 1}
+    thing = {"example.com/thing": "2"}
+    change: Document = dice.choice([{"priceAdjustment": "-40%"}, {"price": "0.05"}, {"capacity": thing}])
+    metadata = {"name": "overlay"}
+    return {"apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay", "metadata": metadata, "spec": spec | change}
+
+
+def buffer(dice: random.Random) -> list[Document]:
+    """Room that is kept free, and the template of its pods."""
+    requests = {"cpu": f"{dice.choice([200, 900])}m", "memory": "512Mi"}
+    containers = [{"name": "c", "image": "x", "resources": {"requests": requests}}]
+    pod = {"spec": {"nodeSelector": {"type": "karpenter"}, "containers": containers}}
+    named = {"name": BUFFER, "namespace": NAMESPACE, "uid": "buffer"}
+    spec = {"podTemplateRef": {"name": BUFFER}, "replicas": dice.randint(1, 3)}
+    return [
+        {"apiVersion": "v1", "kind": "PodTemplate", "metadata": named, "template": pod},
+        {"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer", "metadata": named, "spec": spec},
+    ]

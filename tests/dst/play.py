@@ -21,7 +21,8 @@ from kerf.engine.state.evolve import evolve
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.load import load
 from kerf.replay.verify import verify
-from tests.dst.beginning import STATIC
+from tests.dst.beginning import STATIC, keeps_its_nodes
+from tests.dst.coverage import counted
 from tests.dst.scenario import CALM, END, MINUTE, STORM, Scenario
 from tests.support.invariants import Broken, Witness
 from tests.support.memory import MemoryStore
@@ -58,6 +59,7 @@ class Play(Run):
             faults=scenario.faults,
             settings=scenario.settings,
             forgets=scenario.forgets,
+            reservations=scenario.reservations,
         )
 
     def prepare(self, simulation: Simulation) -> None:
@@ -123,6 +125,8 @@ def _heal(simulation: Simulation) -> None:
         node, machine = cluster.api.nodes[name], cluster.kubelets.machine_of(name)
         if UNSCHEDULABLE in node.taints:
             cluster.cordon(name, on=False)
+        for condition in node.conditions:
+            cluster.lifecycle.report(name, condition.type, "True", None)
         if not cluster.kubelets.answers(name):
             cluster.lifecycle.recover(name)
         elif machine is not None and not node.ready and simulation.clock.now - node.created > 5 * MINUTE:
@@ -205,8 +209,7 @@ def _over(scenario: Scenario, run: Run) -> list[Broken]:
 def _kept(scenario: Scenario) -> set[str]:
     """NodePools whose empty nodes stay."""
     pools = [d for d in scenario.documents if d.get("kind") == "NodePool" and d["metadata"]["name"] != "bad"]
-    never = [d for d in pools if d["spec"]["disruption"].get("consolidateAfter") == "Never"]
-    return {d["metadata"]["name"] for d in never if d["metadata"]["name"] != STATIC}
+    return {d["metadata"]["name"] for d in pools if keeps_its_nodes(d) and d["metadata"]["name"] != STATIC}
 
 
 def _launched_once(run: Run) -> list[Broken]:
@@ -254,6 +257,8 @@ def _exercised(scenario: Scenario, run: Run, witness: Witness) -> Counter[str]:
     found.update({f"scenario: {name}": n for name, n in scenario.traits.items()})
     for document in scenario.documents:
         found[f"scenario: {document.get('kind')}"] += 1
+    for store in run.records or [run.memory]:
+        found.update(counted(store.scan()))
     refused = (e.payload for e in run.store.scan() if isinstance(e.payload, InputRefused))
     found.update(Counter(f"refused: {each.source} {each.code}" for each in refused))
     return found

@@ -36,6 +36,7 @@ class Scenario:
     faults: FaultPlan = field(default_factory=FaultPlan)
     settings: Settings = field(default_factory=Settings)
     forgets: bool = False
+    reservations: dict[str, tuple[str, str, int]] = field(default_factory=dict)
     outages: tuple[tuple[int, int], ...] = ()
     traits: Counter[str] = field(default_factory=Counter)
 
@@ -64,18 +65,32 @@ def scenario(seed: int, *, forgets: bool | None = None) -> Scenario:
         manifests.append(beginning.giant())
     if dice.random() < TRAITS:
         manifests += copy.deepcopy(dice.sample(beginning.BAD, 2))
+    overlays, buffers = dice.random() < TRAITS, dice.random() < TRAITS
+    if dice.random() < TRAITS + overlays:
+        manifests.append(beginning.overlay(dice))
+    if dice.random() < TRAITS * buffers:
+        manifests += beginning.buffer(dice)
     repair = dice.random() < 0.5
     forgets = dice.random() < 0.2 if forgets is None else forgets
     drawn = Scenario(
         seed,
         manifests,
         faults=_faults(dice, repair=repair, rivals=not forgets),
-        settings=Settings(node_repair=repair, static_capacity=static, spot_to_spot=dice.random() < 0.5),
+        settings=Settings(
+            node_repair=repair,
+            static_capacity=static,
+            spot_to_spot=dice.random() < 0.5,
+            node_overlays=overlays,
+            capacity_buffers=buffers,
+        ),
         forgets=forgets,
     )
     dice.shuffle(manifests)
     begins = [dice.randrange(MINUTE, STORM) for _ in range(dice.choice([0, 0, 1, 3]))]
     drawn.outages = tuple((begin, begin + dice.choice([2_000, 30_000, 4 * MINUTE])) for begin in begins)
+    if dice.random() < TRAITS:
+        kinds = [(dice.choice(beginning.TYPES), dice.choice(ZONES), dice.randint(1, 3)) for _ in range(2)]
+        drawn.reservations = {f"cr-{number}": each for number, each in enumerate(kinds)}
     _Storm(drawn, dice).draw()
     return drawn
 
@@ -113,6 +128,7 @@ class _Storm:
         self._workloads = _named("Deployment", good) | _named("StatefulSet", good)
         self._workloads.pop("giant", None)
         self._budgets = _named("PodDisruptionBudget", good)
+        self._buffers = _named("CapacityBuffer", good)
 
     def draw(self) -> None:
         dice = self._dice
@@ -122,6 +138,8 @@ class _Storm:
             getattr(self, "_" + dice.choice(kinds).replace("-", "_"))(second + dice.randrange(step))
         if self._scenario.settings.node_repair:  # early enough for what is tolerated for half an hour
             self._add(dice.randint(240, 1200), "node-notready", zone=dice.choice(ZONES))
+            for _ in range(dice.choice([0, 1, 2])):
+                self._illness(dice.randint(240, 1200))
         self._calm(STORM // 1000)
         self._end((STORM + CALM) // 1000)
         self._scenario.actions.sort(key=lambda each: int(str(each["at"])[:-1]))
@@ -132,12 +150,14 @@ class _Storm:
             "restore-capacity": 1, "price": 1, "silence": 1, "cordon": 1, "delete-claim": 1, "delete-node": 1,
             "delete-pod": 1, "edit-template": 2,
             "edit-budgets": 1, "class-unready": 1, "throttle": 1, "lose-answer": 1, "bad-message": 1, "rollout": 1,
-            "bad-manifest": 1, "delete-pool": 1,
+            "bad-manifest": 1, "delete-pool": 1, "illness": 2,
         }  # fmt: skip
         if self._budgets:
             found["budget-gone"] = 1
         if STATIC in self._pools:
             found["resize"] = 2
+        if self._scenario.reservations:
+            found["end-reservation"] = 1
         return found
 
     def _add(self, second: int, action: str, **fields: Any) -> None:
@@ -196,6 +216,22 @@ class _Storm:
     def _silence(self, second: int) -> None:
         length = self._dice.choice(["20s", "2m", "10m", ""])
         self._add(second, "node-notready", zone=self._dice.choice(ZONES), **({"for": length} if length else {}))
+
+    def _illness(self, second: int) -> None:
+        """An agent finds something wrong with a node, or with so many that it is rather the cluster (D-135)."""
+        condition = self._dice.choice(["AcceleratedHardwareReady", "AcceleratedHardwareReady", "StorageReady"])
+        length = self._dice.choice(["5m", "", ""])
+        self._add(
+            second,
+            "node-condition",
+            condition=condition,
+            count=self._dice.choice([1, 1, 0]),
+            **({"zone": self._dice.choice(ZONES)} if self._dice.random() < 0.5 else {}),
+            **({"for": length} if length else {}),
+        )
+
+    def _end_reservation(self, second: int) -> None:
+        self._add(second, "end-reservation", capacityType="reserved")
 
     def _cordon(self, second: int) -> None:
         self._add(second, "cordon", zone=self._dice.choice(ZONES))
@@ -286,6 +322,8 @@ class _Storm:
         for name in sorted(self._workloads):
             self._scale_to(second, name, 0)
         self._add(second, "delete", kind="Deployment", namespace=NAMESPACE, name="giant")
+        for name in sorted(self._buffers):
+            self._add(second, "delete", kind="CapacityBuffer", namespace=NAMESPACE, name=name)
         if STATIC in self._pools:
             pool = self._pools[STATIC]
             pool["spec"]["replicas"] = 0

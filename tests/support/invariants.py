@@ -245,6 +245,8 @@ def _pods(move: Move) -> Iterator[str]:
 
 def allowed(pool: NodePool, reason: str, total: int, now: int) -> int:
     """How many of so many nodes the budgets let go for a reason."""
+    if any(budget.schedule is not None and not _readable(budget.schedule) for budget in pool.budgets):
+        return 0
     in_force = [b for b in pool.budgets if (not b.reasons or reason in b.reasons) and _in_force(b, now)]
     return min((_share(budget.nodes, total) for budget in in_force), default=total)
 
@@ -265,6 +267,12 @@ def _in_force(budget: Budget, now: int) -> bool:
             return True
         minute -= timedelta(minutes=1)
     return False
+
+
+def _readable(schedule: str) -> bool:
+    """Of the same forms: no minute after the 59th, no hour after the 23rd."""
+    parts = zip(schedule.split(), (59, 23), strict=False)
+    return all(int(each) <= most for part, most in parts for each in part.split(",") if each.isdigit())
 
 
 def _fires(schedule: str, minute: datetime) -> bool:

@@ -1,0 +1,114 @@
+"""Which features seeds have exercised, so that one at 0 is seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record.decisions import (
+    Decision,
+    DisruptResult,
+    LifecycleResult,
+    Move,
+    MoveResult,
+    MovesResult,
+    ProvisionResult,
+)
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import InstancesListed
+
+FEATURES = {
+    "launch: spot": "launched: spot",
+    "launch: on-demand": "launched: on-demand",
+    "launch: reserved capacity": "launched: reserved",
+    "launch: what was reserved runs on as on-demand": "seen: demoted",
+    "launch: given up after its time": "record: claim.launch-timed-out",
+    "launch: NodeClass is not ready": "failed: nodeclass-not-ready",
+    "launch: no capacity": "failed: insufficient-capacity",
+    "a NodePool of a fixed size: grows": "decided: static-scale-up",
+    "a NodePool of a fixed size: shrinks": "record: why overprovisioned",
+    "a NodePool of a fixed size: drifts": "proposed: drifted, static",
+    "NodeOverlays change what is bought": "planned: overlaid",
+    "CapacityBuffers keep room": "planned: for a buffer",
+    "adoption: the record is lost": "fault: process killed, record lost",
+    "adoption: claims are adopted": "record: claim.adopted",
+    "office: another process takes it": "fault: writer fenced (KERF103)",
+    "repair: an unhealthy node goes": "record: why unhealthy",
+    "repair: held back, too many are ill": "said: repair-blocked",
+    "interruption": "record: why interrupted",
+    "expiration": "record: why expired",
+    "deletion by users": "record: why deleted",
+    "a node that never registers": "record: why registration-timeout",
+    "an instance that vanishes": "record: claim.instance-vanished",
+    "drift": "record: why drifted",
+    "emptiness": "record: why empty",
+    "consolidation: removal": "proposed: underutilized, removal",
+    "consolidation: replacement": "proposed: underutilized, replacement",
+    "Balanced refuses a move": "said: not-worth-it",
+    "replacement first, and it fails": "record: move abandoned",
+    "second look: withdrawn": "record: move withdrawn",
+    "a stronger reason": "record: claim.reason-raised",
+    "a budget holds a node": "said: budget",
+    "a PodDisruptionBudget holds a node": "said: pod-budget-exhausted",
+    "do-not-disrupt: of a pod": "said: pod-do-not-disrupt",
+    "do-not-disrupt: of a node": "said: do-not-disrupt",
+    "termination: evictions": "act: evict",
+    "termination: by force, for the grace period": "record: claim.pod-forced",
+    "termination: volumes are waited for": "record: claim.volumes-detached",
+    "termination: a Node without a NodeClaim": "said: node-without-claim",
+    "the taint is taken off again": "act: untaint",
+    "orphans are ended": "said: terminate-orphan",
+    "instances without a claim are ended": "said: terminate-unclaimed",
+}
+"""What it is → by what it is counted."""
+
+
+def counted(entries: Iterable[Entry]) -> Counter[str]:
+    """What a record has of them besides its claims' events."""
+    found: Counter[str] = Counter()
+    for entry in entries:
+        found.update(_seen(entry.payload))
+    return found
+
+
+def _seen(payload: object) -> Iterator[str]:
+    if isinstance(payload, ev.Launched):
+        yield f"launched: {payload.capacity_type}"
+    elif isinstance(payload, ev.LaunchFailed):
+        yield f"failed: {payload.kind}"
+    elif isinstance(payload, InstancesListed):
+        yield from ("seen: demoted" for _ in payload.demoted)
+    elif isinstance(payload, Decision):
+        yield from _decided(payload)
+
+
+def _decided(decision: Decision) -> Iterator[str]:
+    result = decision.result
+    if decision.decider == "static" and decision.intents:
+        yield "decided: static-scale-up"
+    if isinstance(result, ProvisionResult):
+        yield from ("planned: overlaid" for each in result.claims if each.overlaid)
+        yield from ("planned: for a buffer" for each in result.claims if any("buffer" in pod for pod in each.pods))
+    elif isinstance(result, LifecycleResult):
+        yield f"said: {result.reason.code}"
+    elif isinstance(result, MovesResult):
+        yield from (f"proposed: {_kind(move)}" for move in result.proposed)
+    if isinstance(result, DisruptResult | MovesResult | MoveResult):
+        yield from (f"said: {verdict.reason.code}" for verdict in result.verdicts)
+
+
+def _kind(move: Move) -> str:
+    if move.why == "drifted":
+        static = move.replacements and not any(new.pods for new in move.replacements)
+        return "drifted, static" if static else "drifted"
+    return f"{move.why}, {'replacement' if move.replacements else 'removal'}"
+
+
+def table(exercised: Counter[str]) -> list[str]:
+    """A line a feature; those that never happened are marked."""
+    rows = []
+    for name, key in FEATURES.items():
+        count = exercised[key]
+        rows.append(f"  {count:8} {name}{'' if count else '   <- NEVER'}")
+    return rows
