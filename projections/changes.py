@@ -12,6 +12,7 @@ CHANGES: dict[str, str] = {
         "the disruption budgets of NodePool {nodepool} allowed one more ({reason}: {allowed} of {total} nodes now, "
         "{consuming} of them going or not ready)"
     ),
+    "readable-budget": "budget {budget} of NodePool {nodepool} could be read: {error}",
     "with-consolidate-after": "NodePool {nodepool} had a consolidateAfter other than Never",
     "with-spot-to-spot": "the feature gate SpotToSpotConsolidation were on",
     "without-buffers": "no room for buffered pods were held on it",

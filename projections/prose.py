@@ -103,7 +103,7 @@ DRIFT: dict[str, str] = {
 DISRUPTION: dict[str, str] = {
     **DRIFT,
     "awaiting-pods": "pods that are planned onto it have not arrived yet",
-    "bad-budget": "budget {budget} of NodePool {nodepool} cannot be read, so that nothing may go: {error}",
+    "bad-budget": "budget {budget} of NodePool {nodepool} cannot be read (KERF314), so that nothing may go: {error}",
     "being-disrupted": "a disruption of it is under way already",
     "budget": "the NodePool's disruption budget allows no more for now",
     "churn": "it is no candidate any more ({nodes}{claims})",

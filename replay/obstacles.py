@@ -108,10 +108,21 @@ def budget_use(cluster: Cluster, pool: NodePool, method: str) -> Reason:
     return Reason("budget-use" if allowed < UNLIMITED else "budget-open", params)
 
 
+def unreadable_budget(cluster: Cluster, node: ClusterNode, method: str) -> Reason | None:
+    """D-48: the budget of the node's NodePool that nobody can read, and that stops all the others."""
+    pool = cluster.pool(node.node_pool)
+    faults = allowance(pool, method, 0, cluster.now).faults if pool is not None else ()
+    return faults[0] if faults else None
+
+
 def _budget(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
     pool = cluster.pool(node.node_pool)
     if pool is None:
         return None
+    unread = unreadable_budget(cluster, node, method)
+    if unread is not None:
+        left = tuple(each for index, each in enumerate(pool.budgets) if index != unread.params["budget"])
+        return Lift(Reason("readable-budget", unread.params), _pool_with(cluster, pool, budgets=left))
     change = Reason("more-budget", budget_use(cluster, pool, method).params)
     return Lift(change, _pool_with(cluster, pool, budgets=()))
 

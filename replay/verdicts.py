@@ -27,6 +27,7 @@ from kerf.engine.state.state import State
 from kerf.engine.state.upkeep import AS_ASKED
 from kerf.engine.state.upkeep import DRIFTED as HAS_DRIFTED
 from kerf.replay.links import Judged
+from kerf.replay.obstacles import unreadable_budget
 from kerf.replay.whatif_node import Goes, Way, consolidation, drift, emptiness, explore, node_in
 
 EMPTINESS, CONSOLIDATION, DRIFT = "emptiness", "consolidation", "drift"
@@ -118,7 +119,9 @@ def _chosen(claim: NodeClaim, state: State, histories: dict[str, list[Judged]]) 
         drifted = name == DRIFT and bool(claim.drifted_since)
         yield MethodVerdict(
             method=name,
-            reason=_precisely(reason, name, state, claim),
+            reason=_precisely(
+                reason, name, state, claim, unreadable_budget(cluster, node_in(cluster, claim.name), budget)
+            ),
             acts=way.verdict is None,
             due=_due(reason, claim, state, node_in(cluster, claim.name)),
             drifted=claim.drift if drifted else None,
@@ -146,8 +149,11 @@ def _static(claim: NodeClaim, state: State, cluster: Cluster) -> Way | None:
     return Way(verdict=reason, stays=reason)
 
 
-def _precisely(reason: Reason, method: str, state: State, claim: NodeClaim) -> Reason:
-    """In the words of a pass (see `passes`)."""
+def _precisely(reason: Reason, method: str, state: State, claim: NodeClaim, unread: Reason | None) -> Reason:
+    """In the words of a pass (see `passes`). `unread`: a budget of its NodePool that allows nothing, for nobody can
+    read it."""
+    if reason.code == "budget" and unread is not None:
+        return unread
     if reason.code == "not-consolidatable" and method == EMPTINESS:
         return Reason("empty-not-long-enough")
     if reason.code == "nominated" and state.ix.waiting_for.get(claim.name):

@@ -17,7 +17,7 @@ from msgspec import Struct
 from kerf.adapters.cli.doctor_rights import NODE_CLASSES, Right, needed
 from kerf.adapters.cli.output import Printer, emit_json
 from kerf.adapters.cli.record import Json
-from kerf.adapters.cli.settings import Flags, Options, read_settings
+from kerf.adapters.cli.settings import Flags, Options, read_settings, tell_notes
 from kerf.adapters.kubernetes.errors import ClusterError, NoCluster, Unreachable
 from kerf.adapters.kubernetes.session import Answer, Session, connect
 from kerf.adapters.store.open import open_record, require_url
@@ -60,6 +60,7 @@ def doctor(
     Example: `kubectl exec deploy/kerf -- kerf doctor`
     """
     options = read_settings(settings, os.environ)
+    tell_notes(options)
     findings = asyncio.run(_all(mode, provider, store, kubeconfig or _from_environment(), context, options))
     if json:
         emit_json(findings)

@@ -9,6 +9,8 @@ from kerf.projections.prose import sentence
 SIMULATED: dict[str, str] = {
     "deletion-cost-ignored": "the pod-deletion-cost {value} is no whole number and counts as 0",
     "gate-off": "it does nothing: the feature gate {gate} is off (--feature-gates {gate}=true)",
+    "mistyped-gate": "no feature gate has this name, so that nothing is switched by it. Is it {near}?",
+    "unknown-gate": "no feature gate has this name, so that nothing is switched by it",
     "not-simulated": "ignored, for this is not simulated",
     "v1beta1-kubelet-on-pool": "its kubelet is not applied in a simulation: set spec.kubelet of its EC2NodeClass, "
     "which is what counts",

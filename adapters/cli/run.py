@@ -20,7 +20,7 @@ from kerf.adapters.cli.gated_objects import GatedObjects
 from kerf.adapters.cli.in_cluster import InCluster, Provider
 from kerf.adapters.cli.offices import FileLock, Nobody, Office, lock_of
 from kerf.adapters.cli.serving import Serving, Telemetry
-from kerf.adapters.cli.settings import Flags, Options, read_settings
+from kerf.adapters.cli.settings import Flags, Options, read_settings, tell_notes
 from kerf.adapters.cli.telling import Log, Telling
 from kerf.adapters.controller.controller import wall_clock
 from kerf.adapters.kubernetes.bridge import Bridge
@@ -76,6 +76,7 @@ def run(
     Example: `kerf run --provider kwok --store sqlite:///var/lib/kerf/record.kerf --kubeconfig ~/.kube/config`
     """
     options = read_settings(settings, os.environ)
+    tell_notes(options)
     return asyncio.run(_run(_Wanted(mode == "observe", provider, store, kubeconfig, context, nominate, options)))
 
 

@@ -6,6 +6,7 @@ falls back to the default for a bad variable, and nobody hears of it (docs/diffe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,9 +17,11 @@ import yaml
 from cyclopts import Parameter
 from msgspec import Struct
 
+from kerf.adapters.cli.notes import note_sentence
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import format_duration, parse_go_duration
-from kerf.engine.model.feature_gates import with_gates
+from kerf.engine.model.feature_gates import unknown_gates, with_gates
+from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.scheduler_config import SchedulerConfigError, default_constraints
 
@@ -111,7 +114,8 @@ class AwsOptions(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """All settings, read. A port of 0 is not opened; `outputs` are "stdout", "stderr" or files."""
+    """All settings, read. A port of 0 is not opened; `outputs` are "stdout", "stderr" or files; `notes`: what whoever
+    gave them should know."""
 
     engine: Settings
     metrics_port: int
@@ -126,6 +130,7 @@ class Options(Struct, frozen=True):
     outputs: tuple[str, ...]
     instance_types: Path | None
     aws: AwsOptions
+    notes: tuple[Reason, ...] = ()
 
 
 def read_settings(flags: Flags, environment: Mapping[str, str]) -> Options:
@@ -146,7 +151,14 @@ def read_settings(flags: Flags, environment: Mapping[str, str]) -> Options:
         outputs=tuple(filter(None, given.text("log_output_paths", "stdout").split(","))),
         instance_types=Path(path) if (path := given.text("instance_types_file_path", "")) else None,
         aws=_aws(given),
+        notes=unknown_gates(given.text("feature_gates", "")),
     )
+
+
+def tell_notes(options: Options) -> None:
+    """On standard error, before anything begins."""
+    for note in options.notes:
+        print(f"KERF339: feature gate {note.params['gate']}: {note_sentence(note)}", file=sys.stderr)
 
 
 def _engine(given: _Given) -> Settings:

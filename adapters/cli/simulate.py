@@ -25,7 +25,7 @@ from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timeline import decode_timeline, is_timeline
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import parse_go_duration
-from kerf.engine.model.feature_gates import with_gates
+from kerf.engine.model.feature_gates import unknown_gates, with_gates
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Intent
 from kerf.engine.record.entries import Entry
@@ -79,6 +79,8 @@ def simulate(
     with new_record(record, SIMULATE, say=lambda words: print(words, file=sys.stderr)) as new:
         run = _Run(documents, new.store, seed=seed, quiet=json, settings=settings)
         new.keep = run.accepted
+        for note in unknown_gates(feature_gates):
+            run.end.note(f"feature gate {note.params['gate']}", note)
         run.go(START + last)
         outcome = run.outcome(record if new.kept else None)
     if json:

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from kerf.engine.disruption.cron import next_after, parse
 from kerf.engine.errors import InputError
+from kerf.engine.model.cron import next_after, parse
 from kerf.engine.model.pools import Budget, NodePool
 from kerf.engine.model.reasons import Reason
 

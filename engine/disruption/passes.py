@@ -14,7 +14,6 @@ from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, active
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import Command, Replacement, removal
-from kerf.engine.disruption.cron import next_after, parse
 from kerf.engine.disruption.eligibility import Candidate, census, judged
 from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.methods import allowed
@@ -27,6 +26,7 @@ from kerf.engine.disruption.static_drift import static_drift
 from kerf.engine.disruption.underway import underway
 from kerf.engine.errors import InputError
 from kerf.engine.lifecycle.step import soonest
+from kerf.engine.model.cron import next_after, parse
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE
 from kerf.engine.model.pods import is_reschedulable
 from kerf.engine.model.pools import NodePool

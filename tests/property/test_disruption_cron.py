@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kerf.engine.disruption.cron import Cron, next_after, parse
+from kerf.engine.model.cron import Cron, next_after, parse
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

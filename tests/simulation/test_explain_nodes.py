@@ -178,6 +178,20 @@ def test_a_budget_says_when_its_window_ends_and_what_it_leaves() -> None:
     assert gone.move.savings == pytest.approx(said.way.goes.savings)
 
 
+def test_d48_a_budget_that_nobody_can_read_is_what_holds_the_node(capsys: pytest.CaptureFixture[str]) -> None:
+    budgets = [{"nodes": "100%"}, {"nodes": "1", "schedule": "61 0 * * *", "duration": "1h"}]
+    run = Run(given(scale("1m", 12), scale("10m", 5), budgets=budgets), until=HOUR // 2)
+    assert [(note.code, note.params["budget"]) for _, note in run.simulation.notes] == [("bad-budget", 1)]
+    found = explain_claim(run.store, claims(run)[0])
+    said = method(found, "consolidation")
+    assert said.reason.code == "bad-budget"
+    assert said.way is not None
+    assert [change.code for change in said.way.changes] == ["readable-budget"]
+    text = told(found, capsys)
+    assert "budget 1 of NodePool default cannot be read (KERF314)" in text
+    assert "is no schedule" in text
+
+
 def test_a_move_that_waits_for_room_in_the_budgets_says_so() -> None:
     run = Run(given(scale("1m", 60), scale("10m", 12), budgets=[{"nodes": "1"}]), until=HOUR // 2)
     started = [

@@ -9,6 +9,7 @@ from kerf.engine.model.claims import Condition, NodeClaimObject
 from kerf.engine.model.crds.check import check_document
 from kerf.engine.model.crds.kwok import KWOK_NODE_CLASS
 from kerf.engine.model.crds.nodepools import NODE_POOL, SEEN_CLAIM, THIRTY_DAYS
+from kerf.engine.model.cron import unreadable
 from kerf.engine.model.durations import parse_duration, parse_nillable_duration
 from kerf.engine.model.labels import NODEPOOL_HASH_VERSION
 from kerf.engine.model.manifests.admission import NODEPOOL_RULES
@@ -34,6 +35,9 @@ from kerf.engine.model.manifests.wire_pools import (
 )
 from kerf.engine.model.nodepool_hash import hashed
 from kerf.engine.model.pools import Budget, NodeClassRef, NodePool, RequirementSpec
+
+BAD_BUDGET = "bad-budget"
+"""The note on a budget whose schedule nobody can read."""
 
 _read_pool = msgspec.json.Decoder(NodePoolWire).decode
 _read_claim = msgspec.json.Decoder(NodeClaimWire).decode
@@ -75,7 +79,7 @@ def read_node_pool(data: bytes, report: Report) -> Read:
         termination_grace_period=_grace_period(report, path, template),
         consolidation_policy=disruption.consolidation_policy or "WhenEmptyOrUnderutilized",
         consolidate_after=_nillable(report, "spec.disruption.consolidateAfter", disruption.consolidate_after or "0s"),
-        budgets=_budgets(disruption.budgets),
+        budgets=_budgets(report, wire.metadata.name, disruption.budgets),
         limits=None if spec.limits is None else read_resources(report, "spec.limits", spec.limits),
         weight=spec.weight or 0,
         replicas=spec.replicas,
@@ -177,11 +181,15 @@ def _nillable(report: Report, path: str, text: str) -> int | None:
     return report.attempt(path, parse_nillable_duration, text, otherwise=None)
 
 
-def _budgets(wires: list[BudgetWire] | None) -> tuple[Budget, ...]:
+def _budgets(report: Report, pool: str, wires: list[BudgetWire] | None) -> tuple[Budget, ...]:
     """L-20: absent is one budget of 10%; an explicit empty list is no cap. The rules have checked the
-    texts."""
+    texts, but for schedules: one that nobody can read is kept, and stops all that is voluntary (D-48)."""
     if wires is None:
         return (Budget(),)
+    for index, wire in enumerate(wires):
+        fault = unreadable(wire.schedule) if wire.schedule is not None else None
+        if fault is not None:
+            report.note(BAD_BUDGET, nodepool=pool, budget=index, error=fault.message, hint=fault.hint)
     return tuple(
         Budget(
             nodes="10%" if wire.nodes is None else wire.nodes,

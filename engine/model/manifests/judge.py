@@ -10,6 +10,7 @@ from msgspec import Struct
 from kerf.engine.model.crds.kinds import KINDS as CUSTOM
 from kerf.engine.model.crds.kinds import admit
 from kerf.engine.model.manifests.decode import KINDS, decode_object, subject_of
+from kerf.engine.model.manifests.decode_pools import BAD_BUDGET
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
 from kerf.engine.model.reasons import Reason
 
@@ -45,7 +46,7 @@ def judge(document: Document) -> Judgement:
     report = Report(moved=kind.moved if kind is not None else {})
     notes: tuple[Reason, ...] = ()
     try:
-        notes = decode_object(document).notes
+        notes = tuple(note for note in decode_object(document).notes if not _wrong(note, report))
     except ManifestError as error:
         for each in error.violations:
             report.add(each.code, each.path, each.message, each.hint)
@@ -56,6 +57,16 @@ def judge(document: Document) -> Judgement:
     old = kind is not None and kind.convert is not None
     verdict: Verdict = "refused" if report.violations else "accepted"
     return Judgement(subject_of(document, name), verdict, tuple(report.violations), notes, old)
+
+
+def _wrong(note: Reason, report: Report) -> bool:
+    """D-18: what the API server takes and the controllers cannot use is wrong all the same."""
+    if note.code != BAD_BUDGET:
+        return False
+    message = f"{note.params['error']}; until it can be read, no node of the NodePool goes by choice"
+    path = f"spec.disruption.budgets[{note.params['budget']}].schedule"
+    report.add("KERF314", path, message, str(note.params["hint"]))
+    return True
 
 
 def v1_of(document: Document) -> Converted:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kerf.adapters.cli.settings import NAMES, Flags, SettingError, read_settings
+from kerf.adapters.cli.settings import NAMES, Flags, SettingError, read_settings, tell_notes
 from kerf.engine.errors import InputError
 from kerf.engine.model.settings import Settings
 
@@ -36,6 +36,27 @@ def test_gates_of_a_flag_replace_all_of_the_environments() -> None:
     """L-288."""
     found = read_settings(Flags(feature_gates="NodeOverlay=true,Unknown=true"), {"FEATURE_GATES": "NodeRepair=true"})
     assert (found.engine.node_overlays, found.engine.node_repair) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("gates", "said"),
+    [
+        ("NodeRepairs=true", [("mistyped-gate", "NodeRepair")]),
+        ("spotToSpot=true,StaticCapacity=true", [("mistyped-gate", "SpotToSpotConsolidation")]),
+        ("Something=true", [("unknown-gate", None)]),
+        ("Drift=true,ReservedCapacity=false", []),
+    ],
+)
+def test_l288_a_gate_that_nobody_knows_is_told_with_a_near_one(gates: str, said: list[tuple[str, str | None]]) -> None:
+    notes = read_settings(Flags(feature_gates=gates), {}).notes
+    assert [(note.code, note.params.get("near")) for note in notes] == said
+
+
+def test_l288_it_is_told_before_anything_begins(capsys: pytest.CaptureFixture[str]) -> None:
+    tell_notes(read_settings(Flags(feature_gates="NodeRepairs=true"), {}))
+    told = capsys.readouterr().err
+    assert told.startswith("KERF339: feature gate NodeRepairs: ")
+    assert "NodeRepair?" in told
 
 
 @pytest.mark.parametrize("text", ["1", "t", "T", "true", "TRUE", "True"])

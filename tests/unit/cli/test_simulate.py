@@ -450,6 +450,7 @@ def test_s177_a_buffer_counts_if_its_feature_gate_is_on(
     code, outcome = simulated(capsys, WORKSHOP, str(tmp_path / "buffer.yaml"), "--until", "5m", *flags)
     assert (code, outcome["nodes"]["launched"]) == (0, launched)
     assert [note["code"] for note in outcome["notes"]].count("gate-off") == (0 if gates else 2)
+    assert [note["code"] for note in outcome["notes"]].count("unknown-gate") == bool(gates)
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,13 @@ def test_what_only_controllers_refuse_is_refused_too(run: Run, tmp_path: Path) -
     assert (code, "KERF312" in out, "KERF306" in out) == (1, True, True)
 
 
+def test_d18_a_schedule_that_the_api_server_takes_and_nobody_can_read(run: Run, tmp_path: Path) -> None:
+    budgets = [{"nodes": "10%"}, {"nodes": "1", "schedule": "61 0 * * *", "duration": "1h"}]
+    code, out, _ = run("validate", written(tmp_path, changed(NODE_POOL, "spec.disruption.budgets", budgets)))
+    assert code == 1
+    assert "KERF314 spec.disruption.budgets[1].schedule: '61 0 * * *' is no schedule" in out
+
+
 def test_the_old_version_is_checked_as_what_it_becomes_with_the_paths_that_were_written(
     run: Run, tmp_path: Path
 ) -> None:

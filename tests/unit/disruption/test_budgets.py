@@ -16,8 +16,8 @@ from kerf.engine.disruption.budgets import (
     allowance,
     left,
 )
-from kerf.engine.disruption.cron import next_after, parse
 from kerf.engine.errors import InputError
+from kerf.engine.model.cron import next_after, parse
 from kerf.engine.model.durations import format_time, parse_time
 from kerf.engine.model.pools import Budget, NodeClassRef, NodePool
 

@@ -81,6 +81,15 @@ def parse(text: str) -> Cron:
     )
 
 
+def unreadable(text: str) -> InputError | None:
+    """What is wrong with a schedule, None for one that can be read."""
+    try:
+        parse(text)
+    except InputError as error:
+        return error
+    return None
+
+
 def next_after(cron: Cron, at: int) -> int | None:
     """The first firing strictly after `at` (both milliseconds since the epoch); None if there is none before the end of
     the fifth year after."""
