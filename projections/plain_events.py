@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
 from kerf.engine.model.claims import NodeClaimObject
+from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceSlice
 from kerf.engine.model.nodes import DaemonSet, Namespace, PodDisruptionBudget
 from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.services import Service
@@ -97,6 +98,7 @@ PLAIN: dict[type[Struct], Callable[[Any, Entry], list[Event]]] = {
     NodeOverlay: extension,
     Namespace: _object,
     **dict.fromkeys((VolumeClaim, Volume, StorageClass, CSINode, VolumeAttachment), _object),
+    **dict.fromkeys((ResourceClaim, DeviceClass, ResourceSlice), _object),
     seen.CatalogueSeen: _catalogue,
     seen.RecordStarted: _started,
     seen.OfficeTaken: _office,

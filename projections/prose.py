@@ -33,6 +33,7 @@ LIFECYCLE: dict[str, str] = {
     "cancelled": "it was deleted before anything was launched",
     "delete-node": "its instance is gone: the Node object goes too",
     "do-not-disrupt": "the annotation karpenter.sh/do-not-disrupt forbids it",
+    "dra-driver-pools-not-published": "the driver {driver} has not published its devices on {node} yet",
     "drain-started": "the taint is on its node: draining begins",
     "drained": "every pod that had to leave has left",
     "error": "the cloud answered with an error",

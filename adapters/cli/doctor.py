@@ -25,6 +25,7 @@ from kerf.engine.errors import KerfError
 from kerf.engine.record.errors import RecordNotFound, StoreLocked
 
 OLDEST = (1, 28)
+DEVICES = "resource.k8s.io/v1"
 SKEW = 5.0  # seconds between this clock and the API server's that are no cause for concern: dates have whole seconds
 SHOWN = 5
 OK, NOTE, BAD = "ok", "note", "bad"
@@ -100,6 +101,8 @@ async def _cluster(session: Session, mode: str, provider: str, options: Options)
     definitions = [each async for each in _definitions(session, provider, options)]
     for each in definitions:
         yield each
+    if not options.engine.ignore_dra_requests:
+        yield await _devices(session)
     if all(each.level != BAD for each in definitions):
         yield await _node_pools(session, provider)
     if mode == "control" and options.leader_election:
@@ -172,6 +175,15 @@ async def _definitions(session: Session, provider: str, options: Options) -> Asy
 
 
 _VERSIONS = {"kwok": "v1alpha1", "aws": "v1"}
+
+
+async def _devices(session: Session) -> Finding:
+    """Without them pods that ask for devices by ResourceClaims wait, and nothing else does."""
+    answer = await session.request("GET", f"/apis/{DEVICES}")
+    if answer.ok:
+        return Finding("devices", OK, f"{DEVICES} served")
+    hint = "Pods with ResourceClaims stay pending; Kubernetes serves it from 1.34 on"
+    return Finding("devices", NOTE, f"{DEVICES} not served", hint)
 
 
 async def _node_pools(session: Session, provider: str) -> Finding:

@@ -15,6 +15,7 @@ _WATCHED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("storage.k8s.io", ("storageclasses", "csinodes", "volumeattachments")),
     ("apps", ("daemonsets", "deployments", "replicasets", "statefulsets")),
     ("policy", ("poddisruptionbudgets",)),
+    ("resource.k8s.io", ("deviceclasses", "resourceclaims", "resourceslices")),
 )  # fmt: skip
 _WRITTEN: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("karpenter.sh", "nodeclaims", ("create", "patch", "delete")),

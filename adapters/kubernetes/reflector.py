@@ -54,6 +54,10 @@ class Expired(Exception):
     """The version to go on from is no longer known (410)."""
 
 
+class NotServed(ClusterError):
+    """The API server knows no such kind, and need not."""
+
+
 class Reflector:
     """`known` is what the record knows of this kind, key → object: the first list tells only what differs from it.
 
@@ -104,6 +108,8 @@ class Reflector:
                 if not self._failures:
                     self._failures = 1  # the second in a row waits
                     continue
+            except NotServed:
+                pass  # it may be some day
             except (ClusterError, Unreachable) as error:
                 self.error = error
             await asyncio.sleep(self._delay())
@@ -122,7 +128,12 @@ class Reflector:
         found: dict[str, Read] = {}
         unread: set[str] = set()
         refusals: list[Observation] = []
-        version = await self._pages(found, unread, refusals)
+        try:
+            version = await self._pages(found, unread, refusals)
+        except NotServed:
+            self._say([seen for key in list(self._known) for seen in self._gone(key)])
+            self.listed.set()
+            raise
         self.lists += 1
         told: list[Observation] = []
         changed = gone = 0
@@ -147,6 +158,8 @@ class Reflector:
             answer = await self._session.request("GET", self.resource.path, query=query, timeout=60)
             if answer.status == GONE:
                 raise Expired
+            if answer.status == NOT_FOUND and self.resource.optional:
+                raise NotServed(f"{self.resource.path} is not served", status=NOT_FOUND, where="list")
             if answer.status == NOT_FOUND and not self._known:
                 self.listed.set()  # the CRD is not installed: there is nothing to wait for
             answer.checked(f"list {self.resource.path}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.model.settings import Settings
 from kerf.engine.model.workloads import Workload, watched
@@ -25,6 +26,7 @@ class Resource(Struct, frozen=True):
     known: Known
     trim: Callable[[Struct], Struct] | None = None  # to what goes into the record
     page: int = 500
+    optional: bool = False  # an API server that does not serve it has none
 
 
 def _attribute(name: str) -> Key:
@@ -44,6 +46,10 @@ def _core(kind: str, api: str, key: Key, known: Known) -> Resource:
 
 def _of_group(kind: str, api: str, plural: str, key: Key, known: Known) -> Resource:
     return Resource(kind, api, f"/apis/{api.rpartition('/')[0]}/{plural}", key, known)
+
+
+def _device_kind(kind: str, plural: str, key: Key, known: Known) -> Resource:
+    return replace(_of_group(kind.lower(), f"resource.k8s.io/v1/{kind}", plural, key, known), optional=True)
 
 
 def _workload(api: str, plural: str) -> Resource:
@@ -120,6 +126,13 @@ _BUFFERS = _of_group(
 _TEMPLATES = _core("podtemplate", "PodTemplate", _KEY, lambda facts: facts.pod_templates)
 
 
+_DEVICES = (
+    _device_kind("DeviceClass", "deviceclasses", _NAME, lambda facts: facts.device_classes),
+    _device_kind("ResourceSlice", "resourceslices", _NAME, lambda facts: facts.resource_slices),
+    _device_kind("ResourceClaim", "resourceclaims", _KEY, lambda facts: facts.resource_claims),
+)
+
+
 def observed(settings: Settings) -> list[Resource]:
     """Kinds whose objects are observations as they are, in the order in which a first list should be told. Those that
     only a setting looks at are watched with that setting."""
@@ -132,4 +145,6 @@ def observed(settings: Settings) -> list[Resource]:
         kinds.append(_OVERLAYS)
     if settings.capacity_buffers:
         kinds += (_TEMPLATES, _BUFFERS)
+    if not settings.ignore_dra_requests:
+        kinds += _DEVICES
     return [*kinds, NODES, PODS]

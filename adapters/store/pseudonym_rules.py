@@ -94,9 +94,16 @@ def kind(name: str) -> Rule:
     return rule
 
 
-def claim_references(value: tuple[str, ...], names: Names) -> tuple[str, ...]:
-    """A pod's own names of its ResourceClaims, some with "=" and the object's name."""
-    return tuple("=".join(names.name("resource-claim", part) for part in each.split("=")) for each in value)
+def claim_references(value: Any, names: Names) -> Any:
+    """A pod's own names of its ResourceClaims, with "=" and the object's name, or with "@" and the template's."""
+    return tuple(re.sub("[^=@]+", lambda part: names.name("resource-claim", part[0]), each) for each in value)
+
+
+def request_names(value: Any, names: Names) -> Any:
+    """Of device requests; in constraints some with a slash and the name of an alternative."""
+    if isinstance(value, str):
+        return names.name("device-request", value)
+    return tuple("/".join(names.name("device-request", part) for part in each.split("/")) for each in value)
 
 
 def last_part(name: str) -> Rule:
@@ -257,11 +264,13 @@ def _field_value(field: str, at: str, text: str | None, names: Names) -> str | N
 
 _GONE_KINDS = {
     "node": "node", "nodepool": "nodepool", "namespace": "namespace", "nodeclaim": "claim", "pv": "volume",
+    "deviceclass": "device-class", "resourceslice": "resource-slice",
     "storageclass": "storage-class", "csinode": "node", "volumeattachment": "attachment", "nodeoverlay": "overlay",
 }  # fmt: skip
 
 
 _NAMESPACED = {
+    "resourceclaim": "resource-claim",
     "service": "service", "workload": "workload", "podtemplate": "pod-template", "capacitybuffer": "buffer",
 }  # fmt: skip
 """Kinds whose keys end in namespace/name."""
@@ -303,6 +312,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     # model
     pods.Pod: _ON_POD | {
         "shape": BLOB, "phase": keep, "node": _NODE, "nominated": _NODE, "do_not_disrupt": keep,
+        "claim_statuses": claim_references,
     },
     pods.Owner: {"kind": keep, "name": kind("workload"), "uid": keep},
     pods.PodShape: {
@@ -368,7 +378,19 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     devices.ResourceSlice: {
         "name": kind("resource-slice"), "driver": keep, "pool": kind("device-pool"), "node": _NODE, "owner": _NODE,
     },
-    devices.Device: {"name": keep, "attributes": keep, "capacity": keep},
+    devices.Device: {"name": keep, "attributes": keep, "capacity": keep, "node": _NODE},
+    devices.AttributeBinding: {"attribute": keep, "devices": keep},
+    devices.DeviceClass: {"name": kind("device-class"), "selectors": keep},
+    devices.ResourceClaim: {
+        "namespace": _NAMESPACE, "name": kind("resource-claim"), "pods": keep, "made_for": keep,
+        "own_name": kind("resource-claim"),
+    },
+    devices.DeviceRequest: {
+        "name": request_names, "device_class": kind("device-class"), "selectors": keep, "mode": keep, "capacity": keep,
+        "unsupported": keep,
+    },
+    devices.DeviceConstraint: {"match": keep, "requests": request_names},
+    devices.AllocatedDevice: {"driver": keep, "pool": kind("device-pool"), "device": keep, "consumed": keep},
     devices.Version: {"version": keep},
     devices.CounterUse: {"counter_set": keep, "counters": keep},
     instances.Offering: {
@@ -451,6 +473,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     decisions.TerminateInstance: {"claim": _CLAIM, "instance": _INSTANCE},
     decisions.DeleteNode: _ON_NODE,
     decisions.PlannedClaim: _REQUEST | {
+        "drivers": keep,
         "name": _CLAIM, "node_pool": _POOL, "capacity_types": keep, "labels": key_map, "overlaid": keep,
     },
     decisions.Placement: _ON_NODE | {"pods": keep},

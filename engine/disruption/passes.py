@@ -194,6 +194,7 @@ def _planned(new: Replacement) -> PlannedClaim:
         labels=new.claim.labels,
         min_values_relaxed=new.claim.min_values_relaxed,
         overlaid=new.claim.overlaid,
+        drivers=new.claim.drivers,
     )
 
 

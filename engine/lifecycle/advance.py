@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kerf.engine.lifecycle.published import drivers_missing
 from kerf.engine.lifecycle.readiness import not_initialized_because
 from kerf.engine.lifecycle.step import Step, ask, wait
 from kerf.engine.model import labels as lbl
@@ -202,7 +203,7 @@ def _initialize(claim: NodeClaim, state: State, now: int) -> Step:
     if node.labels.get(lbl.INITIALIZED) == "true":
         initialized = ev.Initialized(claim.name, node.name, now - claim.created)
         return Step(events=(initialized,), reason=Reason("initialized"))
-    missing = not_initialized_because(claim, node)
+    missing = not_initialized_because(claim, node) or drivers_missing(claim, node, state)
     if missing is not None:
         return Step(reason=missing)
     return ask(claim, effects.INITIALIZE, InitializeNode(claim.name, node.name), now, code="initialize")

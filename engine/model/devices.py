@@ -7,12 +7,13 @@ driver's name as domain; all names here are full: `<domain>/<name>`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import NodeTerm, Pod, PodShape
+from kerf.engine.model.pods import NodeTerm, Pod, PodShape, Taint, Toleration
 
 EXACT, ALL = "ExactCount", "All"
 """How many devices of a request: so many, or every one that matches (at least one)."""
@@ -53,15 +54,18 @@ class CounterUse(Struct, frozen=True, omit_defaults=True):
 
 
 class Device(Struct, frozen=True, omit_defaults=True):
-    """`shared`: several claims may have it at once, each a part of its capacity. `usable`: False for one that kerf does
-    not offer, because of a taint or because it says for itself which nodes have it."""
+    """`shared`: several claims may have it at once, each a part of its capacity. `taints` keep requests away that do
+    not tolerate them. `node`, `all_nodes`, `terms`: as in ResourceSlice, of a device whose slice leaves them to it."""
 
     name: str
     attributes: dict[str, Attribute] = {}
     capacity: dict[str, Capacity] = {}
     consumes: tuple[CounterUse, ...] = ()
     shared: bool = False
-    usable: bool = True
+    taints: tuple[Taint, ...] = ()
+    node: str = ""
+    all_nodes: bool = False
+    terms: tuple[NodeTerm, ...] = ()
 
 
 class ResourceSlice(Struct, frozen=True, omit_defaults=True):
@@ -81,6 +85,14 @@ class ResourceSlice(Struct, frozen=True, omit_defaults=True):
     counters: tuple[CounterUse, ...] = ()
 
 
+class AttributeBinding(Struct, frozen=True, omit_defaults=True):
+    """Devices (driver, pool, name) of an instance type's slice templates that will have the same value of an attribute,
+    whatever that will be."""
+
+    attribute: str
+    devices: tuple[tuple[str, str, str], ...]
+
+
 class DeviceClass(Struct, frozen=True, omit_defaults=True):
     """`selectors`: CEL, all of which must hold."""
 
@@ -90,7 +102,8 @@ class DeviceClass(Struct, frozen=True, omit_defaults=True):
 
 class DeviceRequest(Struct, frozen=True, omit_defaults=True):
     """`first_of`: alternatives, the first that can be had counts; then only `name` says anything beside them.
-    `capacity`: the part of a shared device that is asked for. `unsupported`: what of it kerf does not know."""
+    `capacity`: the part of a shared device that is asked for. `admin`: to look after devices, whoever has them;
+    nothing is taken by that. `unsupported`: what of it kerf does not know."""
 
     name: str
     device_class: str = ""
@@ -99,6 +112,8 @@ class DeviceRequest(Struct, frozen=True, omit_defaults=True):
     count: int = 1
     capacity: dict[str, int] = {}
     first_of: tuple[DeviceRequest, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    admin: bool = False
     unsupported: str = ""
 
 
@@ -145,30 +160,69 @@ class ResourceClaim(Struct, frozen=True, omit_defaults=True):
         return f"{self.namespace}/{self.name}"
 
 
+class ResourceClaimTemplate(Struct, frozen=True, omit_defaults=True):
+    """`claim`: what is made from it, without a name."""
+
+    namespace: str
+    name: str
+    claim: ResourceClaim
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Reference(NamedTuple):
+    """One of `PodShape.resource_claims`: the pod's own name, and the ResourceClaim or the template that it names."""
+
+    own: str
+    claim: str = ""
+    template: str = ""
+
+
+def read_reference(text: str) -> Reference:
+    own, named, claim = text.partition("=")
+    if named:
+        return Reference(own, claim)
+    own, _, template = text.partition("@")
+    return Reference(own, template=template)
+
+
 class DeviceFacts(Struct, frozen=True):
     """All that is known of devices: claims by namespace/name, classes and slices by name. `made`: the names of claims
-    from templates, by the uid of the pod that they were made for and what it calls them. `leaving`: uids of the pods of
-    nodes that are going, whose claims are allocated anew (S-198)."""
+    from templates (one, unless somebody made more), by the uid of the pod that they were made for and what it calls
+    them. `leaving`: uids of the pods of nodes that are going, whose claims are allocated anew (S-198)."""
 
     claims: Mapping[str, ResourceClaim] = {}
     classes: Mapping[str, DeviceClass] = {}
     slices: Mapping[str, ResourceSlice] = {}
-    made: Mapping[tuple[str, str], str] = {}
+    made: Mapping[tuple[str, str], Collection[str]] = {}
     leaving: frozenset[str] = frozenset()
 
     def claims_of(self, pod: Pod, shape: PodShape) -> tuple[str, ...]:
         """S-195: the pod's ResourceClaims as namespace/name. One that is still to be made from its template goes by a
-        name that no object has, so the pod waits for it."""
-        found = []
-        for reference in shape.resource_claims:
-            own, named, name = reference.partition("=")
-            found.append(f"{pod.namespace}/{name if named else self.made.get((pod.uid, own), f'{pod.name}/{own}')}")
+        name that no object has, so the pod waits for it; one that the pod's status says is not needed is left out."""
+        found: list[str] = []
+        said: dict[str, str] = {}
+        for status in pod.claim_statuses:
+            own, _, made = status.partition("=")
+            said[own] = made
+        for each in map(read_reference, shape.resource_claims):
+            name: str | None = each.claim or said.get(each.own)
+            if name is None:
+                name = min(self.made.get((pod.uid, each.own), ()), default=f"{pod.name}/{each.own}")
+            if name:
+                found.append(f"{pod.namespace}/{name}")
         return tuple(found)
 
 
-def made_from_templates(claims: Iterable[ResourceClaim]) -> dict[tuple[str, str], str]:
+def made_from_templates(claims: Iterable[ResourceClaim]) -> dict[tuple[str, str], list[str]]:
     """See `DeviceFacts.made`."""
-    return {(each.made_for, each.own_name): each.name for each in claims if each.made_for}
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in claims:
+        if each.made_for:
+            found.setdefault((each.made_for, each.own_name), []).append(each.name)
+    return found
 
 
 def devices_without(facts: DeviceFacts | None, leaving: Iterable[str]) -> DeviceFacts | None:

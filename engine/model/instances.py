@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.model.devices import ResourceSlice
+from kerf.engine.model.devices import AttributeBinding, ResourceSlice
 from kerf.engine.model.pods import Resources
 
 
@@ -24,7 +24,8 @@ class Offering(Struct, frozen=True, omit_defaults=True):
 class InstanceType(Struct, frozen=True, omit_defaults=True):
     """`requirements`: label key → possible values; an empty tuple means DoesNotExist. `overhead` is the sum of kube
     reserved, system reserved and the eviction threshold. `overlaid`: what of it NodeOverlays have changed ("price",
-    "capacity"). `slices`: the devices that a node of the type will publish (slice templates, S-196)."""
+    "capacity"). `slices`: the devices that a node of the type will publish (slice templates, S-196); `bindings`: what
+    is known of attributes that only a node has (S-200)."""
 
     name: str
     capacity: Resources
@@ -33,6 +34,7 @@ class InstanceType(Struct, frozen=True, omit_defaults=True):
     offerings: tuple[Offering, ...] = ()
     overlaid: tuple[str, ...] = ()
     slices: tuple[ResourceSlice, ...] = ()
+    bindings: tuple[AttributeBinding, ...] = ()
 
     def allocatable(self) -> Resources:
         """Capacity less overhead; hugepages also reduce memory (S-104, A-187)."""

@@ -141,6 +141,7 @@ class PlannedClaim(Struct, frozen=True, omit_defaults=True):
     labels: dict[str, str] = {}
     min_values_relaxed: bool = False
     overlaid: tuple[str, ...] = ()  # what NodeOverlays have changed of some of the types: price, capacity
+    drivers: tuple[str, ...] = ()  # whose devices its pods will have: they must publish before it is initialized
 
 
 class Placement(Struct, frozen=True):

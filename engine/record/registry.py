@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
 from kerf.engine.model.claims import NodeClaimObject
+from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceSlice
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod
@@ -46,6 +47,9 @@ OBSERVATIONS: tuple[EntryType, ...] = (
     EntryType("podtemplate.seen", 1, PodTemplate),
     EntryType("nodeoverlay.seen", 1, NodeOverlay),
     EntryType("capacitybuffer.seen", 1, CapacityBuffer),
+    EntryType("resourceclaim.seen", 1, ResourceClaim),
+    EntryType("deviceclass.seen", 1, DeviceClass),
+    EntryType("resourceslice.seen", 1, ResourceSlice),
     EntryType("object.gone", 1, seen.ObjectGone),
     EntryType("catalogue.seen", 1, seen.CatalogueSeen),
     EntryType("nodeclaim.seen", 1, NodeClaimObject),

@@ -18,6 +18,7 @@ from kerf.engine.scheduling.buffers import Sources, virtual_pods
 from kerf.engine.scheduling.default_spread import Kinship, with_defaults
 from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.state.devices import device_facts
 from kerf.engine.state.state import State
 from kerf.engine.state.volumes import volume_facts
 from kerf.engine.state.window import going_pods, keeps_room
@@ -38,10 +39,19 @@ def problem_of(state: State, now: int) -> Problem:
     shapes = {digest: state.ix.blobs.shape(digest) for digest in sorted(asked_for)}
     pools = tuple(_pool(state, name, offered) for name in sorted(facts.pools))
     digests = sorted({p.catalogue for p in pools if p.catalogue})
-    targets = facts.targets
+    targets, devices = facts.targets, device_facts(state)
     return Problem(
         pods=tuple(
-            PendingPod(p.uid, p.namespace, p.name, p.shape, p.created, targets.get(p.uid, ""), p.uid in of_buffers)
+            PendingPod(
+                p.uid,
+                p.namespace,
+                p.name,
+                p.shape,
+                p.created,
+                targets.get(p.uid, ""),
+                p.uid in of_buffers,
+                devices.claims_of(p, shapes[p.shape]) if devices is not None else (),
+            )
             for p in pods
         ),
         shapes=shapes,
@@ -55,6 +65,7 @@ def problem_of(state: State, now: int) -> Problem:
         bound=bound,
         leaving=leaving if bound else (),
         volumes=volume_facts(state),
+        devices=devices,
     )
 
 

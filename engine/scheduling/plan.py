@@ -32,6 +32,7 @@ class OpenedClaim(Struct, frozen=True, omit_defaults=True):
     reservations: tuple[str, ...] = ()
     constraints: tuple[Requirement, ...] = ()
     overlaid: tuple[str, ...] = ()
+    drivers: tuple[str, ...] = ()
 
 
 class Plan(Struct, frozen=True, omit_defaults=True):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from kerf.engine.model.devices import read_reference
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.volumes import VolumeFacts
@@ -71,12 +72,12 @@ def plan(problem: Problem, tracer: Tracer | None = None, most_claims: float = ma
     devices = devices_of(problem)
     if devices is not None:
         for node, given in zip(nodes, problem.nodes, strict=True):
-            node.site = site_of(given, node.labels.merged(node.open), problem, devices)
+            node.site = site_of(given, node.labels.merged(node.open), problem)
     classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, soft, problem.volumes, devices)
     queue, ignored, failures = _sorted_out(problem.pods, problem, classes, bool(pools), devices)
     packing = Packing(nodes, usable, classes, topology, not strict, problem.settings.max_steps, tracer, most_claims)
     failures += [(pod, wanted, (*dropped, *why)) for pod, wanted, why in packing.run(queue)]
-    claims, unmet = _finish(packing, problem.settings.max_instance_types, strict, tracer)
+    claims, unmet = _finish(packing, problem.settings.max_instance_types, strict, tracer, devices)
     by_uid = {pod.uid: (pod, wanted) for pod, wanted in queue}
     failures += [(*by_uid[uid], (why,)) for uid, why in unmet]
     if tracer is not None:
@@ -126,7 +127,7 @@ def _sorted_out(
         if why:
             ignored.append((pod, wanted, why))
         elif shape.resource_claims and problem.settings.ignore_dra_requests:
-            own_names = sorted(each.partition("=")[0] for each in shape.resource_claims)
+            own_names = sorted(read_reference(each).own for each in shape.resource_claims)
             failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIMS, claims=own_names),)))
         elif lacking is not None:
             failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIM, claim=lacking[0], problem=lacking[1]),)))
@@ -142,7 +143,7 @@ def _sorted_out(
 
 
 def _finish(
-    packing: Packing, most: int, strict: bool, tracer: Tracer | None
+    packing: Packing, most: int, strict: bool, tracer: Tracer | None, devices: Devices | None
 ) -> tuple[tuple[OpenedClaim, ...], list[tuple[str, Reason]]]:
     """The claims as planned, and the pods of those that the cut of the type list leaves below minValues
     (S-162)."""
@@ -156,7 +157,7 @@ def _finish(
             why = reason(Code.MIN_VALUES, node_pool=template.name, keys=sorted(missing))
             unmet += [(pod.uid, why) for pod in claim.pods]
             continue
-        claims.append(opened(claim, launch))
+        claims.append(opened(claim, launch, devices.drivers(claim.index) if devices is not None else ()))
         if tracer is not None:
             tracer.claim_finished(claim.index, template.name, launch.chosen)
     return tuple(claims), unmet

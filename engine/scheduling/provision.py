@@ -7,6 +7,7 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from kerf.engine.lifecycle.launch import choose
+from kerf.engine.model.labels import DRA_DRIVERS
 from kerf.engine.model.nodepool_hash import hash_annotations
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import events as ev
@@ -76,6 +77,7 @@ def named(name: str, opened: OpenedClaim) -> PlannedClaim:
         labels=opened.labels,
         min_values_relaxed=opened.min_values_relaxed,
         overlaid=opened.overlaid,
+        drivers=opened.drivers,
     )
 
 
@@ -135,6 +137,11 @@ def _overlay_annotations(claim: PlannedClaim) -> dict[str, str]:
     return {f"karpenter.sh/{what}-overlay-applied": "true" for what in claim.overlaid}
 
 
+def _drivers_annotation(claim: PlannedClaim) -> dict[str, str]:
+    """S-160."""
+    return {DRA_DRIVERS: ",".join(claim.drivers)} if claim.drivers else {}
+
+
 def requested(claim: PlannedClaim, pool: NodePool, decision: int) -> ev.Requested:
     """L-139…L-143: what a planned claim asks for; `decision` is the position of its plan."""
     return ev.Requested(
@@ -148,7 +155,12 @@ def requested(claim: PlannedClaim, pool: NodePool, decision: int) -> ev.Requeste
         price=claim.price,
         decision=decision,
         labels=claim.labels,
-        annotations={**pool.annotations, **hash_annotations(pool), **_overlay_annotations(claim)},
+        annotations={
+            **pool.annotations,
+            **hash_annotations(pool),
+            **_overlay_annotations(claim),
+            **_drivers_annotation(claim),
+        },
         taints=pool.taints,
         startup_taints=pool.startup_taints,
         expire_after=pool.expire_after,

@@ -99,8 +99,8 @@ def _overlaid(template: Template, types: int) -> tuple[str, ...]:
     )
 
 
-def opened(claim: Claim, launch: Launch) -> OpenedClaim:
-    """The claim as the plan gives it."""
+def opened(claim: Claim, launch: Launch, drivers: tuple[str, ...] = ()) -> OpenedClaim:
+    """The claim as the plan gives it. `drivers`: of devices that it is to publish for its pods (S-160)."""
     return OpenedClaim(
         node_pool=claim.template.name,
         pods=tuple(pod.uid for pod in sorted(claim.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
@@ -114,6 +114,7 @@ def opened(claim: Claim, launch: Launch) -> OpenedClaim:
         reservations=tuple(sorted(claim.held)),
         constraints=launch.constraints,
         overlaid=launch.overlaid,
+        drivers=drivers,
     )
 
 

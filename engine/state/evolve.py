@@ -25,6 +25,7 @@ from kerf.engine.state import health
 from kerf.engine.state.adoption import ADOPTION_HANDLERS, claim_object_gone
 from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered, nodes_of_instance
 from kerf.engine.state.decided import decided
+from kerf.engine.state.devices import DEVICE_HANDLERS, DEVICE_KINDS, device_gone
 from kerf.engine.state.extensions import EXTENSION_HANDLERS, EXTENSION_KINDS, extension_gone
 from kerf.engine.state.nominations import note_nomination, waits
 from kerf.engine.state.state import State
@@ -61,7 +62,7 @@ def _pod_seen(state: State, pod: Pod, entry: Entry) -> None:
     if pod.node or (old is not None and old.node):
         _bound(state, old, pod, entry)
     if pod.unschedulable and waits(facts, pod):
-        if uid not in ix.pending:
+        if uid not in ix.pending or (old is not None and old.claim_statuses != pod.claim_statuses):
             ix.pending[uid] = None
             trigger(facts, entry.at)
     elif uid in ix.pending:
@@ -290,6 +291,8 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
         claim_object_gone(state, gone.key, entry)
     elif gone.kind in VOLUME_KINDS:
         volume_gone(state, gone.kind, gone.key, entry)
+    elif gone.kind in DEVICE_KINDS:
+        device_gone(state, gone.kind, gone.key, entry)
 
 
 # ── the record itself ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -362,5 +365,6 @@ _HANDLERS: dict[type[Struct], Callable[[State, Any, Entry], None]] = {
     **VOLUME_HANDLERS,
     **ADOPTION_HANDLERS,
     **EXTENSION_HANDLERS,
+    **DEVICE_HANDLERS,
     **dict.fromkeys(CLAIM_EVENTS, claim_event),
 }

@@ -83,6 +83,8 @@ class Indexes:
         self.pods_by_node: dict[str, dict[str, None]] = {}
         self.pending: dict[str, None] = {}
         self.attachments_by_node: dict[str, dict[str, None]] = {}
+        self.made_claims: dict[tuple[str, str], dict[str, None]] = {}  # pod, what it calls it → ResourceClaim (S-195)
+        self.slices_by_node: dict[str, dict[str, None]] = {}  # ResourceSlices that are a node's own (L-175)
         self.nodes_by_provider: dict[str, dict[str, None]] = {}  # one node, unless somebody made another (L-161)
         self.claim_by_provider: dict[str, str] = {}
         self.claim_by_node: dict[str, str] = {}

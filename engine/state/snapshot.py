@@ -9,6 +9,7 @@ import msgspec
 from kerf.engine.model.pods import is_terminal
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.state.claims import index
+from kerf.engine.state.devices import index_devices
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.moves import index_moves
 from kerf.engine.state.nominations import waits
@@ -61,5 +62,6 @@ def rebuild(state: State) -> None:
             ix.pending[pod.uid] = None
     index_moves(state)
     index_attachments(state)
+    index_devices(state)
     for uid, target in facts.targets.items():
         ix.waiting_for.setdefault(target, {})[uid] = None

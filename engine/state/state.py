@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
 from kerf.engine.model.claims import NodeClaimObject
+from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceSlice
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod
@@ -119,6 +120,9 @@ class Facts(Struct, omit_defaults=True):
     overlays: dict[str, NodeOverlay] = {}  # by name
     buffers: dict[str, CapacityBuffer] = {}
     pod_templates: dict[str, PodTemplate] = {}
+    resource_claims: dict[str, ResourceClaim] = {}  # by namespace/name
+    device_classes: dict[str, DeviceClass] = {}
+    resource_slices: dict[str, ResourceSlice] = {}
     buffered: dict[str, int] = {}  # claim or unmanaged node → pods of CapacityBuffers that the plan put on it
     targets: dict[str, str] = {}  # pod without a place of its own → the claim or unmanaged node that the plan put it on
     nominations: dict[str, str] = {}  # pod → the node that kerf nominated for it, as its status shows

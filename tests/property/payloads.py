@@ -44,10 +44,14 @@ _structs: dict[type[Struct], st.SearchStrategy[Any]] = {}
 
 
 def struct(kind: type[Struct]) -> st.SearchStrategy[Any]:
-    """Values of a struct, every field drawn."""
+    """Values of a struct, every field drawn. One that holds others of its kind holds some that hold none."""
     if kind not in _structs:
-        hints = typing.get_type_hints(kind)
-        _structs[kind] = st.builds(kind, **{name: of(hints[name]) for name in kind.__struct_fields__})
+        hints = {name: typing.get_type_hints(kind)[name] for name in kind.__struct_fields__}
+        own = [name for name, hint in hints.items() if kind in typing.get_args(hint)]
+        plain = {name: of(hint) for name, hint in hints.items() if name not in own}
+        _structs[kind] = st.builds(kind, **plain)
+        if own:
+            _structs[kind] = st.builds(kind, **plain, **{name: of(hints[name]) for name in own})
     return _structs[kind]
 
 

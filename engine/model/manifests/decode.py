@@ -21,11 +21,9 @@ from kerf.engine.model.manifests.decode_buffers import (
     read_pod_template,
 )
 from kerf.engine.model.manifests.decode_devices import (
-    DeviceClassWire,
-    ResourceClaimWire,
-    SliceWire,
     read_device_class,
     read_resource_claim,
+    read_resource_claim_template,
     read_resource_slice,
 )
 from kerf.engine.model.manifests.decode_ec2 import EC2NodeClassWire, read_ec2_node_class
@@ -61,6 +59,12 @@ from kerf.engine.model.manifests.decode_workloads import (
 from kerf.engine.model.manifests.repair import repair
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
 from kerf.engine.model.manifests.wire import ObjectWire, Read
+from kerf.engine.model.manifests.wire_devices import (
+    DeviceClassWire,
+    ResourceClaimTemplateWire,
+    ResourceClaimWire,
+    SliceWire,
+)
 from kerf.engine.model.manifests.wire_pods import PodWire
 from kerf.engine.model.manifests.wire_pools import KWOKNodeClassWire, NodeClaimWire, NodePoolWire
 from kerf.engine.model.reasons import Reason
@@ -99,6 +103,7 @@ KINDS: dict[str, Kind] = {
     "storage.k8s.io/v1/VolumeAttachment": Kind(AttachmentWire, read_attachment),
     "resource.k8s.io/v1/ResourceSlice": Kind(SliceWire, read_resource_slice),
     "resource.k8s.io/v1/ResourceClaim": Kind(ResourceClaimWire, read_resource_claim),
+    "resource.k8s.io/v1/ResourceClaimTemplate": Kind(ResourceClaimTemplateWire, read_resource_claim_template),
     "resource.k8s.io/v1/DeviceClass": Kind(DeviceClassWire, read_device_class),
     "apps/v1/DaemonSet": Kind(WorkloadWire, read_daemonset),
     "apps/v1/Deployment": Kind(WorkloadWire, read_workload),

@@ -1,9 +1,8 @@
-"""ResourceSlices, ResourceClaims and DeviceClasses of resource.k8s.io (v1)."""
+"""ResourceSlices, ResourceClaims, ResourceClaimTemplates and DeviceClasses of resource.k8s.io (v1)."""
 
 from __future__ import annotations
 
 import msgspec
-from msgspec import field
 
 from kerf.engine.model.devices import (
     ALL,
@@ -18,192 +17,44 @@ from kerf.engine.model.devices import (
     DeviceConstraint,
     DeviceRequest,
     ResourceClaim,
+    ResourceClaimTemplate,
     ResourceSlice,
     ValidRange,
     Version,
 )
-from kerf.engine.model.manifests.decode_volumes import SelectorWire, selector_terms
+from kerf.engine.model.manifests.decode_volumes import selector_terms
 from kerf.engine.model.manifests.violations import Report
-from kerf.engine.model.manifests.wire import (
-    Int64,
-    MetadataWire,
-    ObjectWire,
-    OwnerWire,
-    Read,
-    TaintWire,
-    Wire,
-    require_name,
+from kerf.engine.model.manifests.wire import Read, require_name
+from kerf.engine.model.manifests.wire_devices import (
+    AllocationWire,
+    AttributeWire,
+    CapacityWire,
+    CountersWire,
+    DeviceClassWire,
+    DeviceSelectorWire,
+    DevicesWire,
+    DeviceWire,
+    ExactWire,
+    PolicyWire,
+    Quantity,
+    RequestWire,
+    ResourceClaimTemplateWire,
+    ResourceClaimWire,
+    SliceWire,
 )
+from kerf.engine.model.pods import Taint, Toleration
 from kerf.engine.model.quantities import parse_quantity
 
 OWN_NAME = "resource.kubernetes.io/pod-claim-name"
 """The annotation of a claim made from a template: what its pod calls it."""
-Quantity = str | int | float
 _MODES = (EXACT, ALL)
 _MILLI = "cpu"  # the resource whose amounts are read in thousandths
-
-
-class AttributeWire(Wire):
-    flag: bool | None = field(default=None, name="bool")
-    number: Int64 | None = field(default=None, name="int")
-    string: str | None = None
-    version: str | None = None
-
-
-class RangeWire(Wire):
-    min: Quantity = "0"
-    max: Quantity | None = None
-    step: Quantity | None = None
-
-
-class PolicyWire(Wire):
-    default: Quantity | None = None
-    valid_values: list[Quantity] | None = None
-    valid_range: RangeWire | None = None
-
-
-class CapacityWire(Wire):
-    value: Quantity = "0"
-    request_policy: PolicyWire | None = None
-
-
-class CounterWire(Wire):
-    value: Quantity = "0"
-
-
-class CountersWire(Wire):
-    """A shared counter set has a name, a device's consumption names the set."""
-
-    name: str = ""
-    counter_set: str = ""
-    counters: dict[str, CounterWire] = field(default_factory=dict)
-
-
-class DeviceWire(Wire):
-    name: str = ""
-    attributes: dict[str, AttributeWire] = field(default_factory=dict)
-    capacity: dict[str, CapacityWire] = field(default_factory=dict)
-    consumes_counters: list[CountersWire] | None = None
-    allow_multiple_allocations: bool | None = None
-    taints: list[TaintWire] | None = None
-    node_name: str | None = None
-    node_selector: SelectorWire | None = None
-    all_nodes: bool | None = None
-
-
-class PoolWire(Wire):
-    name: str = ""
-    generation: Int64 = 0
-    resource_slice_count: Int64 = 0
-
-
-class SliceSpecWire(Wire):
-    driver: str = ""
-    pool: PoolWire = field(default_factory=PoolWire)
-    node_name: str | None = None
-    node_selector: SelectorWire | None = None
-    all_nodes: bool | None = None
-    devices: list[DeviceWire] | None = None
-    shared_counters: list[CountersWire] | None = None
-
-
-class OwnedWire(MetadataWire):
-    owner_references: list[OwnerWire] = field(default_factory=list)
-
-
-class SliceWire(ObjectWire):
-    metadata: OwnedWire = field(default_factory=OwnedWire)
-    spec: SliceSpecWire = field(default_factory=SliceSpecWire)
-
-
-class CELWire(Wire):
-    expression: str = ""
-
-
-class DeviceSelectorWire(Wire):
-    cel: CELWire | None = None
-
-
-class DeviceClassSpecWire(Wire):
-    selectors: list[DeviceSelectorWire] | None = None
-
-
-class DeviceClassWire(ObjectWire):
-    spec: DeviceClassSpecWire = field(default_factory=DeviceClassSpecWire)
-
-
-class WantedCapacityWire(Wire):
-    requests: dict[str, Quantity] | None = None
-
-
-class ExactWire(Wire):
-    """`exactly` of a request, and with a name one of its alternatives."""
-
-    name: str = ""
-    device_class_name: str = ""
-    selectors: list[DeviceSelectorWire] | None = None
-    allocation_mode: str = ""
-    count: Int64 | None = None
-    admin_access: bool | None = None
-    capacity: WantedCapacityWire | None = None
-
-
-class RequestWire(Wire):
-    name: str = ""
-    exactly: ExactWire | None = None
-    first_available: list[ExactWire] | None = None
-
-
-class ConstraintWire(Wire):
-    requests: list[str] | None = None
-    match_attribute: str | None = None
-
-
-class DevicesWire(Wire):
-    requests: list[RequestWire] | None = None
-    constraints: list[ConstraintWire] | None = None
-
-
-class ClaimSpecWire(Wire):
-    devices: DevicesWire = field(default_factory=DevicesWire)
-
-
-class ResultWire(Wire):
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
-    admin_access: bool | None = None
-    consumed_capacity: dict[str, Quantity] | None = None
-
-
-class ResultsWire(Wire):
-    results: list[ResultWire] | None = None
-
-
-class AllocationWire(Wire):
-    devices: ResultsWire = field(default_factory=ResultsWire)
-    node_selector: SelectorWire | None = None
-
-
-class ConsumerWire(Wire):
-    resource: str = ""
-    uid: str = ""
-
-
-class ClaimStatusWire(Wire):
-    allocation: AllocationWire | None = None
-    reserved_for: list[ConsumerWire] | None = None
-
-
-class ResourceClaimWire(ObjectWire):
-    metadata: OwnedWire = field(default_factory=OwnedWire)
-    spec: ClaimSpecWire = field(default_factory=ClaimSpecWire)
-    status: ClaimStatusWire = field(default_factory=ClaimStatusWire)
 
 
 _read_slice = msgspec.json.Decoder(SliceWire).decode
 _read_class = msgspec.json.Decoder(DeviceClassWire).decode
 _read_claim = msgspec.json.Decoder(ResourceClaimWire).decode
+_read_template = msgspec.json.Decoder(ResourceClaimTemplateWire).decode
 
 
 def read_resource_slice(data: bytes, report: Report) -> Read:
@@ -248,14 +99,8 @@ def read_resource_claim(data: bytes, report: Report) -> Read:
     given = ResourceClaim(
         namespace=metadata.namespace or "default",
         name=metadata.name,
-        requests=tuple(
-            _request(report, f"spec.devices.requests[{index}]", each)
-            for index, each in enumerate(devices.requests or ())
-        ),
-        constraints=tuple(
-            DeviceConstraint(each.match_attribute or "", tuple(each.requests or ()))
-            for each in devices.constraints or ()
-        ),
+        requests=_requests(report, "spec.devices.requests", devices),
+        constraints=_constraints(devices),
         allocation=_allocation(report, status.allocation) if status.allocation is not None else None,
         pods=tuple(sorted(each.uid for each in consumers if each.resource == "pods")),
         others=any(each.resource != "pods" for each in consumers),
@@ -265,13 +110,31 @@ def read_resource_claim(data: bytes, report: Report) -> Read:
     return Read(given, {})
 
 
+def read_resource_claim_template(data: bytes, report: Report) -> Read:
+    """A ResourceClaimTemplate."""
+    wire = _read_template(data)
+    require_name(report, wire.metadata)
+    namespace, devices = wire.metadata.namespace or "default", wire.spec.spec.devices
+    requests = _requests(report, "spec.spec.devices.requests", devices)
+    claim = ResourceClaim(namespace, "", requests, _constraints(devices))
+    return Read(ResourceClaimTemplate(namespace, wire.metadata.name, claim), {})
+
+
+def _requests(report: Report, path: str, wire: DevicesWire) -> tuple[DeviceRequest, ...]:
+    return tuple(_request(report, f"{path}[{index}]", each) for index, each in enumerate(wire.requests or ()))
+
+
+def _constraints(wire: DevicesWire) -> tuple[DeviceConstraint, ...]:
+    return tuple(
+        DeviceConstraint(each.match_attribute or "", tuple(each.requests or ())) for each in wire.constraints or ()
+    )
+
+
 def read_devices(report: Report, path: str, driver: str, wires: list[DeviceWire]) -> tuple[Device, ...]:
     return tuple(_device(report, f"{path}[{index}]", driver, each) for index, each in enumerate(wires))
 
 
 def _device(report: Report, path: str, driver: str, wire: DeviceWire) -> Device:
-    """A device that is tainted, or that names its nodes itself, is not offered: kube-scheduler may refuse it."""
-    own_nodes = wire.node_name is not None or wire.node_selector is not None or wire.all_nodes is not None
     return Device(
         name=wire.name,
         attributes={_full(name, driver): _attribute(each) for name, each in sorted(wire.attributes.items())},
@@ -284,7 +147,10 @@ def _device(report: Report, path: str, driver: str, wire: DeviceWire) -> Device:
             for each in wire.consumes_counters or ()
         ),
         shared=bool(wire.allow_multiple_allocations),
-        usable=not own_nodes and not wire.taints,
+        taints=tuple(Taint(each.key, each.effect, each.value) for each in wire.taints or ()),
+        node=wire.node_name or "",
+        all_nodes=bool(wire.all_nodes),
+        terms=selector_terms(wire.node_selector),
     )
 
 
@@ -358,7 +224,11 @@ def _exactly(report: Report, path: str, wire: ExactWire, name: str) -> DeviceReq
         capacity={
             key: _amount(report, f"{path}.capacity.requests[{key}]", text) for key, text in sorted(wanted.items())
         },
-        unsupported="adminAccess" if wire.admin_access else "",
+        tolerations=tuple(
+            Toleration(key=each.key, operator=each.operator or "Equal", value=each.value, effect=each.effect)
+            for each in wire.tolerations or ()
+        ),
+        admin=bool(wire.admin_access),
     )
 
 

@@ -129,6 +129,9 @@ def _pod(scanned: ScannedPod, digest: str, report: Report) -> Pod:
         owner=_owner(metadata.owner_references),
         do_not_disrupt=metadata.annotations.do_not_disrupt,
         deletion_cost=_deletion_cost(metadata, report),
+        claim_statuses=tuple(
+            sorted(f"{each.name}={each.resource_claim_name or ''}" for each in status.resource_claim_statuses or ())
+        ),
     )
 
 

@@ -18,6 +18,7 @@ from kerf.engine.model.manifests.wire_pods import (
     PodAffinityWire,
     PodSpecWire,
     PodStatusWire,
+    ResourceClaimWire,
     SpreadWire,
     TolerationWire,
     VolumeWire,
@@ -65,14 +66,17 @@ def shape_of(
         anti_affinity=_pod_affinity(report, f"{where}.podAntiAffinity", affinity.pod_anti_affinity),
         host_ports=_host_ports(report, f"{path}.containers", spec.containers),
         volumes=_volumes(spec.volumes),
-        resource_claims=tuple(
-            f"{each.name}={each.resource_claim_name}" if each.resource_claim_name else each.name
-            for each in spec.resource_claims
-        ),
+        resource_claims=tuple(map(_claim_reference, spec.resource_claims)),
         priority=spec.priority or 0,
         priority_class=spec.priority_class_name,
         grace=spec.termination_grace_period_seconds,
     )
+
+
+def _claim_reference(wire: ResourceClaimWire) -> str:
+    if wire.resource_claim_name:
+        return f"{wire.name}={wire.resource_claim_name}"
+    return f"{wire.name}@{wire.resource_claim_template_name}" if wire.resource_claim_template_name else wire.name
 
 
 def _expressions(

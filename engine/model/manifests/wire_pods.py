@@ -131,6 +131,14 @@ class VolumeWire(Wire):
 class ResourceClaimWire(Wire):
     name: str = ""
     resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class ClaimStatusWire(Wire):
+    """Of a pod's status: which ResourceClaim was made from a template; none, if null."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
 
 
 class PodSpecWire(Wire):
@@ -237,6 +245,7 @@ class ScannedStatus(Wire):
     start_time: str | None = None
     container_statuses: list[ScannedContainerStatus] = []
     init_container_statuses: list[ScannedContainerStatus] = []
+    resource_claim_statuses: list[ClaimStatusWire] | None = None
 
 
 class ScannedMetadata(Wire):

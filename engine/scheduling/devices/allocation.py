@@ -10,52 +10,63 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.devices import DeviceFacts, ResourceClaim, ResourceSlice
+from kerf.engine.model.devices import Allocation, AttributeBinding, DeviceFacts, ResourceClaim, ResourceSlice
 from kerf.engine.model.instances import InstanceType
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.errors import SelectorError
 from kerf.engine.scheduling.devices.explain import refusal
 from kerf.engine.scheduling.devices.matching import Matcher
-from kerf.engine.scheduling.devices.pools import OWN, DeviceKey, Offer, Pool, offer, pools_of
+from kerf.engine.scheduling.devices.pools import DeviceKey, Offer, Own, offer, own, pools_of
 from kerf.engine.scheduling.devices.search import Matching, Search, Solution
 from kerf.engine.scheduling.devices.usage import Given, Host, Ledger, Place, freed
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.templates import State, Template
 
+Publishes = tuple[tuple[ResourceSlice, ...], tuple[AttributeBinding, ...]]
+"""The slice templates of an instance type, and its attribute bindings."""
+
 
 class Site(Struct, frozen=True, eq=False):
-    """An existing node. `groups`: the pools of slice templates of what it may be, none (one empty group) once its
-    drivers publish for themselves. `taken`: devices of these that somebody has."""
+    """An existing node. `groups`: what it will publish, by what it may be; nothing (one empty group) once its drivers
+    publish for themselves. `taken`: devices of these that somebody has."""
 
     name: str
     labels: Requirements
-    groups: tuple[tuple[Pool, ...], ...] = ((),)
+    groups: tuple[Own, ...] = (Own(),)
     taken: frozenset[DeviceKey] = frozenset()
 
 
 class _Settled(Struct, frozen=True, eq=False):
-    """A claim that this pass has given devices to. `host`: the only place where they can be used, None if others can
-    use them, too."""
+    """A claim that has its devices. `hosts`: the only places where they can be used, None if there are others; the
+    `requirements` hold for all of them."""
 
-    host: Host | None
+    hosts: frozenset[Host] | None
     requirements: Requirements
+
+
+def _where(allocation: Allocation) -> _Settled:
+    """All terms together (S-199). Devices of a node are allocated with its name as a field."""
+    requirements = Requirements.of_expressions(each for term in allocation.terms for each in term.expressions)
+    named = [frozenset[Host](each.values) for term in allocation.terms for each in term.fields if each.operator == "In"]
+    return _Settled(frozenset.intersection(*named) if named else None, requirements)
 
 
 class Devices:
     """What there is, who has it, and what is asked for."""
 
-    def __init__(self, facts: DeviceFacts, initialized: Iterable[str]) -> None:
-        """`initialized`: the names of existing nodes whose own slices count (S-196)."""
+    def __init__(self, facts: DeviceFacts, initialized: Iterable[str], asked: Iterable[str] = ()) -> None:
+        """`initialized`: the names of existing nodes whose own slices count (S-196); `asked`: the claims as
+        namespace/name that pods of the pass have, of which none is released."""
         self._facts = facts
         there = frozenset(initialized)
         slices = [facts.slices[name] for name in sorted(facts.slices)]
         self.published = pools_of(each for each in slices if not each.owner or each.owner in there)
         self.matcher = Matcher(facts.classes)
-        self.ledger = Ledger(facts, pools_of(slices))
+        self.ledger = Ledger(facts, pools_of(slices), frozenset(asked))
         self._settled: dict[str, _Settled] = {}
         self._wants: dict[tuple[str, ...], DeviceWant] = {}
-        self._groups: dict[int, tuple[tuple[int, tuple[Pool, ...]], ...]] = {}
+        self._groups: dict[int, tuple[tuple[int, Own], ...]] = {}
         self._offers: dict[tuple[int, int], Offer] = {}
         self._sites: dict[str, tuple[Offer, ...]] = {}
         self.version = 0
@@ -85,8 +96,7 @@ class Devices:
     def settled(self, claim: ResourceClaim) -> _Settled | None:
         """Where a claim is, if it has its devices already (S-199)."""
         if claim.allocation is not None and self.allocated(claim):
-            expressions = [each for term in claim.allocation.terms for each in term.expressions]
-            return _Settled(None, Requirements.of_expressions(expressions))
+            return _where(claim.allocation)
         return self._settled.get(claim.key)
 
     def give(self, given: Given) -> None:
@@ -99,45 +109,45 @@ class Devices:
                 if each.offered.local:
                     local.add(each.claim)
         for name, requirements in asked.items():
-            self._settled[name] = _Settled(given.host if name in local else None, requirements)
+            self._settled[name] = _Settled(frozenset([given.host]) if name in local else None, requirements)
         self.version += 1
 
     # ── what a place has ──────────────────────────────────────
 
-    def own(self, slices: tuple[ResourceSlice, ...]) -> tuple[Pool, ...]:
-        """The pools of slice templates, under names that no published pool has."""
-        return pools_of(
-            ResourceSlice(f"{n:04}", each.driver, OWN + each.pool, devices=each.devices, counters=each.counters)
-            for n, each in enumerate(slices)
-        )
-
-    def groups(self, types: Sequence[InstanceType]) -> tuple[tuple[int, tuple[Pool, ...]], ...]:
-        """The types (a bitset of their places) by their slice templates, in the order of their first type."""
+    def groups(self, types: Sequence[InstanceType]) -> tuple[tuple[int, Own], ...]:
+        """The types (a bitset of their places) by what they will publish, in the order of their first type."""
         found = self._groups.get(id(types))
         if found is None:
-            split: list[tuple[tuple[ResourceSlice, ...], int]] = []
+            split: list[tuple[Publishes, int]] = []
             for number, each in enumerate(types):
-                known = next((i for i, (slices, _) in enumerate(split) if slices == each.slices), None)
+                publishes = each.slices, each.bindings
+                known = next((i for i, (other, _) in enumerate(split) if other == publishes), None)
                 if known is None:
-                    split.append((each.slices, 1 << number))
+                    split.append((publishes, 1 << number))
                 else:
-                    split[known] = (each.slices, split[known][1] | 1 << number)
-            found = self._groups[id(types)] = tuple((mask, self.own(slices)) for slices, mask in split)
+                    split[known] = (publishes, split[known][1] | 1 << number)
+            found = self._groups[id(types)] = tuple((mask, own(*publishes)) for publishes, mask in split)
         return found
+
+    def drivers(self, host: Host) -> tuple[str, ...]:
+        """Those of devices that come with the host and were given away on it (S-160)."""
+        solutions = (found for given in self.ledger.given(host) for found in given.solutions())
+        local = {each.offered.driver for found in solutions for each in found.allotted if each.offered.local}
+        return tuple(sorted(local))
 
     def offer_on(self, site: Site) -> tuple[Offer, ...]:
         found = self._sites.get(site.name)
         if found is None:
-            found = tuple(offer(self.published, own, site.name, site.labels) for own in site.groups)
+            found = tuple(offer(self.published, each, site.name, site.labels) for each in site.groups)
             self._sites[site.name] = found
         return found
 
-    def offer_of(self, own: tuple[Pool, ...], state: State) -> Offer:
+    def offer_of(self, publishes: Own, state: State) -> Offer:
         """For a claim in this state."""
-        key = id(own), id(state)
+        key = id(publishes), id(state)
         found = self._offers.get(key)
         if found is None:
-            found = self._offers[key] = offer(self.published, own, "", state.requirements)
+            found = self._offers[key] = offer(self.published, publishes, "", state.requirements)
         return found
 
 
@@ -196,11 +206,11 @@ class DeviceWant:
         labels = state.requirements.merged(before)
         asked = before
         if left:
-            for mask, own in self._devices.groups(template.catalogue.types):
+            for mask, publishes in self._devices.groups(template.catalogue.types):
                 if not mask & types:
                     continue
                 group = (mask & -mask).bit_length() - 1
-                found = self._solved(self._devices.offer_of(own, state), claim, group, labels, left)
+                found = self._solved(self._devices.offer_of(publishes, state), claim, group, labels, left)
                 if found is not None:
                     solutions.append((mask, found))
                     labels, asked = labels.merged(found.requirements), asked.merged(found.requirements)
@@ -237,7 +247,7 @@ class DeviceWant:
             settled = self._devices.settled(each)
             if settled is None:
                 continue
-            if settled.host is not None and settled.host != host:
+            if settled.hosts is not None and host not in settled.hosts:
                 return None
             if not labels.merged(asked).compatible(settled.requirements, WELL_KNOWN):
                 return None
@@ -283,8 +293,8 @@ class DeviceWant:
         if self._before(claim, state.requirements) is None:
             return refusal(self._devices.matcher, None, self._claims, about)
         offers = [
-            (self._devices.offer_of(own, state), (mask & -mask).bit_length() - 1)
-            for mask, own in self._devices.groups(template.catalogue.types)
+            (self._devices.offer_of(publishes, state), (mask & -mask).bit_length() - 1)
+            for mask, publishes in self._devices.groups(template.catalogue.types)
             if mask & types
         ]
         offered, group = max(offers, key=lambda each: len(each[0].devices))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from kerf.engine.model.devices import Device, ResourceSlice
+from kerf.engine.model.devices import AttributeBinding, Device, ResourceSlice
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.scheduling.requirements import Requirements
 
@@ -21,8 +21,8 @@ OWN = "own:"
 
 
 class Offered(Struct, frozen=True, eq=False):
-    """A device that a node could have. `local`: it comes with the node (of a slice template, or of a slice of this
-    node); `requirements`: what else its slice says of nodes, all terms at once."""
+    """A device that a node could have. `local`: it comes with the node (of a slice template, or it names this node);
+    `requirements`: what else it or its slice says of nodes, all terms at once."""
 
     key: DeviceKey
     device: Device
@@ -53,6 +53,17 @@ class Pool(Struct, frozen=True, eq=False):
         }
 
 
+Bound = Mapping[str, Mapping[DeviceKey, int]]
+"""Attribute → device → the number of its group: devices of one group will have one value of the attribute."""
+
+
+class Own(Struct, frozen=True, eq=False):
+    """What a node will publish for itself: its type's slice templates, under names that no published pool has."""
+
+    pools: tuple[Pool, ...] = ()
+    bound: Bound = {}
+
+
 class Offer(Struct, frozen=True, eq=False):
     """All that a node could have, published devices first. `whole`: False if a pool of it is incomplete or unsound, so
     that nobody can say what all devices are."""
@@ -60,6 +71,7 @@ class Offer(Struct, frozen=True, eq=False):
     devices: tuple[Offered, ...]
     counters: dict[CounterKey, int]
     whole: bool
+    bound: Bound = {}
 
 
 def pools_of(slices: Iterable[ResourceSlice]) -> tuple[Pool, ...]:
@@ -88,40 +100,71 @@ def _sound(slices: tuple[ResourceSlice, ...]) -> bool:
     )
 
 
-def offer(published: Iterable[Pool], own: Iterable[Pool], node: str, labels: Requirements) -> Offer:
-    """What a node with these labels could have. `own`: the pools that only it has, of slice templates; `node`: its
-    name, "" for one that is still to be launched."""
+def own(slices: Iterable[ResourceSlice], bindings: Iterable[AttributeBinding]) -> Own:
+    """Of an instance type's slice templates."""
+    pools = pools_of(
+        ResourceSlice(f"{n:04}", each.driver, OWN + each.pool, devices=each.devices, counters=each.counters)
+        for n, each in enumerate(slices)
+    )
+    groups: dict[str, list[set[DeviceKey]]] = {}
+    for binding in bindings:
+        known = groups.setdefault(binding.attribute, [])
+        joined = {(driver, OWN + pool, device) for driver, pool, device in binding.devices}
+        joined.update(*(each for each in known if each & joined))  # bindings are transitive
+        groups[binding.attribute] = [*(each for each in known if not each & joined), joined]
+    bound = {
+        attribute: {key: number for number, group in enumerate(found) for key in group if len(group) > 1}
+        for attribute, found in groups.items()
+    }
+    return Own(pools, bound)
+
+
+def offer(published: Iterable[Pool], own: Own, node: str, labels: Requirements) -> Offer:
+    """What a node with these labels could have. `own`: what only it has; `node`: its name, "" for one that is still to
+    be launched."""
     devices: list[Offered] = []
     counters: dict[CounterKey, int] = {}
     whole = True
     for pool in published:
-        seen = [each for each in pool.slices if _visible(each, node, labels)]
-        if not seen:
+        parts = [(part, _visible(part, node, labels)) for part in pool.slices]
+        seen = [each for part, visible in parts for each in _seen(pool, part, visible, node, labels)]
+        if not seen and not any(visible and not part.counters for part, visible in parts):
             continue
         whole = whole and pool.complete and pool.sound
         if pool.complete and pool.sound:
             counters |= pool.counters()
-            devices += [each for part in seen for each in _devices(pool, part, local=bool(part.node))]
-    for pool in own:
+            devices += seen
+    for pool in own.pools:
         whole = whole and pool.sound
         if pool.sound:
             counters |= pool.counters()
-            devices += [each for part in pool.slices for each in _devices(pool, part, local=True)]
-    return Offer(tuple(devices), counters, whole)
+            devices += [_offered(pool, each, Requirements(), True) for part in pool.slices for each in part.devices]
+    return Offer(tuple(devices), counters, whole, own.bound)
 
 
-def _visible(given: ResourceSlice, node: str, labels: Requirements) -> bool:
-    if given.all_nodes or given.counters or (given.node and given.node == node):
+def _visible(given: ResourceSlice | Device, node: str, labels: Requirements) -> bool:
+    """Of a slice: whether its devices that do not say otherwise are there for the node (S-197)."""
+    if given.all_nodes or (given.node and given.node == node):
+        return True
+    if isinstance(given, ResourceSlice) and given.counters:
         return True
     terms = (Requirements.of_expressions(each.expressions) for each in given.terms if each.expressions)
     return any(labels.compatible(each, WELL_KNOWN) for each in terms)
 
 
-def _devices(pool: Pool, part: ResourceSlice, local: bool) -> list[Offered]:
-    wanted = Requirements() if local else all_terms(part)
-    return [Offered((pool.driver, pool.name, each.name), each, local, wanted) for each in part.devices if each.usable]
+def _seen(pool: Pool, part: ResourceSlice, visible: bool, node: str, labels: Requirements) -> Iterator[Offered]:
+    """The devices of a slice that the node could have. Where the slice leaves it to them, each says which nodes."""
+    for each in part.devices:
+        own = each.node or each.all_nodes or each.terms
+        if _visible(each, node, labels) if own else visible:
+            says: ResourceSlice | Device = each if own else part
+            yield _offered(pool, each, Requirements() if says.node else all_terms(says), bool(says.node))
 
 
-def all_terms(given: ResourceSlice) -> Requirements:
-    """What a slice says of nodes, its terms taken together (S-202)."""
+def _offered(pool: Pool, device: Device, requirements: Requirements, local: bool) -> Offered:
+    return Offered((pool.driver, pool.name, device.name), device, local, requirements)
+
+
+def all_terms(given: ResourceSlice | Device) -> Requirements:
+    """What it says of nodes, its terms taken together (S-202)."""
     return Requirements.of_expressions(each for term in given.terms for each in term.expressions)

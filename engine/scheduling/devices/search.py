@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from kerf.engine.model.devices import ALL, Attribute, DeviceConstraint, DeviceRequest, ResourceClaim
+from kerf.engine.model.devices import ALL, Attribute, Device, DeviceConstraint, DeviceRequest, ResourceClaim
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.scheduling.devices.capacity import consumed
 from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, Offer, Offered
 from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.taints import untolerated
 
 STEPS = 10_000
 """Of one attempt (S-200: five seconds in the reference)."""
@@ -33,11 +34,12 @@ class Usage(Struct, frozen=True):
 
 
 class Allotted(Struct, frozen=True, eq=False):
-    """A device for a request of a claim (key); `consumed`: what it takes of a shared one."""
+    """A device for a request of a claim (key); `consumed`: what it takes of a shared one; `admin`: it takes nothing."""
 
     claim: str
     offered: Offered
     consumed: Mapping[str, int]
+    admin: bool = False
 
 
 class Solution(Struct, frozen=True, eq=False):
@@ -70,7 +72,7 @@ class Search:
         self._labels = labels
         self._added: list[Requirements] = [Requirements()]
         self._found: list[Allotted] = []
-        self._pins: list[dict[DeviceConstraint, Attribute]] = []
+        self._pins: list[dict[DeviceConstraint, Attribute | _Group]] = []
         self.steps = STEPS
 
     def solve(self, claims: Sequence[ResourceClaim]) -> Solution | None:
@@ -124,6 +126,10 @@ class Search:
     def _take(self, slot: _Slot, given: Offered) -> _Taken | None:
         """Take a device for a claim; None if that is not possible."""
         key, device = given.key, given.device
+        if not tolerated(slot.request, device):
+            return None
+        if slot.request.admin:
+            return self._look_after(slot, given)
         if key in self._gone:
             return None
         parts = consumed(device, slot.request.capacity)
@@ -156,27 +162,46 @@ class Search:
         self._found.append(Allotted(slot.claims[slot.at].key, given, taken.parts))
         return taken
 
+    def _look_after(self, slot: _Slot, given: Offered) -> _Taken | None:
+        """A device for a request with adminAccess, whoever has it: nothing is taken by that."""
+        pins, added = self._pinned(slot, given), self._narrowed(given)
+        if pins is None or added is None:
+            return None
+        taken = _Taken(None, {}, [], self._pins[-1])
+        self._pins[-1] = pins
+        self._added.append(added)
+        self._found.append(Allotted(slot.claims[slot.at].key, given, {}, admin=True))
+        return taken
+
     def _give_back(self, taken: _Taken) -> None:
-        self._gone.discard(taken.key)
-        for name, amount in taken.parts.items():
-            self._parts[taken.key, name] -= amount
-            if not self._parts[taken.key, name]:
-                del self._parts[taken.key, name]
-        for counter, amount in taken.counters:
-            self._counters[counter] += amount
+        if taken.key is not None:
+            self._restore(taken.key, taken)
         self._pins[-1] = taken.pins
         self._added.pop()
         self._found.pop()
 
-    def _pinned(self, slot: _Slot, given: Offered) -> dict[DeviceConstraint, Attribute] | None:
-        """The values that matchAttribute constraints ask for with this device; None if it has others."""
+    def _restore(self, key: DeviceKey, taken: _Taken) -> None:
+        self._gone.discard(key)
+        for name, amount in taken.parts.items():
+            self._parts[key, name] -= amount
+            if not self._parts[key, name]:
+                del self._parts[key, name]
+        for counter, amount in taken.counters:
+            self._counters[counter] += amount
+
+    def _pinned(self, slot: _Slot, given: Offered) -> dict[DeviceConstraint, Attribute | _Group] | None:
+        """The values that matchAttribute constraints ask for with this device; None if it has others. Of an attribute
+        that only the node will have, it is the group of devices that the provider says share it."""
         pins = dict(self._pins[-1])
         for each in slot.claims[slot.at].constraints:
             if each.requests and not slot.names & set(each.requests):
                 continue
-            value = given.device.attributes.get(each.match)
+            value: Attribute | _Group | None = given.device.attributes.get(each.match)
             if value is None:
-                return None
+                group = self._offer.bound.get(each.match, {}).get(given.key)
+                if group is None:
+                    return None
+                value = _Group(group)
             known = pins.setdefault(each, value)
             if type(known) is not type(value) or known != value:
                 return None
@@ -192,6 +217,12 @@ class Search:
         return before.merged(given.requirements)
 
 
+class _Group(Struct, frozen=True):
+    """The devices that will share a value which nobody knows yet: never equal to a value that is known (S-200)."""
+
+    number: int
+
+
 class _Slot(Struct, frozen=True, eq=False):
     """The request that devices are looked for: claim and request by number; `names` under which constraints may mean
     it; `room` for the requests that follow."""
@@ -205,12 +236,18 @@ class _Slot(Struct, frozen=True, eq=False):
 
 
 class _Taken(Struct, frozen=True, eq=False):
-    """What to give back; `pins` as they were."""
+    """What to give back; `pins` as they were. No `key`: nothing was taken."""
 
-    key: DeviceKey
+    key: DeviceKey | None
     parts: dict[str, int]
     counters: list[tuple[CounterKey, int]]
-    pins: dict[DeviceConstraint, Attribute]
+    pins: dict[DeviceConstraint, Attribute | _Group]
+
+
+def tolerated(request: DeviceRequest, device: Device) -> bool:
+    """Whether the device's taints leave it to this request: those of other effects than these two keep nobody away."""
+    left = untolerated(device.taints, request.tolerations) if device.taints else ()
+    return not any(taint.effect in ("NoSchedule", "NoExecute") for taint in left)
 
 
 def requests_of(claims: Sequence[ResourceClaim]) -> Iterator[DeviceRequest]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kerf.engine.model.devices import ResourceSlice
 from kerf.engine.model.instances import InstanceType
 from kerf.engine.model.labels import INSTANCE_TYPE, NODEPOOL
-from kerf.engine.scheduling.devices.allocation import Devices, Site
-from kerf.engine.scheduling.devices.pools import DeviceKey, Pool
+from kerf.engine.scheduling.devices.allocation import Devices, Publishes, Site
+from kerf.engine.scheduling.devices.pools import DeviceKey, Own, own
 from kerf.engine.scheduling.problem import NodeInput, Problem
 from kerf.engine.scheduling.requirements import Requirements
 
@@ -19,18 +18,20 @@ def devices_of(problem: Problem) -> Devices | None:
         return None
     if not any(problem.shapes[digest].resource_claims for digest in {pod.shape for pod in problem.pods}):
         return None
-    return Devices(problem.devices, (node.name for node in problem.nodes if node.initialized))
+    asked = {name for pod in problem.pods for name in pod.device_claims}
+    return Devices(problem.devices, (node.name for node in problem.nodes if node.initialized), asked)
 
 
-def site_of(node: NodeInput, labels: Requirements, problem: Problem, devices: Devices) -> Site:
+def site_of(node: NodeInput, labels: Requirements, problem: Problem) -> Site:
     """`labels`: what is known of the node, as far as it is."""
     if node.initialized:
         return Site(node.name, labels)
-    distinct: list[tuple[ResourceSlice, ...]] = []
+    distinct: list[Publishes] = []
     for each in _types(node, labels, problem):
-        if each.slices not in distinct:
-            distinct.append(each.slices)
-    groups = tuple(devices.own(each) for each in distinct) or ((),)
+        publishes = each.slices, each.bindings
+        if publishes not in distinct:
+            distinct.append(publishes)
+    groups = tuple(own(*each) for each in distinct) or (Own(),)
     return Site(node.name, labels, groups, _taken(node.name, groups, problem))
 
 
@@ -44,7 +45,7 @@ def _types(node: NodeInput, labels: Requirements, problem: Problem) -> list[Inst
     return [known[name] for name in names if name in known]
 
 
-def _taken(node: str, groups: tuple[tuple[Pool, ...], ...], problem: Problem) -> frozenset[DeviceKey]:
+def _taken(node: str, groups: tuple[Own, ...], problem: Problem) -> frozenset[DeviceKey]:
     """The template's devices that are allocated by their published names already, before the node is initialized."""
     assert problem.devices is not None
     owned = {(each.driver, each.pool) for each in problem.devices.slices.values() if node in (each.owner, each.node)}
@@ -57,8 +58,8 @@ def _taken(node: str, groups: tuple[tuple[Pool, ...], ...], problem: Problem) ->
     }
     return frozenset(
         (pool.driver, pool.name, device.name)
-        for pools in groups
-        for pool in pools
+        for publishes in groups
+        for pool in publishes.pools
         for part in pool.slices
         for device in part.devices
         if (pool.driver, device.name) in gone

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
@@ -36,19 +36,20 @@ class Given(Struct, frozen=True, eq=False):
 
 
 class Ledger:
-    """Who has which devices. `pools`: all that are published."""
+    """Who has which devices. `pools`: all that are published; `asked`: see Devices."""
 
-    def __init__(self, facts: DeviceFacts, pools: Iterable[Pool]) -> None:
+    def __init__(self, facts: DeviceFacts, pools: Iterable[Pool], asked: frozenset[str]) -> None:
         devices: dict[DeviceKey, Device] = {
             (pool.driver, pool.name, each.name): each for pool in pools for part in pool.slices for each in part.devices
         }
         sums = _Sums()
         for key in sorted(facts.claims):
             claim = facts.claims[key]
-            if claim.allocation is not None and not freed(claim, facts.leaving):
-                for each in claim.allocation.devices:
-                    where = (each.driver, each.pool, each.device)
-                    sums.add(where, devices.get(where), each.consumed)
+            if claim.allocation is None or freed(claim, facts.leaving) or (released(claim) and key not in asked):
+                continue
+            for each in claim.allocation.devices:
+                where = (each.driver, each.pool, each.device)
+                sums.add(where, devices.get(where), each.consumed)
         self.allocated = sums.usage()
         self._by_host: dict[Host, list[Given]] = {}
         self._abroad: list[Given] = []  # holds devices that other hosts could have, too
@@ -57,6 +58,9 @@ class Ledger:
         self._by_host.setdefault(given.host, []).append(given)
         if any(not each.offered.local for _, found in given.by_types for each in found.allotted):
             self._abroad.append(given)
+
+    def given(self, host: Host) -> Sequence[Given]:
+        return self._by_host.get(host, ())
 
     def usage(self, host: Host, group: int) -> Usage:
         """What is gone for this host, if it is of the group of types with this number."""
@@ -73,6 +77,11 @@ class Ledger:
 def freed(claim: ResourceClaim, leaving: frozenset[str]) -> bool:
     """Whether only pods that are leaving their nodes have it (S-198): it is allocated anew."""
     return bool(claim.pods) and not claim.others and leaving.issuperset(claim.pods)
+
+
+def released(claim: ResourceClaim) -> bool:
+    """Whether nobody has it any more: its controller takes the allocation back in a moment (S-198)."""
+    return not claim.pods and not claim.others
 
 
 class _Sums:
@@ -103,6 +112,8 @@ class _Sums:
 
     def add_all(self, allotted: Iterable[Allotted]) -> None:
         for each in allotted:
+            if each.admin:
+                continue
             self.add(each.offered.key, each.offered.device, each.consumed)
 
     def add_most(self, solutions: Iterable[tuple[Allotted, ...]]) -> None:

@@ -103,6 +103,15 @@ def test_nodepools_that_cannot_be_used(api: FakeApi, pools: list[Document], clas
     assert (found.level, says in found.text) == (NOTE, True)
 
 
+def test_l304_devices_are_looked_for_only_where_they_are_not_ignored(api: FakeApi) -> None:
+    assert "devices" not in findings(api)
+    path = "GET /apis/resource.k8s.io/v1"
+    for status, level in ((200, OK), (404, NOTE)):
+        api.answers[path] = [(status, {})]
+        (found,) = findings(api, ignore_dra_requests="false")["devices"]
+        assert found.level == level
+
+
 def test_a_clock_that_is_wrong() -> None:
     found = _clock("Thu, 01 Jan 2015 00:00:00 GMT")
     assert (found.level, "ahead of the API server's" in found.text) == (BAD, True)

@@ -12,8 +12,10 @@ from msgspec import Struct
 
 from kerf.adapters.kubernetes import reflector as module
 from kerf.adapters.kubernetes.reflector import Reflector
-from kerf.adapters.kubernetes.resources import PODS
+from kerf.adapters.kubernetes.resources import PODS, Resource, observed
+from kerf.engine.model.devices import DeviceClass
 from kerf.engine.model.pods import Pod
+from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import InputRefused, ObjectGone, Observation, WatchGap
 from tests.unit.kubernetes.fake_api import GONE, FakeApi, bookmark, pod, serving
 
@@ -46,11 +48,11 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SHORT", 0.0)
 
 
-def play(scene: Scene, *, known: dict[str, Struct] | None = None, api: FakeApi) -> Told:
+def play(scene: Scene, *, known: dict[str, Struct] | None = None, api: FakeApi, resource: Resource = PODS) -> Told:
     async def run() -> Told:
         told = Told()
         async with serving(api) as session:
-            reflector = Reflector(session, PODS, told, known=known)
+            reflector = Reflector(session, resource, told, known=known)
             running = asyncio.create_task(reflector.run())
             try:
                 await scene(api, told, reflector)
@@ -252,3 +254,24 @@ def test_a_kind_that_is_no_longer_served_is_not_taken_for_empty() -> None:
         assert not reflector.synced
 
     assert play(scene, known=dict(known), api=FakeApi()).observations == []
+
+
+def test_an_api_server_without_devices_has_none_and_nobody_waits_for_it() -> None:
+    resources = observed(Settings(ignore_dra_requests=False))
+    classes = next(each for each in resources if each.kind == "deviceclass")
+    api = FakeApi()
+    api.answers[f"GET {classes.path}"] = [(404, {})] * 3
+
+    async def scene(api: FakeApi, told: Told, reflector: Reflector) -> None:
+        assert names(await told.until(1)) == ["ObjectGone"]
+        await asyncio.wait_for(reflector.listed.wait(), 5)
+        assert reflector.error is None
+
+    told = play(scene, api=api, resource=classes, known={"gpu": DeviceClass("gpu")})
+    assert [each.payload for each in told.observations] == [ObjectGone("deviceclass", "gpu")]
+
+
+def test_s194_devices_are_watched_only_where_somebody_asks_for_them() -> None:
+    kinds = {"deviceclass", "resourceclaim", "resourceslice"}
+    assert not kinds & {each.kind for each in observed(Settings())}
+    assert kinds <= {each.kind for each in observed(Settings(ignore_dra_requests=False))}

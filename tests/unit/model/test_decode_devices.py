@@ -18,6 +18,7 @@ from kerf.engine.model.devices import (
     DeviceFacts,
     DeviceRequest,
     ResourceClaim,
+    ResourceClaimTemplate,
     ResourceSlice,
     ValidRange,
     Version,
@@ -25,7 +26,7 @@ from kerf.engine.model.devices import (
 )
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.manifests.violations import ManifestError
-from kerf.engine.model.pods import Expression, NodeTerm, Pod, PodShape
+from kerf.engine.model.pods import Expression, NodeTerm, Pod, PodShape, Taint, Toleration
 
 TERMS = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
 TERM = NodeTerm((Expression("zone", "In", ("a",)),))
@@ -55,7 +56,7 @@ def test_a_slice() -> None:
         "consumesCounters": [{"counterSet": "c", "counters": {"slices": {"value": "2"}}}],
         "allowMultipleAllocations": True,
     }
-    tainted = {"name": "g1", "taints": [{"key": "k", "effect": "NoSchedule"}]}
+    tainted = {"name": "g1", "taints": [{"key": "t", "effect": "NoSchedule"}]}
     elsewhere = {"name": "g2", "nodeName": "n"}
     owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
     found = read(
@@ -79,7 +80,7 @@ def test_a_slice() -> None:
         (CounterUse("c", {"slices": 2000}),),
         shared=True,
     )
-    devices = (g0, Device("g1", usable=False), Device("g2", usable=False))
+    devices = (g0, Device("g1", taints=(Taint("t", "NoSchedule"),)), Device("g2", node="n"))
     counters = (CounterUse("c", {"slices": 7000}),)
     assert found == ResourceSlice("x", "d.io", "p", 3, 2, terms=(TERM,), owner="n", devices=devices, counters=counters)
 
@@ -120,7 +121,7 @@ def test_a_class_and_a_claim() -> None:
         (
             DeviceRequest("r", "gpu", ("true",), ALL, capacity={"d.io/memory": 2**30 * 1000}),
             DeviceRequest("s", first_of=(DeviceRequest("a", "gpu", count=2), DeviceRequest("b", "old"))),
-            DeviceRequest("t", "gpu", unsupported="adminAccess"),
+            DeviceRequest("t", "gpu", admin=True),
             DeviceRequest("u", unsupported="a request of an unknown kind"),
         ),
         (DeviceConstraint("d.io/numa", ("r",)), DeviceConstraint()),
@@ -138,6 +139,31 @@ def test_bad_claims_are_refused(request_: dict[str, Any], code: str) -> None:
     with pytest.raises(ManifestError) as raised:
         read("ResourceClaim", spec={"devices": {"requests": [{"name": "r", "exactly": request_}]}})
     assert raised.value.code == code
+
+
+def test_s195_a_pods_status_says_which_claim_was_made_and_that_none_is_needed() -> None:
+    claims = [{"name": each, "resourceClaimTemplateName": "t"} for each in "abc"]
+    statuses = [{"name": "a", "resourceClaimName": "p-a-1"}, {"name": "b", "resourceClaimName": None}]
+    whole = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "uid": "u"},
+        "spec": {"containers": [], "resourceClaims": claims}, "status": {"resourceClaimStatuses": statuses},
+    }  # fmt: skip
+    decoded = decode_object(whole)
+    pod = decoded.object
+    assert isinstance(pod, Pod)
+    shape = decoded.blobs[pod.shape]
+    assert isinstance(shape, PodShape)
+    assert shape.resource_claims == ("a@t", "b@t", "c@t")
+    assert pod.claim_statuses == ("a=p-a-1", "b=")
+    facts = DeviceFacts(made={("u", "a"): ["other"]})
+    assert facts.claims_of(pod, shape) == ("default/p-a-1", "default/p/c")
+
+
+def test_a_template() -> None:
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "tolerations": [{"key": "k", "operator": "Exists"}]}}
+    found = read("ResourceClaimTemplate", spec={"spec": {"devices": {"requests": [request]}}})
+    asked = DeviceRequest("r", "gpu", tolerations=(Toleration("k", "Exists"),))
+    assert found == ResourceClaimTemplate("default", "x", ResourceClaim("default", "", (asked,)))
 
 
 def test_s195_the_claims_of_a_pod() -> None:
