@@ -312,7 +312,6 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     # model
     pods.Pod: _ON_POD | {
         "shape": BLOB, "phase": keep, "node": _NODE, "nominated": _NODE, "do_not_disrupt": keep,
-        "claim_statuses": claim_references,
     },
     pods.Owner: {"kind": keep, "name": kind("workload"), "uid": keep},
     pods.PodShape: {

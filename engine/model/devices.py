@@ -201,18 +201,11 @@ class DeviceFacts(Struct, frozen=True):
 
     def claims_of(self, pod: Pod, shape: PodShape) -> tuple[str, ...]:
         """S-195: the pod's ResourceClaims as namespace/name. One that is still to be made from its template goes by a
-        name that no object has, so the pod waits for it; one that the pod's status says is not needed is left out."""
-        found: list[str] = []
-        said: dict[str, str] = {}
-        for status in pod.claim_statuses:
-            own, _, made = status.partition("=")
-            said[own] = made
+        name that no object has, so the pod waits for it."""
+        found = []
         for each in map(read_reference, shape.resource_claims):
-            name: str | None = each.claim or said.get(each.own)
-            if name is None:
-                name = min(self.made.get((pod.uid, each.own), ()), default=f"{pod.name}/{each.own}")
-            if name:
-                found.append(f"{pod.namespace}/{name}")
+            made = min(self.made.get((pod.uid, each.own), ()), default=f"{pod.name}/{each.own}")
+            found.append(f"{pod.namespace}/{each.claim or made}")
         return tuple(found)
 
 

@@ -92,8 +92,8 @@ class PodShape(Struct, frozen=True, omit_defaults=True):
     """All of a pod that scheduling looks at. Equal shapes share one digest; the record stores each once.
 
     `requests` are the effective ones (S-30) without the resource `pods`; units as in `Resources`. `resource_claims` are
-    the pod's own names of its claims, with "=" and the object's name, or with "@" and the template's where one is made
-    for the pod.
+    the pod's own names of the claims that it needs, with "=" and the object's name, or with "@" and the template's
+    where one is made for the pod.
     """
 
     requests: Resources = {}
@@ -138,7 +138,6 @@ class Pod(Struct, frozen=True, omit_defaults=True):
     owner: Owner | None = None
     do_not_disrupt: str = ""  # the annotation's value
     deletion_cost: int = 0
-    claim_statuses: tuple[str, ...] = ()  # "own name=ResourceClaim", the latter empty if none is needed (S-195)
 
     @property
     def key(self) -> str:

@@ -62,11 +62,17 @@ def _pod_seen(state: State, pod: Pod, entry: Entry) -> None:
     if pod.node or (old is not None and old.node):
         _bound(state, old, pod, entry)
     if pod.unschedulable and waits(facts, pod):
-        if uid not in ix.pending or (old is not None and old.claim_statuses != pod.claim_statuses):
+        if uid not in ix.pending or (old is not None and _asks_otherwise(state, old, pod)):
             ix.pending[uid] = None
             trigger(facts, entry.at)
     elif uid in ix.pending:
         _settled(state, uid, entry)
+
+
+def _asks_otherwise(state: State, old: Pod, new: Pod) -> bool:
+    """A claim may turn out not to be needed (S-195)."""
+    shape = state.ix.blobs.shape
+    return old.shape != new.shape and shape(old.shape).resource_claims != shape(new.shape).resource_claims
 
 
 def _bound(state: State, old: Pod | None, pod: Pod, entry: Entry) -> None:

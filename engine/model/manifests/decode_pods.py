@@ -80,6 +80,7 @@ def _shape_key(pod: ScannedPod) -> tuple[object, ...]:
         _statuses_key(status.container_statuses),
         _statuses_key(status.init_container_statuses),
         any(c.type == "PodResizePending" and c.reason == "Infeasible" for c in status.conditions),
+        tuple([each.name for each in status.resource_claim_statuses or () if not each.resource_claim_name]),
     )
 
 
@@ -129,9 +130,6 @@ def _pod(scanned: ScannedPod, digest: str, report: Report) -> Pod:
         owner=_owner(metadata.owner_references),
         do_not_disrupt=metadata.annotations.do_not_disrupt,
         deletion_cost=_deletion_cost(metadata, report),
-        claim_statuses=tuple(
-            sorted(f"{each.name}={each.resource_claim_name or ''}" for each in status.resource_claim_statuses or ())
-        ),
     )
 
 

@@ -66,11 +66,17 @@ def shape_of(
         anti_affinity=_pod_affinity(report, f"{where}.podAntiAffinity", affinity.pod_anti_affinity),
         host_ports=_host_ports(report, f"{path}.containers", spec.containers),
         volumes=_volumes(spec.volumes),
-        resource_claims=tuple(map(_claim_reference, spec.resource_claims)),
+        resource_claims=_resource_claims(spec, status),
         priority=spec.priority or 0,
         priority_class=spec.priority_class_name,
         grace=spec.termination_grace_period_seconds,
     )
+
+
+def _resource_claims(spec: PodSpecWire, status: PodStatusWire) -> tuple[str, ...]:
+    """S-195: a status without a name says that no claim is needed."""
+    needless = {each.name for each in status.resource_claim_statuses or () if not each.resource_claim_name}
+    return tuple(_claim_reference(each) for each in spec.resource_claims if each.name not in needless)
 
 
 def _claim_reference(wire: ResourceClaimWire) -> str:

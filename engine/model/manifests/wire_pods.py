@@ -177,6 +177,7 @@ class PodStatusWire(Wire):
     start_time: str | None = None
     container_statuses: list[ContainerStatusWire] = []
     init_container_statuses: list[ContainerStatusWire] = []
+    resource_claim_statuses: list[ClaimStatusWire] | None = None
 
 
 class PodAnnotationsWire(Struct, gc=False):
