@@ -32,6 +32,8 @@ OUTSIDE = "kube-system"
 """The Lease's namespace where kerf runs outside a pod."""
 _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false", "FALSE", "False")
 _MINUTE = 60_000
+ENOUGH = 100
+"""Pods that make a burst: kerf.engine.state.burst. A record without the setting has none."""
 
 
 class SettingError(InputError):
@@ -46,6 +48,7 @@ class Flags:
 
     batch_max_duration: Annotated[str | None, Parameter(help="Longest wait for more pods (10s).")] = None
     batch_idle_duration: Annotated[str | None, Parameter(help="The wait ends after this much quiet (1s).")] = None
+    batch_enough_pods: Annotated[str | None, Parameter(help="So many are planned for at once (100; 0: never).")] = None
     preference_policy: Annotated[str | None, Parameter(help="Preferences of pods: Respect or Ignore.")] = None
     min_values_policy: Annotated[str | None, Parameter(help="minValues: Strict or BestEffort.")] = None
     ignore_dra_requests: Annotated[str | None, Parameter(help="Pods with ResourceClaims are left alone (true).")] = None
@@ -166,6 +169,7 @@ def _engine(given: _Given) -> Settings:
         cluster_name=given.text("cluster_name", Settings().cluster_name),
         batch_idle=given.read("batch_idle_duration", _duration, Settings().batch_idle),
         batch_max=given.read("batch_max_duration", _duration, Settings().batch_max),
+        batch_enough=given.read("batch_enough_pods", _not_negative, ENOUGH),
         preference_policy=given.read("preference_policy", _one_of("Respect", "Ignore"), Settings().preference_policy),
         min_values_policy=given.read(
             "min_values_policy", _one_of("Strict", "BestEffort"), Settings().min_values_policy

@@ -194,7 +194,8 @@ def _apply_pod(simulation: Simulation, document: Document, item: Pod) -> None:
         return
     uid = _uid(simulation, document, "pod", item.namespace, item.name)
     shape = api.admit(api.shapes[item.shape])
-    api.put(replace(item, uid=uid, shape=shape, created=item.created or simulation.clock.now))
+    came = item.created or simulation.clock.now
+    api.put(replace(item, uid=uid, shape=shape, created=came, untried=False))  # the scheduler comes to each at once
 
 
 # ── workloads and NodeClasses ───────────────────────────────────────────────────────────────────────────────

@@ -138,6 +138,7 @@ class Pod(Struct, frozen=True, omit_defaults=True):
     owner: Owner | None = None
     do_not_disrupt: str = ""  # the annotation's value
     deletion_cost: int = 0
+    untried: bool = False  # kube-scheduler, whose pod it is, has said nothing of it yet (no condition PodScheduled)
 
     @property
     def key(self) -> str:
@@ -165,13 +166,16 @@ def owned_by(pod: Pod, kind: str) -> bool:
 
 def is_provisionable(pod: Pod) -> bool:
     """S-40: a pod that waits for a node which kerf may give it."""
-    return (
-        pod.unschedulable
-        and not pod.node
-        and not pod.nominated
-        and not owned_by(pod, DAEMONSET)
-        and not owned_by(pod, NODE_OWNER)
-    )
+    return pod.unschedulable and _is_homeless(pod)
+
+
+def is_untried(pod: Pod) -> bool:
+    """A pod that would be provisionable if the scheduler refused it."""
+    return pod.untried and not pod.unschedulable and not pod.deleting and _is_homeless(pod)
+
+
+def _is_homeless(pod: Pod) -> bool:
+    return not pod.node and not pod.nominated and not owned_by(pod, DAEMONSET) and not owned_by(pod, NODE_OWNER)
 
 
 def is_reschedulable(pod: Pod) -> bool:

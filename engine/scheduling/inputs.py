@@ -18,6 +18,7 @@ from kerf.engine.scheduling.buffers import Sources, virtual_pods
 from kerf.engine.scheduling.default_spread import Kinship, with_defaults
 from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.state.burst import untried_pods
 from kerf.engine.state.devices import device_facts
 from kerf.engine.state.state import State
 from kerf.engine.state.volumes import volume_facts
@@ -70,9 +71,11 @@ def problem_of(state: State, now: int) -> Problem:
 
 
 def waiting_pods(state: State, now: int) -> list[Pod]:
-    """S-41, S-46: pods without a node, then the pods of nodes that are going; each by namespace and name."""
+    """S-41, S-46: pods without a node, in a burst those too that the scheduler has not come to; then the pods of nodes
+    that are going; each by namespace and name."""
     facts = state.facts
-    pending = sorted((facts.pods[uid] for uid in state.ix.pending), key=lambda p: (p.namespace, p.name, p.uid))
+    waiting = [*(facts.pods[uid] for uid in state.ix.pending), *untried_pods(state, now)]
+    pending = sorted(waiting, key=lambda p: (p.namespace, p.name, p.uid))
     going = [
         pod
         for name in sorted(state.ix.going)

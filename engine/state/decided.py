@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
@@ -16,14 +15,14 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.digest import content
 from kerf.engine.record.entries import Entry
-from kerf.engine.state import moves
+from kerf.engine.state import burst, moves
 from kerf.engine.state.claims import asked_for, look_at_interrupted
 from kerf.engine.state.consistency import CONSISTENCY, consistency_decided
 from kerf.engine.state.extensions import buffered
-from kerf.engine.state.state import Facts, State
+from kerf.engine.state.state import State
 from kerf.engine.state.static import static_decided
 from kerf.engine.state.upkeep import DRIFT, drift_decided
-from kerf.engine.state.window import nomination
+from kerf.engine.state.window import in_service, nomination
 
 BOUND_WITHIN = 10_000
 LAST_PAUSE = 300_000
@@ -62,6 +61,9 @@ def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
         _aim(state, result, entry, goes_on)
         facts.plan, facts.plan_digest, facts.plan_at = entry.position, content(result)[0], entry.at
         facts.unplaced = bool(result.unplaced) or (goes_on and facts.unplaced)
+    if not goes_on:
+        facts.arrived = {}
+    burst.planned(state)
     facts.retry_at = _again(state, entry.at)
 
 
@@ -71,14 +73,9 @@ def _again(state: State, at: int) -> int:
     have taken the room (S-57; after ten seconds, then after pauses that double)."""
     facts = state.facts
     times = list(facts.unavailable.values()) if facts.unplaced else []
-    if any(uid in state.ix.pending and _in_service(facts, target) for uid, target in facts.targets.items()):
+    if any(uid in state.ix.pending and in_service(facts, target) for uid, target in facts.targets.items()):
         times.append(at + min(max(BOUND_WITHIN, at - facts.plan_at), LAST_PAUSE))
     return min(times, default=0)
-
-
-def _in_service(facts: Facts, target: str) -> bool:
-    claim = facts.claims.get(target)
-    return claim.state == INITIALIZED if claim is not None else target in facts.nodes
 
 
 def _aim(state: State, result: ProvisionResult, entry: Entry, goes_on: bool) -> None:

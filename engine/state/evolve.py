@@ -21,13 +21,13 @@ from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.digest import deviation
 from kerf.engine.record.entries import Entry, UnknownEntry
-from kerf.engine.state import health
+from kerf.engine.state import burst, health
 from kerf.engine.state.adoption import ADOPTION_HANDLERS, claim_object_gone
 from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered, nodes_of_instance
 from kerf.engine.state.decided import decided
 from kerf.engine.state.devices import DEVICE_HANDLERS, DEVICE_KINDS, device_gone
 from kerf.engine.state.extensions import EXTENSION_HANDLERS, EXTENSION_KINDS, extension_gone
-from kerf.engine.state.nominations import note_nomination, waits
+from kerf.engine.state.nominations import note_nomination, waits, waits_untried
 from kerf.engine.state.state import State
 from kerf.engine.state.static import forget_pool, gate_seen, look_at_all, look_at_pool
 from kerf.engine.state.upkeep import catalogue_kept, class_kept, pool_kept
@@ -62,10 +62,15 @@ def _pod_seen(state: State, pod: Pod, entry: Entry) -> None:
     if pod.node or (old is not None and old.node):
         _bound(state, old, pod, entry)
     if pod.unschedulable and waits(facts, pod):
-        if uid not in ix.pending or (old is not None and _asks_otherwise(state, old, pod)):
-            ix.pending[uid] = None
-            trigger(facts, entry.at)
-    elif uid in ix.pending:
+        otherwise = old is not None and _asks_otherwise(state, old, pod)
+        burst.refused(state, pod, old, entry.at, otherwise=otherwise)
+        return
+    if pod.untried and waits_untried(facts, pod):
+        burst.arrived(state, pod, entry.at)
+        if uid not in ix.pending or burst.is_planned(facts, uid):
+            return
+    facts.arrived.pop(uid, None)
+    if uid in ix.pending:
         _settled(state, uid, entry)
 
 
@@ -130,6 +135,7 @@ def _pod_gone(state: State, uid: str, entry: Entry) -> None:
     if pod is None:
         return
     facts.nominations.pop(uid, None)
+    facts.arrived.pop(uid, None)
     if pod.node:
         unsettle(facts, entry.at)
         ix.pods_by_node.get(pod.node, {}).pop(uid, None)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import Pod, is_provisionable
+from kerf.engine.model.pods import Pod, is_provisionable, is_untried
 from kerf.engine.state.state import Facts, State
 
 
@@ -29,9 +29,17 @@ def note_nomination(state: State, pod: Pod) -> None:
 
 def waits(facts: Facts, pod: Pod) -> bool:
     """S-40, where kerf's own nomination counts as none."""
-    if pod.nominated and facts.nominations.get(pod.uid) == pod.nominated:
-        return is_provisionable(replace(pod, nominated=""))
-    return is_provisionable(pod)
+    return is_provisionable(_without_ours(facts, pod))
+
+
+def waits_untried(facts: Facts, pod: Pod) -> bool:
+    """The same of a pod of which the scheduler has said nothing yet."""
+    return is_untried(_without_ours(facts, pod))
+
+
+def _without_ours(facts: Facts, pod: Pod) -> Pod:
+    ours = pod.nominated and facts.nominations.get(pod.uid) == pod.nominated
+    return replace(pod, nominated="") if ours else pod
 
 
 def _planned_nodes(state: State, uid: str) -> Iterable[str]:

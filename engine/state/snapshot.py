@@ -8,11 +8,12 @@ import msgspec
 
 from kerf.engine.model.pods import is_terminal
 from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.state.burst import is_planned
 from kerf.engine.state.claims import index
 from kerf.engine.state.devices import index_devices
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.moves import index_moves
-from kerf.engine.state.nominations import waits
+from kerf.engine.state.nominations import waits, waits_untried
 from kerf.engine.state.state import Facts, State
 from kerf.engine.state.static import look_at_all
 from kerf.engine.state.volumes import index_attachments
@@ -58,7 +59,7 @@ def rebuild(state: State) -> None:
     for pod in facts.pods.values():
         if pod.node and not is_terminal(pod):
             ix.pods_by_node.setdefault(pod.node, {})[pod.uid] = None
-        if pod.unschedulable and waits(facts, pod):
+        if waits(facts, pod) or (pod.untried and is_planned(facts, pod.uid) and waits_untried(facts, pod)):
             ix.pending[pod.uid] = None
     index_moves(state)
     index_attachments(state)

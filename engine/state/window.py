@@ -5,6 +5,7 @@ from __future__ import annotations
 from kerf.engine.model.pods import Pod, is_reschedulable
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.state.state import Facts, State
 
 
@@ -40,9 +41,19 @@ def nomination(settings: Settings) -> int:
 
 
 def closes_at(facts: Facts) -> int:
-    """When the open window closes (S-55): quiet for `batch_idle`, or `batch_max` after it opened."""
+    """When the open window closes (S-55): quiet for `batch_idle`, or `batch_max` after it opened; in a burst
+    `batch_idle` after it opened, or a quarter of that after the last pod came."""
     settings = facts.settings
+    if 0 < settings.batch_enough <= len(facts.arrived):
+        quiet = max(facts.batch_opened + settings.batch_idle, facts.arrived_at + settings.batch_idle // 4)
+        return min(facts.batch_opened + settings.batch_max, quiet)
     return min(facts.batch_opened + settings.batch_max, facts.batch_last + settings.batch_idle)
+
+
+def in_service(facts: Facts, target: str) -> bool:
+    """Whether pods can be bound now to the claim or unmanaged node that a plan put them on."""
+    claim = facts.claims.get(target)
+    return claim.state == INITIALIZED if claim is not None else target in facts.nodes
 
 
 def going_pods(state: State, claim: NodeClaim) -> list[Pod]:

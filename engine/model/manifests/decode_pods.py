@@ -26,6 +26,7 @@ from kerf.engine.record.digest import content
 _PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _MOST_SHAPES = 20_000
 
+_KUBE_SCHEDULER = ("", "default-scheduler")
 _scan = msgspec.json.Decoder(ScannedPod).decode
 _read = msgspec.json.Decoder(PodWire).decode
 
@@ -109,9 +110,10 @@ def _pod(scanned: ScannedPod, digest: str, report: Report) -> Pod:
     if phase not in _PHASES:
         report.one_of("status.phase", phase, _PHASES)
     unschedulable = ready = False
+    untried = phase == "Pending" and not spec.node_name and spec.scheduler_name in _KUBE_SCHEDULER
     for condition in status.conditions:
         if condition.type == "PodScheduled":
-            unschedulable = condition.reason == "Unschedulable"
+            unschedulable, untried = condition.reason == "Unschedulable", False
         elif condition.type == "Ready":
             ready = condition.status == "True"
     return Pod(
@@ -130,6 +132,7 @@ def _pod(scanned: ScannedPod, digest: str, report: Report) -> Pod:
         owner=_owner(metadata.owner_references),
         do_not_disrupt=metadata.annotations.do_not_disrupt,
         deletion_cost=_deletion_cost(metadata, report),
+        untried=untried,
     )
 
 

@@ -218,6 +218,7 @@ class ScannedContainer(Wire):
 
 class ScannedSpec(Wire):
     node_name: str = ""
+    scheduler_name: str = ""
     node_selector: Raw = Raw()
     affinity: Raw = Raw()
     tolerations: Raw = Raw()

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def test_defaults_are_the_references() -> None:
     """L-290 to L-315."""
     found = read_settings(Flags(), {})
-    assert found.engine == Settings()
+    assert found.engine == Settings(batch_enough=100)
     assert (found.engine.batch_max, found.engine.batch_idle) == (10_000, 1_000)
     assert (found.metrics_port, found.health_port, found.qps, found.burst) == (8080, 8081, 200, 300)
     assert (found.leader_election, found.lease_name) == (True, "karpenter-leader-election")
