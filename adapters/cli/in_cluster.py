@@ -76,7 +76,9 @@ class InCluster:
         self._pools_changed = asyncio.Event()
         self._nodes = NodeCache()
         self.reflectors = self._reflectors()
-        cluster = KubernetesCluster(session, Bridge(asyncio.get_running_loop()), self._nodes, self._claims.uid)
+        cluster = KubernetesCluster(
+            session, Bridge(asyncio.get_running_loop()), self._nodes, self._claims.uid, self._nominated
+        )
         self.controller = Controller(
             runtime, self._inbox, cluster=cluster, cloud=provider.cloud, listener=self._after_turn
         )
@@ -232,6 +234,10 @@ class InCluster:
                 await asyncio.wait_for(self._quiet_changed.wait(), (due - now) / 1000 if due != NEVER else None)
             self._quiet_changed.clear()
             await asyncio.sleep(QUIET_EVERY)
+
+    async def _nominated(self, node: str) -> None:
+        if self._nominations is not None:
+            await self._nominations.written(node)
 
     async def _keep_pools(self) -> None:
         """The status of NodePools, as often as it changes but not more than once a second."""

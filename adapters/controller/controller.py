@@ -128,10 +128,15 @@ class Controller:
             await asyncio.sleep(STORE_RETRY)
             return
         due = self.runtime.next_due()
-        seconds = LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, (due - self._now()) / 1000))
-        await self._inbox.wait(seconds)
+        began, seconds = time.monotonic(), LONGEST_WAIT
+        if due is not None:
+            seconds = min(LONGEST_WAIT, max(0.0, (due - self._now()) / 1000))
+        least, most = GATHER
+        if not await self._inbox.wait(seconds):
+            most = least  # something is due: it does not wait for what may come
+        elif due is not None:
+            most = min(most, max(least, seconds - (time.monotonic() - began)))
         if not self._stopping:
-            least, most = GATHER
             await asyncio.sleep(min(most, max(least, 2 * self._took)))
 
     # ── effects ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -30,9 +30,10 @@ class Inbox:
         """Have a waiting `wait` return although nothing arrived."""
         self._news.set()
 
-    async def wait(self, seconds: float | None) -> None:
-        """Until something is there, at most for `seconds`."""
+    async def wait(self, seconds: float | None) -> bool:
+        """Until something is there, at most for `seconds`; whether something is."""
         try:
             await asyncio.wait_for(self._news.wait(), seconds)
         except TimeoutError:
-            return
+            return False
+        return True

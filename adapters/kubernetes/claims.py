@@ -1,12 +1,14 @@
 """NodeClaim objects: projections of kerf's aggregates, so that users see them where they always did.
 
 What a claim should look like is taken from the state after a turn; one task an object brings it there by server-side
-apply, always to the latest, leaving out what came between. Nothing here decides anything.
+apply, always to the latest, leaving out what came between: after each write an object rests for a second, as the
+reference's do, in which a node mostly gets through more than one step. Nothing here decides anything.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
@@ -23,6 +25,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.state.state import State
 
 RETRY = (0.5, 30.0)  # seconds
+REST = 1.0  # seconds between two writes of one object
 _QUERY = {"fieldManager": FIELD_MANAGER, "force": "true"}
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -54,6 +57,7 @@ class ClaimObjects:
         self._shown: dict[str, NodeClaimObject] = {}
         self._created: dict[str, asyncio.Event] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._rested: dict[str, float] = {}  # object → when it may be written again, by the monotonic clock
 
     # ── what is there ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -67,6 +71,7 @@ class ClaimObjects:
         self._uids.pop(name, None)
         self._shown.pop(name, None)
         self._written.pop(name, None)
+        self._rested.pop(name, None)
         self._created.pop(name, None)
 
     def known(self) -> list[str]:
@@ -118,16 +123,18 @@ class ClaimObjects:
     async def _bring(self, name: str) -> None:
         delay, most = RETRY
         try:
-            while (wanted := self._wanted.get(name)) is not None:
+            while name in self._wanted:
+                await asyncio.sleep(max(0.0, self._rested.get(name, 0.0) - time.monotonic()))
+                wanted = self._wanted[name]
                 try:
-                    await self._write(name, wanted)
+                    done = await self._write(name, wanted)
                 except (ClusterError, Unreachable) as error:
                     self.error = error
                     await asyncio.sleep(delay)
                     delay = min(most, delay * 2)
                     continue
                 self.error = None
-                if self._wanted.get(name) is wanted:
+                if done and self._wanted.get(name) is wanted:
                     del self._wanted[name]
         finally:
             self._tasks.pop(name, None)
@@ -135,22 +142,29 @@ class ClaimObjects:
             if waiting is not None:
                 waiting.set()
 
-    async def _write(self, name: str, wanted: Wanted) -> None:
+    async def _write(self, name: str, wanted: Wanted) -> bool:
+        """Whether all of it is written: the status of a new object waits until it has rested, because the claim that
+        it is about is being launched meanwhile."""
         path = f"{NODE_CLAIMS}/{name}"
         if wanted.document is None or wanted.status is None:
             await self._remove(name, path)
-            return
+            return True
         document, status = _encode(wanted.document), _encode(wanted.status)
         before = self._written.get(name, (b"", b""))
+        if before == (document, status):
+            return True
+        is_new = name not in self._uids
         if before[0] != document:
             answer = await self._session.request("PATCH", path, query=_QUERY, body=wanted.document, content_type=APPLY)
             made = msgspec.json.decode(answer.checked(f"apply NodeClaim {name}").body, type=_Object)
             self._has(name, str(made.metadata.get("uid", "")))
-        if before[1] != status:
+        if before[1] != status and not is_new:
             body = {**_HEAD, "metadata": {"name": name}, "status": wanted.status}
             answer = await self._session.request("PATCH", f"{path}/status", query=_QUERY, body=body, content_type=APPLY)
             answer.checked(f"apply status of NodeClaim {name}")
-        self._written[name] = (document, status)
+        self._written[name] = (document, before[1] if is_new else status)
+        self._rested[name] = time.monotonic() + REST
+        return not is_new
 
     async def _remove(self, name: str, path: str) -> None:
         """The object goes at once: what it stood for is over."""

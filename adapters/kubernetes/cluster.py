@@ -33,14 +33,19 @@ DISRUPTED = Taint(names.DISRUPTED_TAINT, "NoSchedule")
 
 Patch = dict[str, Any]
 Uids = Callable[[str], Awaitable[str]]
+Told = Callable[[str], Awaitable[None]]
 
 
 class KubernetesCluster:
     """`claim_uid` gives the uid of a NodeClaim object, "" if there is none: a Node is owned by its NodeClaim, and the
-    garbage collector deletes what is owned by nobody."""
+    garbage collector deletes what is owned by nobody. `nominated` returns when what is being written of pods planned
+    onto a Node has been: pods can be bound to it as soon as it is registered."""
 
-    def __init__(self, session: Session, bridge: Bridge, nodes: NodeCache, claim_uid: Uids) -> None:
+    def __init__(
+        self, session: Session, bridge: Bridge, nodes: NodeCache, claim_uid: Uids, nominated: Told | None = None
+    ) -> None:
         self._session, self._bridge, self._nodes, self._claim_uid = session, bridge, nodes, claim_uid
+        self._nominated = nominated
 
     # ── ports.Cluster ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -83,6 +88,8 @@ class KubernetesCluster:
     async def _register(self, order: RegisterNode, intent: str) -> EffectAnswered:
         """L-163, L-164, in one write."""
         owner = await self._claim_uid(order.claim)
+        if self._nominated is not None:
+            await self._nominated(order.node)
         return await self._patch_node(order.node, lambda parts: _registered(parts, order, owner), intent)
 
     async def _patch_node(self, node: str, make: Callable[[NodeParts], Patch], intent: str) -> EffectAnswered:

@@ -23,6 +23,7 @@ from kerf.engine.state.state import State
 
 SINCE = (1, 35)
 AT_ONCE = 32  # requests under way
+HELD_UP = 2.0  # seconds, at most, that a Node is kept from its pods until they are nominated for it
 _DIGITS = "0123456789"
 
 
@@ -50,7 +51,7 @@ class Nominations:
         self.error: KerfError | None = None
         self._session, self._node_name = session, node_name
         self._written: dict[str, str] = {}  # pod → the node last written, by this process or an earlier one
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], str] = {}  # → the node that it writes
         self._gate = asyncio.Semaphore(AT_ONCE)
 
     def project(self, state: State) -> None:
@@ -68,6 +69,12 @@ class Nominations:
         for uid, node in {**facts.nominations, **self._written}.items():
             if uid not in wanted:
                 self._take_back(uid, node, state)
+
+    async def written(self, node: str) -> None:
+        """When what is being written of this node has been, or after a while."""
+        of_node = [task for task, named in self._tasks.items() if named == node]
+        if of_node:
+            await asyncio.wait(of_node, timeout=HELD_UP)
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -102,8 +109,8 @@ class Nominations:
 
     def _start(self, pod: Pod, node: str | None) -> None:
         task = asyncio.create_task(self._patch(pod, node), name=f"nominate {pod.key}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = node or ""
+        task.add_done_callback(self._tasks.pop)
 
     async def _patch(self, pod: Pod, node: str | None) -> None:
         """One that fails is left: the scheduler finds a place without it."""

@@ -26,6 +26,7 @@ NOW = START + 60_000
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RETRY", (0.001, 0.002))
+    monkeypatch.setattr(module, "REST", 0.001)
 
 
 def play(api: FakeApi, scene: Callable[[ClaimObjects], Awaitable[None]]) -> None:
@@ -92,6 +93,28 @@ def test_only_what_changed_is_written_again() -> None:
 
     play(api, scene)
     assert [path.rpartition("/")[2] for _, path, _, _ in api.asked] == [claim.name, "status", "status"]
+
+
+def test_what_comes_while_an_object_rests_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new object has no status until then either: its claim is being launched."""
+    world = lives.launched()
+    claim, state = claim_of(world), world.runtime.state
+    api = api_for(claim.name)
+    monkeypatch.setattr(module, "REST", 0.05)
+
+    async def scene(objects: ClaimObjects) -> None:
+        objects.project(state, [claim.name], NOW)
+        assert await objects.uid(claim.name) == "uid-1"
+        claim.registered, claim.node = world.now, "n1"
+        objects.project(state, [claim.name], NOW)
+        claim.initialized = world.now
+        objects.project(state, [claim.name], NOW)
+
+    play(api, scene)
+    (_, _, _, _), (_, path, _, written) = api.asked
+    assert path.endswith("/status")
+    true = {each["type"] for each in written["status"]["conditions"] if each["status"] == "True"}
+    assert {"Launched", "Registered", "Initialized"} <= true
 
 
 def test_a_claim_that_is_over_takes_its_object_along_once_the_finalizer_is_off() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kerf.adapters.kubernetes.bridge import Bridge
-from kerf.adapters.kubernetes.cluster import KubernetesCluster
+from kerf.adapters.kubernetes.cluster import KubernetesCluster, Told
 from kerf.adapters.kubernetes.node_parts import NodeCache
 from kerf.engine.model.pods import Taint
 from kerf.engine.record.decisions import (
@@ -41,7 +41,11 @@ NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule", "tim
 
 
 def write(
-    api: FakeApi, effect: Callable[[KubernetesCluster], EffectAnswered], *, cached: Document | None = None
+    api: FakeApi,
+    effect: Callable[[KubernetesCluster], EffectAnswered],
+    *,
+    cached: Document | None = None,
+    nominated: Told | None = None,
 ) -> EffectAnswered:
     """Carries out one effect from a thread, as the controller does."""
 
@@ -53,7 +57,7 @@ def write(
             cache = NodeCache()
             if cached is not None:
                 cache.put("n1", json.dumps(cached).encode())
-            cluster = KubernetesCluster(session, Bridge(asyncio.get_running_loop()), cache, uid)
+            cluster = KubernetesCluster(session, Bridge(asyncio.get_running_loop()), cache, uid, nominated)
             return await asyncio.to_thread(effect, cluster)
 
     return asyncio.run(run())
@@ -95,6 +99,19 @@ def test_registration_is_one_write_when_the_node_is_known() -> None:
             "spec": {"taints": [NOT_READY, {"key": "gpu", "effect": "NoSchedule", "value": "yes"}]},
         }
     ]
+
+
+def test_a_node_is_registered_when_its_pods_are_nominated() -> None:
+    """The scheduler may bind any pod to it from then on."""
+    api = FakeApi()
+    api.answers[f"PATCH {NODE}"] = [(200, node())]
+    waited: list[tuple[str, int]] = []
+
+    async def nominated(name: str) -> None:
+        waited.append((name, len(api.asked)))
+
+    answer = write(api, register, cached=node(UNREGISTERED), nominated=nominated)
+    assert (answer.ok, waited) == (True, [("n1", 0)])
 
 
 def test_registration_keeps_taints_of_the_same_key_and_effect_and_the_owner_that_is_there() -> None:
