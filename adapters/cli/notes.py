@@ -8,6 +8,7 @@ from kerf.projections.prose import sentence
 
 SIMULATED: dict[str, str] = {
     "deletion-cost-ignored": "the pod-deletion-cost {value} is no whole number and counts as 0",
+    "devices-ignored": "no node is launched for pods with ResourceClaims (--ignore-dra-requests false)",
     "gate-off": "it does nothing: the feature gate {gate} is off (--feature-gates {gate}=true)",
     "mistyped-gate": "no feature gate has this name, so that nothing is switched by it. Is it {near}?",
     "unknown-gate": "no feature gate has this name, so that nothing is switched by it",

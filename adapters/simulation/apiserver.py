@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.priorities import with_priority
 from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import Pod, PodShape, is_terminal
@@ -44,6 +45,9 @@ Object = (
     | PodTemplate
     | NodeOverlay
     | CapacityBuffer
+    | DeviceClass
+    | ResourceSlice
+    | ResourceClaim
 )
 """What the engine watches. Workloads are told of only where the settings ask for them."""
 
@@ -62,6 +66,9 @@ KIND_OF: dict[type[Struct], str] = {
     PodTemplate: "podtemplate",
     NodeOverlay: "nodeoverlay",
     CapacityBuffer: "capacitybuffer",
+    DeviceClass: "deviceclass",
+    ResourceSlice: "resourceslice",
+    ResourceClaim: "resourceclaim",
     Node: "node",
     Pod: "pod",
 }
@@ -75,7 +82,7 @@ def key_of(item: Object) -> str:
     """The uid where names repeat between namespaces, else the name (see ObjectGone)."""
     if isinstance(item, Pod | DaemonSet | PodDisruptionBudget):
         return item.uid
-    if isinstance(item, VolumeClaim | Service | Workload | PodTemplate | CapacityBuffer):
+    if isinstance(item, VolumeClaim | Service | Workload | PodTemplate | CapacityBuffer | ResourceClaim):
         return item.key
     return item.name
 
@@ -106,7 +113,11 @@ class ApiServer:
         self.attachments: dict[str, VolumeAttachment] = {}
         self.services: dict[str, Service] = {}
         self.workloads: dict[str, Workload] = {}
-        self.priorities: dict[str, PriorityClass] = {}  # nobody watches them
+        self.device_classes: dict[str, DeviceClass] = {}
+        self.resource_slices: dict[str, ResourceSlice] = {}
+        self.resource_claims: dict[str, ResourceClaim] = {}
+        self.claim_templates: dict[str, ResourceClaimTemplate] = {}  # nobody watches these two
+        self.priorities: dict[str, PriorityClass] = {}
         self.shapes: dict[str, PodShape] = {}
         self._clock = clock
         self._tables: dict[str, dict[str, Any]] = {
@@ -126,6 +137,9 @@ class ApiServer:
             "podtemplate": {},
             "nodeoverlay": {},
             "capacitybuffer": {},
+            "deviceclass": self.device_classes,
+            "resourceslice": self.resource_slices,
+            "resourceclaim": self.resource_claims,
         }
         self._blobs: dict[str, dict[str, Struct]] = {}
         self._names: dict[tuple[str, str], str] = {}

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.simulation.apiserver import ApiServer, Change
 from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.devices import Devices
 from kerf.adapters.simulation.filters import (
     ports_free,
     preferred_weight,
@@ -27,7 +28,7 @@ from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import HostPort, Pod, PodShape, Resources, SpreadConstraint, is_terminal
 from kerf.engine.scheduling.default_spread import Kinship, with_defaults
 
-_WAKING = ("namespace", "pvc", "pv", "storageclass", "csinode")
+_WAKING = ("namespace", "pvc", "pv", "storageclass", "csinode", "deviceclass", "resourceslice", "resourceclaim")
 
 
 class Occupancy:
@@ -63,13 +64,15 @@ class Binder:
         pins: dict[str, str],
         volumes: Volumes,
         spread: tuple[SpreadConstraint, ...] = (),
+        *,
+        devices: Devices,
     ) -> None:
         """`pins` (pod uid → node) holds pods that may run on one node only. (A DaemonSet's controller says so
         by node affinity; kept beside the pod, so that all pods of the DaemonSet share one shape.) `spread`: what pods
         without constraints of their own are spread by."""
         self._api, self._clock, self._delay, self._pins = api, clock, delay, pins
         self._spread = spread
-        self._volumes = volumes
+        self._volumes, self._devices = volumes, devices
         self._waiting: dict[str, None] = {}
         self._occupied: dict[str, Occupancy] = {}
         self._static: dict[str, dict[str, tuple[int, int] | None]] = {}
@@ -125,6 +128,7 @@ class Binder:
             node = None if self._hopeless(pod, failed.get(kin), bound) else self._choose(pod)
             if node is not None:
                 self._volumes.bind(pod, node)
+                self._devices.bind(pod, node)
                 self._api.put(replace(pod, node=node, unschedulable=False))
                 bound += 1
                 continue
@@ -136,6 +140,8 @@ class Binder:
         """Whether an equal pod has found no place in this pass, and nothing since could have made one:
         bindings only take room, except for pods whose place depends on where others are."""
         if failed is None or pod.uid in self._pins or any(not ref.claim for ref in self._api.shape(pod).volumes):
+            return False
+        if self._api.shape(pod).resource_claims:
             return False
         return failed == bound or not needs_others(self._shape(pod))
 
@@ -154,7 +160,7 @@ class Binder:
     def _choose(self, pod: Pod) -> str | None:
         shape = self._shape(pod)
         topology = self._topology.for_pod(pod, shape)
-        volumes = self._volumes.filter(pod)
+        volumes, devices = self._volumes.filter(pod), self._devices.filter(pod)
         best: tuple[int, int, int, str] | None = None
         for name in self._candidates(pod):
             node = self._api.nodes[name]
@@ -169,6 +175,8 @@ class Binder:
             if topology is not None and not topology(node):
                 continue
             if volumes is not None and not volumes(node):
+                continue
+            if devices is not None and not devices(node):
                 continue
             rank = (*score, _allocation(occupied.used, node, shape.requests), name)
             if best is None or rank < best:

@@ -11,6 +11,7 @@ from kerf.adapters.simulation.apiserver import KIND_OF, ApiServer, Object
 from kerf.adapters.simulation.binder import Binder
 from kerf.adapters.simulation.claims import claim_object
 from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.devices import Devices
 from kerf.adapters.simulation.dice import Dice
 from kerf.adapters.simulation.disruption_api import Answer, DisruptionApi
 from kerf.adapters.simulation.faults import FaultPlan
@@ -65,11 +66,14 @@ class VirtualCluster:
         pins: dict[str, str] = {}
         self.api = ApiServer(clock)
         self.volumes = Volumes(self.api, clock, dice, timing)
-        self.binder = Binder(self.api, clock, timing.bind, pins, self.volumes, given.default_spread)
+        self.devices = Devices(self.api, clock, dice, timing)
+        self.binder = Binder(
+            self.api, clock, timing.bind, pins, self.volumes, given.default_spread, devices=self.devices
+        )
         told = bool(given.default_spread) or given.capacity_buffers
         self.workloads = Workloads(self.api, clock, dice, pins, told=told)
         plan = faults if faults is not None else FaultPlan()
-        self.kubelets = Kubelets(self.api, clock, dice, timing, plan, self.volumes)
+        self.kubelets = Kubelets(self.api, clock, dice, timing, plan, self.volumes, self.devices.publish)
         self.lifecycle = NodeLifecycle(self.api, clock, self.kubelets, timing, self.ask_node_deletion)
         self.disruption = DisruptionApi(self.api, clock, self.workloads)
         self._garbage = GarbageCollector(self.api, clock, self.ask_claim_deletion)

@@ -16,6 +16,7 @@ from kerf.adapters.simulation.workloads import PodTemplate as Template
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels as names
 from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from kerf.engine.model.ec2nodeclass import EC2NodeClass
 from kerf.engine.model.manifests.decode import KINDS, decode_object
 from kerf.engine.model.manifests.violations import ManifestError, Violation
@@ -168,6 +169,28 @@ def _apply_volume_claim(simulation: Simulation, document: Document, item: Volume
         simulation.cluster.apply(item)
 
 
+def _apply_devices(simulation: Simulation, document: Document, item: DeviceClass | ResourceSlice) -> None:
+    _note_devices(simulation, document)
+    simulation.cluster.apply(item)
+
+
+def _apply_claim_template(simulation: Simulation, document: Document, item: ResourceClaimTemplate) -> None:
+    _note_devices(simulation, document)
+    simulation.cluster.api.claim_templates[item.key] = item
+
+
+def _apply_resource_claim(simulation: Simulation, document: Document, item: ResourceClaim) -> None:
+    """Applied again, what it was given stays; its spec does not change (the API forbids that)."""
+    _note_devices(simulation, document)
+    if item.key not in simulation.cluster.api.resource_claims:
+        simulation.cluster.apply(item)
+
+
+def _note_devices(simulation: Simulation, document: Document) -> None:
+    if simulation.settings.ignore_dra_requests:
+        simulation.note(identify(document), Reason("devices-ignored"))
+
+
 def _apply_node(simulation: Simulation, document: Document, item: Node) -> None:
     """A Node that kerf does not manage. Without conditions it is ready; without allocatable, all it has is
     that."""
@@ -284,6 +307,9 @@ _APPLY: dict[type[Struct], Callable[[Simulation, Document, Any], None]] = {
     DaemonSet: _apply_daemon_set,
     **dict.fromkeys((Volume, StorageClass, CSINode), _apply_as_it_is),
     VolumeClaim: _apply_volume_claim,
+    **dict.fromkeys((DeviceClass, ResourceSlice), _apply_devices),
+    ResourceClaimTemplate: _apply_claim_template,
+    ResourceClaim: _apply_resource_claim,
     PriorityClass: _apply_priority_class,
     Service: _apply_service,
     PodTemplate: _apply_gated,

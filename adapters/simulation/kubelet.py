@@ -3,6 +3,8 @@ deleted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.apiserver import ApiServer, Change
@@ -24,12 +26,20 @@ class Kubelets:
     answers."""
 
     def __init__(
-        self, api: ApiServer, clock: Clock, dice: Dice, timing: Timing, faults: FaultPlan, volumes: Volumes
+        self,
+        api: ApiServer,
+        clock: Clock,
+        dice: Dice,
+        timing: Timing,
+        faults: FaultPlan,
+        volumes: Volumes,
+        publish: Callable[[str, Machine], None],
     ) -> None:
+        """`publish`: what the drivers of a node do that is ready."""
         self._api, self._clock, self._dice = api, clock, dice
         self._timing, self._faults = timing, faults
         self._chance = Chance(faults, dice, clock)
-        self._volumes = volumes
+        self._volumes, self._publish = volumes, publish
         self._node_of: dict[str, str] = {}  # instance → node
         self._machines: dict[str, Machine] = {}  # node → machine
         self._stopped: dict[str, None] = {}  # instances that have ended
@@ -114,6 +124,7 @@ class Kubelets:
         if node is None:
             return
         self._api.put(without_taints(set_ready(node, True, self._clock.now), NOT_READY.same))
+        self._publish(name, self._machines[name])
         if any(is_device(resource) for resource in node.allocatable):
             self._clock.after(self._timing.devices, "device plugin starts", lambda: self._report_devices(name))
 

@@ -12,11 +12,12 @@ class Timing(Struct, frozen=True, kw_only=True):
     join: int = 30_000  # from launch to the Node object
     join_jitter: int = 5_000  # a join takes between join - jitter and join + jitter
     ready: int = 10_000  # from the Node object to condition Ready
-    devices: int = 5_000  # from Ready until extended resources are allocatable (device plugins)
+    devices: int = 5_000  # from Ready until extended resources are allocatable (device plugins) and devices published
     startup_taints: int = 5_000  # from Ready until "their daemon" removes a pool's startup taints
     pod_start: int = 2_000  # from binding to Running and Ready
     pod_stop: int = 1_000  # how long a pod takes to end when its grace period allows that
     provision: int = 1_000  # from a claim that binds at once to its volume
+    claims: int = 50  # from a pod to the ResourceClaims that are made for it, and from its end to their release
     attach: int = 1_000  # from binding a pod until its volumes are attached
     detach: int = 5_000  # from the end of a pod until its volumes are detached
     unreachable: int = 40_000  # node-monitor-grace-period: from the kubelet's silence to Ready=Unknown

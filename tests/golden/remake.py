@@ -14,11 +14,14 @@ import yaml
 
 from kerf.adapters.store.golden import write_golden
 from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.engine.model.devices import Device, ResourceSlice
+from kerf.engine.model.settings import Settings
 from tests.support.simulated import Run, documents
 
 HERE = Path(__file__).parent
 WORKSHOP = ("workshop/nodepool.yaml", "workshop/ec2nodeclass.yaml", "workshop/inflate.yaml")
-WITH_WORKSHOP = "# with: workshop\n"
+WITH_WORKSHOP, WITH_GPUS = "# with: workshop\n", "# with: gpus\n"
+GPUS = ResourceSlice("", "gpu.example.com", "gpus", devices=tuple(Device(f"gpu-{n}") for n in range(4)))
 WRITTEN = ("record.jsonl", "decisions.jsonl", "blobs.jsonl")
 
 
@@ -28,7 +31,13 @@ def remake(scene: Path) -> None:
     given = documents(*WORKSHOP) if WITH_WORKSHOP in text else []
     with tempfile.TemporaryDirectory() as folder:
         store = SQLiteStore(Path(folder) / "scene.kerf", "create")
-        Run([*given, *yaml.safe_load_all(text)], store=store)
+        devices = WITH_GPUS in text
+        Run(
+            [*given, *yaml.safe_load_all(text)],
+            store=store,
+            settings=Settings(ignore_dra_requests=not devices),
+            slices={"m5.xlarge": (GPUS,)} if devices else {},
+        )
         case = HERE / scene.stem
         for name in WRITTEN:
             (case / name).unlink(missing_ok=True)

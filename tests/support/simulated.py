@@ -14,6 +14,7 @@ from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.scenario import START, build_simulation
 from kerf.adapters.simulation.simulation import Simulation
+from kerf.engine.model.devices import ResourceSlice
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.labels import RESERVED
 from kerf.engine.model.settings import Settings
@@ -43,6 +44,11 @@ def reserved(given: Catalogue, reservations: dict[str, tuple[str, str, int]]) ->
         )
 
     return replace(given, types=tuple(replace(kind, offerings=offerings(kind)) for kind in given.types))
+
+
+def with_slices(given: Catalogue, slices: dict[str, tuple[ResourceSlice, ...]]) -> Catalogue:
+    """The catalogue in which these types bring devices."""
+    return replace(given, types=tuple(replace(each, slices=slices.get(each.name, ())) for each in given.types))
 
 
 def documents(*paths: str) -> list[Any]:
@@ -85,17 +91,19 @@ class Run:
         settings: Settings | None = None,
         forgets: bool = False,
         reservations: dict[str, tuple[str, str, int]] | None = None,
+        slices: dict[str, tuple[ResourceSlice, ...]] | None = None,
     ) -> None:
         """`forgets`: each new process begins a new record, as if the old one were lost. `reservations`: see
-        `reserved`."""
+        `reserved`; `slices`: what types bring of devices."""
         self.seed = seed
         self.settings = settings if settings is not None else Settings()
         self.forgets = forgets
         self.records: list[MemoryStore] = []
         self.memory = MemoryStore()
         self.store: Store = store if store is not None else self.memory
+        offered = with_slices(reserved(catalogue(), reservations or {}), slices or {})
         self.simulation: Simulation = build_simulation(
-            given, catalogue=reserved(catalogue(), reservations or {}), seed=seed, faults=faults, settings=self.settings
+            given, catalogue=offered, seed=seed, faults=faults, settings=self.settings
         )
         self.driver = Driver(self.simulation, self._office)
         self.prepare(self.simulation)
