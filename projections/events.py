@@ -40,6 +40,7 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
 SENTENCES: dict[str, str] = {
     "record-started": "the record {record} begins, written by kerf {engine}",
     "office-taken": "{holder} takes office (epoch {epoch})",
+    "record-cut": "the record is cut: it begins after position {base} from now on",
     "settings-seen": "the settings are recorded",
     "pod-waiting": "cannot be scheduled, waiting for a node: {name}",
     "pod-not-waiting": "no longer waiting: {name}",

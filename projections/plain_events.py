@@ -47,6 +47,10 @@ def _office(office: seen.OfficeTaken, entry: Entry) -> list[Event]:
     return [event(entry, "office-taken", INFO, "record", holder=office.holder, epoch=office.epoch)]
 
 
+def _cut(cut: seen.RecordCut, entry: Entry) -> list[Event]:
+    return [event(entry, "record-cut", INFO, "record", base=cut.base)]
+
+
 def _settings(settings: seen.SettingsSeen, entry: Entry) -> list[Event]:
     return [event(entry, "settings-seen", DEBUG, "record")]
 
@@ -102,6 +106,7 @@ PLAIN: dict[type[Struct], Callable[[Any, Entry], list[Event]]] = {
     seen.CatalogueSeen: _catalogue,
     seen.RecordStarted: _started,
     seen.OfficeTaken: _office,
+    seen.RecordCut: _cut,
     seen.SettingsSeen: _settings,
     seen.NodeClaimDeletionSeen: _deletion,
     NodeClaimObject: _claim_object,

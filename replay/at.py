@@ -74,9 +74,19 @@ def _checked(store: Store, position: int, last: int, text: str) -> int:
 
 
 def _position_at(store: Store, time: int, text: str) -> int:
-    """By bisection: times never go back from one position to the next."""
-    first, last = _first(store).position, store.last_position()
+    """By bisection: times never go back from one position to the next. In what is kept of a record that was cut, one
+    entry after another."""
+    base = store.base()
+    if base is not None and time < base.at:
+        kept = [entry.position for entry in store.scan(0, base.position) if entry.at <= time]
+        if not kept:
+            raise PositionUnknown(f"the record begins after {text}", where=f"position {base.position}", hint=_HINT)
+        return kept[-1]
+    first = base.position + 1 if base is not None else _first(store).position
+    last = store.last_position()
     found = bisect_right(range(first, last + 1), time, key=lambda position: _entry(store, position).at)
+    if not found and base is not None:
+        return base.position
     if not found:
         raise PositionUnknown(f"the record begins after {text}", where=f"position {first}", hint=_HINT)
     return first + found - 1

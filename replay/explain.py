@@ -5,12 +5,12 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.reasons import Reason
-from kerf.engine.record.decisions import Decision, ProvisionResult, Result, Unplaced
+from kerf.engine.record.decisions import ProvisionResult, Result, Unplaced
 from kerf.engine.runtime.ports import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.explain_claim import Launch, launch_of
-from kerf.replay.funnels import Placed, Replan, decision_at, opened, placed, replan
+from kerf.replay.funnels import Placed, Replan, decision_at, opened, placed, replan_if_known
 from kerf.replay.links import EXISTING, NEW_CLAIM, Links, Look, PodLinks, links_of
 from kerf.replay.names import unknown
 from kerf.replay.pod_moves import PodPlace, came_for, left_for
@@ -24,7 +24,8 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     `look_again` the position of the latest that came to the same result (0 for none). `how` explains it; `launch` is
     the node that was started for it; `reasons` are those of the record when it has no place. `expected` is the node
     that the plan meant, when it was bound to another. `came_for` is the pod in whose place it came, off a node that had
-    to go; `left`: it had to leave one itself."""
+    to go; `left`: it had to leave one itself. `shortened`: the decision that counts is from before the record's base,
+    and cannot be made again."""
 
     pod: str
     uid: str
@@ -42,6 +43,7 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     expected: str = ""
     came_for: PodPlace | None = None
     left: PodPlace | None = None
+    shortened: bool = False
 
 
 class PlanExplanation(Struct, frozen=True, kw_only=True):
@@ -55,7 +57,8 @@ class PlanExplanation(Struct, frozen=True, kw_only=True):
 
 class DecisionExplanation(Struct, frozen=True, kw_only=True):
     """`same` says whether today's engine decides the same (None where only `kerf verify` can tell). `plans` explain a
-    provisioning decision piece by piece; of one that repeats another, that one's."""
+    provisioning decision piece by piece; of one that repeats another, that one's. `shortened` as in
+    PodExplanation."""
 
     position: int
     decider: str
@@ -68,6 +71,7 @@ class DecisionExplanation(Struct, frozen=True, kw_only=True):
     intents: int
     repeats: int
     plans: tuple[PlanExplanation, ...]
+    shortened: bool = False
 
 
 def explain_pod(store: Store, name: str, position: int | None = None) -> PodExplanation:
@@ -81,7 +85,7 @@ def explain_pod(store: Store, name: str, position: int | None = None) -> PodExpl
         raise unknown(f"the record knows no pod {name!r}", name, links.uids, otherwise='Write "namespace/name"; ')
     pod = links.pods[uids[-1]]
     look = _that_counts(pod)
-    found = replan(store, look.position) if look is not None else None
+    found = replan_if_known(store, look.position) if look is not None else None
     claim = links.claims.get(look.place) if look is not None else None
     return PodExplanation(
         pod=name,
@@ -96,7 +100,8 @@ def explain_pod(store: Store, name: str, position: int | None = None) -> PodExpl
         look_again=links.repeated.get(look.position, 0) if look is not None else 0,
         how=placed(found, pod.uid) if found is not None else None,
         launch=launch_of(claim) if claim is not None else None,
-        reasons=_recorded_reasons(found, pod.uid) if found is not None else (),
+        reasons=_recorded_reasons(store, look, pod.uid) if look is not None else (),
+        shortened=look is not None and found is None,
         expected=_expected(pod, look, links),
         came_for=came_for(links, pod),
         left=left_for(links, pod),
@@ -140,8 +145,8 @@ def _expected(pod: PodLinks, look: Look | None, links: Links) -> str:
     return place if place and place != pod.node else ""
 
 
-def _recorded_reasons(found: Replan, uid: str) -> tuple[Reason, ...]:
-    result = found.recorded.result
+def _recorded_reasons(store: Store, look: Look, uid: str) -> tuple[Reason, ...]:
+    result = decision_at(store, look.position).result
     assert isinstance(result, ProvisionResult)
     groups: tuple[Unplaced, ...] = (*result.unplaced, *result.ignored)
     return next((group.reasons for group in groups if uid in group.pods), ())
@@ -152,7 +157,8 @@ def explain_decision(store: Store, position: int) -> DecisionExplanation:
     decision = decision_at(store, position)
     result = decision.result
     repeats = result.repeats if isinstance(result, ProvisionResult) else 0
-    found = replan(store, position) if isinstance(result, ProvisionResult) else None
+    found = replan_if_known(store, position) if isinstance(result, ProvisionResult) else None
+    repeated = replan_if_known(store, repeats) if repeats else found
     return DecisionExplanation(
         position=position,
         decider=decision.decider,
@@ -164,28 +170,35 @@ def explain_decision(store: Store, position: int) -> DecisionExplanation:
         result=result,
         intents=len(decision.intents),
         repeats=repeats,
-        plans=_plans(store, decision, replan(store, repeats) if repeats else found),
+        plans=_plans(store, repeats or position, repeated),
+        shortened=isinstance(result, ProvisionResult) and found is None,
     )
 
 
-def _plans(store: Store, decision: Decision, found: Replan | None) -> tuple[PlanExplanation, ...]:
-    if found is None:
+def _plans(store: Store, position: int, found: Replan | None) -> tuple[PlanExplanation, ...]:
+    """The pieces of the provisioning decision at a position; without `found` as they are recorded."""
+    result = decision_at(store, position).result
+    if not isinstance(result, ProvisionResult):
         return ()
-    result = found.recorded.result
-    assert isinstance(result, ProvisionResult)
-    links = links_of(store, found.position)
+    links = links_of(store, position)
+
+    def placed_as(pods: tuple[str, ...]) -> Placed | None:
+        return placed(found, pods[0]) if found is not None else None
+
     plans = [
-        PlanExplanation(claim=claim.name, pods=_keys(links, claim.pods), how=opened(found, claim.name))
+        PlanExplanation(
+            claim=claim.name,
+            pods=_keys(links, claim.pods),
+            how=opened(found, claim.name) if found is not None else None,
+        )
         for claim in result.claims
     ]
     plans += [
-        PlanExplanation(claim=p.claim or p.node, pods=_keys(links, p.pods), how=placed(found, p.pods[0]))
+        PlanExplanation(claim=p.claim or p.node, pods=_keys(links, p.pods), how=placed_as(p.pods))
         for p in result.placements
     ]
     plans += [
-        PlanExplanation(
-            claim="", pods=_keys(links, group.pods), how=placed(found, group.pods[0]), reasons=group.reasons
-        )
+        PlanExplanation(claim="", pods=_keys(links, group.pods), how=placed_as(group.pods), reasons=group.reasons)
         for group in (*result.unplaced, *result.ignored)
     ]
     return tuple(plans)

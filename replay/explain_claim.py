@@ -26,10 +26,11 @@ from kerf.engine.runtime.ports import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.errors import SubjectUnknown
-from kerf.replay.funnels import Placed, opened, replan
+from kerf.replay.funnels import Placed, opened, replan_if_known
 from kerf.replay.leaving import Leaving, leaving
 from kerf.replay.links import ClaimLinks, Judged, links_of
 from kerf.replay.names import unknown
+from kerf.replay.opening import NO_TURN
 from kerf.replay.removal import Removal, removal_of
 from kerf.replay.verdicts import MethodVerdict, verdicts_of
 
@@ -110,6 +111,7 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     leaving: tuple[Leaving, ...]
     forced_at: int
     cost: float
+    shortened: bool = False
 
 
 def explain_node(store: Store, name: str, position: int | None = None) -> ClaimExplanation:
@@ -136,6 +138,8 @@ def explain_claim(store: Store, name: str, position: int | None = None) -> Claim
         raise unknown(f"the record knows no NodeClaim {name!r}", name, named)
     state = load(store, position)
     claim = state.facts.claims.get(name)
+    planned = links.decisions.get(found.decision) == PROVISION
+    plan = replan_if_known(store, found.decision) if planned else None
     removal = removal_of(store, links, found)
     stays = claim is not None and removal is None
     return ClaimExplanation(
@@ -149,8 +153,9 @@ def explain_claim(store: Store, name: str, position: int | None = None) -> Claim
         decider=links.decisions.get(found.decision, ""),
         launched_for=tuple(links.pod(uid) for uid in found.pods),
         replaces=links.moves[found.replaces].move.claims if found.replaces else (),
-        adopted=isinstance(found.events[0].payload, Adopted),
-        how=opened(replan(store, found.decision), name) if links.decisions.get(found.decision) == PROVISION else None,
+        adopted=isinstance(found.events[0].payload, Adopted) and found.events[0].turn != NO_TURN,
+        shortened=(planned and plan is None) or found.events[0].turn == NO_TURN,
+        how=opened(plan, name) if plan is not None else None,
         launch=launch_of(found),
         steps=_steps(found),
         verdicts=tuple(found.verdicts),

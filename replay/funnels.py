@@ -9,6 +9,7 @@ from msgspec import Struct
 from kerf.engine.model.pods import Resources
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, PlannedClaim, ProvisionResult
+from kerf.engine.record.errors import RecordShortened
 from kerf.engine.runtime.ports import Store
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.scheduling.funnel import ClassFunnel, Funnel, FunnelTracer, PoolLook
@@ -91,6 +92,14 @@ def replan(store: Store, position: int) -> Replan:
     tracer = FunnelTracer()
     outcome = provisioning.provision(load(store, decision.looked_at), decision.now, tracer)
     return Replan(position, decision, outcome.result, tracer.funnel)
+
+
+def replan_if_known(store: Store, position: int) -> Replan | None:
+    """As `replan`; None for a decision from before the record's base: what it looked at is not known any more."""
+    try:
+        return replan(store, position)
+    except RecordShortened:
+        return None
 
 
 def placed(found: Replan, uid: str) -> Placed | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct, field
@@ -34,6 +35,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, NodeClaimDeletionSeen, ObjectGone
 from kerf.engine.runtime.ports import Store
 from kerf.engine.state.moves import STARTED
+from kerf.replay.opening import opening
 
 NEW_CLAIM, EXISTING, NO_PLACE, IGNORED, NOT_REACHED = "new-claim", "existing-node", "no-place", "ignored", "not-reached"
 
@@ -260,7 +262,7 @@ class Links:
 def links_of(store: Store, until: int | None = None) -> Links:
     """The links of all entries up to `until`."""
     links = Links()
-    for entry in store.scan(0, until):
+    for entry in chain(opening(store), store.scan(0, until)):
         links.apply(entry)
     return links
 

@@ -14,6 +14,7 @@ from kerf.engine.model.templates import Difference
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import Move
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import RecordShortened
 from kerf.engine.record.observations import InterruptionSeen
 from kerf.engine.runtime.ports import Store
 from kerf.engine.state.load import load
@@ -213,7 +214,10 @@ def _budgets(store: Store, links: Links, found: MoveLinks) -> tuple[Reason, ...]
     method = _BUDGET_REASONS.get(found.move.why)
     if method is None:
         return ()
-    state = load(store, found.position - 1)
+    try:
+        state = load(store, found.position - 1)
+    except RecordShortened:  # it was proposed before the record's base
+        return ()
     proposed = [each.move for _, each in sorted(state.facts.moves.items()) if not each.started]
     cluster = underway(cluster_of(state, found.at), proposed)
     pools = sorted({links.claims[name].node_pool for name in found.move.claims if name in links.claims})

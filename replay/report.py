@@ -63,7 +63,9 @@ class Fault(Struct, frozen=True):
 class Report(Struct, frozen=True, kw_only=True):
     """`entries` were read and `turns` looked at; `decisions` and `claim_events` were made again and compared.
     `diverged` counts the turns that differ, of which `divergences` keeps the first ones. `seconds` is the time that
-    it took."""
+    it took. `base`: of a record that was cut, or a part of one, the position that it begins after, and `base_at` the
+    time (ms since the epoch); `kept` claims' events and decisions from before are what they were, and not decided
+    again."""
 
     record: str
     engine_recorded: str
@@ -79,6 +81,9 @@ class Report(Struct, frozen=True, kw_only=True):
     unsupported: tuple[UnsupportedTurns, ...]
     fault: Fault | None
     seconds: float
+    base: int = 0
+    base_at: int = 0
+    kept: int = 0
 
     @property
     def exit_code(self) -> int:

@@ -58,6 +58,20 @@ def obstacle_lines(report: Report) -> list[str]:
     return lines
 
 
+def beginning_lines(report: Report) -> list[str]:
+    """Of a record that does not begin at position 1, from where on it was verified."""
+    if not report.base:
+        return []
+    lines = [
+        f"begins after position {report.base}, {moment(report.base_at)}: verified from the state of then; "
+        "what was before cannot be decided again"
+    ]
+    if report.kept:
+        kept = count(report.kept, "entry").replace("entrys", "entries")
+        lines.append(f"{kept} of claims and decisions are kept from before, unchanged")
+    return lines
+
+
 def _value(value: object) -> str:
     shown = msgspec.json.encode(value).decode()
     return shown if len(shown) <= 200 else shown[:200] + "…"

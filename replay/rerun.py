@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from kerf.engine.nodeclaim.effects import effect_key
+from kerf.engine.record.base import Base
 from kerf.engine.record.chain import START, Checkpoint, extend
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.decisions import Decision, Intent, LaunchInstance
@@ -22,7 +23,7 @@ from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.ports import Store
 from kerf.engine.runtime.react import react
 from kerf.engine.state.load import empty
-from kerf.replay.errors import ReplayError
+from kerf.replay.errors import BeginningMissing, ReplayError
 from kerf.replay.trial import is_observed
 from kerf.replay.verify import turns
 
@@ -35,6 +36,11 @@ class Rerun:
         self._encoded: list[bytes] = []
         self._names: dict[str, str] = {}  # old claim or "position.index" → new
         self.dropped: list[int] = []
+        if store.base() is not None:
+            raise BeginningMissing(
+                "a record that does not begin at position 1 cannot be run again",
+                hint="Use the whole record, or simulate the case again",
+            )
         self._state = empty(store)
         for turn in turns(store.scan()):
             self._turn(turn)
@@ -48,6 +54,12 @@ class Rerun:
 
     def last_position(self) -> int:
         return len(self._encoded)
+
+    def base(self) -> Base | None:
+        return None
+
+    def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        return iter(())
 
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
         return iter(self._encoded[after:until])

@@ -14,6 +14,7 @@ from kerf.projections.timeline import Timeline
 from kerf.replay.chain import ChainLink, chain_of
 from kerf.replay.links import ClaimLinks, Links, PodLinks, links_of
 from kerf.replay.names import unknown
+from kerf.replay.opening import opening
 
 _LAUNCHING = frozenset(
     [
@@ -109,7 +110,7 @@ def _known(links: Links, kind: str, name: str) -> bool:
 
 def _chosen(store: Store, wanted: _Wanted, until: int | None) -> Iterator[Event]:
     """The events that belong to the story, and those of the same turn that brought them about; no repetitions."""
-    timeline, turn, held = Timeline(), 0, dict[int, list[Event]]()
+    timeline, turn, held = begun(store), 0, dict[int, list[Event]]()
     for entry in store.scan(0, until):
         if entry.turn != turn:
             turn, held = entry.turn, {}
@@ -120,6 +121,15 @@ def _chosen(store: Store, wanted: _Wanted, until: int | None) -> Iterator[Event]
         yield from mine
         if events and not mine:
             held[entry.position] = events
+
+
+def begun(store: Store) -> Timeline:
+    """A timeline that knows what the record begins with, and has told nothing yet."""
+    timeline = Timeline()
+    for entry in opening(store):
+        timeline.apply(entry)
+    timeline.started = 0
+    return timeline
 
 
 def _causes_first(events: Iterator[Event]) -> Iterator[Event]:

@@ -7,7 +7,8 @@ from the *recorded* entries, so that one changed decision does not make all late
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from itertools import groupby
 from time import perf_counter
 
@@ -15,13 +16,14 @@ from msgspec.structs import replace
 
 import kerf
 from kerf.engine.errors import KerfError
+from kerf.engine.record.base import Base
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.errors import BlobMissing, StoreError
-from kerf.engine.record.observations import RecordStarted
+from kerf.engine.record.errors import BlobMissing, RecordCorrupt, StoreError
+from kerf.engine.record.observations import RecordCut, RecordStarted
 from kerf.engine.runtime.ports import Store
-from kerf.engine.state.load import empty
+from kerf.engine.state.load import PROGRESS_EVERY, Progress, beginning
 from kerf.engine.state.state import State
 from kerf.replay.differ import divergence, refusal
 from kerf.replay.errors import BeginningMissing
@@ -32,27 +34,26 @@ from kerf.replay.trial import (
     fold,
     is_observed,
     remake,
+    settle,
     unsupported_because,
     versions_differ,
 )
 
-Progress = Callable[[int], None]
-"""Called with the position reached, every few thousand entries."""
-
 KEPT = 100
 """So many divergences are kept in full; all are counted."""
-_PROGRESS_EVERY = 5_000
 
 
 def verify(store: Store, *, progress: Progress | None = None, keep: int = KEPT) -> Report:
-    """Decides the whole record again. Raises BeginningMissing (KERF204) for a part of a record; what else is wrong with
-    the record stands in the report."""
+    """Decides the whole record again, from its base if it has one. Raises BeginningMissing (KERF204) for a part of a
+    record that brings no base; what else is wrong with the record stands in the report."""
     started = perf_counter()
-    verifier = _Verifier(store, keep)
+    base = store.base()
+    verifier = _Verifier(store, keep, base)
     fault = None
     try:
-        for turn in turns(_reported(store.scan(), progress)):
+        for turn in turns(_reported(store.scan(base.position if base is not None else 0), progress)):
             verifier.turn(turn)
+        verifier.check_cut()
     except StoreError as error:
         position = error.position or verifier.entries + 1
         fault = Fault(error.code, position, error.message)
@@ -67,7 +68,7 @@ def turns(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
 
 def _reported(entries: Iterator[Entry], progress: Progress | None) -> Iterator[Entry]:
     for entry in entries:
-        if progress is not None and entry.position % _PROGRESS_EVERY == 0:
+        if progress is not None and entry.position % PROGRESS_EVERY == 0:
             progress(entry.position)
         yield entry
 
@@ -76,11 +77,15 @@ class _Verifier:
     """`trial` is the state that turns are decided on. While nothing differs it is what the record says, too; `truth`,
     folded from recorded entries only, is kept from the first turn on that differs or cannot be decided."""
 
-    def __init__(self, store: Store, keep: int) -> None:
-        self.store, self.keep = store, keep
-        self.trial = empty(store)
+    def __init__(self, store: Store, keep: int, base: Base | None) -> None:
+        self.store, self.keep, self.base = store, keep, base
+        self.trial = beginning(store)
+        if base is not None:
+            settle(self.trial)
+        self.cut: RecordCut | None = None  # the latest that is announced for this base
+        self.kept = 0
         self.truth: State | None = None
-        self.engine_recorded = ""
+        self.engine_recorded = base.engine if base is not None else ""
         self.versions: dict[str, int] = {}  # decider → version of its latest recorded decision
         self.entries = self.turns = self.observations = self.decisions = self.claim_events = 0
         self.diverged = 0
@@ -117,7 +122,8 @@ class _Verifier:
 
     def _note(self, recorded: list[Entry]) -> None:
         first = recorded[0]
-        if not self.entries and first.position != 1:
+        after = self.base.position if self.base is not None else 0
+        if not self.entries and first.position != after + 1:
             raise BeginningMissing(
                 "the record begins in the middle: what was before is not known",
                 where=f"position {first.position}",
@@ -131,6 +137,28 @@ class _Verifier:
                 self.versions[entry.payload.decider] = entry.payload.version
             elif isinstance(entry.payload, RecordStarted):
                 self.engine_recorded = entry.payload.engine
+            elif isinstance(entry.payload, RecordCut) and entry.payload.base == after:
+                self.cut = entry.payload
+
+    def check_cut(self) -> None:
+        """What was removed is what the record itself announces, and all else is there. Raises RecordCorrupt (KERF109).
+
+        The chain's value at the base stands for every entry before it, that of what is kept for each of those; only a
+        beginning goes, and only one that an entry after it names."""
+        base, kept = self.base, self.store.kept()
+        if base is not None and blake2b(base.state, digest_size=16).hexdigest() != base.digest:
+            raise RecordCorrupt("the state that the record begins with was changed", position=base.position)
+        if base is None or kept is None:
+            return
+        announced, self.kept = self.cut, kept.entries
+        if announced is None:
+            raise RecordCorrupt(
+                "the record was cut here, and no entry after it announces that", position=base.position
+            )  # fmt: skip
+        if (announced.chain, announced.state) != (base.chain.hex(), base.digest):
+            raise RecordCorrupt("the cut is not the one that the record announces", position=base.position)
+        if (announced.after, announced.history) != (kept.after, kept.history):
+            raise RecordCorrupt("what is kept from before the cut is not all that was kept", position=kept.after + 1)
 
     def _counted(self, recorded: list[Entry]) -> None:
         """These were decided again and compared."""
@@ -160,8 +188,8 @@ class _Verifier:
     def _go_on(self, recorded: list[Entry]) -> None:
         """Takes the recorded entries for true."""
         if self.truth is None:
-            self.truth = empty(self.store)
-            for earlier in turns(self.store.scan(0, recorded[0].position - 1)):
+            self.truth = beginning(self.store)
+            for earlier in turns(self.store.scan(self.truth.facts.position, recorded[0].position - 1)):
                 fold(self.truth, earlier)
         for entry, error in fold(self.truth, recorded):
             self.diverged += 1
@@ -176,6 +204,9 @@ class _Verifier:
             engine_recorded=self.engine_recorded,
             engine=kerf.__version__,
             last=self.trial.facts.position,
+            base=self.base.position if self.base is not None else 0,
+            base_at=self.base.at if self.base is not None else 0,
+            kept=self.kept,
             entries=self.entries,
             turns=self.turns,
             observations=self.observations,

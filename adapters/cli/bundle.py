@@ -16,6 +16,7 @@ from kerf.adapters.cli.record import Json, opened
 from kerf.adapters.store.bundle import BundleInfo, export_bundle, inspect_bundle
 from kerf.adapters.store.faults import refused_by_system
 from kerf.adapters.store.golden import write_golden
+from kerf.adapters.store.retention import base_at, before_turn
 from kerf.engine.errors import InputError
 from kerf.projections.prose import count, moment
 from kerf.replay.at import locate
@@ -32,15 +33,19 @@ def export(
     file: _Place = "",
     /,
     *,
+    since: str = "start",
     until: str = "end",
     pseudonymise: Annotated[bool, Parameter(negative="")] = False,
     salt: str = "",
     json: Json = False,
 ) -> None:
-    """Write a record, from its beginning, as a bundle.
+    """Write a record, or a part of it, as a bundle.
+
+    A part brings the state at its beginning along, so that what is in it can be decided again.
 
     Examples: `kerf bundle export record.kerf incident.kerfb --pseudonymise`,
-    `kerf bundle export record.kerf incident.kerfb --until 2026-05-01T10:00:00Z`,
+    `kerf bundle export record.kerf incident.kerfb --since -2h`,
+    `kerf bundle export record.kerf incident.kerfb --since 2026-05-01T09:00:00Z --until 2026-05-01T10:00:00Z`,
     `kubectl exec deploy/kerf -- kerf bundle export - > incident.kerfb`
 
     Parameters
@@ -49,8 +54,10 @@ def export(
         A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder. Left out, it is what KERF_STORE names.
     file
         The bundle to write; it must not exist yet. "-" is standard output.
+    since
+        The first position or time to take along (see kerf at).
     until
-        The last position or time to take along (see kerf at).
+        The last position or time to take along, likewise.
     pseudonymise
         Replace names by pseudonyms, the same ones throughout the bundle.
     salt
@@ -64,8 +71,13 @@ def export(
     source, target = (record, file) if file else (_own_record(), record)
     with opened(source) as store, TemporaryDirectory() as folder:
         last = None if until == "end" else locate(store, until)
+        after = 0 if since == "start" else before_turn(store, locate(store, since))
+        part = after >= store.first_position()
+        base = base_at(store, after) if part else None
         place = Path(target) if target != STDOUT else Path(folder) / "bundle"
-        info = export_bundle(store, place, until=last, pseudonymise=pseudonymise, salt=salt)
+        info = export_bundle(
+            store, place, after=after if part else 0, until=last, base=base, pseudonymise=pseudonymise, salt=salt
+        )
         if target == STDOUT:
             with place.open("rb") as made:
                 shutil.copyfileobj(made, sys.stdout.buffer)
@@ -131,6 +143,9 @@ def _show(info: BundleInfo, file: Path, json: bool) -> None:
     printer.line(f"{file}: positions {info.first} to {info.last} of record {info.record}", "title")
     why = "left out, for their names" if info.sanitised else "missing in the source"  # whole NodeClasses, at least
     printer.line(f"{count(info.blobs, 'blob')}" + (f", {info.missing} {why}" if info.missing else ""))
+    if info.based:
+        before = f", and what is kept from before ({info.kept} of claims and decisions)" if info.kept else ""
+        printer.line(f"it begins with the state after position {info.first - 1}{before}")
     printer.line(f"made {moment(info.created)} by kerf {info.engine}, format {info.format}")
     printer.line(f"chain {info.chain}")
     printer.line("names are pseudonyms" if info.sanitised else "names are as they were")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from cyclopts import App
 
 from kerf.adapters.cli.output import Printer, emit_json
@@ -9,6 +11,7 @@ from kerf.adapters.cli.record import Json, opened
 from kerf.adapters.cli.text import counted, dollars
 from kerf.projections.comparison import Batch, Comparison, Observer, Removal, Wanted
 from kerf.projections.prose import moment
+from kerf.replay.opening import opening
 
 observe = App(name="observe", help="Compare what kerf decided in observe mode with what Karpenter did.")
 
@@ -31,7 +34,7 @@ def report(record: str, /, *, json: Json = False) -> None:
     """
     observer = Observer()
     with opened(record) as store:
-        for entry in store.scan():
+        for entry in chain(opening(store), store.scan()):
             observer.apply(entry)
     found = observer.report()
     if json:

@@ -18,6 +18,7 @@ from kerf.adapters.store.open import AnyStore, open_record
 from kerf.engine.record.entries import Entry
 from kerf.replay.at import locate, state_at, summary, time_of
 from kerf.replay.errors import PositionUnknown
+from kerf.replay.opening import opening
 
 Json = Annotated[bool, Parameter(name="--json", negative="")]
 FOLLOWED_EVERY = 0.5  # seconds between looks at a record that is followed
@@ -129,7 +130,7 @@ def log(
     from kerf.projections.events import DEBUG, Event
     from kerf.projections.grouping import grouped
     from kerf.projections.logs import KarpenterLog
-    from kerf.projections.timeline import Timeline
+    from kerf.replay.story import begun
 
     with opened(record) as store:
         after = _before(store, since) if since else 0
@@ -140,12 +141,14 @@ def log(
             )
         if karpenter:
             lines = KarpenterLog()
+            for entry in opening(store):
+                lines.apply(entry)
             for entry in _entries(store, last, follow):
                 for line in lines.apply(entry):
                     if entry.position > after:
                         emit_json_line(line)
             return 0
-        timeline, printer = Timeline(), Printer()
+        timeline, printer = begun(store), Printer()
         known = False
 
         def told() -> Iterator[Event]:

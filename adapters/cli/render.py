@@ -10,7 +10,7 @@ from kerf.projections.prose import count, dollars, duration, moment
 from kerf.replay.at import Summary
 from kerf.replay.chain import ChainLink
 from kerf.replay.report import Report
-from kerf.replay.report_lines import divergence_lines, obstacle_lines, verdict
+from kerf.replay.report_lines import beginning_lines, divergence_lines, obstacle_lines, verdict
 from kerf.replay.story import Story
 
 
@@ -58,6 +58,8 @@ def report_text(printer: Printer, report: Report) -> None:
         printer.line(f"… and {count(hidden, 'more divergence')}", "warning")
     for line in obstacle_lines(report):
         printer.line(line, "warning")
+    for line in beginning_lines(report):
+        printer.line(line)
     printer.line(verdict(report), "good" if report.exit_code == 0 else "title")
     rate = report.entries / report.seconds if report.seconds else 0.0
     printer.line(

@@ -28,6 +28,8 @@ from kerf.replay.links import Look
 SHOWN = 10
 """So many of the pods that hold up a drain are named."""
 
+_SHORTENED = "the record was cut since: what else was considered then cannot be told any more"
+
 _LOOKS = {
     "new-claim": "planned onto the new node {place}",
     "existing-node": "planned onto {place}",
@@ -54,6 +56,8 @@ def pod_text(printer: Printer, found: PodExplanation) -> None:
         printer.line(f"no place: {sentence(reason)}", "warning")
     if found.how is not None:
         _placed(printer, found.how)
+    elif found.shortened:
+        printer.line(_SHORTENED)
     elif not found.looks and found.came_for is None:
         printer.line("no provisioning decision was about it" + _unasked(found))
     if found.launch is not None:
@@ -95,6 +99,8 @@ def claim_text(printer: Printer, found: ClaimExplanation) -> None:
         printer.line(f"it came in the place of {_some(found.replaces)}")
     if found.how is not None:
         _placed(printer, found.how)
+    elif found.shortened:
+        printer.line(_SHORTENED)
     if found.launch is not None:
         _launch(printer, found.launch)
     printer.line("its life:", "title")
@@ -152,6 +158,8 @@ def decision_text(printer: Printer, found: DecisionExplanation, lines: list[str]
         printer.line(f"  {line}")
     if not isinstance(found.result, ProvisionResult):
         printer.line("kerf verify tells whether it would be decided so today")
+    elif found.shortened:
+        printer.line(_SHORTENED)
     for plan in found.plans:
         target = f"{plan.claim}: " if plan.claim else "no place: "
         printer.line(target + _some(plan.pods), "title")

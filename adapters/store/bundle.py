@@ -26,7 +26,8 @@ import kerf
 from kerf.adapters.store.faults import refused_by_system
 from kerf.adapters.store.packing import ZSTD, Unpackable, digest_of, unpack
 from kerf.adapters.store.pseudonyms import Pseudonymised
-from kerf.adapters.store.reading import ReadOnlyStore, Source, blobs_of
+from kerf.adapters.store.reading import ReadOnlyStore, Source, blobs_of, blobs_of_base
+from kerf.engine.record.base import Base, pack_base, unpack_base
 from kerf.engine.record.chain import START, Checkpoint, extend
 from kerf.engine.record.codec import CODEC, Codec
 from kerf.engine.record.errors import (
@@ -36,10 +37,12 @@ from kerf.engine.record.errors import (
     RecordCorrupt,
     RecordExists,
     RecordNotFound,
+    StoreError,
 )
 
 MAGIC = b"kerfb\x00"
-FORMAT = 1
+WITHOUT_BASE, FORMAT = 1, 2
+"""1: a record from its beginning, or a part that cannot be decided again. 2: it begins with a base."""
 _SIZE = 16
 _PREFIX = len(MAGIC) + 2 + 4
 _FRAME_ENTRIES = 4096
@@ -50,7 +53,9 @@ _HINT = "Ask for the bundle again, or read what comes before the damage"
 
 class BundleInfo(Struct, frozen=True, kw_only=True):
     """What a bundle holds. `created` in milliseconds since the epoch; `chain_before` and `chain` are the chain's values
-    (hex) before the first and after the last entry; `missing` counts the named blobs that the source did not have."""
+    (hex) before the first and after the last entry; `missing` counts the named blobs that the source did not have.
+    `based`: it begins with the state before the first entry, so that what follows can be decided again; `kept` entries
+    are claims' events and decisions from before that."""
 
     format: int
     record: str
@@ -65,10 +70,12 @@ class BundleInfo(Struct, frozen=True, kw_only=True):
     chain_before: str
     chain: str
     sanitised: bool
+    kept: int = 0
+    based: bool = False
 
 
 class _Frame(Struct, frozen=True):
-    kind: str  # "entries" or "blobs"
+    kind: str  # "base", "history", "entries" or "blobs"
     length: int  # bytes in the file
     size: int  # bytes unpacked
     digest: str  # of the bytes in the file
@@ -92,8 +99,11 @@ class _Writer:
 
     def add(self, kind: str, items: list[Raw] | list[tuple[str, bytes]], checkpoint: Checkpoint = START) -> None:
         content = msgspec.msgpack.encode(items)
+        self.add_bytes(kind, content, len(items), checkpoint)
+
+    def add_bytes(self, kind: str, content: bytes, items: int = 0, checkpoint: Checkpoint = START) -> None:
         body = self._compress(content)
-        first = checkpoint.position - len(items) + 1 if kind == "entries" else 0
+        first = checkpoint.position - items + 1 if kind == "entries" else 0
         self.frames.append(
             _Frame(kind, len(body), len(content), digest_of(body), first, checkpoint.position, checkpoint.value.hex())
         )
@@ -101,7 +111,7 @@ class _Writer:
 
     def write(self, path: Path, info: BundleInfo) -> None:
         header = msgspec.json.encode(_Header(info, tuple(self.frames)))
-        start = MAGIC + FORMAT.to_bytes(2) + len(header).to_bytes(4) + header
+        start = MAGIC + info.format.to_bytes(2) + len(header).to_bytes(4) + header
         part = path.with_name(path.name + ".part")
         with refused_by_system(path):
             try:
@@ -119,11 +129,13 @@ def export_bundle(
     *,
     after: int = 0,
     until: int | None = None,
+    base: Base | None = None,
     pseudonymise: bool = False,
     salt: str = "",
     created: int | None = None,
 ) -> BundleInfo:
-    """Writes the entries with after < position <= until, and the blobs they name, as a bundle.
+    """Writes the entries with after < position <= until, and the blobs they name, as a bundle. A record that was cut
+    brings its base along, and what is kept from before; for a part of a record `base` is the state at its beginning.
 
     `pseudonymise` replaces names (see `kerf.adapters.store.pseudonyms`), keyed by `salt`. `created` is now if not
     given. Raises `RecordExists` when there is a file at `path`, another `StoreError` where it cannot be written, and
@@ -133,10 +145,24 @@ def export_bundle(
     target = Path(path)
     if target.exists():
         raise RecordExists("there is a file already", where=str(path), hint="Give another name, or remove it first")
+    after = max(after, source.first_position() - 1)
+    kept = base is None
+    if base is None and after == source.first_position() - 1:
+        base = source.base()
     if pseudonymise:
-        source = Pseudonymised(source, salt=salt, after=after, until=until)
-    before = checkpoint = source.checkpoint(max(after, source.first_position() - 1))
+        source = Pseudonymised(source, salt=salt, after=after, until=until, base=base, kept=kept)
+        base = source.base()
+    before = checkpoint = source.checkpoint(after)
     writer, digests, epoch = _Writer(), dict[str, None](), 0
+    histories = 0
+    if base is not None:
+        if base.position != before.position:
+            raise StoreError("the base is not where the range begins", position=base.position)
+        writer.add_bytes("base", pack_base(base))
+        digests.update((digest, None) for digest in blobs_of_base(base))
+        for batch in _batches(source.history()) if kept else ():
+            writer.add("history", [Raw(encoded) for encoded in batch])
+            histories += len(batch)
     for batch in _batches(source.encoded(before.position, until)):
         checkpoint = extend(checkpoint, batch)
         writer.add("entries", [Raw(encoded) for encoded in batch], checkpoint)
@@ -146,7 +172,7 @@ def export_bundle(
             epoch = max(epoch, entry.epoch)
     stored = _add_blobs(writer, source, digests)
     info = BundleInfo(
-        format=FORMAT,
+        format=FORMAT if base is not None else WITHOUT_BASE,
         record=source.record_id,
         engine=kerf.__version__,
         created=time.time_ns() // 1_000_000 if created is None else created,
@@ -159,6 +185,8 @@ def export_bundle(
         chain_before=before.value.hex(),
         chain=checkpoint.value.hex(),
         sanitised=pseudonymise,
+        kept=histories,
+        based=base is not None,
     )
     writer.write(target, info)
     return info
@@ -240,6 +268,22 @@ class BundleStore(ReadOnlyStore):
         start = Checkpoint(self.info.first - 1, bytes.fromhex(self.info.chain_before))
         return extend(start, self.encoded(start.position, position))
 
+    def base(self) -> Base | None:
+        """The state that it begins with. Raises `RecordCorrupt`."""
+        for frame, offset in self._frames:
+            if frame.kind == "base":
+                try:
+                    return unpack_base(self._content(frame, offset))
+                except msgspec.MsgspecError as error:
+                    raise self._corrupt(f"the base is unreadable: {error}") from error
+        return None
+
+    def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        for frame, offset in self._frames:
+            for encoded in self._unpacked(frame, offset, list[Raw]) if frame.kind == "history" else ():
+                if after < self._codec.decode(bytes(encoded)).position <= (self.info.last if until is None else until):
+                    yield bytes(encoded)
+
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
         """As `scan`. Raises `RecordCorrupt` with the first position of a damaged frame, after yielding all before."""
         end = self.info.last if until is None else until
@@ -267,6 +311,8 @@ class BundleStore(ReadOnlyStore):
                 checkpoint = extend(checkpoint, map(bytes, self._unpacked(frame, offset, list[Raw])))
                 if (checkpoint.position, checkpoint.value.hex()) != (frame.last, frame.chain):
                     raise self._corrupt("the entries do not make the chain that the header names", frame.first)
+            elif frame.kind != "blobs":
+                self._content(frame, offset)
             else:
                 for digest, content in self._unpacked(frame, offset, list[tuple[str, bytes]]):
                     if digest_of(content) != digest:
@@ -298,12 +344,18 @@ class BundleStore(ReadOnlyStore):
 
     def _unpacked(self, frame: _Frame, offset: int, kind: type[T]) -> T:
         """A frame's list."""
+        try:
+            return msgspec.msgpack.decode(self._content(frame, offset), type=kind)
+        except msgspec.MsgspecError as error:
+            raise self._corrupt(f"the {frame.kind} are unreadable: {error}", frame.first) from error
+
+    def _content(self, frame: _Frame, offset: int) -> bytes:
         body = self._bytes[offset : offset + frame.length]
         if digest_of(body) != frame.digest:
             raise self._corrupt(f"the {frame.kind} were changed or cut off", frame.first)
         try:
-            return msgspec.msgpack.decode(unpack(ZSTD, frame.size, body), type=kind)
-        except (Unpackable, msgspec.MsgspecError) as error:
+            return unpack(ZSTD, frame.size, body)
+        except Unpackable as error:
             raise self._corrupt(f"the {frame.kind} are unreadable: {error}", frame.first) from error
 
     def _corrupt(self, what: str, position: int = 0) -> RecordCorrupt:

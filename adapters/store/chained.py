@@ -9,14 +9,19 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Literal
 
+import msgspec
 from eventsourcing.persistence import StoredEvent
 
-from kerf.adapters.store.head import FORMAT, SALVAGE, Head, snapshot_seal
+from kerf.adapters.store import cut as cutting
+from kerf.adapters.store.cut import Cut
+from kerf.adapters.store.head import FORMAT, SALVAGE, Head, checked_head, snapshot_seal
 from kerf.adapters.store.packing import Unpackable, digest_of, pack, unpack
 from kerf.adapters.store.reading import started_as
+from kerf.adapters.store.session import Session
+from kerf.engine.record.base import Base, Kept
 from kerf.engine.record.chain import START, Checkpoint, link
 from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import Entry
@@ -25,6 +30,7 @@ from kerf.engine.record.errors import (
     BlobMissing,
     FormatUnsupported,
     RecordCorrupt,
+    RecordShortened,
     StoreError,
     StoreReadOnly,
     StreamConflict,
@@ -91,6 +97,22 @@ class ChainedStore(ABC):
     def _keep_snapshot(self, schema: str, row: SnapshotRow) -> None:
         """Stores a snapshot, and drops those of other schemas and those that `crowded` names, in one transaction."""
 
+    @abstractmethod
+    def session(self, *, commit: bool = False) -> AbstractContextManager[Session]:
+        """A transaction. One that commits locks other writers out, and must be short."""
+
+    @abstractmethod
+    def _has_cut(self, session: Session) -> bool:
+        """Whether the tables of a cut are there: a record of an older kerf gets them with its first."""
+
+    @abstractmethod
+    def size(self, entries: int) -> int:
+        """Bytes that the record takes, without room that it has and does not use; its entries take about `entries`."""
+
+    @abstractmethod
+    def give_back(self) -> Iterator[None]:
+        """Gives room that is not used any more back to the system, where that is the store's business, in steps."""
+
     # ── ports.Store ────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -99,11 +121,14 @@ class ChainedStore(ABC):
         head, broken_head = self._end()
         if broken_head is None:
             return head.id
+        base = self.base()
+        if base is not None:
+            return str(msgspec.msgpack.decode(base.state).get("record", ""))
         return next((started_as(entry) for entry in self.scan(until=1)), "")
 
     def append(self, turn: Append) -> None:
         """As `ports.Store.append`. A stream's versions are unique; positions go on from the end without holes."""
-        self._must_write()
+        self.must_write()
         events = self._events(turn)
         blobs = sorted(turn.blobs.items())
         for digest, content in blobs:
@@ -117,7 +142,7 @@ class ChainedStore(ABC):
         except StreamConflict as conflict:
             raise (self._taken(turn) or conflict) from conflict
 
-    def _must_write(self) -> None:
+    def must_write(self) -> None:
         if self.mode == "read":
             raise StoreReadOnly("the record was opened for reading", where=self.place)
 
@@ -156,14 +181,21 @@ class ChainedStore(ABC):
     def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         """As `ports.Store.scan`, up to the record's end at the time of the first entry. Raises `RecordCorrupt` at the
         first position that is damaged, after yielding all before it."""
-        return map(self._codec.decode, self.encoded(after, until))
+        yield from map(self._codec.decode, self.history(after, until))
+        yield from map(self._codec.decode, self.encoded(after, until))
+
+    def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        """The bytes of what is kept up to the base: claims' events and decisions, checked against their own chain."""
+        return (encoded for _, encoded, _ in cutting.history(self, after, until))
 
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
-        """The bytes of the entries that `scan` yields, checked against the chain. Where the head is damaged, all
+        """The bytes of the entries from the base on, checked against the chain. Where the head is damaged, all
         entries that there are come before the error."""
         head, broken_head = self._end()
+        cut = self.cut()
         end = head.position if until is None else min(until, head.position)
-        position, value = after, self._chain_at(after, head) if after < end else b""
+        position = max(after, cut.base)
+        value = self._chain_at(position, head, cut) if position < end else b""
         while position < end:
             page_end = min(position + PAGE, end)
             rows, fault = self._rows(position, page_end)
@@ -171,9 +203,13 @@ class ChainedStore(ABC):
                 position += 1
                 value = link(value, encoded)
                 if at != position or stored != value:
+                    if at > position and self.cut().base >= position:
+                        raise _cut_meanwhile(position)
                     raise damage(position, "the entry is missing" if at > position else "the entry was changed")
                 yield encoded
             if position < page_end:
+                if self.cut().base > position:
+                    raise _cut_meanwhile(position)
                 raise damage(position + 1, str(fault or broken_head or "the entry is missing")) from fault
         if end == head.position and end > after and value != head.chain:
             raise damage(end, "the end is not the one that the head names")
@@ -185,11 +221,13 @@ class ChainedStore(ABC):
         except RecordCorrupt as error:
             return Head(FORMAT, "", sys.maxsize, b"", 0), error
 
-    def _chain_at(self, position: int, head: Head) -> bytes:
-        """The chain value after the entry at `position`. Raises `RecordCorrupt`."""
-        if position == START.position:
+    def _chain_at(self, position: int, head: Head, cut: Cut) -> bytes:
+        """The chain value after the entry at `position`. Raises `RecordCorrupt`; before the base `RecordShortened`."""
+        if position == START.position and not cut.base:
             return START.value
-        value = self._chain_value(position)
+        if position < cut.base:
+            raise RecordShortened("the record was cut", position=position, hint=f"It begins after {cut.base}")
+        value = cut.chain if position == cut.base else self._chain_value(position)
         if value is None or (position == head.position and value != head.chain):
             raise damage(position, "the entry is missing" if value is None else "the head names another chain value")
         return value
@@ -198,10 +236,36 @@ class ChainedStore(ABC):
         """The chain's value after `position`, or at the end of the record if that comes before."""
         head, _ = self._end()
         at = head.position if position is None else min(position, head.position)
-        return Checkpoint(at, self._chain_at(at, head))
+        return Checkpoint(at, self._chain_at(at, head, self.cut()))
 
     def first_position(self) -> int:
-        return START.position + 1
+        """The first one that can be decided again."""
+        return self.cut().base + 1
+
+    def cut(self) -> Cut:
+        """How far the record is cut. Raises `RecordCorrupt`."""
+        with self.session() as session:
+            return cutting.read_cut(session) if self._has_cut(session) else cutting.NONE
+
+    def base(self) -> Base | None:
+        """As `ports.Store.base`. Raises `RecordCorrupt`."""
+        cut = self.cut()
+        if not cut.base:
+            return None
+        with self.session() as session:
+            base = cutting.read_base(session, cut.base)
+        if base.chain != cut.chain:
+            raise damage(cut.base, "the state that it begins with is not the one that the cut names")
+        return base
+
+    def kept(self) -> Kept | None:
+        """As `ports.Store.kept`. Raises `RecordCorrupt`."""
+        return cutting.kept(self)
+
+    def read_head(self, session: Session) -> Head:
+        """The head within a transaction. Raises `RecordCorrupt`."""
+        rows = session.run("SELECT format, id, position, chain, epoch, seal FROM record")
+        return checked_head(rows[0] if rows else ())
 
     def last_position(self) -> int:
         return self.head().position
@@ -225,7 +289,7 @@ class ChainedStore(ABC):
     def put_snapshot(self, position: int, schema: str, state: bytes, digest: str) -> None:
         """As `ports.Store.put_snapshot`. Snapshots of other schemas are of no use any more and go, and so do all but
         `KEPT_SNAPSHOTS` of this one."""
-        self._must_write()
+        self.must_write()
         if position > self.last_position():
             raise StoreError("a snapshot beyond the end of the record", position=position)
         how, packed = pack(state)
@@ -270,6 +334,12 @@ def crowded(positions: Iterable[int], most: int = KEPT_SNAPSHOTS) -> list[int]:
         ]
         dropped.append(kept.pop(min(gaps)[1]))
     return sorted(dropped)
+
+
+def _cut_meanwhile(position: int) -> RecordShortened:
+    return RecordShortened(
+        "the record was cut while it was read", position=position, hint="Run the command again: it begins later now"
+    )
 
 
 def damage(position: int, what: str) -> RecordCorrupt:

@@ -33,6 +33,7 @@ from kerf.engine.record.errors import (
     NotARecord,
     RecordCorrupt,
     RecordExists,
+    RecordShortened,
 )
 from kerf.engine.record.registry import DECISION
 
@@ -72,6 +73,9 @@ def write_golden(source: Source, folder: str | Path, *, after: int = 0, until: i
     for name in (RECORD, DECISIONS, BLOBS):
         if (target / name).exists():
             raise RecordExists("there is a golden record already", where=str(target / name), hint="Remove it first")
+    if source.base() is not None:
+        hint = "Make a bundle of it: that brings the state along"
+        raise RecordShortened("a golden record begins at position 1", where=str(folder), hint=hint)
     lines: dict[str, list[bytes]] = {RECORD: [], DECISIONS: [], BLOBS: []}
     digests: dict[str, None] = {}
     for encoded in source.encoded(after, until):

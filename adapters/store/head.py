@@ -14,7 +14,9 @@ from kerf.adapters.store.packing import digest_of
 from kerf.engine.record.chain import START, link
 from kerf.engine.record.errors import EpochRefused, PositionConflict, RecordCorrupt
 
-FORMAT = 1
+WHOLE, CUT = 1, 2
+"""Formats: a record from position 1 on, which every kerf reads, and one that was cut."""
+FORMAT = CUT
 SALVAGE = "Keep the file, export what comes before as a bundle, and start a new record"
 
 EventRow = tuple[int, Any, int, str, bytes, bytes]
@@ -34,7 +36,7 @@ class Head(Struct, frozen=True, array_like=True):
         return blake2b(msgspec.msgpack.encode(self), digest_size=16).digest()
 
 
-EMPTY = Head(FORMAT, "", START.position, START.value, 0)
+EMPTY = Head(WHOLE, "", START.position, START.value, 0)
 
 
 def checked_head(row: Sequence[Any]) -> Head:
@@ -44,7 +46,7 @@ def checked_head(row: Sequence[Any]) -> Head:
         head = msgspec.convert(tuple(row)[:5], Head, strict=True)
     except msgspec.ValidationError as error:
         raise RecordCorrupt(f"the record's head is unreadable: {error}", hint=SALVAGE) from error
-    if head.format == FORMAT and head.seal() != row[5]:
+    if head.format <= FORMAT and head.seal() != row[5]:
         raise RecordCorrupt("the record's head was changed", hint=SALVAGE)
     return head
 

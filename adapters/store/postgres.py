@@ -8,7 +8,7 @@ A turn that `append` has returned from is on the server's disk. Every scan check
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -22,12 +22,33 @@ from kerf.adapters.store.chained import ChainedStore, ChainRow, Mode, SnapshotRo
 from kerf.adapters.store.head import Head
 from kerf.adapters.store.postgres_faults import FAULTS, translated
 from kerf.adapters.store.postgres_recorder import Datastore, RecordRecorder, read_head
+from kerf.adapters.store.session import Session
 from kerf.engine.record.codec import CODEC, Codec
 from kerf.engine.record.errors import NotARecord, RecordCorrupt, RecordNotFound
 
 SCHEMA = "kerf"
 _CONNECT_TIMEOUT = 5  # seconds
 _URL = "Write postgresql://user@host:port/database?schema=kerf"
+
+
+_OTHER_TABLES = ("blobs", "snapshots", "bases")
+
+
+class _PostgresSession:
+    def __init__(self, cursor: Cursor[Any]) -> None:
+        self._cursor = cursor
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        self._cursor.execute(_told(statement), values)
+        return self._cursor.fetchall() if self._cursor.description is not None else []
+
+    def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        self._cursor.executemany(_told(statement), rows)
+
+
+def _told(statement: str) -> bytes:
+    named = statement.format(position="notification_id", blob="bytea", bigint="bigint")
+    return named.replace("%", "%%").replace("?", "%s").encode()
 
 
 class PostgresStore(ChainedStore):
@@ -72,7 +93,7 @@ class PostgresStore(ChainedStore):
         self._check_format(row and row[0])
         if self.mode != "read":
             head = self.head()
-            self._chain_at(head.position, head)
+            self._chain_at(head.position, head, self.cut())
 
     # ── ChainedStore ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -151,6 +172,26 @@ class PostgresStore(ChainedStore):
             )
             c.execute("SELECT position FROM snapshots")
             c.execute("DELETE FROM snapshots WHERE position = ANY(%s)", (crowded(at for (at,) in c.fetchall()),))
+
+    @contextmanager
+    def session(self, *, commit: bool = False) -> Iterator[Session]:
+        with self._transaction(commit=commit) as c:
+            if commit:
+                c.execute("SELECT 1 FROM record FOR UPDATE")
+            yield _PostgresSession(c)
+
+    def _has_cut(self, session: Session) -> bool:
+        return session.run("SELECT to_regclass('cut')")[0][0] is not None
+
+    def size(self, entries: int) -> int:
+        """An estimate: what the tables of entries take on disk has room in it that is used again."""
+        with self.session() as session:
+            rest = [each for each in _OTHER_TABLES if session.run("SELECT to_regclass(?)", each)[0][0] is not None]
+            return entries + sum(int(session.run("SELECT pg_total_relation_size(?)", each)[0][0]) for each in rest)
+
+    def give_back(self) -> Iterator[None]:
+        """The server's autovacuum has the room used again."""
+        return iter(())
 
     def close(self) -> None:
         self._datastore.close()

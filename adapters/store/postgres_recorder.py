@@ -20,6 +20,7 @@ from psycopg.rows import TupleRow, tuple_row
 from psycopg.sql import SQL, Composed, Identifier
 from psycopg_pool import ConnectionPool
 
+from kerf.adapters.store.cut import TABLES as CUT_TABLES
 from kerf.adapters.store.head import EMPTY, Head, checked_head, follow
 from kerf.adapters.store.packing import pack
 
@@ -83,7 +84,11 @@ class RecordRecorder(PostgresApplicationRecorder):
     def __init__(self, datastore: Datastore) -> None:
         super().__init__(datastore)
         # Not the library's: it gives positions from a sequence, which leaves holes behind refused turns.
-        self.sql_create_statements = [_named(table, datastore.schema) for table in _TABLES]
+        # Those of a cut have no schema before their names: the connection's own is meant.
+        self.sql_create_statements = [
+            *(_named(table, datastore.schema) for table in _TABLES),
+            *(SQL(table).format(blob=SQL("bytea"), bigint=SQL("bigint")) for table in CUT_TABLES),
+        ]
 
     def create_table(self) -> None:
         """In one transaction. Raises psycopg's DuplicateTable where there is a record already."""

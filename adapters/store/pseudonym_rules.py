@@ -72,9 +72,9 @@ def _param(name: str, value: Any, names: Names) -> Any:
     if name in _PARAM_KINDS:
         return names.name(_PARAM_KINDS[name], value)
     if name == "budgets" and isinstance(value, list | tuple):  # namespace/name of PodDisruptionBudgets
-        return type(value)(_namespaced("pdb", part, names) for part in value)
+        return type(value)(namespaced("pdb", part, names) for part in value)
     if name == "pod" and isinstance(value, str) and "/" in value:
-        return _namespaced("pod", value, names)
+        return namespaced("pod", value, names)
     return words(value, names)
 
 
@@ -117,10 +117,10 @@ def last_part(name: str) -> Rule:
 
 
 def pod_key(value: str, names: Names) -> str:
-    return _namespaced("pod", value, names)
+    return namespaced("pod", value, names)
 
 
-def _namespaced(name_kind: str, value: str, names: Names) -> str:
+def namespaced(name_kind: str, value: str, names: Names) -> str:
     namespace, slash, name = value.rpartition("/")
     return names.name("namespace", namespace) + slash + names.name(name_kind, name)
 
@@ -128,6 +128,17 @@ def _namespaced(name_kind: str, value: str, names: Names) -> str:
 def priority_class(value: str, names: Names) -> str:
     """Kubernetes' own two decide when a pod leaves (D-144)."""
     return value if value.startswith("system-") else names.name("priority-class", value)
+
+
+class Keyed:
+    """The rule for the keys of a map, and for its values; without one, structs there are walked."""
+
+    def __init__(self, key: Rule, value: Rule | None = None) -> None:
+        self.key, self.value = key, value
+
+    def __call__(self, value: dict[str, Any], names: Names) -> dict[str, Any]:
+        """Only the keys: the walker sees to the values."""
+        return {self.key(each, names): part for each, part in value.items()}
 
 
 def BLOB(value: str, names: Names) -> str:  # noqa: N802  (a mark, compared by identity: the walker follows the digest)
@@ -406,6 +417,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     settings.Settings: {"cluster_name": kind("cluster"), "preference_policy": keep, "min_values_policy": keep},
     # observations
     observations.RecordStarted: {"record": keep, "engine": keep},
+    observations.RecordCut: {"chain": keep, "state": keep, "history": keep, "before": keep},
     observations.OfficeTaken: {"holder": kind("holder")},
     observations.ObjectGone: object_gone,
     observations.NodeClassSeen: {

@@ -19,21 +19,29 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
-from kerf.adapters.store.pseudonym_rules import BLOB, FIELDS, Rule
+from kerf.adapters.store.pseudonym_rules import BLOB, Keyed, Rule
+from kerf.adapters.store.pseudonym_state import STATE_FIELDS, made_anew
 from kerf.adapters.store.reading import Source
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import PodShape
+from kerf.engine.record.base import Base
 from kerf.engine.record.chain import START, Checkpoint
 from kerf.engine.record.codec import CODEC
+from kerf.engine.record.decisions import Decision
 from kerf.engine.record.digest import content, deviation
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import BlobMissing, StoreError
 from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, SettingsSeen
+from kerf.engine.state import snapshot
+from kerf.engine.state.base import base_of, restore
+from kerf.engine.state.indexes import Blobs
+from kerf.engine.state.state import Facts, State
 
 _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _EMPTY_MAP = Raw(b"\x80")
@@ -123,13 +131,23 @@ def _before(ordered: list[str], text: str) -> str:
 class Pseudonymised:
     """A `Source` with the entries and blobs of another under pseudonyms. Reads the range twice."""
 
-    def __init__(self, source: Source, *, salt: str, after: int = 0, until: int | None = None) -> None:
-        self._source = source
+    def __init__(
+        self,
+        source: Source,
+        *,
+        salt: str,
+        after: int = 0,
+        until: int | None = None,
+        base: Base | None = None,
+        kept: bool = True,
+    ) -> None:
+        self._source, self._own_base, self._kept = source, base, kept
         self._names = Pseudonyms(salt)
         self._digests: dict[str, str] = {}
         self._blobs: dict[str, bytes] = {}
-        for _ in self._entries(after, until):
+        for _ in chain(self.history(), self._entries(after, until)):
             pass
+        self.base()
         self._names.settle()
         self._digests.clear()
         self._blobs.clear()
@@ -144,6 +162,37 @@ class Pseudonymised:
 
     def first_position(self) -> int:
         return self._source.first_position()
+
+    def base(self) -> Base | None:
+        """The state that the range begins with. Raises StoreError."""
+        base = self._own_base
+        if base is None:
+            return None
+        facts = restore(base, Blobs(self._source.blob)).facts
+        for seen in facts.node_classes.values():
+            self._digests[seen.digest] = seen.digest
+        plan = facts.plan
+        changed: Facts = self._struct(facts, PodShape)
+        self._digests[facts.settings_digest] = deviation(changed.settings)
+        made_anew(changed, self._plan_digest(plan) or facts.plan_digest)
+        state, digest = snapshot.encode(State(changed, Blobs(self._source.blob)))
+        return base_of(
+            state, digest, at=base.at, position=base.position, chain=START.value, engine=base.engine
+        )  # fmt: skip
+
+    def _plan_digest(self, position: int) -> str:
+        """Of the result of the decision at a position, empty where that is not there any more."""
+        for encoded in (*self._source.history(position - 1, position), *self._source.encoded(position - 1, position)):
+            entry = self._entry(CODEC.decode(encoded))
+            if isinstance(entry.payload, Decision) and entry.position == position:
+                return content(entry.payload.result)[0]
+        return ""
+
+    def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        """Of what is kept from before the base."""
+        if self._own_base is not None and self._kept:
+            for encoded in self._source.history(after, until):
+                yield CODEC.encode(self._entry(CODEC.decode(encoded)))
 
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
         return map(CODEC.encode, self._entries(after, until))
@@ -177,7 +226,7 @@ class Pseudonymised:
         return changed
 
     def _struct(self, value: Struct, blob_type: type[Struct]) -> Any:
-        rules = FIELDS.get(type(value), {})
+        rules = STATE_FIELDS.get(type(value), {})
         if not isinstance(rules, dict):
             return rules(value, self._names)
         fields = {}
@@ -191,6 +240,13 @@ class Pseudonymised:
         return type(value)(**fields)
 
     def _value(self, value: Any, rule: Rule | None, where: str, blob_type: type[Struct]) -> Any:
+        if isinstance(rule, Keyed):
+            return {
+                rule.key(key, self._names): self._digest(part, Catalogue)  # of the state only catalogues are so
+                if rule.value is BLOB
+                else self._value(part, rule.value, where, blob_type)
+                for key, part in value.items()
+            }
         if rule is not None:
             return rule(value, self._names)
         if isinstance(value, Struct):

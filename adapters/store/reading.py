@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 import msgspec
 
+from kerf.engine.record.base import Base, Kept
 from kerf.engine.record.chain import Checkpoint
 from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import Entry, UnknownEntry
@@ -17,6 +19,7 @@ from kerf.engine.record.registry import blob_of
 from kerf.engine.runtime.ports import Append
 
 _DIGEST_LENGTH = 32
+_AS_TEXT = re.compile(rb"\xd9\x20([0-9a-f]{32})")  # as MessagePack writes a text of that length
 
 
 class Source(Protocol):
@@ -29,7 +32,15 @@ class Source(Protocol):
         ...
 
     def first_position(self) -> int: ...
-    def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]: ...
+    def base(self) -> Base | None: ...
+    def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        """What is kept up to the base."""
+        ...
+
+    def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        """The entries from the base on."""
+        ...
+
     def blob(self, digest: str) -> bytes: ...
 
 
@@ -42,8 +53,19 @@ class ReadOnlyStore(ABC):
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
         """The stored bytes of the entries with after < position <= until, in order."""
 
+    def base(self) -> Base | None:
+        return None
+
+    def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        return iter(())
+
+    def kept(self) -> Kept | None:
+        """This is a copy: nothing was cut here."""
+        return None
+
     def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        return map(self._codec.decode, self.encoded(after, until))
+        yield from map(self._codec.decode, self.history(after, until))
+        yield from map(self._codec.decode, self.encoded(after, until))
 
     def append(self, turn: Append) -> None:
         raise StoreReadOnly("this form of a record can only be read", hint="Append to a .kerf file")
@@ -74,6 +96,11 @@ def blobs_of(entry: Entry) -> list[str]:
         return [text for text in _strings(plain) if _is_digest(text)]
     digest = blob_of(entry.payload)
     return [digest] if digest else []
+
+
+def blobs_of_base(base: Base) -> list[str]:
+    """The digests of the blobs that a base may name: all that look like digests, without decoding it."""
+    return sorted({found.decode() for found in _AS_TEXT.findall(base.state)})
 
 
 def _is_digest(text: str) -> bool:

@@ -22,13 +22,15 @@ from eventsourcing.sqlite import (
     SQLiteDatastore,
 )
 
+from kerf.adapters.store.cut import TABLES as CUT_TABLES
 from kerf.adapters.store.head import EMPTY, Head, checked_head, follow
 from kerf.adapters.store.packing import pack
 
 APPLICATION_ID = 0x4B455246  # "KERF", at offset 68 of the file
 
 _TABLES = (
-    # The head first: its page is then the last to go when the file is cut off.
+    # The head first, and then what says where the record begins: those pages are the last to go of a file that is cut
+    # off.
     "CREATE TABLE IF NOT EXISTS record (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER, id TEXT, "
     "position INTEGER, chain BLOB, epoch INTEGER, seal BLOB)",
     "CREATE TABLE IF NOT EXISTS stored_events (originator_id TEXT, originator_version INTEGER, topic TEXT, "
@@ -95,7 +97,9 @@ class RecordRecorder(SQLiteApplicationRecorder):
     """Appends one turn: events, chain, blobs and the head together, or nothing."""
 
     def construct_create_table_statements(self) -> list[str]:
-        return list(_TABLES)
+        head, *others = _TABLES
+        begins, *kept = (table.format(bigint="INTEGER", blob="BLOB") for table in CUT_TABLES)
+        return [head, begins, *others, *kept]
 
     def _create_table(self, c: SQLiteCursor) -> None:
         super()._create_table(c)

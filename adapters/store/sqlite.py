@@ -8,7 +8,7 @@ chain; a damaged file is readable up to the damage, and says where that is.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from kerf.adapters.store.chained import ChainedStore, ChainRow, Mode, SnapshotRo
 from kerf.adapters.store.faults import FAULTS, translated
 from kerf.adapters.store.head import Head
 from kerf.adapters.store.recorder import Datastore, RecordRecorder, read_head
+from kerf.adapters.store.session import Session
 from kerf.engine.record.codec import CODEC, Codec
 from kerf.engine.record.errors import (
     NotARecord,
@@ -30,6 +31,27 @@ from kerf.engine.record.errors import (
     StoreLocked,
     StoreReadOnly,
 )
+
+LOG_BYTES = 64 << 20
+"""The write-ahead log is not left larger than that."""
+_PAGES = ("page_count", "freelist_count", "page_size")
+_STEP_PAGES = 250
+
+
+class _SQLiteSession:
+    def __init__(self, cursor: SQLiteCursor) -> None:
+        self._cursor = cursor.sqlite_cursor
+        self._cursor.row_factory = None
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        return self._cursor.execute(_told(statement), values).fetchall()
+
+    def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        self._cursor.executemany(_told(statement), rows)
+
+
+def _told(statement: str) -> str:
+    return statement.format(position="rowid", blob="BLOB", bigint="INTEGER")
 
 
 class SQLiteStore(ChainedStore):
@@ -70,8 +92,21 @@ class SQLiteStore(ChainedStore):
         if self.mode == "write" or (self.path.exists() and self.path.stat().st_size):
             self._look_first()
         mode = "rwc" if self.mode == "create" else "rw"
-        pragmas = ("synchronous = FULL", f"busy_timeout = {self._lock_timeout}")
+        if self.mode == "create":
+            self._let_it_shrink()
+        pragmas = (
+            "synchronous = FULL", f"busy_timeout = {self._lock_timeout}", f"journal_size_limit = {LOG_BYTES}",
+        )  # fmt: skip
         return Datastore(self._uri(f"mode={mode}"), pragmas=pragmas, read_only=False)
+
+    def _let_it_shrink(self) -> None:
+        """A file can give room back only if it says so before anything is in it, its WAL mode included."""
+        try:
+            with closing(sqlite3.connect(self._uri("mode=rwc"), uri=True)) as connection:
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                connection.execute("PRAGMA journal_mode = WAL")
+        except FAULTS as error:
+            raise translated(error, self.path) from error
 
     def _look_first(self) -> None:
         """Refuses a file without having touched it: opening for writing puts any database into WAL mode."""
@@ -143,7 +178,7 @@ class SQLiteStore(ChainedStore):
             self._check_format(row and row[0])
         if self.mode != "read":
             head = self.head()
-            self._chain_at(head.position, head)
+            self._chain_at(head.position, head, self.cut())
 
     # ── ChainedStore ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -226,6 +261,48 @@ class SQLiteStore(ChainedStore):
             c.execute("SELECT position FROM snapshots", ())
             dropped = [(at,) for at in crowded(found["position"] for found in c.fetchall())]
             c.executemany("DELETE FROM snapshots WHERE position = ?", dropped)
+
+    @contextmanager
+    def session(self, *, commit: bool = False) -> Iterator[Session]:
+        with self._transaction(commit=commit) as c:
+            yield _SQLiteSession(c)
+
+    def _has_cut(self, session: Session) -> bool:
+        return bool(session.run("SELECT 1 FROM sqlite_master WHERE name = 'cut'"))
+
+    def size(self, entries: int) -> int:
+        with self.session() as session:
+            pages, unused, size = (session.run(f"PRAGMA {each}")[0][0] for each in _PAGES)
+        return int((pages - unused) * size)
+
+    def give_back(self) -> Iterator[None]:
+        """Pages that are not used go to the end of the file, and the file gets shorter. A file of an older kerf cannot:
+        there they are used again."""
+        with self.session() as session:
+            shrinks = session.run("PRAGMA auto_vacuum")[0][0] != 0
+        while shrinks:
+            with self.session(commit=True) as session:
+                left: int = session.run("PRAGMA freelist_count")[0][0]
+                if left:
+                    session.run(f"PRAGMA incremental_vacuum({_STEP_PAGES})")
+            if not left:
+                return
+            yield
+
+    def rebuild(self) -> None:
+        """Writes the whole file anew, so that one of an older kerf gets shorter now and from now on. Needs as much room
+        again as the record takes, and locks writers out meanwhile."""
+        self.must_write()
+        try:
+            connection = self._datastore.pool.get_connection()
+            try:
+                with closing(connection.cursor().sqlite_cursor) as cursor:
+                    cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                    cursor.execute("VACUUM")
+            finally:
+                self._datastore.pool.put_connection(connection)
+        except FAULTS as error:
+            raise translated(error, self.path) from error
 
     def close(self) -> None:
         """Closes the file. Safe to call twice."""

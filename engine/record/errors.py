@@ -123,3 +123,9 @@ class UpcastFailed(StoreError):
     """The upcaster from an older schema is missing or failed."""
 
     code = "KERF117"
+
+
+class RecordShortened(StoreError):
+    """The record was cut: of what is asked for only claims' events and decisions are kept, or nothing."""
+
+    code = "KERF118"

@@ -33,6 +33,21 @@ class OfficeTaken(Struct, frozen=True):
     holder: str
 
 
+class RecordCut(Struct, frozen=True, omit_defaults=True):
+    """What was before is removed, but for claims' events and decisions. The record now begins after `base`: `chain` is
+    the chain's value there, the hash of all that goes, and `state` the digest of the state. Of what is kept the oldest
+    comes after `after`; `before` and `history` are the values of its own chain there and at the base. `removed`: up to
+    there an earlier cut had removed everything already."""
+
+    base: int
+    chain: str
+    state: str
+    history: str
+    after: int = 0
+    before: str = ""
+    removed: int = 0
+
+
 class SettingsSeen(Struct, frozen=True):
     settings: Settings
 

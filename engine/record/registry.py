@@ -29,6 +29,7 @@ def _kebab(name: str) -> str:
 OBSERVATIONS: tuple[EntryType, ...] = (
     EntryType("record.started", 1, seen.RecordStarted),
     EntryType("record.office-taken", 1, seen.OfficeTaken),
+    EntryType("record.cut", 1, seen.RecordCut),
     EntryType("settings.seen", 1, seen.SettingsSeen),
     EntryType("pod.seen", 1, Pod),
     EntryType("node.seen", 1, Node),

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from kerf.engine.record.base import Base, Kept
 from kerf.engine.record.decisions import (
     DeleteNode,
     DeletePod,
@@ -96,7 +97,15 @@ class Store(Protocol):
         ...
 
     def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """Entries with after < position <= until, in order, decoded."""
+        """Entries with after < position <= until, in order, decoded. Up to the base these are only what is kept."""
+        ...
+
+    def base(self) -> Base | None:
+        """The state that the record begins with, where it does not begin at position 1."""
+        ...
+
+    def kept(self) -> Kept | None:
+        """What is kept of the time before the base of a record that was cut; None for any other, and for a copy."""
         ...
 
     def blob(self, digest: str) -> bytes:

@@ -106,6 +106,7 @@ def _over(state: State, claim: NodeClaim, entry: Entry) -> None:
     """The claim has ended: nothing of it stays but what the record says, and an instance that may still turn up."""
     facts, ix = state.facts, state.ix
     del facts.claims[claim.name]
+    facts.over[claim.name] = entry.position
     order = facts.launches.pop(claim.name, None)
     if order is not None and not _refused_for_good(claim):
         facts.searches[claim.name] = Search(order, entry.at + SEARCH_AFTER)

@@ -24,6 +24,7 @@ from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.state import burst, health
 from kerf.engine.state.adoption import ADOPTION_HANDLERS, claim_object_gone
 from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered, nodes_of_instance
+from kerf.engine.state.cut import CUT_HANDLERS
 from kerf.engine.state.decided import decided
 from kerf.engine.state.devices import DEVICE_HANDLERS, DEVICE_KINDS, device_gone
 from kerf.engine.state.extensions import EXTENSION_HANDLERS, EXTENSION_KINDS, extension_gone
@@ -374,6 +375,7 @@ _HANDLERS: dict[type[Struct], Callable[[State, Any, Entry], None]] = {
     seen.InterruptionSeen: interrupted,
     Decision: decided,
     UnknownEntry: _unknown,
+    **CUT_HANDLERS,
     **VOLUME_HANDLERS,
     **ADOPTION_HANDLERS,
     **EXTENSION_HANDLERS,

@@ -20,13 +20,18 @@ REGISTRATION_TIMEOUT = "registration-timeout"
 def pool_seen(state: State, pool: NodePool, entry: Entry) -> None:
     """A NodePool that was edited starts anew; one of the same name with another uid is another."""
     health = state.facts.health.get(pool.name)
-    spec = content(replace(pool, uid="", ready=True, generation=0, hash_version="", deleting=0))[0]
+    spec = spec_of(pool)
     if health is None or health.uid != pool.uid:
         known = state.facts.node_classes.get(_class_of(pool))
         made_by = _version(known) if known is not None else ""
         state.facts.health[pool.name] = PoolHealth(pool.uid, entry.at, spec, made_by, since=entry.at)
     elif health.pool != spec:
         state.facts.health[pool.name] = replace(anew(health, entry.at), pool=spec)
+
+
+def spec_of(pool: NodePool) -> str:
+    """The digest of what it asks for."""
+    return content(replace(pool, uid="", ready=True, generation=0, hash_version="", deleting=0))[0]
 
 
 def class_seen(state: State, seen: NodeClassSeen, entry: Entry) -> None:

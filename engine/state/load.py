@@ -2,36 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 import msgspec
 
+from kerf.engine.record.errors import RecordShortened
 from kerf.engine.runtime.ports import Store
 from kerf.engine.state import snapshot
+from kerf.engine.state.base import restore
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State
 
-
-class Progress(Protocol):
-    def __call__(self, position: int) -> None: ...
+Progress = Callable[[int], None]
+"""Called with the position reached, every few thousand entries."""
+PROGRESS_EVERY = 5_000
 
 
 def empty(store: Store) -> State:
     return State(Facts(), Blobs(store.blob))
 
 
-def load(store: Store, until: int | None = None, *, use_snapshots: bool = True) -> State:
-    """The state after the entry at `until` (the end by default). Raises StoreError on a broken record.
+def beginning(store: Store) -> State:
+    """The state before the first entry that can be folded: that of the base, or nothing."""
+    base = store.base()
+    return empty(store) if base is None else restore(base, Blobs(store.blob))
+
+
+def load(
+    store: Store, until: int | None = None, *, use_snapshots: bool = True, progress: Progress | None = None
+) -> State:
+    """The state after the entry at `until` (the end by default). Raises StoreError on a broken record, and
+    RecordShortened (KERF118) for a position before its base.
 
     A snapshot that does not match its digest or cannot be read is dropped: it is only a cache.
     """
     state = _from_snapshot(store, until) if use_snapshots else None
     if state is None:
-        state = empty(store)
+        state = beginning(store)
+    if until is not None and until < state.facts.position:
+        raise shortened(until, state.facts.position)
     for entry in store.scan(state.facts.position, until):
         evolve(state, entry)
+        if progress is not None and entry.position % PROGRESS_EVERY == 0:
+            progress(entry.position)
     return state
+
+
+def shortened(position: int, base: int) -> RecordShortened:
+    return RecordShortened(
+        "the state of then is not known: the record was cut, or is a part of one",
+        position=position,
+        hint=f"It begins after position {base}; of what was before, kerf log tells what is kept",
+    )
 
 
 def _from_snapshot(store: Store, until: int | None) -> State | None:

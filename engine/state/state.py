@@ -146,6 +146,8 @@ class Facts(Struct, omit_defaults=True):
     moves_look_at: int = 0  # when it may come to something else although nothing changes; 0 for never
     health: dict[str, PoolHealth] = {}  # by NodePool: whether its nodes register
     made_from: dict[str, Template] = {}  # by hash: what NodePools and NodeClasses ask for, and claims were made from
+    over: dict[str, int] = {}  # claim → the position of its end, until a cut has removed that
+    cut: int = 0  # position of the latest RecordCut
     unknown: int = 0  # entries of unknown type that were skipped
 
 

@@ -31,6 +31,7 @@ from kerf.engine.record.errors import (
     StoreReadOnly,
 )
 from kerf.engine.runtime.ports import Append, Store
+from tests.contract.cut_contract import CutContract
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, StoreContract, pods
 from tests.support.postgres import MISSING, binaries, running
 
@@ -64,7 +65,7 @@ def by_hand(url: str, statement: str) -> None:
         connection.execute(statement.encode())
 
 
-class TestPostgresStore(StoreContract):
+class TestPostgresStore(StoreContract, CutContract):
     @pytest.fixture(autouse=True)
     def _server(self, database: str) -> None:
         self.database = database
@@ -280,7 +281,7 @@ def test_the_rights_that_a_writer_needs(url: str) -> None:
 
 
 def test_a_newer_format_is_unsupported(url: str) -> None:
-    by_hand(url, "UPDATE record SET format = 2")
+    by_hand(url, "UPDATE record SET format = 3")
     with pytest.raises(FormatUnsupported, match="KERF110"):
         PostgresStore(url, "read")
 

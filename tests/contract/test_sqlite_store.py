@@ -35,13 +35,14 @@ from kerf.engine.record.errors import (
 from kerf.engine.record.observations import RecordStarted
 from kerf.engine.record.registry import TYPES
 from kerf.engine.runtime.ports import Append, Store
+from tests.contract.cut_contract import CutContract
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, StoreContract, pods, turn
 
 ROOT = Path(__file__).parents[2]
 ENTRIES = 120
 
 
-class TestSQLiteStore(StoreContract):
+class TestSQLiteStore(StoreContract, CutContract):
     def create(self, tmp_path: Path) -> str:
         path = tmp_path / "a record?.kerf"  # a name that a URI must quote
         SQLiteStore(path, "create").close()
@@ -133,7 +134,7 @@ def test_another_programs_database(tmp_path: Path) -> None:
 def test_a_newer_format_is_unsupported(sound: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(sound, tmp_path))
     with closing(sqlite3.connect(path, isolation_level=None)) as future:
-        future.execute("UPDATE record SET format = 2")
+        future.execute("UPDATE record SET format = 3")
     for mode in ("read", "write"):
         with pytest.raises(FormatUnsupported, match="KERF110"):
             SQLiteStore(path, mode)
@@ -317,7 +318,7 @@ def test_a_file_that_was_cut_off_is_readable_up_to_the_cut(sound: Path, tmp_path
 def test_what_is_left_of_a_damaged_record_can_be_handed_on(sound: Path, tmp_path: Path, damage: str) -> None:
     path = Path(shutil.copy(sound, tmp_path))
     if damage == "cut":
-        path.write_bytes(path.read_bytes()[: sound.stat().st_size * 3 // 4])
+        path.write_bytes(path.read_bytes()[: sound.stat().st_size * 7 // 8])
     else:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("UPDATE record SET seal = x'00'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kerf.engine.record.base import Base, Kept
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import BlobMissing, EpochRefused, PositionConflict, StreamConflict
 from kerf.engine.runtime.ports import Append
@@ -37,6 +38,12 @@ class MemoryStore:
 
     def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         yield from self.entries[after:until]
+
+    def base(self) -> Base | None:
+        return None
+
+    def kept(self) -> Kept | None:
+        return None
 
     def blob(self, digest: str) -> bytes:
         try:

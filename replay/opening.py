@@ -1,0 +1,60 @@
+"""What a read model must be told of a record that was cut, or of a part of one, before its first entry.
+
+A read model folds entries, and a base is none. So what the base knows is given to it as entries: each object as it was,
+and each NodeClaim of which nothing older is kept as one that was adopted. They are no part of the record: their turn is
+0, and what a read model says of them is not to be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.events import Adopted, Requested
+from kerf.engine.nodeclaim.table import ABSENT, REQUESTED
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.registry import NAME_OF, TYPES, stream_of
+from kerf.engine.runtime.ports import Store
+from kerf.engine.state.load import beginning
+from kerf.engine.state.state import Facts
+
+NO_TURN = 0
+
+
+def opening(store: Store) -> Iterator[Entry]:
+    """Nothing for a record that begins at position 1. Raises StoreError."""
+    base = store.base()
+    if base is None:
+        return
+    told = {
+        entry.payload.claim
+        for entry in store.scan(0, base.position)
+        if isinstance(entry.payload, Requested | Adopted)
+    }  # fmt: skip
+    facts = beginning(store).facts
+    claims = (claim for name, claim in sorted(facts.claims.items()) if name not in told)
+    for payload in (*_objects(facts), *_adopted(claims)):
+        name = NAME_OF[type(payload)]
+        yield Entry(
+            position=base.position, turn=NO_TURN, stream=stream_of(payload), version=0, type=name,
+            schema=TYPES[name].schema, at=base.at, cause=0, epoch=facts.epoch, payload=payload,
+        )  # fmt: skip
+
+
+def _objects(facts: Facts) -> Iterator[Struct]:
+    for known in (facts.pools, facts.node_classes, facts.nodes, facts.buffers, facts.pods):
+        for _, found in sorted(known.items()):
+            yield found
+
+
+def _adopted(claims: Iterable[NodeClaim]) -> Iterator[Struct]:
+    for claim in claims:
+        if claim.state not in (ABSENT, REQUESTED):
+            yield Adopted(
+                claim=claim.name, state=claim.state, instance=claim.instance, provider_id=claim.provider_id,
+                instance_type=claim.instance_type, zone=claim.zone, capacity_type=claim.capacity_type,
+                price=claim.price, node_pool=claim.node_pool, node_class=claim.node_class, node=claim.node,
+                launched=claim.launched, why=claim.why,
+            )  # fmt: skip
