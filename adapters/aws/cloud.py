@@ -3,6 +3,7 @@ order it asks AWS."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -15,11 +16,12 @@ from kerf.adapters.aws.instances import Instances
 from kerf.adapters.aws.launch_template import LaunchTemplates, template_data
 from kerf.adapters.aws.market import Markets
 from kerf.adapters.aws.nodeclass import NodeClasses
-from kerf.adapters.aws.resolved import node_settings, readiness, with_condition, zones
+from kerf.adapters.aws.resolved import condition, node_settings, readiness, with_condition, zones
 from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.errors import InputError
-from kerf.engine.model.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
+from kerf.engine.model.claims import Condition
+from kerf.engine.model.ec2nodeclass import EC2NodeClass
 from kerf.engine.model.instances import Catalogue, InstanceType
 from kerf.engine.model.nodeclass_terms import class_hashes, ec2_terms
 from kerf.engine.record.decisions import LaunchInstance
@@ -36,8 +38,8 @@ from kerf.engine.record.observations import (
 )
 
 GROUP, KIND = "karpenter.k8s.aws", "EC2NodeClass"
-REFRESH = 60_000
-"""How often (ms) a NodeClass is resolved anew when its object did not change (A-76)."""
+COLLECT_EVERY = 1_800_000
+"""How often (ms) instance profiles that nothing uses are looked for (A-123)."""
 _STALE_TEMPLATE = "InvalidLaunchTemplateName.NotFoundException"
 _MISMATCH = "IdempotentParameterMismatch"
 _NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
@@ -48,15 +50,15 @@ class _Known(Struct):
 
     resolved: EC2NodeClass
     types: dict[str, InstanceType]
-    due: int
     seen: NodeClassSeen | None = None
     catalogue: str = ""
     made_from: tuple[object, ...] = ()
 
 
 class AwsCloud:
-    """Launches and ends EC2 instances. `node_classes` gives the EC2NodeClass objects as the watch last
-    showed them; `clock` gives milliseconds since the epoch."""
+    """Launches and ends EC2 instances; safe for threads. `node_classes` gives the EC2NodeClass objects as the watch
+    last showed them; `clock` gives milliseconds since the epoch. With `observing` it changes nothing in AWS, and takes
+    a class's status from its object, as Karpenter wrote it."""
 
     def __init__(
         self,
@@ -64,7 +66,10 @@ class AwsCloud:
         settings: AwsSettings,
         node_classes: Callable[[], Iterable[EC2NodeClass]],
         clock: Callable[[], int],
+        *,
+        observing: bool = False,
     ) -> None:
+        self._observing = observing
         self._clients = clients
         self._settings = settings
         self._objects = node_classes
@@ -77,28 +82,64 @@ class AwsCloud:
         self._in_flight: dict[str, int] = {}
         self._untold: list[InputRefused] = []
         self._empty: dict[str, int] = {}  # token → how many fleets of it started nothing
+        self._collect_at = clock() + COLLECT_EVERY
+        self._resolving = threading.RLock()  # one thread at a time finds out about classes, types and prices
+        self._counting = threading.Lock()  # of addresses in flight
 
     # ── observing ──────────────────────────────────────────────────────────────────────────────────────────
 
     def observe(self) -> list[Observation]:
         """What changed of NodeClasses and their catalogues since the last call; refusals of AWS as
         `InputRefused`."""
-        found = [Observation(refused) for refused in (*self._untold, *self._markets.refresh())]
-        self._untold.clear()
+        with self._resolving:
+            found = [Observation(refused) for refused in (*self._untold, *self._markets.refresh())]
+            self._untold.clear()
+            if not self._observing:
+                found += self._kept_tidy()
+            objects = sorted(self._objects(), key=lambda node_class: node_class.name)
+            self._known = {o.name: self._known[o.name] for o in objects if o.name in self._known}
+            self._classes.forget(self._known)
+            for node_class in objects:
+                found += self._observe(node_class)
+            return found
+
+    def resolved(self, name: str) -> EC2NodeClass | None:
+        """A class as it was last resolved, with its status; None before it was."""
+        known = self._known.get(name)
+        return known.resolved if known is not None else None
+
+    def next_due(self) -> int:
+        """When `observe` has something to look at although nothing happened (ms since the epoch)."""
+        times = [self._classes.due(known.resolved) for known in self._known.values()] if not self._observing else []
+        return min([*times, self._markets.next_due()])
+
+    def release(self, node_class: EC2NodeClass) -> None:
+        """A-81: the end of all that was made for a class that is going. Raises `AwsError`."""
+        if not self._settings.isolated_vpc:
+            self._classes.profiles.release(node_class)
+        self._templates.release(node_class.name)
+
+    def _kept_tidy(self) -> list[Observation]:
+        """What nobody uses any more goes (A-123, A-237)."""
+        found = []
         try:
             self._templates.sweep()
         except AwsError as error:
             found.append(Observation(_refused(error, "launch templates")))
-        objects = sorted(self._objects(), key=lambda node_class: node_class.name)
-        self._known = {o.name: self._known[o.name] for o in objects if o.name in self._known}
-        for node_class in objects:
-            found += self._observe(node_class)
+        if self._settings.isolated_vpc or self._clock() < self._collect_at:
+            return found
+        self._collect_at = self._clock() + COLLECT_EVERY
+        try:
+            classes = [known.resolved for known in self._known.values()]
+            self._classes.profiles.collect(classes, self._instances.profiles())
+        except AwsError as error:
+            found.append(Observation(_refused(error, "instance profiles")))
         return found
 
     def _observe(self, node_class: EC2NodeClass) -> list[Observation]:
         known = self._refreshed(node_class)
         digest, _ = content(known.resolved)
-        ready = readiness(known.resolved.status)
+        ready = self._readiness(known.resolved)
         seen = NodeClassSeen(
             group=GROUP,
             kind=KIND,
@@ -116,6 +157,12 @@ class AwsCloud:
             found.append(Observation(seen, {digest: known.resolved}))
             known.seen = seen
         return found + self._catalogue(known)
+
+    def _readiness(self, resolved: EC2NodeClass) -> Condition:
+        """Beside a Karpenter its word counts; without a condition Ready it has said nothing yet."""
+        if not self._observing:
+            return readiness(resolved.status)
+        return condition(resolved.status, "Ready") or Condition("Ready", "Unknown", "AwaitingReconciliation")
 
     def _catalogue(self, known: _Known) -> list[Observation]:
         """A new catalogue if what it is made from changed, and it came out another one."""
@@ -140,19 +187,25 @@ class AwsCloud:
             return Catalogue(types=())  # the class is not ready, and its condition says why
         return catalogue(self._markets.market, sized, zones(resolved.status))
 
-    def _refreshed(self, node_class: EC2NodeClass) -> _Known:
+    def _refreshed(self, node_class: EC2NodeClass, *, anew: bool = True) -> _Known:
+        """`anew`: what is due is looked at again; else only a class that is new, or changed."""
         known = self._known.get(node_class.name)
+        if self._observing:
+            if known is None:
+                known = self._known[node_class.name] = _Known(node_class, {})
+            known.resolved = node_class
+            return known
         now = self._clock()
-        if known is None or known.resolved.spec != node_class.spec or known.due <= now:
-            before = known.resolved.status if known is not None else EC2NodeClassStatus()
+        if known is None or known.resolved.spec != node_class.spec or (anew and self._classes.due(node_class) <= now):
+            before = known.resolved.status if known is not None else node_class.status
             status = self._classes.resolve(node_class, before)
             status = with_condition(status, readiness(status), now)
             resolved = replace(node_class, status=status)
-            self._in_flight.clear()  # the free addresses are EC2's own again (A-233)
+            with self._counting:
+                self._in_flight.clear()  # the free addresses are EC2's own again (A-233)
             if known is None:
-                known = _Known(resolved, {}, 0)
-            known.resolved, known.due = resolved, now + REFRESH
-            self._known[node_class.name] = known
+                known = self._known[node_class.name] = _Known(resolved, {})
+            known.resolved = resolved
         return known
 
     # ── launching ──────────────────────────────────────────────────────────────────────────────────────────
@@ -163,7 +216,7 @@ class AwsCloud:
         if known is None:
             message = f"EC2NodeClass/{order.node_class.name} is not there, or is being deleted"
             return failure(intent, order.claim, "NodeClassNotFound", message, kind="insufficient-capacity")
-        ready = readiness(known.resolved.status)
+        ready = self._readiness(known.resolved)
         if ready.status == "False":
             return failure(intent, order.claim, ready.reason, ready.message, kind="nodeclass-not-ready")
         if ready.status == "Unknown":
@@ -180,12 +233,16 @@ class AwsCloud:
         node_class = next((o for o in self._objects() if o.name == name and not o.deleting), None)
         if node_class is None:
             return None
-        if not self._markets.known:
-            self._untold += self._markets.refresh()
-        known = self._refreshed(node_class)
-        if not known.types:
-            known.types = {kind.name: kind for kind in self._made(known.resolved).types}
-        return known
+        known = self._known.get(name)
+        if known is not None and known.types and known.resolved.spec == node_class.spec:
+            return known  # a launch does not wait for what `observe` keeps fresh
+        with self._resolving:
+            if not self._markets.known:
+                self._untold += self._markets.refresh()
+            known = self._refreshed(node_class, anew=False)
+            if not known.types:
+                known.types = {kind.name: kind for kind in self._made(known.resolved).types}
+            return known
 
     def _launch(self, order: LaunchInstance, known: _Known, intent: str, token: str) -> LaunchAnswered:
         chosen = groups(order, known.types, known.resolved.status.amis)
@@ -246,18 +303,19 @@ class AwsCloud:
     def _subnets(self, order: LaunchInstance, known: _Known) -> dict[str, str]:
         """A-232: in each zone that is offered the subnet with most free addresses, the first of equals."""
         offered = {offer.zone for offer in order.offers}
-        free = self._classes.free_addresses
+        free, taken = self._classes.free_addresses, self._in_flight
         chosen: dict[str, tuple[int, str]] = {}
         for subnet in known.resolved.status.subnets:
-            left = free.get(subnet.id, 0) - self._in_flight.get(subnet.id, 0)
+            left = free.get(subnet.id, 0) - taken.get(subnet.id, 0)
             if subnet.zone in offered and (subnet.zone not in chosen or left > chosen[subnet.zone][0]):
                 chosen[subnet.zone] = (left, subnet.id)
         return {zone: subnet for zone, (_, subnet) in chosen.items()}
 
     def _take(self, subnets: Iterable[str], addresses: int) -> None:
         """A-233: addresses that launches under way will use, until EC2 is asked again; negative gives them back."""
-        for subnet in subnets:
-            self._in_flight[subnet] = self._in_flight.get(subnet, 0) + addresses
+        with self._counting:
+            for subnet in subnets:
+                self._in_flight[subnet] = self._in_flight.get(subnet, 0) + addresses
 
     def _not_launched(self, error: AwsError, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
         """A refused call started nothing, with one exception: a token that was used for another request may

@@ -23,6 +23,7 @@ from kerf.engine.model.ec2nodeclass import AMITerm, EC2NodeClass, EC2NodeClassSp
 
 CLUSTER, VERSION = "eks-workshop", "1.34"
 ROLE = f"KarpenterNodeRole-{CLUSTER}"
+CIDR = "10.100.0.0/16"  # of its services
 DISCOVERY = {"karpenter.sh/discovery": CLUSTER}
 
 
@@ -34,6 +35,11 @@ class Operator:
         self.queue_url = queue_url
         self._clock = clock
         self._sent = 0
+
+    @property
+    def shim(self) -> Any:
+        """All of its clients, and its faults (moto_shim.MotoShim)."""
+        return self._shim
 
     @property
     def plan(self) -> FaultPlan:
@@ -91,9 +97,11 @@ class Environment(Struct, frozen=True):
 
 
 @contextmanager
-def demo_environment(clock: Callable[[], int], region: str = "us-west-2", zones: int = 3) -> Iterator[Environment]:
-    """An account with a VPC, a subnet in each of `zones` zones, a security group, a node role, a queue and
-    images.
+def demo_environment(
+    clock: Callable[[], int], region: str = "us-west-2", zones: int = 3, version: str = VERSION
+) -> Iterator[Environment]:
+    """An account with a VPC, a subnet in each of `zones` zones, a security group, a node role, an EKS cluster, a queue,
+    and images for Kubernetes `version`.
 
     moto keeps one account per process, so one environment can be open at a time. The SDK's pauses between
     retries take no time. Needs the extra `demo` (moto).
@@ -102,7 +110,7 @@ def demo_environment(clock: Callable[[], int], region: str = "us-west-2", zones:
     with ExitStack() as stack:
         stack.enter_context(_no_profile())
         _import_moto(region)
-        from kerf.adapters.aws.moto_shim import MotoShim
+        from kerf.adapters.aws.moto_shim import ACCOUNT, MotoShim
 
         stack.enter_context(patch("moto.settings.ec2_load_default_amis", return_value=False))
         stack.enter_context(patch("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None)))
@@ -110,17 +118,23 @@ def demo_environment(clock: Callable[[], int], region: str = "us-west-2", zones:
         _reset()
         shim = MotoShim(region, names, clock)
         _network(shim.ec2, names)
-        _images(shim)
+        _images(shim, version)
         shim.iam.create_role(RoleName=ROLE, AssumeRolePolicyDocument="{}")
+        shim.eks.create_cluster(
+            name=CLUSTER,
+            roleArn=f"arn:aws:iam::{ACCOUNT}:role/cluster",
+            resourcesVpcConfig={},
+            kubernetesNetworkConfig={"serviceIpv4Cidr": CIDR},
+        )
         queue = shim.sqs.create_queue(QueueName=CLUSTER)["QueueUrl"]
         settings = AwsSettings(
             cluster=CLUSTER,
             region=region,
             endpoint="https://kerf-demo.invalid",
             ca_bundle="a2VyZg==",
-            cidr="10.100.0.0/16",
+            cidr=CIDR,
             dns="10.100.0.10",
-            kubernetes_version=VERSION,
+            kubernetes_version=version,
             interruption_queue=CLUSTER,
         )
         classes = [node_class()]
@@ -185,7 +199,7 @@ def _reset() -> None:
     """An empty account, in each of the services that the environment uses."""
     from moto.backends import get_backend
 
-    for service in ("ec2", "iam", "sqs", "ssm"):
+    for service in ("ec2", "eks", "iam", "sqs", "ssm"):
         get_backend(service).reset()
 
 
@@ -206,10 +220,10 @@ def _network(ec2: Client, zones: list[str]) -> None:
     )
 
 
-def _images(shim: Any) -> None:
+def _images(shim: Any, version: str) -> None:
     """One image for each public parameter of the aliases, under its parameter."""
     for alias in ("al2023@latest", "bottlerocket@latest"):
-        for query in image_queries(alias, VERSION):
+        for query in image_queries(alias, version):
             arch = "arm64" if "arm64" in query.parameter else "x86_64"
             name = query.parameter.strip("/").replace("/", "-")
             shim.publish_image(query.parameter, name, arch)

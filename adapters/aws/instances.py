@@ -69,6 +69,12 @@ class Instances:
         ]
         return sorted([*found, *young], key=lambda each: each.instance)
 
+    def profiles(self) -> set[str]:
+        """The names of the instance profiles that instances of this cluster have. Raises `AwsError`."""
+        ours = [{"Name": f"tag:{tags.CLUSTER}", "Values": [self._cluster]}, *filters(instance_state_name=VISIBLE)]
+        arns = (entry.get("IamInstanceProfile", {}).get("Arn", "") for entry in self._described(Filters=ours))
+        return {arn.rpartition("/")[2] for arn in arns if arn}
+
     def _ours(self, entry: Mapping[str, Any]) -> bool:
         own = tags.tag_map(entry.get("Tags"))
         return tags.NODEPOOL in own and tags.NODECLASS in own and own.get(tags.CLUSTER) == self._cluster

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any
@@ -186,13 +187,15 @@ class LaunchTemplates:
         self._clock = clock
         self._used: dict[str, int] = {}
         self._adopted = False
+        self._making = threading.Lock()  # launches at one time want the same template
 
     def ensure(self, data: Mapping[str, Any], node_class: EC2NodeClass, node_pool: str) -> str:
         """The name of a template with this content, made if it is not there. Raises `AwsError`."""
         name = template_name(data)
-        if name not in self._used and not self._exists(name):
-            self._create(name, data, node_class, node_pool)
-        self._used[name] = self._clock()
+        with self._making:
+            if name not in self._used and not self._exists(name):
+                self._create(name, data, node_class, node_pool)
+            self._used[name] = self._clock()
         return name
 
     def forget(self) -> None:
@@ -203,23 +206,33 @@ class LaunchTemplates:
         """A-237. A template that is already gone is none of our worries."""
         now = self._clock()
         if not self._adopted:
-            self._used = dict.fromkeys(self._owned(), now) | self._used
+            owned = self._owned({tags.CLUSTER: self._settings.cluster})
+            with self._making:
+                self._used = dict.fromkeys(owned, now) | self._used
             self._adopted = True
         for name in sorted(name for name, used in list(self._used.items()) if used + UNUSED < now):
-            try:
-                call(self._clients.ec2.delete_launch_template, LaunchTemplateName=name)
-            except AwsError as error:
-                if not error.not_found:
-                    raise
-            self._used.pop(name, None)
+            with self._making:
+                if self._used[name] + UNUSED < now:  # nobody has taken it since
+                    self._delete(name)
 
-    def _owned(self) -> list[str]:
-        conditions = tags.CLUSTER, self._settings.cluster
-        operation = self._clients.ec2.describe_launch_templates
-        listed = pages(
-            operation, "LaunchTemplates", Filters=[{"Name": f"tag:{conditions[0]}", "Values": [conditions[1]]}]
-        )
-        return [template["LaunchTemplateName"] for template in listed]
+    def release(self, node_class: str) -> None:
+        """A-238: all of a class that is going. Raises `AwsError`."""
+        for name in self._owned({tags.CLUSTER: self._settings.cluster, tags.NODECLASS: node_class}):
+            with self._making:
+                self._delete(name)
+
+    def _delete(self, name: str) -> None:
+        try:
+            call(self._clients.ec2.delete_launch_template, LaunchTemplateName=name)
+        except AwsError as error:
+            if not error.not_found:
+                raise
+        self._used.pop(name, None)
+
+    def _owned(self, own: Mapping[str, str]) -> list[str]:
+        conditions = [{"Name": f"tag:{key}", "Values": [value]} for key, value in own.items()]
+        listed = pages(self._clients.ec2.describe_launch_templates, "LaunchTemplates", Filters=conditions)
+        return sorted(template["LaunchTemplateName"] for template in listed)
 
     def _exists(self, name: str) -> bool:
         try:

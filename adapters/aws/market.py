@@ -51,6 +51,10 @@ class Markets:
                 self._due[part] = self._clock() + REFRESH
         return refused
 
+    def next_due(self) -> int:
+        """When a part is to be renewed (ms since the epoch)."""
+        return min(self._due.values())
+
     def _types(self) -> None:
         """A-137."""
         conditions = filters(supported_virtualization_type=["hvm"])

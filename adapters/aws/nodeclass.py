@@ -1,4 +1,4 @@
-"""Resolves an EC2NodeClass in EC2 and IAM: subnets, security groups, images, instance profile (A-74…A-122).
+"""Resolves an EC2NodeClass in EC2 and IAM: subnets, security groups, images, instance profile (A-74…A-115).
 
 A call that fails leaves its part of the status as it was (A-136). Validation is by kerf's own rules; the
 dry runs of A-131…A-133 are not made (as under `--disable-dry-run`).
@@ -6,21 +6,22 @@ dry runs of A-131…A-133 are not made (as under `--disable-dry-run`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from hashlib import blake2b
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.adapters.aws import tags
 from kerf.adapters.aws.images import Images
+from kerf.adapters.aws.profiles import Profiles
 from kerf.adapters.aws.resolved import condition, node_settings, ready, with_condition
-from kerf.adapters.aws.session import AwsError, Clients, call, filters, pages, tag_filters
+from kerf.adapters.aws.session import AwsError, Clients, filters, pages, tag_filters
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.errors import InputError
 from kerf.engine.model.claims import Condition
 from kerf.engine.model.ec2nodeclass import (
     EC2NodeClass,
+    EC2NodeClassSpec,
     EC2NodeClassStatus,
     ResolvedSecurityGroup,
     ResolvedSubnet,
@@ -31,6 +32,18 @@ from kerf.engine.model.ec2nodeclass import (
 _SUPPORTED = ("AL2", "AL2023", "Custom", "Windows2019", "Windows2022", "Windows2025")
 
 
+_MINUTE = 60_000
+
+
+class _Step(Struct, frozen=True):
+    """One part of the status and its condition, and how often it is looked at (ms; A-75…A-79)."""
+
+    kind: str
+    part: str
+    resolve: Callable[[EC2NodeClass], tuple[Any, Condition]]
+    every: int
+
+
 class NodeClasses:
     """Keeps the last status of each class and makes the next one from it."""
 
@@ -39,29 +52,59 @@ class NodeClasses:
         self._settings = settings
         self._clock = clock
         self._images = Images(clients, settings.kubernetes_version, clock)
+        self._due: dict[tuple[str, str], tuple[EC2NodeClassSpec, int]] = {}  # (class, part) → of which spec, when
+        self.profiles = Profiles(clients, settings, clock)
         self.free_addresses: dict[str, int] = {}
 
     def resolve(self, node_class: EC2NodeClass, before: EC2NodeClassStatus) -> EC2NodeClassStatus:
-        """The status as it is now. What AWS refuses does not raise: the condition concerned says so."""
-        steps: tuple[tuple[str, str, Callable[[EC2NodeClass], tuple[Any, Condition]]], ...] = (
-            ("AMIsReady", "amis", self._images.resolve),
-            ("SubnetsReady", "subnets", self._subnets),
-            ("SecurityGroupsReady", "security_groups", self._groups),
-            ("InstanceProfileReady", "instance_profile", self._profile),
-        )
+        """The status as it is now; what is not due yet is taken from `before`. What AWS refuses does not raise: the
+        condition concerned says so."""
         status = before
-        for kind, part, resolve in steps:
-            try:
-                value, verdict = resolve(node_class)
-            except AwsError as error:
-                known = condition(status, kind)
-                if known is not None and known.status != "Unknown":
-                    continue  # A-136
-                verdict = Condition(kind, "Unknown", "AwaitingReconciliation", str(error))
-            else:
-                status = replace(status, **{part: value})
-            status = with_condition(status, verdict, self._clock())
+        for step in self._steps(before):
+            status = self._step(step, node_class, status)
         return with_condition(status, self._validated(node_class), self._clock())
+
+    def due(self, node_class: EC2NodeClass) -> int:
+        """When a part of the class is to be looked at again (ms since the epoch)."""
+        return min((at for (name, _), (_, at) in self._due.items() if name == node_class.name), default=0)
+
+    def forget(self, names: Container[str]) -> None:
+        """Classes that are not in `names` are gone."""
+        self._due = {key: value for key, value in self._due.items() if key[0] in names}
+
+    def _steps(self, before: EC2NodeClassStatus) -> tuple[_Step, ...]:
+        settings = self._settings
+        return (
+            _Step("AMIsReady", "amis", self._images.resolve, max(5 * _MINUTE, settings.ami_refresh)),
+            _Step("SubnetsReady", "subnets", self._subnets, max(_MINUTE, settings.subnet_refresh)),
+            _Step("SecurityGroupsReady", "security_groups", self._groups, 5 * _MINUTE),
+            _Step(
+                "InstanceProfileReady",
+                "instance_profile",
+                lambda node_class: self.profiles.resolve(node_class, before.instance_profile),
+                _MINUTE,  # IAM itself is asked less often (A-85)
+            ),
+        )
+
+    def _step(self, step: _Step, node_class: EC2NodeClass, status: EC2NodeClassStatus) -> EC2NodeClassStatus:
+        now, key = self._clock(), (node_class.name, step.part)
+        made_of, due = self._due.get(key, (None, 0))
+        same = made_of == node_class.spec
+        if same and now < due:
+            return status
+        known = condition(status, step.kind)
+        try:
+            value, verdict = step.resolve(node_class)
+        except AwsError as error:
+            # A-136: it stays as it was, of a spec that is still the same; a new process takes the object's word for it
+            self._due[key] = (made_of or node_class.spec, now + _MINUTE)
+            if known is not None and known.status != "Unknown" and (same or made_of is None):
+                return status
+            verdict = Condition(step.kind, "Unknown", "AwaitingReconciliation", str(error))
+            return with_condition(status, verdict, now)
+        again = step.every if verdict.status == "True" else _MINUTE
+        self._due[key] = (node_class.spec, now + again)
+        return with_condition(replace(status, **{step.part: value}), verdict, now)
 
     def _subnets(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedSubnet, ...], Condition]:
         """A-95. The order of A-96 (free addresses first) matters only to a launch, which asks
@@ -102,42 +145,6 @@ class NodeClasses:
         if ids := sorted({term.id for term in terms if term.id}):
             yield from pages(operation, key, Filters=filters(**{id_filter: ids}))
 
-    # ── instance profile ───────────────────────────────────────────────────────────────────────────────────
-
-    def _profile(self, node_class: EC2NodeClass) -> tuple[str, Condition]:
-        """A-116, A-119. The name follows from class and role, so that trying again makes no second
-        profile."""
-        if node_class.spec.instance_profile:
-            return node_class.spec.instance_profile, ready("InstanceProfileReady")
-        role = node_class.spec.role.rpartition("/")[2]
-        name = profile_name(self._settings, node_class)
-        roles = self._roles(name)
-        if roles is None:
-            self._create_profile(name, node_class)
-            roles = []
-        if role not in roles:
-            call(self._clients.iam.add_role_to_instance_profile, InstanceProfileName=name, RoleName=role)
-        return name, ready("InstanceProfileReady")
-
-    def _roles(self, name: str) -> list[str] | None:
-        try:
-            answer = call(self._clients.iam.get_instance_profile, InstanceProfileName=name)
-        except AwsError as error:
-            if error.not_found:
-                return None
-            raise
-        return [role["RoleName"] for role in answer["InstanceProfile"].get("Roles", ())]
-
-    def _create_profile(self, name: str, node_class: EC2NodeClass) -> None:
-        settings = self._settings
-        own = tags.profile_tags(settings.cluster, node_class.name, settings.region, node_class.spec.tags)
-        call(
-            self._clients.iam.create_instance_profile,
-            InstanceProfileName=name,
-            Path=f"/karpenter/{settings.region}/{settings.cluster}/{node_class.uid}/",
-            Tags=tags.tag_list(own),
-        )
-
     def _validated(self, node_class: EC2NodeClass) -> Condition:
         """The checks of A-129 that need no call."""
         family = node_class.ami_family
@@ -160,9 +167,3 @@ class NodeClasses:
 
 def _invalid(reason: str, message: str) -> Condition:
     return Condition("ValidationSucceeded", "False", reason, message)
-
-
-def profile_name(settings: AwsSettings, node_class: EC2NodeClass) -> str:
-    """`<cluster>_<u64>`: another role gives another profile, as A-119 asks."""
-    text = "/".join((settings.region, node_class.name, node_class.uid, node_class.spec.role))
-    return f"{settings.cluster}_{int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), 'big')}"

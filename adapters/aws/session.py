@@ -91,11 +91,38 @@ class Clients:
         return self._client("sqs")
 
     @cached_property
+    def eks(self) -> Client:
+        return self._client("eks")
+
+    @cached_property
     def pricing(self) -> Client:
         return self._client("pricing", region_name=pricing_region(self.region))
 
     def _client(self, service: str, **options: str) -> Client:
         return self._session.client(service, config=self._config, **options)
+
+
+class ReadingClients(Clients):
+    """For observe mode: nothing can be changed through them, whatever the credentials allow. Raises `AwsWriteRefused`
+    (KERF503)."""
+
+    def _client(self, service: str, **options: str) -> Client:
+        client = super()._client(service, **options)
+        client.meta.events.register_first("before-call", _only_reads)
+        return client
+
+
+class AwsWriteRefused(KerfError):
+    """Something tried to change AWS in observe mode. No call was made."""
+
+    code = "KERF503"
+
+
+def _only_reads(model: Any, **_: Any) -> None:
+    if not model.name.startswith(("Describe", "Get", "List")):
+        hint = "This is a defect of kerf: please report it"
+        raise AwsWriteRefused("observe mode changes nothing", where=f"{model.service_model.service_name} {model.name}",
+                              hint=hint)  # fmt: skip
 
 
 def call(operation: Callable[..., Any], **parameters: Any) -> dict[str, Any]:

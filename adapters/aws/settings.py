@@ -22,6 +22,8 @@ class AwsSettings(Struct, frozen=True, kw_only=True):
     reserved_enis: int = 0
     memory_overhead: float = 0.075
     interruption_queue: str = ""
+    ami_refresh: int = 60_000  # milliseconds
+    subnet_refresh: int = 60_000
 
     @property
     def ipv6(self) -> bool:

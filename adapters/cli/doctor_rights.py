@@ -57,6 +57,8 @@ def needed(mode: str, provider: str, *, lease_namespace: str, lease_name: str) -
     rights += [Right(group, each, verb) for group, each, verbs in _WRITTEN for verb in verbs]
     if provider == "kwok":
         rights.append(Right("", "nodes", "create"))
+    else:  # finalizer and hash; status
+        rights += [Right(group, each, "patch") for each in (resource, f"{resource}/status")]
     leases = ("coordination.k8s.io", "leases")
     rights.append(Right(*leases, "create", lease_namespace))
     rights += [Right(*leases, verb, lease_namespace, lease_name) for verb in ("get", "update")]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
+from kerf.adapters.cli.providers import Provider
 from kerf.adapters.controller.controller import Controller, wall_clock
 from kerf.adapters.controller.inbox import Inbox
 from kerf.adapters.kubernetes.bridge import Bridge
@@ -25,12 +26,10 @@ from kerf.engine.disruption.inputs import NEVER
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pools import NodePool
-from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, ObjectGone, Observation
-from kerf.engine.runtime.ports import Cloud
 from kerf.engine.runtime.runtime import Runtime
 from kerf.projections.nodeclaim_status import claim_conditions
 from kerf.projections.nodepool_status import nodepool_status
@@ -39,20 +38,6 @@ POOLS_EVERY = 1.0  # seconds
 QUIET_EVERY = 1.0  # seconds between looks at which claims are Consolidatable, while something happens
 SHOWN_ON_POOLS: tuple[type[Struct], ...] = (NodePool, NodeClassSeen, Node, *CLAIM_EVENTS)
 Tell = Callable[[Sequence[Entry]], None]
-
-
-class Provider(Protocol):
-    """A cloud, and how it hears of its NodeClasses (adapters/kwok, adapters/aws)."""
-
-    @property
-    def cloud(self) -> Cloud: ...
-    @property
-    def node_classes(self) -> Resource: ...
-    def put(self, node_class: Struct) -> None: ...
-    def drop(self, name: str) -> None: ...
-    def node_name(self, claim: NodeClaim) -> str:
-        """The name that the Node of a launched claim will have, "" if only the Node itself can tell."""
-        ...
 
 
 class InCluster:
@@ -67,6 +52,8 @@ class InCluster:
         self._inbox = Inbox()
         self._first: dict[str, list[Observation]] = {}  # by path, until all kinds are listed
         self._live = False
+        self._stored = 0  # of what was put into the inbox
+        self._turned = asyncio.Event()
         self._claims = ClaimObjects(session, claim_conditions)
         self.claim_uid = self._claims.uid
         self._upkeep = ClaimUpkeep()
@@ -75,6 +62,11 @@ class InCluster:
         self._pools = PoolObjects(session)
         self._pools_changed = asyncio.Event()
         self._nodes = NodeCache()
+        self._raw = {
+            NODES.path: self._nodes.seen,
+            NODEPOOLS.path: self._pools.seen,
+            provider.node_classes.path: provider.seen,
+        }
         self.reflectors = self._reflectors()
         cluster = KubernetesCluster(
             session, Bridge(asyncio.get_running_loop()), self._nodes, self._claims.uid, self._nominated
@@ -97,7 +89,8 @@ class InCluster:
             await self._synced(watching)
             if self._nominate and await supported(self._session):
                 self._nominations = Nominations(self._session, self._provider.node_name)
-            self._go_live()
+            self._go_live(await self._provider.first())
+            watching.append(asyncio.create_task(self._provider.run(self), name="provider"))
             if not self._observes:
                 watching.append(asyncio.create_task(self._keep_pools(), name="status of nodepools"))
                 watching.append(asyncio.create_task(self._keep_consolidatable(), name="conditions of nodeclaims"))
@@ -134,11 +127,11 @@ class InCluster:
             for task in done:
                 task.result()
 
-    def _go_live(self) -> None:
+    def _go_live(self, node_classes: list[Observation]) -> None:
         """The first lists together, kinds in a fixed order: a pod is seen after the node that it is on."""
         for each in self.reflectors:
             self._inbox.put(self._first.pop(each.resource.path, []))
-        self._inbox.put(self._provider.cloud.observe())
+        self._inbox.put(node_classes)
         self._live = True
         facts = self.runtime.state.facts
         if self._observes:
@@ -173,7 +166,7 @@ class InCluster:
             tell,
             known=resource.known(self.runtime.state.facts),
             interpret=interpret,
-            raw={NODES.path: self._nodes.seen, NODEPOOLS.path: self._pools.seen}.get(resource.path),
+            raw=self._raw.get(resource.path),
         )
 
     def _node_changed(self, change: Change) -> list[Observation]:
@@ -207,11 +200,14 @@ class InCluster:
             group, _, rest = self._provider.node_classes.api.partition("/")
             return [Observation(ObjectGone("nodeclass", f"{group}/{rest.rpartition('/')[2]}/{change.key}"))]
         self._provider.put(change.new)
-        return self._provider.cloud.observe() if self._live else []
+        return self._provider.changed() if self._live else []
 
     # ── turns ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def _after_turn(self, runtime: Runtime, entries: Sequence[Entry]) -> None:
+        if runtime.ready:
+            self._stored = self._inbox.taken_out
+            self._turned.set()
         if self._live and not self._observes:
             shown = {**runtime.moved(), **dict.fromkeys(self._upkeep.touched(entries, runtime.state))}
             self._claims.project(runtime.state, shown, wall_clock())
@@ -238,6 +234,25 @@ class InCluster:
     async def _nominated(self, node: str) -> None:
         if self._nominations is not None:
             await self._nominations.written(node)
+
+    # ── for the provider (providers.World) ──────────────────────────────────────────────────────────────────
+
+    def put(self, observations: Iterable[Observation]) -> None:
+        self._inbox.put(observations)
+
+    async def record(self, observations: Iterable[Observation]) -> None:
+        self._inbox.put(observations)
+        wanted = self._inbox.put_in
+        while self._stored < wanted:
+            self._turned.clear()
+            await self._turned.wait()
+
+    async def claims_of(self, group: str, node_class: str) -> list[str]:
+        async with self.controller.between_turns:
+            facts = self.runtime.state.facts
+            named = {name: claim.node_class for name, claim in facts.claims.items()}
+            named |= {name: found.claim.node_class for name, found in facts.found.items()}
+        return sorted(name for name, ref in named.items() if (ref.group, ref.name) == (group, node_class))
 
     async def _keep_pools(self) -> None:
         """The status of NodePools, as often as it changes but not more than once a second."""

@@ -17,30 +17,24 @@ from msgspec.structs import replace
 
 import kerf
 from kerf.adapters.cli.gated_objects import GatedObjects
-from kerf.adapters.cli.in_cluster import InCluster, Provider
+from kerf.adapters.cli.in_cluster import InCluster
 from kerf.adapters.cli.offices import FileLock, Nobody, Office, lock_of
+from kerf.adapters.cli.providers import Provider, kwok_provider
 from kerf.adapters.cli.serving import Serving, Telemetry
 from kerf.adapters.cli.settings import Flags, Options, read_settings, tell_notes
 from kerf.adapters.cli.telling import Log, Telling
 from kerf.adapters.controller.controller import wall_clock
-from kerf.adapters.kubernetes.bridge import Bridge
 from kerf.adapters.kubernetes.events import EventRecorder
 from kerf.adapters.kubernetes.lease import Lease
-from kerf.adapters.kubernetes.node_objects import NodeObjects
 from kerf.adapters.kubernetes.reading import ReadingSession
-from kerf.adapters.kubernetes.resources import KWOK_NODE_CLASSES, Resource
 from kerf.adapters.kubernetes.session import Session, connect
-from kerf.adapters.kwok.catalogue import built_in, read_catalogue
-from kerf.adapters.kwok.cloud import KwokCloud
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import open_record, require_url
 from kerf.engine.errors import InputError
-from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
 from kerf.engine.model.settings import Settings
-from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.errors import RecordNotFound
 from kerf.engine.record.observations import SettingsSeen
-from kerf.engine.runtime.ports import Cloud, Store
+from kerf.engine.runtime.ports import Store
 from kerf.engine.runtime.runtime import Runtime
 
 BEGINNING = 10  # entries, among which are a record's first settings
@@ -57,7 +51,9 @@ def run(
             help="control: kerf acts, and holds Karpenter's Lease. observe: it only reads, beside a Karpenter.",
         ),
     ] = "control",
-    provider: Annotated[Literal["kwok"], Parameter(env_var="KERF_PROVIDER", help="Where nodes come from.")] = "kwok",
+    provider: Annotated[
+        Literal["kwok", "aws"], Parameter(env_var="KERF_PROVIDER", help="Where nodes come from.")
+    ] = "kwok",
     store: Annotated[
         str,
         Parameter(env_var="KERF_STORE", help="Where the record is kept: sqlite:///absolute/path or postgresql://…"),
@@ -94,29 +90,6 @@ class _Wanted(Struct, frozen=True):
         return replace(self.options.engine, observe=self.observe)
 
 
-class KwokProvider:
-    """adapters/kwok on a session."""
-
-    node_classes: Resource = KWOK_NODE_CLASSES
-
-    def __init__(self, cloud: KwokCloud) -> None:
-        self._cloud = cloud
-
-    @property
-    def cloud(self) -> Cloud:
-        return self._cloud
-
-    def put(self, node_class: Struct) -> None:
-        assert isinstance(node_class, KWOKNodeClass)
-        self._cloud.put(node_class)
-
-    def drop(self, name: str) -> None:
-        self._cloud.drop(name)
-
-    def node_name(self, claim: NodeClaim) -> str:
-        return claim.instance
-
-
 async def _run(wanted: _Wanted) -> int:
     kubeconfig = wanted.kubeconfig or _from_environment()
     options = wanted.options
@@ -139,7 +112,7 @@ async def _run(wanted: _Wanted) -> int:
         try:
             store = _open(wanted)
             try:
-                provider = _kwok(session, wanted)
+                provider = await _provider(session, wanted)
                 await _in_office(session, office, store, provider, epoch, identity, stopping, wanted, telemetry)
             finally:
                 store.close()
@@ -180,6 +153,7 @@ async def _in_office(
     tasks: list[asyncio.Task[Any]] = []
     if not wanted.observe:
         telling.recorder = EventRecorder(session, world.claim_uid, host=socket.gethostname())
+        provider.tell_with(telling.recorder)
         tasks.append(asyncio.create_task(telling.recorder.run(), name="events"))
         telling.keeper = GatedObjects(session, runtime.state)
         tasks.append(asyncio.create_task(telling.keeper.run(world.controller.between_turns), name="gated objects"))
@@ -210,16 +184,13 @@ async def _or_stopped(work: Coroutine[Any, Any, int], stopping: asyncio.Event) -
     return None
 
 
-def _kwok(session: Session, wanted: _Wanted) -> KwokProvider:
-    nodes = NodeObjects(session, Bridge(asyncio.get_running_loop()))
-    file = wanted.options.instance_types
-    if file is None:
-        return KwokProvider(KwokCloud(nodes, built_in()))
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise InputError(str(error), where=str(file), code="KERF330") from error
-    return KwokProvider(KwokCloud(nodes, read_catalogue(data, str(file))))
+async def _provider(session: Session, wanted: _Wanted) -> Provider:
+    """boto3 is loaded only where it is used: it is a hundred megabytes."""
+    if wanted.provider == "kwok":
+        return kwok_provider(session, wanted.options)
+    from kerf.adapters.cli.aws_provider import aws_provider
+
+    return await aws_provider(session, wanted.options.aws, observe=wanted.observe)
 
 
 def _office(wanted: _Wanted, session: Session, identity: str) -> Office:

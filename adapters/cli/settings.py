@@ -87,6 +87,8 @@ class Flags:
     vm_memory_overhead_percent: Annotated[str | None, Parameter(help="AWS: share of memory lost (0.075).")] = None
     interruption_queue: Annotated[str | None, Parameter(help="AWS: name of the SQS queue (none).")] = None
     reserved_enis: Annotated[str | None, Parameter(help="AWS: network interfaces not for pods (0).")] = None
+    ami_refresh_interval: Annotated[str | None, Parameter(help="AWS: how old images may be (1m).")] = None
+    subnet_refresh_interval: Annotated[str | None, Parameter(help="AWS: how old subnets may be (1m).")] = None
     # Read, so that a Karpenter's environment is understood; kerf has no use for them.
     cpu_requests: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
     memory_limit: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
@@ -96,8 +98,6 @@ class Flags:
     log_error_output_paths: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
     disable_dry_run: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
     enable_zonal_shift: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
-    ami_refresh_interval: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
-    subnet_refresh_interval: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
     aws_feature_gates: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
 
 
@@ -105,8 +105,9 @@ NAMES: tuple[str, ...] = tuple(each.name for each in fields(Flags))
 
 
 class AwsOptions(Struct, frozen=True):
-    """What the AWS provider is given (L-306 to L-310); an empty endpoint is asked of EKS."""
+    """What the AWS provider is given (L-306 to L-312); an empty endpoint is asked of EKS. Intervals in ms."""
 
+    cluster: str
     endpoint: str
     ca_bundle: str
     isolated_vpc: bool
@@ -114,6 +115,8 @@ class AwsOptions(Struct, frozen=True):
     memory_overhead: float
     interruption_queue: str
     reserved_enis: int
+    ami_refresh: int
+    subnet_refresh: int
 
 
 class Options(Struct, frozen=True):
@@ -182,6 +185,7 @@ def _engine(given: _Given) -> Settings:
 
 def _aws(given: _Given) -> AwsOptions:
     return AwsOptions(
+        cluster=given.text("cluster_name", ""),
         endpoint=given.read("cluster_endpoint", _url, ""),
         ca_bundle=given.text("cluster_ca_bundle", ""),
         isolated_vpc=given.truth("isolated_vpc", False),
@@ -189,6 +193,8 @@ def _aws(given: _Given) -> AwsOptions:
         memory_overhead=given.read("vm_memory_overhead_percent", _share, 0.075),
         interruption_queue=given.text("interruption_queue", ""),
         reserved_enis=given.read("reserved_enis", _not_negative, 0),
+        ami_refresh=given.read("ami_refresh_interval", _from_a_minute, _MINUTE),
+        subnet_refresh=given.read("subnet_refresh_interval", _from_a_minute, _MINUTE),
     )
 
 
@@ -217,8 +223,6 @@ class _Given:
 
     def check_unused(self) -> None:
         """Settings without effect are held to their rules all the same (L-289)."""
-        for name in ("ami_refresh_interval", "subnet_refresh_interval"):
-            self.read(name, _from_a_minute, _MINUTE)
         for name in ("disable_controller_warmup", "enable_profiling", "disable_dry_run", "enable_zonal_shift"):
             self.truth(name, False)
         for name in ("cpu_requests", "memory_limit"):

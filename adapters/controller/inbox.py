@@ -13,16 +13,22 @@ class Inbox:
 
     def __init__(self) -> None:
         self._arrived: list[Observation] = []
+        self.put_in = 0
+        self.taken_out = 0
+        """How many observations, ever."""
         self._news = asyncio.Event()
 
     def put(self, observations: Iterable[Observation]) -> None:
+        before = len(self._arrived)
         self._arrived.extend(observations)
+        self.put_in += len(self._arrived) - before
         if self._arrived:
             self._news.set()
 
     def take(self) -> list[Observation]:
         """All of it, in the order of arrival."""
         taken, self._arrived = self._arrived, []
+        self.taken_out += len(taken)
         self._news.clear()
         return taken
 

@@ -84,6 +84,11 @@ class Session:
     def host(self) -> str:
         return str(self._configuration.host)
 
+    def certificate(self) -> bytes:
+        """The certificate authority of the API server, PEM; empty where none is given."""
+        file = self._configuration.ssl_ca_cert
+        return Path(str(file)).read_bytes() if file else b""
+
     async def request(
         self,
         method: str,

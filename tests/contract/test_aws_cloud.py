@@ -504,8 +504,6 @@ def test_a_136_a_class_that_was_never_resolved_is_not_ready(world: AwsWorld) -> 
     cloud = world.restarted()
     world.environment.operator.fault("DescribeSubnets", "refused", 1)
     assert not observed(cloud).ready
-    world.environment.operator.fault("DescribeSubnets", "refused", 1)
-    world.advance(61_000)
     answer = cloud.launch(order(world, "unknown"), intent="1.0", token="unknown")
     assert (answer.kind, answer.code) == ("error", "NodeClassReadinessUnknown")
     world.advance(61_000)

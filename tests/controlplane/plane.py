@@ -234,8 +234,13 @@ class ControlPlane:
         return self._context
 
 
-_PLURALS = {"NodePool": "nodepools", "NodeClaim": "nodeclaims", "KWOKNodeClass": "kwoknodeclasses"}
-_CLUSTER_SCOPED = ("NodePool", "NodeClaim", "KWOKNodeClass", "Node", "Namespace", "CustomResourceDefinition")
+_PLURALS = {
+    "NodePool": "nodepools",
+    "NodeClaim": "nodeclaims",
+    "KWOKNodeClass": "kwoknodeclasses",
+    "EC2NodeClass": "ec2nodeclasses",
+}
+_CLUSTER_SCOPED = (*_PLURALS, "Node", "Namespace", "CustomResourceDefinition")
 
 
 def collection(document: dict[str, Any]) -> str:

@@ -1,0 +1,46 @@
+"""The status of an EC2NodeClass as karpenter.k8s.aws/v1 has it, but for its conditions (A-54), and the annotations that
+say what its terms were (A-65, A-67). Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kerf.engine.model.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
+from kerf.engine.model.nodeclass_terms import ec2_terms
+from kerf.engine.model.pools import RequirementSpec
+
+FINALIZER = "karpenter.k8s.aws/termination"
+HASH = "karpenter.k8s.aws/ec2nodeclass-hash"
+
+
+def status_document(status: EC2NodeClassStatus) -> dict[str, Any]:
+    """Parts that are empty are left out."""
+    parts: dict[str, Any] = {
+        "subnets": msgspec.to_builtins(status.subnets),
+        "securityGroups": msgspec.to_builtins(status.security_groups),
+        "amis": [
+            {**_text(image.id, image.name), "requirements": [_requirement(each) for each in image.requirements]}
+            | ({"deprecated": True} if image.deprecated else {})
+            for image in status.amis
+        ],
+        "instanceProfile": status.instance_profile,
+        "capacityReservations": msgspec.to_builtins(status.capacity_reservations),
+    }
+    return {name: part for name, part in parts.items() if part}
+
+
+def hash_annotations(node_class: EC2NodeClass) -> dict[str, str]:
+    """kerf's own digest under its own version (A-65): another controller's is never compared with it."""
+    version, _, digest = ec2_terms(node_class).hash.rpartition("/")
+    return {HASH: digest, f"{HASH}-version": version}
+
+
+def _text(id: str, name: str) -> dict[str, str]:
+    return {"id": id, **({"name": name} if name else {})}
+
+
+def _requirement(spec: RequirementSpec) -> dict[str, Any]:
+    shown: dict[str, Any] = {"key": spec.key, "operator": spec.operator}
+    return {**shown, "values": list(spec.values)} if spec.values else shown
