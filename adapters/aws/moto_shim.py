@@ -184,6 +184,8 @@ class MotoShim(Clients):
     def _choose(self, params: dict[str, Any], context: dict[str, Any], **_: Any) -> dict[str, Any] | None:
         """Leave in the request the one offering that a launch would draw, and remember why not the cheaper
         ones."""
+        if params.get("DryRun"):
+            return None
         token, text = params.get("ClientToken", ""), json.dumps(params, sort_keys=True)
         context["kerf-token"] = token
         known = self._choices.get(token)
@@ -261,14 +263,17 @@ class MotoShim(Clients):
             "DescribeInstanceTypes": self._instance_types,
             "DescribeInstanceTypeOfferings": self._type_offerings,
         }.get(model.name)
-        if answerer is None:
+        body = params["body"]
+        dry = isinstance(body, dict) and str(body.get("DryRun", "")).lower() == "true"
+        if answerer is None and not dry:
             return None
         fault = self.plan.fault(model.name)
         if fault in _ERRORS:
             return _error(*_ERRORS[fault])
         if fault:
             raise ConnectTimeoutError(endpoint_url=params["url"])
-        body = params["body"]
+        if dry or answerer is None:
+            return _error(412, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
         return answerer(body if isinstance(body, dict) else json.loads(body))
 
     def _products(self, body: Mapping[str, Any]) -> Any:

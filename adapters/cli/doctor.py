@@ -55,7 +55,8 @@ def doctor(
     """Look whether everything is there that `kerf run` needs, with the same flags; nothing is changed.
 
     The API server and its version, this clock against its clock, the rights of whoever asks, the custom resources, the
-    NodeClasses that NodePools name, who holds the Lease, and whether the record can be written. Exit codes: 0 all is
+    NodeClasses that NodePools name, who holds the Lease, whether the record can be written, and with `--provider aws`
+    whether EC2, EKS and the queue can be reached. Exit codes: 0 all is
     well, 1 something keeps kerf from running.
 
     Example: `kubectl exec deploy/kerf -- kerf doctor`
@@ -78,6 +79,8 @@ async def _all(
     mode: str, provider: str, store: str, kubeconfig: Path | None, context: str | None, options: Options
 ) -> list[Finding]:
     found = _store(store) if store else []
+    if provider == "aws":
+        found += await asyncio.to_thread(_account, mode, options)
     try:
         session = await connect(kubeconfig, context, qps=options.qps, burst=options.burst)
     except NoCluster as error:
@@ -90,6 +93,13 @@ async def _all(
     finally:
         await session.close()
     return found
+
+
+def _account(mode: str, options: Options) -> list[Finding]:
+    """boto3 is loaded only where it is used."""
+    from kerf.adapters.cli.doctor_aws import account
+
+    return account(options.aws, observe=mode == "observe")
 
 
 async def _cluster(session: Session, mode: str, provider: str, options: Options) -> AsyncIterator[Finding]:
