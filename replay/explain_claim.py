@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.disruption import passes
-from kerf.engine.disruption.disrupt import judge
+from kerf.engine.disruption.disrupt import judge, registration_timeout
 from kerf.engine.disruption.verdict import Finding
 from kerf.engine.lifecycle.advance import advance
 from kerf.engine.lifecycle.drain import drain
@@ -19,9 +19,9 @@ from kerf.engine.nodeclaim.events import (
     Launched,
     Terminated,
 )
-from kerf.engine.nodeclaim.table import GOING, INITIALIZED
+from kerf.engine.nodeclaim.table import GOING, INITIALIZED, LAUNCHED
 from kerf.engine.record.decisions import Offer
-from kerf.engine.record.observations import LaunchError
+from kerf.engine.record.observations import LaunchAnswered, LaunchError
 from kerf.engine.runtime.ports import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
@@ -115,10 +115,13 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
 
 
 def explain_node(store: Store, name: str, position: int | None = None) -> ClaimExplanation:
-    """As `explain_claim`, by the name of the Node: the latest claim that had it. Raises SubjectUnknown (KERF203)."""
+    """As `explain_claim`, by the name of the Node: the latest claim that had it. The name of a NodeClaim does as well,
+    for not every claim comes to have a Node. Raises SubjectUnknown (KERF203)."""
     links = links_of(store, position)
     claims = links.claims_of_node.get(name)
     if not claims:
+        if name in links.claims and links.claims[name].events:
+            return explain_claim(store, name, position)
         if name in links.nodes:
             hint = "kerf neither launched nor adopted it, and never removes it: to pods it is room that is there"
             raise SubjectUnknown("the node belongs to no NodeClaim", where=f"node {name}", hint=hint)
@@ -142,6 +145,7 @@ def explain_claim(store: Store, name: str, position: int | None = None) -> Claim
     plan = replan_if_known(store, found.decision) if planned else None
     removal = removal_of(store, links, found)
     stays = claim is not None and removal is None
+    methods = verdicts_of(claim, state, found.verdicts) if stays and claim is not None else ()
     return ClaimExplanation(
         claim=name,
         node=found.node,
@@ -162,8 +166,8 @@ def explain_claim(store: Store, name: str, position: int | None = None) -> Claim
         removed=_in_short(removal) if removal is not None else "",
         removed_at=removal.position if removal is not None else 0,
         removal=removal,
-        staying=_staying(claim, state, found) if stays and claim is not None else None,
-        methods=verdicts_of(claim, state, found.verdicts) if stays and claim is not None else (),
+        staying=_staying(claim, state, found, methods) if stays and claim is not None else None,
+        methods=methods,
         waiting=_waiting(claim, state) if claim is not None else None,
         leaving=leaving(claim, state) if claim is not None else (),
         forced_at=(claim.deadline or 0) if claim is not None else 0,
@@ -193,8 +197,14 @@ def launch_of(found: ClaimLinks) -> Launch | None:
         price=price,
         took=launched.took if launched is not None else 0,
         cheaper=tuple(o for o in order.offers if o.price < price)[:SHOWN] if launched is not None else (),
-        error="" if answer is None or answer.instance else answer.message or answer.code or answer.kind,
+        error="" if answer is None or answer.instance else _error(answer),
     )
+
+
+def _error(answer: LaunchAnswered) -> str:
+    if answer.kind == "not-found":
+        return "an instance was looked for by its tag, and there is none"
+    return answer.message or answer.code or answer.kind
 
 
 def _steps(found: ClaimLinks) -> tuple[LifeStep, ...]:
@@ -209,7 +219,7 @@ def _steps(found: ClaimLinks) -> tuple[LifeStep, ...]:
 
 def _detail(event: Struct) -> str:
     parts = (getattr(event, name, "") for name in ("why", "detail", "pod", "kind", "code", "message", "status"))
-    return " ".join(str(part) for part in parts if part)
+    return ", ".join(str(part) for part in parts if part)
 
 
 def _in_short(removal: Removal) -> str:
@@ -217,13 +227,26 @@ def _in_short(removal: Removal) -> str:
     return f"{removal.why} ({detail})" if detail else removal.why
 
 
-def _staying(claim: NodeClaim, state: State, found: ClaimLinks) -> Staying:
+_SAID_BETTER = {
+    "budget": ("bad-budget", "budget"),
+    "move-proposed": ("waits-for-budget", "move-proposed"),
+    "not-looked-at": ("waits-for-budget", "move-proposed"),
+}
+"""What the latest pass said → what its method says of it now."""
+
+
+def _staying(claim: NodeClaim, state: State, found: ClaimLinks, methods: tuple[MethodVerdict, ...]) -> Staying:
     """What excludes it from all moves now, or else what the latest disruption pass came to."""
     finding = judge(claim, state, state.facts.at)
     if not finding.remove and claim.state == INITIALIZED:
         said = next((each.verdict.reason for each in reversed(found.verdicts) if each.verdict.action == "keep"), None)
         why = passes.why_it_stays(claim, state, state.facts.at) or said or Reason("not-looked-at")
+        why = next((each.reason for each in methods if each.reason.code in _SAID_BETTER.get(why.code, ())), why)
         finding = Finding(passes.METHOD, why, due=soonest(finding.due, passes.due_at(state)))
+    elif not finding.remove and claim.state == LAUNCHED:
+        finding = registration_timeout(claim, state, state.facts.at)
+    elif not finding.remove:
+        finding = Finding(finding.method, Reason("not-initialized"), due=finding.due)
     uids = state.ix.pods_by_node.get(claim.node, {})
     holding = sorted(pod.key for uid in uids if is_reschedulable(pod := state.facts.pods[uid]))
     return Staying(

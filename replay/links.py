@@ -131,6 +131,7 @@ class Links:
         self.decisions: dict[int, str] = {}  # position → decider
         self.moves: dict[str, MoveLinks] = {}
         self.resized: dict[str, tuple[int, Reason]] = {}  # claim → the decision that found it one too many, and why
+        self.ended_pools: dict[str, list[Entry]] = {}  # NodePool → the entries that say that it is gone
         self._instances: dict[str, str] = {}  # instance → its claim
         self._buffers: dict[str, CapacityBuffer] = {}
 
@@ -163,7 +164,13 @@ class Links:
             links.owner = f"{pod.namespace}/{pod.owner.kind}/{pod.owner.name}"
         links.phase = pod.phase
 
+    def pool_gone(self, name: str, until: int) -> Entry | None:
+        """The latest end of a NodePool up to a position."""
+        return next((entry for entry in reversed(self.ended_pools.get(name, [])) if entry.position <= until), None)
+
     def _gone(self, gone: ObjectGone, entry: Entry) -> None:
+        if gone.kind == "nodepool":
+            self.ended_pools.setdefault(gone.key, []).append(entry)
         links = self.pods.get(gone.key) if gone.kind == "pod" else None
         if links is not None:
             links.gone = entry.position

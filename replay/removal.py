@@ -23,6 +23,7 @@ from kerf.replay.lineage import successors, to_leave
 from kerf.replay.links import ClaimLinks, Judged, Links, MoveLinks
 from kerf.replay.obstacles import budget_use
 
+GARBAGE_COLLECTOR = "garbage collector"
 _BUDGET_REASONS = {why.EMPTY: EMPTY, why.UNDERUTILIZED: UNDERUTILIZED, why.DRIFTED: DRIFTED}
 _OVER = (ev.LaunchFailed, ev.LaunchTimedOut, ev.Cancelled, ev.InstanceVanished)
 
@@ -102,16 +103,23 @@ def removal_of(store: Store, links: Links, found: ClaimLinks) -> Removal | None:
     drift = _drift(found, ending.position) if word == why.DRIFTED else None
     return Removal(
         why=word,
-        reason=reason,
+        reason=_told(reason, move),
         position=ending.position,
         at=ending.at,
         decision=decision,
         differences=drift.verdict.differences if drift is not None else (),
         move=_moved(store, links, move) if move is not None else None,
-        causes=tuple(_causes(found, ending, reason, decision, move)),
+        causes=tuple(_causes(found, ending, reason, decision, move, links.pool_gone(found.node_pool, ending.position))),
         pods=_pods(links, found, drained.position, move) if drained is not None else (),
         over=any(isinstance(e.payload, (*_OVER, ev.Terminated)) for e in found.events),
     )
+
+
+def _told(reason: Reason, move: MoveLinks | None) -> Reason:
+    """The grounds of a consolidation, more precisely than the decision says them: whether something took its place."""
+    if reason.code != why.UNDERUTILIZED or move is None:
+        return reason
+    return Reason("fits-on-a-cheaper-node") if move.move.replacements else Reason("has-room-elsewhere")
 
 
 def _ending(found: ClaimLinks) -> Entry | None:
@@ -228,8 +236,16 @@ def _budgets(store: Store, links: Links, found: MoveLinks) -> tuple[Reason, ...]
 # ── the chain ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _causes(found: ClaimLinks, ending: Entry, reason: Reason, decision: int, move: MoveLinks | None) -> list[Cause]:
-    """From what was seen outside or found wrong, by what was decided, to the end. By position."""
+def _causes(
+    found: ClaimLinks,
+    ending: Entry,
+    reason: Reason,
+    decision: int,
+    move: MoveLinks | None,
+    pool_gone: Entry | None,
+) -> list[Cause]:
+    """From what was seen outside or found wrong, by what was decided, to the end. By position. `pool_gone`: the end of
+    its NodePool, which takes its NodeClaims along."""
     causes: dict[int, Cause] = {}
 
     def add(position: int, at: int, reason: Reason) -> None:
@@ -241,20 +257,31 @@ def _causes(found: ClaimLinks, ending: Entry, reason: Reason, decision: int, mov
         add(drift.position, drift.at, drift.verdict.reason)
     for entry in found.signals:
         if entry.position <= ending.position:
+            if getattr(entry.payload, "actor", "") == GARBAGE_COLLECTOR and pool_gone is not None:
+                add(pool_gone.position, pool_gone.at, Reason("nodepool-gone", {"nodepool": found.node_pool}))
             add(entry.position, entry.at, _signal(entry))
     if move is not None:
         add(move.position, move.at, Reason("move-proposed", {"why": move.move.why}))
         started = move.started()
         if started is not None:
-            add(started.position, started.at, Reason("move-started", {"why": move.move.why}))
+            alone = Reason("move-started-alone", {"why": move.move.why})
+            begun = Reason("move-started", {"why": move.move.why}) if move.move.replacements else alone
+            add(started.position, started.at, begun)
     elif decision:
         add(decision, ending.at, reason)
     for entry in found.events:
         if entry.position >= ending.position:
             code = entry.type.removeprefix("claim.")
             if code not in ("pod-evicted", "pod-forced"):
-                add(entry.position, entry.at, Reason(code))
+                add(entry.position, entry.at, _happened(code, entry.payload))
     return [causes[position] for position in sorted(causes)]
+
+
+def _happened(code: str, event: Struct) -> Reason:
+    """An event of the claim; of a failed launch also with what the cloud said."""
+    if isinstance(event, ev.LaunchFailed):
+        return Reason(code, {"code": event.code or event.kind})
+    return Reason(code)
 
 
 def _signal(entry: Entry) -> Reason:

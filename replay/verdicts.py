@@ -14,10 +14,11 @@ from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.passes import METHOD, window_ends
 from kerf.engine.disruption.pods import FOR_GOOD, protected_until
-from kerf.engine.disruption.repair import unhealthy
+from kerf.engine.disruption.repair import POLICIES, unhealthy, worst
 from kerf.engine.disruption.room import Room
 from kerf.engine.disruption.static_drift import static_drift
 from kerf.engine.disruption.underway import underway
+from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.templates import Difference
@@ -86,13 +87,27 @@ def verdicts_of(claim: NodeClaim, state: State, told: Iterable[Judged]) -> tuple
         found.append(
             MethodVerdict(
                 method=name,
-                reason=finding.reason,
+                reason=_of_health(claim, state) if finding.reason.code == "node-healthy" else finding.reason,
                 acts=finding.remove,
                 due=finding.due,
                 history=tuple(histories.get(name, ())),
             )
         )
     return tuple(found)
+
+
+def _of_health(claim: NodeClaim, state: State) -> Reason:
+    """Why a node is not repaired: whether it is healthy, or ill for a while only, or nobody asks."""
+    policies = POLICIES.get(claim.node_class.group, ()) if state.facts.settings.node_repair else ()
+    if not policies:
+        return Reason("repair-off")
+    node = node_of(claim, state)
+    if node is None:
+        return Reason("no-node")
+    illness = worst(node, policies)
+    if illness is None:
+        return Reason("node-healthy")
+    return Reason("ill-for-a-while", {"condition": illness.condition, "status": illness.status})
 
 
 def _chosen(claim: NodeClaim, state: State, histories: dict[str, list[Judged]]) -> Iterable[MethodVerdict]:

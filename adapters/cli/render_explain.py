@@ -181,8 +181,9 @@ def _placed(printer: Printer, how: Placed) -> None:
     for refused in how.refused:
         others = f" and {refused.count - 1} more" if refused.count > 1 else ""
         printer.line(f"  not on {refused.example}{others}: {sentence(refused.reason)}")
-    for pool in how.pools:
-        _pool(printer, pool)
+    for pool, before in zip(how.pools, (None, *how.pools), strict=False):
+        if pool != before:  # asked again for each new node of the plan
+            _pool(printer, pool)
     if how.chosen:
         _chosen(printer, how)
 

@@ -118,8 +118,10 @@ def _way(printer: Printer, way: Way, acts: bool) -> None:
         printer.line(f"    {_need(way.need)}")
         for reason in way.need.nowhere:
             printer.line(f"      no place: {sentence(reason)}")
-    for each in way.without:
-        printer.line(f"    without {each.pod} it would go: {_goes(each.goes)}")
+    for goes, alike in groupby(way.without, key=lambda each: _goes(each.goes)):
+        who = [each.pod for each in alike]
+        pods = who[0] if len(who) == 1 else f"any one of {', '.join(who)}"
+        printer.line(f"    without {pods} it would go: {goes}")
 
 
 def _goes(goes: Goes) -> str:
