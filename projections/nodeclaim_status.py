@@ -6,6 +6,7 @@ from __future__ import annotations
 from kerf.engine.disruption.drift import CONDITION
 from kerf.engine.disruption.inputs import quiet_at
 from kerf.engine.lifecycle.advance import node_of
+from kerf.engine.lifecycle.published import drivers_missing
 from kerf.engine.lifecycle.readiness import not_initialized_because
 from kerf.engine.model.claims import Condition
 from kerf.engine.model.reasons import Reason
@@ -70,7 +71,9 @@ def _initialized(claim: NodeClaim, state: State) -> Condition:
     if not claim.registered:
         return _waiting("Initialized", claim)
     node = node_of(claim, state)
-    missing = not_initialized_because(claim, node) if node is not None else Reason("node-not-found")
+    missing: Reason | None = Reason("node-not-found")
+    if node is not None:
+        missing = not_initialized_because(claim, node) or drivers_missing(claim, node, state)
     if missing is None:
         return _waiting("Initialized", claim)
     return Condition("Initialized", UNKNOWN, *_told(missing), claim.created)
@@ -157,7 +160,7 @@ def _waiting(kind: str, claim: NodeClaim) -> Condition:
 
 
 def _told(reason: Reason) -> tuple[str, str]:
-    return _camel(reason.code), sentence(reason)
+    return _camel(reason.code).replace("DraDriver", "DRADriver"), sentence(reason)  # L-175
 
 
 def _camel(word: str) -> str:

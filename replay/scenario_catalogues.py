@@ -10,10 +10,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.devices import ResourceSlice
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.labels import CAPACITY_TYPE, RESERVATION_ID, RESERVATION_TYPE, RESERVED, ZONE, ZONE_ID
-from kerf.engine.model.manifests.decode import decode_object
+from kerf.engine.model.manifests.slice_templates import attribute_bindings, slice_templates
 from kerf.engine.model.pods import Resources
 from kerf.engine.model.quantities import parse_quantity
 from kerf.engine.record.digest import content
@@ -40,6 +39,17 @@ class OverheadWire(Struct, rename="camel"):
     eviction_threshold: dict[str, Quantity] = {}
 
 
+class DeviceWire(Struct):
+    driver: str
+    pool: str
+    device: str
+
+
+class BindingWire(Struct):
+    attribute: str
+    devices: list[DeviceWire]
+
+
 class InstanceTypeWire(Struct, rename="camel"):
     name: str
     capacity: dict[str, Quantity]
@@ -47,6 +57,7 @@ class InstanceTypeWire(Struct, rename="camel"):
     requirements: dict[str, list[str]] = {}
     offerings: list[OfferingWire] = []
     resource_slices: list[dict[str, Any]] = []  # specs
+    attribute_bindings: list[BindingWire] = []
 
 
 class ChangeWire(Struct, rename="camel", forbid_unknown_fields=True):
@@ -166,17 +177,9 @@ def _instance_type(wire: InstanceTypeWire) -> InstanceType:
         total(_resources(part) for part in parts),
         {key: tuple(values) for key, values in wire.requirements.items()},
         tuple(_offering(each) for each in wire.offerings),
-        slices=tuple(_slice(number, each) for number, each in enumerate(wire.resource_slices)),
+        slices=slice_templates(wire.resource_slices),
+        bindings=attribute_bindings(msgspec.to_builtins(wire.attribute_bindings)),
     )
-
-
-def _slice(number: int, spec: dict[str, Any]) -> ResourceSlice:
-    """A slice template, from the spec of a ResourceSlice. Raises ManifestError for a bad one."""
-    metadata = {"name": f"template-{number}"}
-    document = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": metadata, "spec": spec}
-    found = decode_object(document).object
-    assert isinstance(found, ResourceSlice)
-    return found
 
 
 def _offering(wire: OfferingWire) -> Offering:

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from kerf.adapters.kwok.errors import CatalogueRefused
 from kerf.engine.errors import InputError
 from kerf.engine.model import labels
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.manifests.slice_templates import attribute_bindings, slice_templates
 from kerf.engine.model.pods import Resources
 from kerf.engine.model.quantities import parse_quantity
 
@@ -83,7 +85,8 @@ def _unique(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_catalogue(data: bytes, source: str) -> Catalogue:
-    """The types of a file in KWOK's format, names of fields in any case. Raises CatalogueRefused (KERF352)."""
+    """The types of a file in KWOK's format, names of fields in any case, and of each what its nodes will publish of
+    devices (`resourceSlices`, `attributeBindings`). Raises CatalogueRefused (KERF352)."""
     try:
         items = msgspec.json.decode(data, type=list[dict[str, Any]])
     except msgspec.DecodeError as error:
@@ -104,7 +107,9 @@ def _listed(item: dict[str, Any]) -> InstanceType:
         _offering({key.lower(): value for key, value in each.items()}) for each in item.get("offerings") or ()
     )
     systems = tuple(item.get("operatingsystems") or ())
-    return _type(str(item["name"]), capacity, str(item.get("architecture", "")), systems, offerings)
+    made = _type(str(item["name"]), capacity, str(item.get("architecture", "")), systems, offerings)
+    slices = slice_templates(item.get("resourceslices") or ())
+    return replace(made, slices=slices, bindings=attribute_bindings(item.get("attributebindings") or ()))
 
 
 def _offering(item: dict[str, Any]) -> Offering:

@@ -9,6 +9,7 @@ import pytest
 from kerf.adapters.kwok.catalogue import built_in, read_catalogue
 from kerf.adapters.kwok.errors import CatalogueRefused
 from kerf.engine.model import labels
+from kerf.engine.model.devices import AttributeBinding, Device
 
 TYPES = {each.name: each for each in built_in().types}
 
@@ -76,6 +77,23 @@ def test_a_file_replaces_the_list_with_names_of_fields_in_any_case() -> None:
     assert kind.requirements["karpenter.kwok.sh/instance-family"] == ("m5",)
     assert kind.requirements[labels.OS] == ("linux", "windows")
     assert [(o.zone, o.capacity_type) for o in old.offerings] == [("", "")]
+
+
+def test_s196_a_file_says_what_the_nodes_of_a_type_will_publish() -> None:
+    device = {"name": "gpu-0", "attributes": {"model": {"string": "a"}}}
+    spec = {"driver": "d.io", "pool": {"name": "gpus", "resourceSliceCount": 1}, "devices": [device]}
+    bound = {"attribute": "r.io/root", "devices": [{"driver": "d.io", "pool": "gpus", "device": "gpu-0"}]}
+    item = {"name": "a", "resources": {"cpu": "2"}, "resourceSlices": [spec], "attributeBindings": [bound]}
+    ((kind),) = read_catalogue(json.dumps([item]).encode(), "f").types
+    ((template),) = kind.slices
+    assert (template.driver, template.pool, template.devices) == (
+        "d.io",
+        "gpus",
+        (Device("gpu-0", {"d.io/model": "a"}),),
+    )
+    assert kind.bindings == (AttributeBinding("r.io/root", (("d.io", "gpus", "gpu-0"),)),)
+    with pytest.raises(CatalogueRefused, match=r"f\[0\]"):
+        read_catalogue(json.dumps([{**item, "attributeBindings": [{"attribute": "x"}]}]).encode(), "f")
 
 
 @pytest.mark.parametrize(
