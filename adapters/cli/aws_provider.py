@@ -127,7 +127,8 @@ class AwsProvider:
         if any(each.deleting for each in self._classes.values()):
             seconds = min(seconds, DELETING)
         try:
-            await asyncio.wait_for(self._news.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
         except TimeoutError:
             return
         self._news.clear()

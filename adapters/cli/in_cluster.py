@@ -101,7 +101,8 @@ class InCluster:
                 task.cancel()
             await asyncio.gather(*watching, return_exceptions=True)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._claims.settle(), 5)
+                async with asyncio.timeout(5):
+                    await self._claims.settle()
             await self._claims.close()
             if self._nominations is not None:
                 await self._nominations.close()
@@ -227,7 +228,8 @@ class InCluster:
                 changed, due = self._upkeep.consolidatable(state, now)
                 self._claims.project(state, changed, now)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._quiet_changed.wait(), (due - now) / 1000 if due != NEVER else None)
+                async with asyncio.timeout((due - now) / 1000 if due != NEVER else None):
+                    await self._quiet_changed.wait()
             self._quiet_changed.clear()
             await asyncio.sleep(QUIET_EVERY)
 

@@ -39,7 +39,8 @@ class Inbox:
     async def wait(self, seconds: float | None) -> bool:
         """Until something is there, at most for `seconds`; whether something is."""
         try:
-            await asyncio.wait_for(self._news.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
         except TimeoutError:
             return False
         return True

@@ -64,7 +64,8 @@ class Instances:
                 await self._news.wait()
             else:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), DESCRIBE_EVERY)
+                    async with asyncio.timeout(DESCRIBE_EVERY):
+                        await self._news.wait()
             if self._news.is_set():
                 await asyncio.sleep(FIRST_LOOK)
                 self._news.clear()

@@ -148,7 +148,8 @@ class EventRecorder:
         if about.uid or about.kind != "NodeClaim":
             return about.uid
         with suppress(TimeoutError):
-            return await asyncio.wait_for(self._claim_uid(about.name), UID_WITHIN)
+            async with asyncio.timeout(UID_WITHIN):
+                return await self._claim_uid(about.name)
         return ""
 
     def _document(self, each: Happening, name: str, namespace: str, uid: str) -> dict[str, Any]:
