@@ -30,20 +30,9 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, ObjectGone
 from kerf.engine.state.state import State
-from kerf.projections.metric_families import (
-    COUNTER,
-    DURATIONS,
-    GAUGE,
-    HISTOGRAM,
-    LIFETIMES,
-    SUMMARY,
-    Family,
-    doubling,
-)
+from kerf.projections.metric_families import Family
+from kerf.projections.metrics_counted import COUNTED, PREFIX
 
-PREFIX = "karpenter_"
-_DISRUPTED = ("nodepool", "reason", "capacity_type", "consolidation_policy", "termination_mode")  # L-364's X
-_DECIDED = ("decision", "reason", "consolidation_type")
 _POLICIES = {
     "WhenEmpty": "when_empty", "WhenEmptyOrUnderutilized": "when_empty_or_underutilized", "Balanced": "balanced",
 }  # fmt: skip
@@ -52,51 +41,6 @@ _CLOUD_ERRORS = {
     "insufficient-capacity": "InsufficientCapacityError", "nodeclass-not-ready": "NodeClassNotReadyError",
     "not-found": "NodeClaimNotFoundError",
 }  # fmt: skip
-
-_FAMILIES: tuple[tuple[str, str, str, tuple[str, ...], tuple[float, ...]], ...] = (
-    ("nodeclaims_created_total", COUNTER, "NodeClaims made, by why.",
-     ("reason", "nodepool", "min_values_relaxed"), ()),
-    ("nodeclaims_terminated_total", COUNTER, "NodeClaims that are over.", ("nodepool", "capacity_type", "zone"), ()),
-    ("nodeclaims_disrupted_total", COUNTER, "NodeClaims that kerf ends, by why.", _DISRUPTED, ()),
-    ("nodeclaims_unhealthy_disrupted_total", COUNTER, "NodeClaims repaired, by the condition of their nodes.",
-     ("condition", "nodepool", "capacity_type", "image_id"), ()),
-    ("nodeclaims_termination_duration_seconds", HISTOGRAM, "From the decision to end a NodeClaim to its end.",
-     ("nodepool",), doubling(12)),
-    ("nodeclaims_instance_termination_duration_seconds", HISTOGRAM, "From the end of an instance asked for to it.",
-     ("nodepool",), doubling(11)),
-    ("nodes_created_total", COUNTER, "Nodes that have registered.", ("nodepool", "zone"), ()),
-    ("nodes_terminated_total", COUNTER, "Nodes that are gone.", ("nodepool", "zone"), ()),
-    ("nodes_drained_total", COUNTER, "Nodes that every pod has left.", ("nodepool",), ()),
-    ("nodes_termination_duration_seconds", SUMMARY, "From the decision to end a node to its end.", ("nodepool",), ()),
-    ("nodes_lifetime_duration_seconds", HISTOGRAM, "The age of nodes at their end.", ("nodepool",), LIFETIMES),
-    ("pods_startup_duration_seconds", SUMMARY, "From a pod's creation until it is ready.", (), ()),
-    ("pods_bound_duration_seconds", HISTOGRAM, "From a pod's creation until it is bound.", (), DURATIONS),
-    ("pods_provisioning_startup_duration_seconds", HISTOGRAM, "From the plan with a pod until it is ready.",
-     (), DURATIONS),
-    ("pods_provisioning_bound_duration_seconds", HISTOGRAM, "From the plan with a pod until it is bound.",
-     (), DURATIONS),
-    ("pods_scheduling_decision_duration_seconds", HISTOGRAM, "From when a pod is seen until it is planned for.",
-     (), DURATIONS),
-    ("pods_eviction_requests_total", COUNTER, "Evictions asked for, by the API server's answer.", ("code",), ()),
-    ("pods_drained_total", COUNTER, "Pods taken off nodes, by why.", ("reason",), ()),
-    ("pods_disruption_initiated_total", COUNTER, "Pods on nodes whose drain began.", _DISRUPTED, ()),
-    ("scheduler_ignored_pods_count", GAUGE, "Pods that were refused before planning.", (), ()),
-    ("scheduler_unschedulable_pods_count", GAUGE, "Pods that no node can take.", ("controller",), ()),
-    ("voluntary_disruption_decisions_total", COUNTER, "Disruptions begun.", _DECIDED, ()),
-    ("voluntary_disruption_decisions_by_nodepool_total", COUNTER, "Disruptions begun, by NodePool.",
-     ("nodepool", *_DECIDED), ()),
-    ("voluntary_disruption_consolidation_timeouts_total", COUNTER, "Searches that ended by their steps.",
-     ("consolidation_type",), ()),
-    ("voluntary_disruption_failed_validations_total", COUNTER, "Candidates that the second look held back.",
-     ("consolidation_type",), ()),
-    ("voluntary_disruption_queue_failures_total", COUNTER, "Disruptions given up after they began.", _DECIDED, ()),
-    ("cloudprovider_errors_total", COUNTER, "Calls of the cloud that failed.",
-     ("controller", "method", "provider", "error"), ()),
-    ("cloudprovider_instance_launch_failures_total", COUNTER, "Offerings that a launch was refused.",
-     ("zone", "zone_id", "capacity_type", "reason"), ()),
-    ("interruption_received_messages_total", COUNTER, "Interruption messages.", ("message_type",), ()),
-    ("interruption_message_queue_duration_seconds", HISTOGRAM, "The age of interruption messages.", (), DURATIONS),
-)  # fmt: skip
 
 
 class _Waiting(Struct):
@@ -115,7 +59,7 @@ class Metrics:
     def __init__(self, state: State, provider: str) -> None:
         self._provider = provider
         self._families = {
-            name: Family(PREFIX + name, kind, text, labels, bounds) for name, kind, text, labels, bounds in _FAMILIES
+            name: Family(PREFIX + name, kind, text, labels, bounds) for name, kind, text, labels, bounds in COUNTED
         }
         for each in ("single", "multi"):
             self._families["voluntary_disruption_consolidation_timeouts_total"].inc(each, by=0)
@@ -139,6 +83,16 @@ class Metrics:
         handler = _HANDLERS.get(type(entry.payload))
         if handler is not None:
             handler(self, entry.payload, entry)
+
+    def turned(self, entries: Sequence[Entry], seconds: float) -> None:
+        """How long the turn took that these entries are of (L-399, L-404). A pass asks all methods in one go."""
+        results = {type(e.payload.result) for e in entries if isinstance(e.payload, Decision)}
+        if ProvisionResult in results:
+            self._families["scheduler_scheduling_duration_seconds"].observe(seconds, "provisioner")
+        if MovesResult in results:
+            name = "voluntary_disruption_decision_evaluation_duration_seconds"
+            for labels in ((EMPTY, "empty"), ("drifted", ""), (UNDERUTILIZED, "multi"), (UNDERUTILIZED, "single")):
+                self._families[name].observe(seconds, *labels)
 
     def _inc(self, name: str, *values: str, by: float = 1) -> None:
         self._families[name].inc(*values, by=by)

@@ -17,7 +17,8 @@ from kerf.engine.nodeclaim.table import DRAINING, INITIALIZED, TAINTED
 from kerf.engine.scheduling.resources import total
 from kerf.engine.state.state import State
 from kerf.projections.metric_families import GAUGE, Family
-from kerf.projections.metrics import PREFIX, Metrics
+from kerf.projections.metrics import Metrics
+from kerf.projections.metrics_counted import PREFIX
 from kerf.projections.nodepool_status import nodepool_status
 
 _NODE_LABELS: tuple[tuple[str, str], ...] = (
@@ -160,7 +161,7 @@ def _yes(value: bool) -> str:
 
 
 def _waiting(metrics: Metrics, now: int) -> list[Family]:
-    """L-391, L-393, L-394."""
+    """L-391, L-393, L-394, L-400."""
     labels = ("name", "namespace")
     unbound = _gauge("pods_unbound_time_seconds", "How long pods have had no node.", *labels)
     unstarted = _gauge("pods_unstarted_time_seconds", "How long pods have not been ready.", *labels)
@@ -169,6 +170,8 @@ def _waiting(metrics: Metrics, now: int) -> list[Family]:
     undecided = _gauge(
         "pods_provisioning_scheduling_undecided_time_seconds", "How long pods have been seen and no plan made.", *labels
     )
+    queue = _gauge("scheduler_queue_depth", "Pods that are seen and wait for the next plan.", "controller")
+    queue.set(sum(not (each.planned or each.bound) for each in metrics.waiting().values()), "provisioner")
     for each in metrics.waiting().values():
         namespace, name = each.key
         unstarted.set(max(0, now - each.created) / 1000, name, namespace)
@@ -181,4 +184,4 @@ def _waiting(metrics: Metrics, now: int) -> list[Family]:
             planned_unbound.set(max(0, now - each.planned) / 1000, name, namespace)
         else:
             undecided.set(max(0, now - each.seen) / 1000, name, namespace)
-    return [unbound, unstarted, planned_unbound, planned_unstarted, undecided]
+    return [unbound, unstarted, planned_unbound, planned_unstarted, undecided, queue]

@@ -19,8 +19,9 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state.state import State
 from kerf.projections.metric_families import GAUGE, Family
-from kerf.projections.metrics import PREFIX, Metrics
+from kerf.projections.metrics import Metrics
 from kerf.projections.metrics_conditions import ConditionMetrics, condition_families
+from kerf.projections.metrics_counted import PREFIX
 from kerf.projections.metrics_offerings import offering_families
 from kerf.projections.metrics_state import state_families
 
@@ -56,6 +57,8 @@ class Telemetry:
             if self._metrics is not None and self._conditions is not None:
                 self._metrics.apply(entry)
                 self._conditions.apply(entry)
+        if self._metrics is not None and self._world is not None:
+            self._metrics.turned(entries, self._world.controller.took)
 
     def faults(self) -> list[str]:
         """What keeps kerf from being ready; one that waits for the Lease is ready, as the reference's is (L-340)."""

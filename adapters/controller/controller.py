@@ -71,7 +71,7 @@ class Controller:
         self._pool = ThreadPoolExecutor(EFFECTS, thread_name_prefix="effect")
         self._effects: set[asyncio.Task[None]] = set()
         self._stopping = False
-        self._took = 0.0  # seconds, the latest turn
+        self.took = 0.0  # seconds, the latest turn
         self.between_turns = asyncio.Lock()
         """Who holds it may read the state: no turn runs meanwhile."""
 
@@ -114,7 +114,7 @@ class Controller:
         began = time.monotonic()
         async with self.between_turns:
             intents = await loop.run_in_executor(self._turner, self.runtime.turn, batch, now)
-        self._took = time.monotonic() - began
+        self.took = time.monotonic() - began
         self.turns += 1
         self._instances.saw(batch)
         self._listener(self.runtime, self.runtime.new_entries)
@@ -137,7 +137,7 @@ class Controller:
         elif due is not None:
             most = min(most, max(least, seconds - (time.monotonic() - began)))
         if not self._stopping:
-            await asyncio.sleep(min(most, max(least, 2 * self._took)))
+            await asyncio.sleep(min(most, max(least, 2 * self.took)))
 
     # ── effects ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -69,6 +69,22 @@ def test_pods_are_timed_from_creation_and_from_the_plan(life: Samples) -> None:
     assert 0 < value(life, "karpenter_pods_provisioning_bound_duration_seconds_sum") <= bound
 
 
+def test_turns_are_timed_by_what_they_decided() -> None:
+    """L-399, L-404."""
+    world = whole_life()
+    metrics = Metrics(State(Facts(), world.runtime.state.ix.blobs), "aws")
+    passes = [each for each in world.store.entries if each.type == "decision.made" and each.payload.decider == "moves"]
+    plans = [each for each in world.store.entries if getattr(each.payload, "decider", "") == "provision"]
+    assert passes
+    metrics.turned(plans, 0.5)
+    metrics.turned(passes[:1], 0.25)
+    found = scraped(exposition(metrics.families()))
+    assert value(found, "karpenter_scheduler_scheduling_duration_seconds_sum", controller="provisioner") == 0.5
+    evaluated = "karpenter_voluntary_disruption_decision_evaluation_duration_seconds"
+    assert value(found, f"{evaluated}_sum", reason="empty") == 0.25
+    assert value(found, f"{evaluated}_count", reason="underutilized") == 2
+
+
 def test_timeouts_are_there_before_there_is_one() -> None:
     """L-408."""
     found = counted(World())["karpenter_voluntary_disruption_consolidation_timeouts_total"]
