@@ -107,6 +107,11 @@ class InCluster:
             if self._nominations is not None:
                 await self._nominations.close()
 
+    def observe(self, observations: Iterable[Observation]) -> None:
+        """What is neither the cluster's nor the cloud's, for the next turn."""
+        self._inbox.put(observations)
+        self._inbox.wake()
+
     def stop(self) -> None:
         self.controller.stop()
 

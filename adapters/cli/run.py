@@ -7,8 +7,10 @@ import os
 import secrets
 import signal
 import socket
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
@@ -20,6 +22,7 @@ from kerf.adapters.cli.gated_objects import GatedObjects
 from kerf.adapters.cli.in_cluster import InCluster
 from kerf.adapters.cli.offices import FileLock, Nobody, Office, lock_of
 from kerf.adapters.cli.providers import Provider, kwok_provider
+from kerf.adapters.cli.retaining import Retaining
 from kerf.adapters.cli.serving import Serving, Telemetry
 from kerf.adapters.cli.settings import Flags, Options, read_settings, tell_notes
 from kerf.adapters.cli.telling import Log, Telling
@@ -30,12 +33,12 @@ from kerf.adapters.kubernetes.reading import ReadingSession
 from kerf.adapters.kubernetes.session import Session, connect
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import open_record, require_url
-from kerf.engine.errors import InputError
+from kerf.engine.errors import InputError, KerfError
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.errors import RecordNotFound
 from kerf.engine.record.observations import SettingsSeen
-from kerf.engine.runtime.ports import Store
 from kerf.engine.runtime.runtime import Runtime
+from kerf.engine.state.load import beginning
 
 BEGINNING = 10  # entries, among which are a record's first settings
 _NONE = Flags()
@@ -110,7 +113,7 @@ async def _run(wanted: _Wanted) -> int:
         if epoch is None:
             return 0
         try:
-            store = _open(wanted)
+            store = await asyncio.to_thread(_open, wanted)
             try:
                 provider = await _provider(session, wanted)
                 await _in_office(session, office, store, provider, epoch, identity, stopping, wanted, telemetry)
@@ -127,7 +130,7 @@ async def _run(wanted: _Wanted) -> int:
 async def _in_office(
     session: Session,
     office: Office,
-    store: Store,
+    store: ChainedStore,
     provider: Provider,
     epoch: int,
     identity: str,
@@ -136,16 +139,28 @@ async def _in_office(
     telemetry: Telemetry,
 ) -> None:
     """Until told to stop, or until the Lease is lost, which is an error."""
+    holding = asyncio.create_task(office.hold(), name="office")
+    try:
+        runtime = await _read(store, holding, epoch, identity, stopping, wanted, telemetry)
+        if runtime is not None:
+            await _work(session, runtime, store, provider, holding, stopping, wanted, telemetry)
+    finally:
+        holding.cancel()
+        await asyncio.gather(holding, return_exceptions=True)
+
+
+async def _work(
+    session: Session,
+    runtime: Runtime,
+    store: ChainedStore,
+    provider: Provider,
+    holding: asyncio.Task[None],
+    stopping: asyncio.Event,
+    wanted: _Wanted,
+    telemetry: Telemetry,
+) -> None:
+    """As `_in_office`, once the record is read."""
     options = wanted.options
-    runtime = Runtime(
-        store,
-        holder=identity,
-        settings=wanted.engine,
-        record=secrets.token_hex(16),
-        engine=kerf.__version__,
-        now=wall_clock(),
-        epoch=epoch,
-    )
     telemetry.take_office(runtime)
     telling = Telling(runtime.state, Log(options.log_level, options.outputs), telemetry)
     world = InCluster(session, runtime, provider, tell=telling, nominate=wanted.nominate)
@@ -157,10 +172,13 @@ async def _in_office(
         tasks.append(asyncio.create_task(telling.recorder.run(), name="events"))
         telling.keeper = GatedObjects(session, runtime.state)
         tasks.append(asyncio.create_task(telling.keeper.run(world.controller.between_turns), name="gated objects"))
+    telemetry.retaining = Retaining(
+        store, runtime, world.observe, options.retention, now=wall_clock, failed=_say
+    )  # fmt: skip
+    tasks.append(asyncio.create_task(telemetry.retaining.run(), name="retention"))
     running = asyncio.create_task(world.run(), name="kerf")
-    holding = asyncio.create_task(office.hold(), name="office")
     told = asyncio.create_task(stopping.wait(), name="stop")
-    tasks += [running, holding, told]
+    tasks += [running, told]
     try:
         done, _ = await asyncio.wait([running, holding, told], return_when=asyncio.FIRST_COMPLETED)
         world.stop()
@@ -171,6 +189,61 @@ async def _in_office(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Ended(Exception):
+    """The record need not be read any further."""
+
+
+async def _read(
+    store: ChainedStore,
+    holding: asyncio.Task[None],
+    epoch: int,
+    identity: str,
+    stopping: asyncio.Event,
+    wanted: _Wanted,
+    telemetry: Telemetry,
+) -> Runtime | None:
+    """A runtime in office, None when told to stop before. A long record is read for a while: in a thread, so that the
+    probes are answered and the Lease is renewed. Raises what `holding` does, and StoreError."""
+    last = await asyncio.to_thread(store.last_position)
+    over = Event()
+
+    def progress(position: int) -> None:
+        telemetry.read(position, last)
+        if over.is_set():
+            raise _Ended
+
+    def take_office() -> Runtime:
+        return Runtime(
+            store,
+            holder=identity,
+            settings=wanted.engine,
+            record=secrets.token_hex(16),
+            engine=kerf.__version__,
+            now=wall_clock(),
+            epoch=epoch,
+            progress=progress,
+        )
+
+    telemetry.read(0, last)
+    reading = asyncio.create_task(asyncio.to_thread(take_office), name="read the record")
+    told = asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait([reading, holding, told], return_when=asyncio.FIRST_COMPLETED)
+        if reading.done():
+            return reading.result()
+        over.set()
+        await asyncio.gather(reading, return_exceptions=True)
+        if holding.done():
+            holding.result()
+        return None
+    finally:
+        told.cancel()
+
+
+def _say(error: KerfError) -> None:
+    sys.stderr.write(f"{error}\n")
 
 
 async def _or_stopped(work: Coroutine[Any, Any, int], stopping: asyncio.Event) -> int | None:
@@ -202,7 +275,7 @@ def _office(wanted: _Wanted, session: Session, identity: str) -> Office:
     return Nobody()
 
 
-def _open(wanted: _Wanted) -> Store:
+def _open(wanted: _Wanted) -> ChainedStore:
     """The record at a URL; a new one where there is none. A record is of one mode."""
     url = wanted.store
     require_url(url)
@@ -211,15 +284,23 @@ def _open(wanted: _Wanted) -> Store:
     except RecordNotFound:
         store = open_record(url, "create")
     assert isinstance(store, ChainedStore)
-    made = next((each.payload for each in store.scan(until=BEGINNING) if isinstance(each.payload, SettingsSeen)), None)
-    if made is not None and made.settings.observe != wanted.observe:
+    made = _first_settings(store)
+    if made is not None and made.observe != wanted.observe:
         store.close()
-        said = "observe" if made.settings.observe else "control"
+        said = "observe" if made.observe else "control"
         raise InputError(
             f"this record was made in {said} mode", where=f"--store {url}", hint="Give each mode a record of its own",
             code="KERF342",
         )  # fmt: skip
     return store
+
+
+def _first_settings(store: ChainedStore) -> Settings | None:
+    """Those that the record begins with, None for an empty one."""
+    if store.base() is not None:
+        return beginning(store).facts.settings
+    seen = (each.payload for each in store.scan(until=BEGINNING))
+    return next((each.settings for each in seen if isinstance(each, SettingsSeen)), None)
 
 
 def _from_environment() -> Path | None:

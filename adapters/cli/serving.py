@@ -13,6 +13,7 @@ import kerf
 from kerf.adapters.cli.exposition import CONTENT_TYPE, exposition
 from kerf.adapters.cli.in_cluster import InCluster
 from kerf.adapters.cli.request_metrics import RequestMetrics, process_text
+from kerf.adapters.cli.retaining import Retaining
 from kerf.adapters.controller.controller import wall_clock
 from kerf.engine.errors import InputError
 from kerf.engine.record.entries import Entry
@@ -44,8 +45,15 @@ class Telemetry:
         self._metrics: Metrics | None = None
         self._conditions: ConditionMetrics | None = None
         self._made: tuple[float, bytes] | None = None
+        self._reading: tuple[int, int] | None = None
+        self.retaining: Retaining | None = None
+
+    def read(self, position: int, last: int) -> None:
+        """The record is being read, and that far: kerf is alive, and not ready yet."""
+        self._reading = position, last
 
     def take_office(self, runtime: Runtime) -> None:
+        self._reading = None
         self._metrics = Metrics(runtime.state, self._provider)
         self._conditions = ConditionMetrics(runtime.state, self._provider)
 
@@ -63,6 +71,8 @@ class Telemetry:
     def faults(self) -> list[str]:
         """What keeps kerf from being ready; one that waits for the Lease is ready, as the reference's is (L-340)."""
         world = self._world
+        if self._reading is not None:
+            return [f"the record is being read: position {self._reading[0]} of {self._reading[1]}"]
         if world is None:
             return []
         found = [f"not listed yet: {each.resource.path}" for each in world.reflectors if not each.listed.is_set()]
@@ -77,6 +87,7 @@ class Telemetry:
             return self._made[1]
         world, metrics = self._world, self._metrics
         families = [_build(), *self._synced(), *self.requests.families()]
+        families += self.retaining.families() if self.retaining is not None else []
         if world is None or metrics is None:
             return exposition(families) + process_text()
         async with world.controller.between_turns:

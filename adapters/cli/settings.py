@@ -18,9 +18,11 @@ from cyclopts import Parameter
 from msgspec import Struct
 
 from kerf.adapters.cli.notes import note_sentence
+from kerf.adapters.store.retention import DAY, Retention
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import format_duration, parse_go_duration
 from kerf.engine.model.feature_gates import unknown_gates, with_gates
+from kerf.engine.model.quantities import parse_quantity
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.scheduler_config import SchedulerConfigError, default_constraints
@@ -32,6 +34,7 @@ OUTSIDE = "kube-system"
 """The Lease's namespace where kerf runs outside a pod."""
 _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false", "FALSE", "False")
 _MINUTE = 60_000
+_LEAST = 64 << 20  # bytes of a record that has room for its snapshots
 ENOUGH = 100
 """Pods that make a burst: kerf.engine.state.burst. A record without the setting has none."""
 
@@ -54,6 +57,11 @@ class Flags:
     ignore_dra_requests: Annotated[str | None, Parameter(help="Pods with ResourceClaims are left alone (true).")] = None
     feature_gates: Annotated[str | None, Parameter(help="Such as NodeOverlay=true,StaticCapacity=true.")] = None
     scheduler_config: Annotated[str | None, Parameter(help="YAML or JSON with podTopologySpread defaults.")] = None
+    retain_observations: Annotated[str | None, Parameter(help="Keep everything for so long (7d; 0: ever).")] = None
+    retain_decisions: Annotated[
+        str | None, Parameter(help="Keep claims' events and decisions for so long (90d; 0: ever).")
+    ] = None
+    retain_size: Annotated[str | None, Parameter(help="The record takes no more than this (8Gi; 0: any).")] = None
     cluster_name: Annotated[str | None, Parameter(help="The cluster's name; AWS: in all tags.")] = None
     metrics_port: Annotated[str | None, Parameter(help="/metrics (8080; 0: none).")] = None
     health_probe_port: Annotated[str | None, Parameter(help="/healthz and /readyz (8081; 0: none).")] = None
@@ -134,6 +142,7 @@ class Options(Struct, frozen=True):
     state_metrics: bool
     log_level: str
     outputs: tuple[str, ...]
+    retention: Retention
     instance_types: Path | None
     aws: AwsOptions
     notes: tuple[Reason, ...] = ()
@@ -155,6 +164,11 @@ def read_settings(flags: Flags, environment: Mapping[str, str]) -> Options:
         state_metrics=not given.truth("disable_cluster_state_observability", False),
         log_level=given.read("log_level", _one_of("debug", "info", "error"), "info"),
         outputs=tuple(filter(None, given.text("log_output_paths", "stdout").split(","))),
+        retention=Retention(
+            observations=given.read("retain_observations", age, Retention().observations),
+            decisions=given.read("retain_decisions", age, Retention().decisions),
+            size=given.read("retain_size", size, Retention().size),
+        ),
         instance_types=Path(path) if (path := given.text("instance_types_file_path", "")) else None,
         aws=_aws(given),
         notes=unknown_gates(given.text("feature_gates", "")),
@@ -240,6 +254,31 @@ def _duration(text: str) -> int:
         return parse_go_duration(text)
     except InputError as error:
         raise ValueError("a duration such as 1s, 500ms or 1m30s") from error
+
+
+def age(text: str) -> int:
+    """Days (7d) or a Go duration, in ms; 0 for ever."""
+    days = text.removesuffix("d")
+    if days.isascii() and days.isdigit() and (days != text or int(days) == 0):
+        return int(days) * DAY
+    try:
+        found = parse_go_duration(text)
+    except InputError:
+        found = -1
+    if found <= 0:
+        raise ValueError("an age such as 7d or 36h, or 0 for ever")
+    return found
+
+
+def size(text: str) -> int:
+    """Bytes; 0 for any."""
+    try:
+        found = parse_quantity(text, "memory")
+    except InputError:
+        found = -1
+    if found < 0 or 0 < found < _LEAST:
+        raise ValueError("a size from 64Mi on, such as 8Gi, or 0 for any")
+    return found
 
 
 def _from_a_minute(text: str) -> int:

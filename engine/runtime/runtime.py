@@ -34,7 +34,7 @@ from kerf.engine.runtime.ports import Append, Store
 from kerf.engine.runtime.react import next_due, react
 from kerf.engine.state import adoption, snapshot
 from kerf.engine.state.consistency import CONSISTENCY
-from kerf.engine.state.load import load
+from kerf.engine.state.load import Progress, load
 from kerf.engine.state.state import State
 
 SNAPSHOT_EVERY = 20_000  # entries
@@ -54,13 +54,15 @@ class Runtime:
         engine: str,
         now: int,
         epoch: int = 0,
+        progress: Progress | None = None,
     ) -> None:
-        """Takes office: starts the record if it is empty (`record` is its random id), and fences older writers.
+        """Takes office: starts the record if it is empty (`record` is its random id), and fences older writers. A long
+        record takes its time to be read: `progress` is told the position reached, and what it raises ends the reading.
 
         `epoch` is the Lease's transitions, where there is a Lease. Raises StoreError.
         """
         self.store = store
-        self.state = load(store)
+        self.state = load(store, progress=progress)
         self.error: KerfError | None = None
         self.new_entries: tuple[Entry, ...] = ()
         self._waiting: Append | None = None

@@ -71,7 +71,7 @@ def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
     given = {
         "clusterEndpoint": "https://10.0.0.1", "batchMaxDuration": "20s", "batchIdleDuration": "2s",
         "preferencePolicy": "Ignore", "minValuesPolicy": "BestEffort", "vmMemoryOverheadPercent": "0",
-        "schedulerConfig": None,
+        "schedulerConfig": None, "retainObservations": "3d", "retainDecisions": "0", "retainSize": "5Gi",
     }  # fmt: skip
     numbers = ("kubeClientQPS", "kubeClientBurst", "reservedENIs")
     names = [name for name in values if name not in ("featureGates", "schedulerConfig")]
@@ -90,6 +90,7 @@ def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
     assert (options.engine.ignore_dra_requests, options.engine.node_overlays) == (False, True)
     assert (options.qps, options.aws.reserved_enis, options.aws.memory_overhead) == (7, 7, 0.0)
     assert options.engine.default_spread[0].max_skew == 2
+    assert (options.retention.decisions, options.retention.size) == (0, 5 << 30)
     assert len(found) >= len(names)
 
 

@@ -62,6 +62,17 @@ def telemetry() -> Telemetry:
     return Telemetry(provider="kwok", state_metrics=True)
 
 
+def test_one_that_reads_its_record_is_alive_and_says_how_far_it_is(telemetry: Telemetry) -> None:
+    """A liveness probe must not end it, and traffic must not think it ready."""
+    telemetry.read(5_000, 1_000_000)
+    alive, ready, metrics = asked(telemetry, "/healthz", "/readyz", "/metrics")
+    assert alive[0] == 200
+    assert ready == (503, "the record is being read: position 5000 of 1000000\n")
+    assert "kerf_ready 0.0" in metrics[1]
+    telemetry.take_office(World().runtime)
+    assert asked(telemetry, "/readyz") == [(200, "ok\n")]
+
+
 def test_one_that_waits_for_the_lease_is_ready(telemetry: Telemetry) -> None:
     """L-340; there are metrics of it, too."""
     alive, ready, metrics = asked(telemetry, "/healthz", "/readyz", "/metrics")

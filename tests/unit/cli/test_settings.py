@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kerf.adapters.cli.settings import NAMES, Flags, SettingError, read_settings, tell_notes
+from kerf.adapters.store.retention import DAY, Retention
 from kerf.engine.errors import InputError
 from kerf.engine.model.settings import Settings
 
@@ -108,3 +109,14 @@ def test_every_setting_is_in_the_documents() -> None:
     text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     missing = [name.upper() for name in NAMES if f"`{name.upper()}`" not in text]
     assert not missing
+
+
+def test_ages_and_sizes_of_the_record() -> None:
+    assert read_settings(Flags(), {}).retention == Retention(7 * DAY, 90 * DAY, 8 << 30)
+    given = read_settings(Flags(retain_observations="36h", retain_decisions="0", retain_size="500Mi"), {}).retention
+    assert given == Retention(DAY * 3 // 2, 0, 500 << 20)
+    for name, text in (("retain_observations", "7"), ("retain_decisions", "-1h"), ("retain_size", "8G?")):
+        with pytest.raises(SettingError, match="KERF340"):
+            read_settings(Flags(), {name.upper(): text})
+    with pytest.raises(SettingError, match="64Mi"):
+        read_settings(Flags(), {"RETAIN_SIZE": "1Mi"})

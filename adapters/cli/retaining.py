@@ -1,0 +1,101 @@
+"""Retention while the controller runs: now and then it is looked whether the record is to be cut, and it is cut bit by
+bit, in threads of its own, so that turns hardly wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from kerf.adapters.store import cut as cutting
+from kerf.adapters.store.chained import ChainedStore
+from kerf.adapters.store.retention import Due, Extent, Retention, base_at, due, extent
+from kerf.engine.errors import KerfError
+from kerf.engine.record.observations import Observation, RecordCut
+from kerf.engine.runtime.runtime import Runtime
+from kerf.engine.state.snapshot import SCHEMA
+from kerf.projections.metric_families import COUNTER, GAUGE, Family
+
+EVERY = 60.0  # seconds
+PAUSE = 0.05  # between two steps: each holds writers up for some milliseconds
+_PATIENCE = 600.0  # seconds that an announcement may take to be in the record
+Put = Callable[[Iterable[Observation]], None]
+
+
+class Retaining:
+    """`run` beside the controller, for ever. What fails is told, and tried again: the record stays good."""
+
+    def __init__(
+        self, store: ChainedStore, runtime: Runtime, put: Put, wanted: Retention, *, now: Callable[[], int],
+        failed: Callable[[KerfError], None], every: float = EVERY,
+    ) -> None:  # fmt: skip
+        self.extent: Extent | None = None
+        self.errors = 0
+        self._store, self._runtime, self._put, self._wanted = store, runtime, put, wanted
+        self._now, self._failed, self._every = now, failed, every
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except KerfError as error:
+                self.errors += 1
+                self._failed(error)
+            await asyncio.sleep(self._every)
+
+    async def look(self) -> None:
+        """Finishes what an earlier process began, and cuts once if that is due. Raises StoreError."""
+        await self._remove()
+        self.extent = await asyncio.to_thread(extent, self._store)
+        found = await asyncio.to_thread(self._due)
+        if found is None or not self._runtime.ready:
+            return
+        announced = await asyncio.to_thread(self._propose, found)
+        position = await self._recorded(announced)
+        if position:
+            await asyncio.to_thread(cutting.begin, self._store, position)
+            await self._remove()
+            self.extent = await asyncio.to_thread(extent, self._store)
+
+    def _due(self) -> Due | None:
+        with self._store.session() as session:
+            rows = session.run("SELECT position FROM snapshots WHERE schema = ? ORDER BY 1", SCHEMA)
+        return due(self._store, self._wanted, self._now(), candidates=[position for (position,) in rows])
+
+    def _propose(self, found: Due) -> RecordCut:
+        return cutting.propose(self._store, base_at(self._store, found.base), after=found.after)
+
+    async def _recorded(self, announced: RecordCut) -> int:
+        """The position of the announcement once it is stored, 0 if that takes too long: then all is as before."""
+        facts = self._runtime.state.facts
+        before = facts.cut
+        self._put([Observation(announced)])
+        until = asyncio.get_running_loop().time() + _PATIENCE
+        while asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(PAUSE)
+            position = facts.cut
+            if position > before and await asyncio.to_thread(self._store.last_position) >= position:
+                return position
+        return 0
+
+    async def _remove(self) -> None:
+        steps = cutting.steps(self._store)
+        while await asyncio.to_thread(next, steps, None) is not None:
+            await asyncio.sleep(PAUSE)
+
+    def families(self) -> list[Family]:
+        failed = Family("kerf_record_retention_errors_total", COUNTER, "Times that the record could not be cut.")
+        failed.set(self.errors)
+        found = self.extent
+        if found is None:
+            return [failed]
+        size = Family("kerf_record_size_bytes", GAUGE, "What the record takes.")
+        size.set(found.size)
+        oldest = Family(
+            "kerf_record_oldest_entry_timestamp_seconds", GAUGE, "Since when claims' events and decisions are kept."
+        )
+        oldest.set(found.oldest / 1000)
+        since = Family(
+            "kerf_record_decidable_since_timestamp_seconds", GAUGE, "Since when everything is kept: decided again."
+        )
+        since.set(found.since / 1000)
+        return [size, oldest, since, failed]
