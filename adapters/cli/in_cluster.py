@@ -27,7 +27,7 @@ from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS
-from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.nodeclaim.table import DRAINING, GOING
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, ObjectGone, Observation
 from kerf.engine.runtime.runtime import Runtime
@@ -189,10 +189,20 @@ class InCluster:
         new, facts = change.new, self.runtime.state.facts
         if isinstance(new, NodeClaimObject):
             self._claims.seen(new)
-            return [Observation(new)] if self.runtime.is_news(new) else []
+            return [Observation(new)] if self.runtime.is_news(new) and not self._drains(new.name) else []
         self._claims.gone(change.key)
         known = change.key in facts.claims or change.key in facts.found
         return [Observation(ObjectGone(NODECLAIMS.kind, change.key))] if known else []
+
+    def _drains(self, claim: str) -> bool:
+        """Whether its deletion is kerf's own, or changes nothing any more (L-188)."""
+        known = self.runtime.state.facts.claims.get(claim)
+        return known is not None and known.state == DRAINING and not self._observes
+
+    def _is_ours(self, pool: NodePool) -> bool:
+        """L-48: of a kind of NodeClass that this provider has."""
+        group, _, rest = self._provider.node_classes.api.partition("/")
+        return (pool.node_class.group, pool.node_class.kind) == (group, rest.rpartition("/")[2])
 
     def _deletion(self, claim: str, actor: str) -> list[Observation]:
         known = self.runtime.state.facts.claims.get(claim)
@@ -268,9 +278,8 @@ class InCluster:
             self._pools_changed.clear()
             async with self.controller.between_turns:
                 state = self.runtime.state
-                found = [
-                    nodepool_status(state, name, self._pools.conditions(name)) for name in sorted(state.facts.pools)
-                ]
+                ours = sorted(name for name, pool in state.facts.pools.items() if self._is_ours(pool))
+                found = [nodepool_status(state, name, self._pools.conditions(name)) for name in ours]
             for each in found:
                 status = pool_status(each.conditions, each.resources, each.nodes, each.node_class_generation)
                 await self._pools.write(each.name, each.annotations, status)

@@ -20,7 +20,7 @@ def claim_document(claim: NodeClaim, pool_uid: str) -> Document:
     metadata: Document = {
         "name": claim.name,
         "labels": dict(claim.labels),
-        "annotations": dict(claim.annotations),
+        "annotations": {**claim.annotations, **_deadline(claim)},
         "finalizers": [names.TERMINATION_FINALIZER],
     }
     if pool_uid:
@@ -47,6 +47,11 @@ def claim_document(claim: NodeClaim, pool_uid: str) -> Document:
     if claim.termination_grace_period is not None:
         spec["terminationGracePeriod"] = duration(claim.termination_grace_period)
     return {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": metadata, "spec": spec}
+
+
+def _deadline(claim: NodeClaim) -> dict[str, str]:
+    """L-93, L-189: when its pods go by force."""
+    return {names.TERMINATION_TIMESTAMP: timestamp(claim.deadline)} if claim.deadline is not None else {}
 
 
 def claim_status(claim: NodeClaim, conditions: Sequence[Condition]) -> Document:

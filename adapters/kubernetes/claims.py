@@ -22,6 +22,7 @@ from kerf.adapters.kubernetes.session import APPLY, MERGE, Session
 from kerf.engine.errors import KerfError
 from kerf.engine.model.claims import Condition, NodeClaimObject
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import DRAINING
 from kerf.engine.state.state import State
 
 RETRY = (0.5, 30.0)  # seconds
@@ -33,15 +34,21 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 Conditions = Callable[[NodeClaim, State, int], Sequence[Condition]]
 
 
+INVALID = 422
+
+
 class _Object(Struct):
     metadata: dict[str, object]
+    spec: dict[str, object] = {}
 
 
 class Wanted(Struct):
-    """`document` and `status` are None for an object that should be gone."""
+    """`document` and `status` are None for an object that should be gone; `going` is one that is deleted and waits for
+    its finalizer (L-188)."""
 
     document: dict[str, object] | None
     status: dict[str, object] | None
+    going: bool = False
 
 
 class ClaimObjects:
@@ -54,6 +61,8 @@ class ClaimObjects:
         self._wanted: dict[str, Wanted] = {}
         self._written: dict[str, tuple[bytes, bytes]] = {}  # what was last applied: object, status
         self._uids: dict[str, str] = {}
+        self._specs: dict[str, dict[str, object]] = {}  # that somebody else wrote
+        self._going: set[str] = set()  # deleted, and held by their finalizer
         self._shown: dict[str, NodeClaimObject] = {}
         self._created: dict[str, asyncio.Event] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -72,6 +81,8 @@ class ClaimObjects:
         self._shown.pop(name, None)
         self._written.pop(name, None)
         self._rested.pop(name, None)
+        self._going.discard(name)
+        self._specs.pop(name, None)
         self._created.pop(name, None)
 
     def known(self) -> list[str]:
@@ -108,7 +119,8 @@ class ClaimObjects:
     def _made(self, claim: NodeClaim, state: State, now: int) -> Wanted:
         pool = state.facts.pools.get(claim.node_pool)
         status = claim_status(claim, self._conditions(claim, state, now))
-        return Wanted(claim_document(claim, pool.uid if pool is not None else ""), status)
+        document = claim_document(claim, pool.uid if pool is not None else "")
+        return Wanted(document, status, going=claim.state == DRAINING)
 
     async def settle(self) -> None:
         """Until all that is wanted is written."""
@@ -155,16 +167,37 @@ class ClaimObjects:
             return True
         is_new = name not in self._uids
         if before[0] != document:
-            answer = await self._session.request("PATCH", path, query=_QUERY, body=wanted.document, content_type=APPLY)
-            made = msgspec.json.decode(answer.checked(f"apply NodeClaim {name}").body, type=_Object)
+            made = await self._apply(name, path, wanted.document)
             self._has(name, str(made.metadata.get("uid", "")))
         if before[1] != status and not is_new:
             body = {**_HEAD, "metadata": {"name": name}, "status": wanted.status}
             answer = await self._session.request("PATCH", f"{path}/status", query=_QUERY, body=body, content_type=APPLY)
             answer.checked(f"apply status of NodeClaim {name}")
+        if wanted.going:
+            await self._delete(name, path)
         self._written[name] = (document, before[1] if is_new else status)
         self._rested[name] = time.monotonic() + REST
         return not is_new
+
+    async def _apply(self, name: str, path: str, document: dict[str, object]) -> _Object:
+        """A spec never changes (L-41), not even in how it is written: one of somebody else is left as it stands."""
+        body = {**document, "spec": self._specs.get(name, document["spec"])}
+        answer = await self._session.request("PATCH", path, query=_QUERY, body=body, content_type=APPLY)
+        if answer.status == INVALID and name not in self._specs:
+            there = await self._session.request("GET", path)
+            if there.status < 300:
+                self._specs[name] = msgspec.json.decode(there.body, type=_Object).spec
+                return await self._apply(name, path, document)
+        return msgspec.json.decode(answer.checked(f"apply NodeClaim {name}").body, type=_Object)
+
+    async def _delete(self, name: str, path: str) -> None:
+        """Once; its finalizer holds it."""
+        if name in self._going or (name in self._shown and self._shown[name].deleting):
+            return
+        answer = await self._session.request("DELETE", path)
+        if answer.status != NOT_FOUND:
+            answer.checked(f"delete NodeClaim {name}")
+        self._going.add(name)
 
     async def _remove(self, name: str, path: str) -> None:
         """The object goes at once: what it stood for is over."""

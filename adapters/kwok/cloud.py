@@ -90,8 +90,9 @@ class KwokCloud:
     def _seen(self, node_class: KWOKNodeClass) -> list[Observation]:
         digest = content(node_class)[0]
         ready = node_class.ready and not node_class.deleting
+        reason = "Deleting" if node_class.deleting else node_class.reason
         seen = NodeClassSeen(
-            GROUP, KIND, node_class.name, node_class.uid, node_class.generation, ready, digest=digest
+            GROUP, KIND, node_class.name, node_class.uid, node_class.generation, ready, reason, digest=digest
         )  # fmt: skip
         catalogue = CatalogueSeen(f"{GROUP}/{KIND}/{node_class.name}", self._digest)
         return [Observation(seen, {digest: node_class}), Observation(catalogue, {self._digest: self._catalogue})]

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from kerf.engine.lifecycle.launch import choose
-from kerf.engine.model.labels import DRA_DRIVERS
+from kerf.engine.model.labels import DRA_DRIVERS, MIN_VALUES_RELAXED
 from kerf.engine.model.nodepool_hash import hash_annotations
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import events as ev
@@ -22,7 +22,7 @@ from kerf.engine.scheduling.trace import Tracer
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 7
+VERSION = 8
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
 
 
@@ -132,9 +132,10 @@ def launch_orders(claims: tuple[PlannedClaim, ...], problem: Problem) -> tuple[L
     return tuple(launches)
 
 
-def _overlay_annotations(claim: PlannedClaim) -> dict[str, str]:
-    """L-56, S-164."""
-    return {f"karpenter.sh/{what}-overlay-applied": "true" for what in claim.overlaid}
+def _planned_annotations(claim: PlannedClaim) -> dict[str, str]:
+    """L-56, L-94, S-110, S-164."""
+    relaxed = {MIN_VALUES_RELAXED: str(claim.min_values_relaxed).lower()}
+    return relaxed | {f"karpenter.sh/{what}-overlay-applied": "true" for what in claim.overlaid}
 
 
 def _drivers_annotation(claim: PlannedClaim) -> dict[str, str]:
@@ -158,7 +159,7 @@ def requested(claim: PlannedClaim, pool: NodePool, decision: int) -> ev.Requeste
         annotations={
             **pool.annotations,
             **hash_annotations(pool),
-            **_overlay_annotations(claim),
+            **_planned_annotations(claim),
             **_drivers_annotation(claim),
         },
         taints=pool.taints,

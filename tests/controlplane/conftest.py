@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import crds
+from tests.controlplane.live import QUICK, Live
 from tests.controlplane.plane import CONDITION, ControlPlane, assets
-from tests.controlplane.running import Kerf
+from tests.controlplane.running import Kerf, node_class
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +38,30 @@ def kerf(plane: ControlPlane, tmp_path: Path) -> Iterator[Kerf]:
     finally:
         if process.running:
             process.kill()
+
+
+@pytest.fixture(scope="module")
+def live(
+    request: pytest.FixtureRequest, plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Live]:
+    """kerf as it runs for a whole module, with the module's FLAGS, and a NodeClass `default`. In the end all that it
+    has decided must be decided again the same."""
+    kerf = Kerf(plane, tmp_path_factory.mktemp("live"), *QUICK, *getattr(request.module, "FLAGS", ()))
+    plane.apply(node_class())
+    kerf.start()
+    try:
+        yield Live(plane, kerf)
+        if not kerf.running:  # a test may leave it stopped
+            kerf.start()
+        assert kerf.stop() == 0, kerf.tail()
+        assert "same" in kerf.verify()
+    finally:
+        if kerf.running:
+            kerf.kill()
+
+
+@pytest.fixture
+def cluster(live: Live) -> Iterator[Live]:
+    """`live`, emptied when the test ends."""
+    yield live
+    live.clear()

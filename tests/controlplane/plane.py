@@ -234,20 +234,18 @@ class ControlPlane:
         return self._context
 
 
-_PLURALS = {
-    "NodePool": "nodepools",
-    "NodeClaim": "nodeclaims",
-    "KWOKNodeClass": "kwoknodeclasses",
-    "EC2NodeClass": "ec2nodeclasses",
-}
-_CLUSTER_SCOPED = (*_PLURALS, "Node", "Namespace", "CustomResourceDefinition")
+_CLUSTER_SCOPED = (
+    "NodePool", "NodeClaim", "KWOKNodeClass", "EC2NodeClass", "NodeOverlay", "Node", "Namespace",
+    "CustomResourceDefinition", "PersistentVolume", "StorageClass", "CSINode", "VolumeAttachment", "PriorityClass",
+    "ClusterRole", "ClusterRoleBinding",
+)  # fmt: skip
 
 
 def collection(document: dict[str, Any]) -> str:
     """The path of the collection that an object belongs to."""
     version, kind = document["apiVersion"], document["kind"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    plural = _PLURALS.get(kind, kind.lower() + "s")
+    plural = kind.lower() + ("es" if kind.endswith("s") else "s")
     if kind in _CLUSTER_SCOPED:
         return f"{root}/{plural}"
     return f"{root}/namespaces/{document['metadata'].get('namespace', 'default')}/{plural}"

@@ -20,7 +20,6 @@ from kerf.engine.model.manifests.wire import (
     Read,
     RequirementWire,
     condition,
-    karpenter_annotations,
     read_resources,
     read_taints,
     read_time,
@@ -39,6 +38,8 @@ from kerf.engine.model.pools import Budget, NodeClassRef, NodePool, RequirementS
 BAD_BUDGET = "bad-budget"
 """The note on a budget whose schedule nobody can read."""
 
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""A whole object in an annotation."""
 _read_pool = msgspec.json.Decoder(NodePoolWire).decode
 _read_claim = msgspec.json.Decoder(NodeClaimWire).decode
 _read_kwok = msgspec.json.Decoder(KWOKNodeClassWire).decode
@@ -53,6 +54,7 @@ class KWOKNodeClass(Struct, frozen=True, omit_defaults=True):
     registration_delay: int = 0
     ready: bool = True
     deleting: int = 0
+    reason: str = ""  # of its condition Ready, while that is not True
 
 
 def read_node_pool(data: bytes, report: Report) -> Read:
@@ -103,7 +105,7 @@ def read_node_claim(data: bytes, report: Report) -> Read:
         node_class=_node_class(spec.node_class_ref),
         uid=wire.metadata.uid,
         labels=wire.metadata.labels,
-        annotations=karpenter_annotations(wire.metadata.annotations),
+        annotations={key: text for key, text in wire.metadata.annotations.items() if key != LAST_APPLIED},
         requirements=_requirements(spec.requirements),
         taints=read_taints(report, "spec.taints", spec.taints),
         startup_taints=read_taints(report, "spec.startupTaints", spec.startup_taints),
@@ -137,6 +139,7 @@ def read_kwok_node_class(data: bytes, report: Report) -> Read:
         registration_delay=report.attempt("spec.nodeRegistrationDelay", parse_duration, delay, otherwise=0),
         ready=ready is None or ready.status == "True",
         deleting=read_time(report, "metadata.deletionTimestamp", wire.metadata.deletion_timestamp),
+        reason=ready.reason if ready is not None and ready.status != "True" else "",
     )
     return Read(node_class, {})
 
