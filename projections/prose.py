@@ -73,6 +73,7 @@ LIFECYCLE: dict[str, str] = {
     "terminate-without-drain": "there is no node to drain: its instance is ended",
     "terminated": "its instance and its node are gone",
     "terminating": "a pod is terminating",
+    "node-without-claim": "somebody deleted this Node, and it belongs to no NodeClaim: it is drained, and let go",
     "relabel": "its node's labels are to say again what it is",
     "untaint": "it is to stay: the taint karpenter.sh/disrupted goes off its node",
     "waiting": "there is nothing to do",

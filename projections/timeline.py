@@ -44,6 +44,11 @@ from kerf.projections.prose import count
 from kerf.projections.repeats import Repeats
 
 
+def _subject(intent: Intent) -> str:
+    """What an effect is about: a claim, or a Node that has none."""
+    return f"nodeclaim/{intent.claim}" if intent.claim else f"node/{getattr(intent, 'node', '')}"
+
+
 class Timeline:
     """`apply` gives the events of one entry, in order; most entries tell one, a repetition none."""
 
@@ -219,7 +224,7 @@ class Timeline:
         intent = self._intents.pop(answer.intent, None)
         if intent is None:
             return []
-        subject, key = f"nodeclaim/{intent.claim}", effect_key(intent)
+        subject, key = _subject(intent), effect_key(intent)
         told: dict[str, Param] = {"effect": key.partition("/")[0]}
         done, refused, related = "effect-done", "effect-refused", tuple[str, ...]()
         if isinstance(intent, EvictPod | DeletePod):
@@ -290,8 +295,9 @@ class Timeline:
                 )
             ]  # fmt: skip
         assert isinstance(result, LifecycleResult)
-        times = self._asked.times(result.claim, result.reason.code)
-        return [event(entry, "effect-asked", DEBUG, f"nodeclaim/{result.claim}", reason=result.reason, times=times)]
+        subject = f"nodeclaim/{result.claim}" if result.claim else _subject(entry.payload.intents[0])
+        times = self._asked.times(result.claim or subject, result.reason.code)
+        return [event(entry, "effect-asked", DEBUG, subject, reason=result.reason, times=times)]
 
     def _stepped(self, result: MoveResult, entry: Entry) -> list[Event]:
         verdicts = [verdict_event(verdict, entry) for verdict in result.verdicts]

@@ -123,7 +123,9 @@ def explain_node(store: Store, name: str, position: int | None = None) -> ClaimE
         if name in links.claims and links.claims[name].events:
             return explain_claim(store, name, position)
         if name in links.nodes:
-            hint = "kerf neither launched nor adopted it, and never removes it: to pods it is room that is there"
+            hint = (
+                "kerf neither launched nor adopted it, and removes it only if somebody deletes it: it is room for pods"
+            )
             raise SubjectUnknown("the node belongs to no NodeClaim", where=f"node {name}", hint=hint)
         raise unknown(f"the record knows no node {name!r}", name, links.nodes, where=f"node {name}")
     return explain_claim(store, claims[-1], position)

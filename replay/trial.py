@@ -12,7 +12,7 @@ from kerf.engine.disruption import disrupt as disruption
 from kerf.engine.errors import KerfError
 from kerf.engine.lifecycle import adopt as adopting
 from kerf.engine.lifecycle import advance as advancing
-from kerf.engine.lifecycle import consistency, static_pools
+from kerf.engine.lifecycle import consistency, lone_nodes, static_pools
 from kerf.engine.lifecycle import drain as draining
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
@@ -30,6 +30,7 @@ VERSIONS: dict[str, int] = {
     "provision": provisioning.VERSION,
     "disrupt": disruption.VERSION,
     "adopt": adopting.VERSION,
+    "lone": lone_nodes.VERSION,
     "moves": passes.VERSION,
     "move": carrying.VERSION,
     "advance": advancing.VERSION,

@@ -89,6 +89,7 @@ STATE_FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "volumes": Keyed(kind("volume")), "storage_classes": Keyed(kind("storage-class")), "csi_nodes": Keyed(_NODE),
         "attachments": Keyed(kind("attachment")), "unavailable": keep, "launches": Keyed(_CLAIM),
         "intents": Keyed(keep), "orphans": Keyed(_INSTANCE), "found": Keyed(_CLAIM), "searches": Keyed(_CLAIM),
+        "lone": Keyed(_NODE),
         "messages": Keyed(kind("message"), keep), "services": Keyed(_in_namespace("service")),
         "workloads": Keyed(_workload_key), "overlays": Keyed(kind("overlay")),
         "buffers": Keyed(_in_namespace("buffer")),

@@ -15,6 +15,7 @@ from kerf.engine.lifecycle import adopt as adopting
 from kerf.engine.lifecycle import advance as advancing
 from kerf.engine.lifecycle import consistency, static_pools
 from kerf.engine.lifecycle import drain as draining
+from kerf.engine.lifecycle import lone_nodes as lone
 from kerf.engine.lifecycle.step import Step, soonest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -54,6 +55,7 @@ def react(draft: Draft) -> None:
         before = len(draft.entries)
         _adopt(draft)
         _claims(draft)
+        _lone_nodes(draft)
         _loose_ends(draft)
         _static(draft)
         due = provisioning.due_at(draft.state)
@@ -159,6 +161,16 @@ def _check(draft: Draft, claim: NodeClaim) -> None:
     if reason is not None:
         result = LifecycleResult(claim.name, reason)
         draft.add(decision(draft, CONSISTENCY, consistency.VERSION, result, ()))
+
+
+def _lone_nodes(draft: Draft) -> None:
+    """Nodes on their way out that no claim looks after (W-80)."""
+    for node in lone.lone_nodes(draft.state):
+        step = lone.drain_lone(node, draft.state, draft.now)
+        if step.due:
+            draft.state.ix.due.by(node.name, step.due)
+        if step.intents:
+            draft.add(decision(draft, lone.LONE, lone.VERSION, LifecycleResult("", step.reason), step.intents))
 
 
 def _loose_ends(draft: Draft) -> None:

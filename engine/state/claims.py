@@ -190,7 +190,7 @@ def _settle(state: State, ref: str, *, ok: bool, code: str, entry: Entry) -> Non
     if _ends_orphan(asked.intent, state):
         _settle_orphan(state, asked.intent.instance, ok=ok, entry=entry)
         return
-    claim = state.facts.claims.get(asked.intent.claim)
+    claim = state.facts.claims.get(asked.intent.claim) or state.facts.lone.get(_lone(asked.intent))
     if claim is None:
         return
     effect = claim.effects.get(effect_key(asked.intent))
@@ -246,10 +246,17 @@ def asked_for(state: State, ref: str, intent: Intent, at: int) -> None:
         facts.orphans[intent.instance] = msgspec.structs.replace(orphan, attempts=orphan.attempts + 1, retry_at=NEVER)
     elif claim is not None:
         _attempt(claim, ref, intent, at)
+    elif _lone(intent):
+        _attempt(facts.lone.setdefault(_lone(intent), NodeClaim("")), ref, intent, at)
     elif isinstance(intent, FindInstance):
         search = facts.searches.get(intent.claim)
         if search is not None:
             facts.searches[intent.claim] = Search(search.order, NEVER, search.attempts + 1)
+
+
+def _lone(intent: Intent) -> str:
+    """The Node without a claim that the intent is about (W-80); "" for none."""
+    return "" if intent.claim else str(getattr(intent, "node", ""))
 
 
 def _attempt(claim: NodeClaim, ref: str, intent: Intent, at: int) -> None:

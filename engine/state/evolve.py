@@ -165,6 +165,8 @@ def _node_seen(state: State, node: Node, entry: Entry) -> None:
     if old is not None and old.provider_id != node.provider_id:
         _unlink(state, old, entry)  # another instance took its name
     state.facts.nodes[node.name] = node
+    if node.deleting:
+        ix.deleted_nodes[node.name] = None
     if node.provider_id:
         ix.nodes_by_provider.setdefault(node.provider_id, {})[node.name] = None
         claim = ix.claim_by_provider.get(node.provider_id)
@@ -189,6 +191,8 @@ def _room(node: Node) -> tuple[object, ...]:
 
 def _node_gone(state: State, name: str, entry: Entry) -> None:
     node = state.facts.nodes.pop(name, None)
+    state.facts.lone.pop(name, None)
+    state.ix.deleted_nodes.pop(name, None)
     if node is not None:
         _unlink(state, node, entry)
         room_changed(state, entry.at)

@@ -86,6 +86,7 @@ class Indexes:
         self.made_claims: dict[tuple[str, str], dict[str, None]] = {}  # pod, what it calls it → ResourceClaim (S-195)
         self.slices_by_node: dict[str, dict[str, None]] = {}  # ResourceSlices that are a node's own (L-175)
         self.nodes_by_provider: dict[str, dict[str, None]] = {}  # one node, unless somebody made another (L-161)
+        self.deleted_nodes: dict[str, None] = {}  # whose deletion somebody has asked for
         self.claim_by_provider: dict[str, str] = {}
         self.claim_by_node: dict[str, str] = {}
         self.claim_by_instance: dict[str, str] = {}

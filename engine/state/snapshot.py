@@ -50,6 +50,8 @@ def rebuild(state: State) -> None:
     for node in facts.nodes.values():
         if node.provider_id:
             ix.nodes_by_provider.setdefault(node.provider_id, {})[node.name] = None
+        if node.deleting:
+            ix.deleted_nodes[node.name] = None
     for claim in facts.claims.values():
         index(state, claim)
         ix.touched[claim.name] = facts.position

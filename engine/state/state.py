@@ -114,6 +114,7 @@ class Facts(Struct, omit_defaults=True):
     orphans: dict[str, Orphan] = {}  # by instance
     found: dict[str, Found] = {}  # by claim
     searches: dict[str, Search] = {}  # by claim
+    lone: dict[str, NodeClaim] = {}  # by node: what was asked for of one on its way out that belongs to no claim (W-80)
     messages: dict[str, int] = {}  # interruption messages seen → when, against duplicates
     services: dict[str, Service] = {}  # by namespace/name, as the next four are found by their `key`
     workloads: dict[str, Workload] = {}

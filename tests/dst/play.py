@@ -68,6 +68,9 @@ class Play(Run):
         for begin, end in self.scenario.outages:
             clock.at(START + begin, "store fails", lambda: self._fail(StoreLocked("locked")))
             clock.at(START + end, "store is back", lambda: self._fail(None))
+        if self.scenario.forgets:
+            at = random.Random(self.scenario.seed).randrange(5 * MINUTE, STORM)
+            clock.at(START + at, "a NodeClaim is lost with the record", lambda: self._lose_claim(simulation))
         clock.at(START + STORM + HEAL, "users mend", lambda: _heal(simulation))
         clock.at(START + STORM + CALM - 1, "calm is over", lambda: self._look(simulation))
 
@@ -78,6 +81,17 @@ class Play(Run):
 
     def _fail(self, error: StoreError | None) -> None:
         self.memory.fail_with = error
+
+    def _lose_claim(self, simulation: Simulation) -> None:
+        """The process dies with its record, and somebody takes a NodeClaim away, finalizer and all, and deletes its
+        Node (W-80, L-238, L-239)."""
+        cluster = simulation.cluster
+        there = [(name, each.node) for name, each in cluster.claims.items() if each.node in cluster.api.nodes]
+        if there and self.driver.runtime is not None:
+            name, node = there[0]
+            self.driver._die()
+            del cluster.claims[name]
+            cluster.ask_node_deletion(node, "kubectl")
 
     def _entries(self, after: int) -> Iterator[Entry]:
         return self.store.scan(after)

@@ -386,9 +386,12 @@ class Witness:
             self._break("no force before the deadline", f"{life.name}: the deadline is before its grace period")
 
     def _evicts(self, order: EvictPod) -> None:
-        life = self.ledger.lives[order.claim]
+        life = self.ledger.lives.get(order.claim)
         pod = self.simulation.cluster.api.pods.get(order.uid)
-        if not life.draining and life.going:
+        node = self.simulation.cluster.api.nodes.get(order.node)
+        if life is None and node is not None and not node.deleting:
+            self._break("one cause an act", f"{order.namespace}/{order.name} is evicted from {order.node}, which stays")
+        if life is not None and not life.draining and life.going:
             self._break("one cause an act", f"{order.namespace}/{order.name} is evicted; {life.name} does not drain")
         if pod is not None and pod.do_not_disrupt == "true":
             self._break("do-not-disrupt", f"{order.namespace}/{order.name} is evicted")
