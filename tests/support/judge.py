@@ -26,6 +26,7 @@ from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem import NodeInput, PendingPod, PoolInput, Problem
 from tests.support.judge_binding import Binding
+from tests.support.judge_devices import device_faults
 from tests.support.judge_labels import Host, Kind, expression_holds, of_offer, reaches, selected, tolerates, wants_node
 
 ANY_ADDRESS = ("", "0.0.0.0", "::")
@@ -57,7 +58,7 @@ class Judge:
         self._volumes()
         self._apart()
         self._bind()
-        return self.found
+        return self.found + device_faults(self.problem, self.planned)
 
     def _existing(self, node: NodeInput) -> Host:
         known = {lbl.normalise(key): value for key, value in node.labels.items()}

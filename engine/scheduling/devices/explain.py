@@ -9,6 +9,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.errors import SelectorError
 from kerf.engine.scheduling.devices.matching import Matcher, wanted
 from kerf.engine.scheduling.devices.pools import DeviceKey, Offer
+from kerf.engine.scheduling.devices.search import tolerated
 from kerf.engine.scheduling.reasons import Code, reason
 
 
@@ -42,7 +43,8 @@ def _short(
         left = matcher.matching(offer, [ResourceClaim("", "", (request,))])[id(request)]
     except SelectorError as error:
         return {"wanted": wanted(request), "left": 0, "selectors": [f"{error.code}: {error.message}"]}
-    free = [each for each in left if each.key not in taken]
+    open_to_it = [each for each in left if tolerated(request, each.device)]
+    free = [each for each in open_to_it if request.admin or each.key not in taken]
     enough = (
         len(free) == len(left) and bool(left) and offer.whole if request.mode == ALL else len(free) >= request.count
     )
@@ -51,4 +53,6 @@ def _short(
     ruled_out = [
         f"{each.selector} ({each.given - each.left} of {each.given})" for each in cuts if each.left < each.given
     ]
+    if len(open_to_it) < len(left):
+        ruled_out.append(f"taints ({len(left) - len(open_to_it)} of {len(left)})")
     return {"wanted": wanted(request), "left": len(free), "selectors": ruled_out}

@@ -128,7 +128,7 @@ def offer(published: Iterable[Pool], own: Own, node: str, labels: Requirements) 
     for pool in published:
         parts = [(part, _visible(part, node, labels)) for part in pool.slices]
         seen = [each for part, visible in parts for each in _seen(pool, part, visible, node, labels)]
-        if not seen and not any(visible and not part.counters for part, visible in parts):
+        if not any(visible for _, visible in parts) and not seen:
             continue
         whole = whole and pool.complete and pool.sound
         if pool.complete and pool.sound:
@@ -143,10 +143,9 @@ def offer(published: Iterable[Pool], own: Own, node: str, labels: Requirements) 
 
 
 def _visible(given: ResourceSlice | Device, node: str, labels: Requirements) -> bool:
-    """Of a slice: whether its devices that do not say otherwise are there for the node (S-197)."""
+    """Of a slice: whether its devices that do not say otherwise are there for the node (S-197). Its shared counters
+    are there for all devices of the pool, wherever these are."""
     if given.all_nodes or (given.node and given.node == node):
-        return True
-    if isinstance(given, ResourceSlice) and given.counters:
         return True
     terms = (Requirements.of_expressions(each.expressions) for each in given.terms if each.expressions)
     return any(labels.compatible(each, WELL_KNOWN) for each in terms)
