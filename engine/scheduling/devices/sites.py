@@ -12,11 +12,16 @@ from kerf.engine.scheduling.problem import NodeInput, Problem
 from kerf.engine.scheduling.requirements import Requirements
 
 
+def asks_for_devices(problem: Problem) -> bool:
+    """Whether some pod of the pass does, and is not ignored for it."""
+    if problem.devices is None or problem.settings.ignore_dra_requests:
+        return False
+    return any(problem.shapes[digest].resource_claims for digest in {pod.shape for pod in problem.pods})
+
+
 def devices_of(problem: Problem) -> Devices | None:
     """None if no pod of the pass asks for any, or nothing is known of them."""
-    if problem.devices is None or problem.settings.ignore_dra_requests:
-        return None
-    if not any(problem.shapes[digest].resource_claims for digest in {pod.shape for pod in problem.pods}):
+    if problem.devices is None or not asks_for_devices(problem):
         return None
     asked = {name for pod in problem.pods for name in pod.device_claims}
     return Devices(problem.devices, (node.name for node in problem.nodes if node.initialized), asked)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.engine.scheduling.devices.sites import devices_of
+from kerf.engine.scheduling.devices.sites import asks_for_devices
+from kerf.engine.scheduling.improvement.beside_devices import beside_devices
 from kerf.engine.scheduling.improvement.candidates import assembled, price
 from kerf.engine.scheduling.improvement.effort import Effort
 from kerf.engine.scheduling.improvement.improve import Search
@@ -27,8 +28,10 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     Never dearer than the first, never with a pod pending that the first one places, and deterministic. Raises
     KeyError as `planner.plan` does.
     """
-    if effort <= 0 or devices_of(problem) is not None:  # effort looks at room, and not at devices
+    if effort <= 0:
         return plan(problem, tracer)
+    if asks_for_devices(problem):
+        return beside_devices(problem, lambda rest, told: best_plan(rest, effort, told), tracer)
     first = plan(problem)
     if not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
         return first if tracer is None else plan(problem, tracer)

@@ -21,14 +21,14 @@ def retrace(candidate: Candidate, tracer: Tracer) -> None:
     base = {part.base: number for number, part in enumerate(candidate.parts) if part.base >= 0}
     final: dict[str, str | int] = {uid: each.node for each in candidate.base.placements for uid in each.pods}
     final |= {uid: number for number, part in enumerate(candidate.parts) for uid in part.claim.pods}
-    within = _Within(tracer, base, final, 0)
+    within = Within(tracer, base, final, 0)
     plan(candidate.question, within)
     finished = dict(within.finished)
     for number, part in enumerate(candidate.parts):
         if part.question is not None:
             finished[number] = _left(part.question)
             if part.base < 0:
-                within = _Within(tracer, {0: number}, final, within.classes)
+                within = Within(tracer, {0: number}, final, within.classes)
                 plan(part.question, within)
     for number, part in enumerate(candidate.parts):
         tracer.claim_finished(number, part.claim.node_pool, finished[number])
@@ -40,7 +40,7 @@ def _left(question: Problem) -> tuple[Offered, ...]:
     return tracer.funnel.claims[0].left
 
 
-class _Within:
+class Within:
     """Passes on what one planning tells, with classes and claims renumbered."""
 
     def __init__(self, tracer: Tracer, claims: Mapping[int, int], final: Mapping[str, str | int], classes: int) -> None:
