@@ -13,7 +13,7 @@ from kerf.engine.disruption import eligibility, passes
 from kerf.engine.disruption.balanced import approves, pool_totals
 from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
-from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
 from kerf.engine.disruption.consolidation import Command, decide, removal
 from kerf.engine.disruption.eligibility import Candidate, census
 from kerf.engine.disruption.methods import allowed
@@ -219,16 +219,16 @@ def _need(cluster: Cluster, node: ClusterNode, why: Reason) -> Need | None:
         instance_type=kind,
         price=price,
         nodes=len(claims),
-        nowhere=_nowhere(outcome, moving),
+        nowhere=_nowhere(outcome, cluster, node, moving),
     )
 
 
-def _nowhere(outcome: Outcome, moving: list[Pod]) -> tuple[Reason, ...]:
+def _nowhere(outcome: Outcome, cluster: Cluster, node: ClusterNode, moving: list[Pod]) -> tuple[Reason, ...]:
     """The planner's reasons about pods that have to move and cannot."""
     if outcome.failure is None or outcome.failure.code != "no-place":
         return ()
     mine = frozenset(pod.uid for pod in moving)
-    planned = plan(outcome.problem)
+    planned = plan(what_if(cluster, frozenset([node.name]), respect_settling=True))
     groups = (each for each in (*planned.unplaced, *planned.ignored) if mine.intersection(each.pods))
     found: list[Reason] = []
     for reason in (reason for group in groups for reason in group.reasons):

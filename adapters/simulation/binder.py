@@ -51,6 +51,13 @@ class Occupancy:
     def free(self, node: Node) -> Resources:
         return {name: amount - self.used.get(name, 0) for name, amount in node.allocatable.items()}
 
+    def fits(self, requests: Resources, node: Node) -> bool:
+        """Whether these fit into what is free: the most telling one is asked first."""
+        cpu = requests.get("cpu", 0)
+        if cpu > 0 and cpu > node.allocatable.get("cpu", 0) - self.used.get("cpu", 0):
+            return False
+        return resources_fit(requests, self.free(node))
+
 
 class Binder:
     """One pass over the waiting pods, oldest first and higher priority before lower, some time after each
@@ -168,9 +175,7 @@ class Binder:
             if score is None:
                 continue
             occupied = self.occupancy(name)
-            if not resources_fit(shape.requests, occupied.free(node)) or not ports_free(
-                shape.host_ports, occupied.ports
-            ):
+            if not occupied.fits(shape.requests, node) or not ports_free(shape.host_ports, occupied.ports):
                 continue
             if topology is not None and not topology(node):
                 continue

@@ -72,14 +72,17 @@ class TopologyFilter:
     def _spread(self, pod: Pod, shape: PodShape, constraint: SpreadConstraint) -> Check:
         key = constraint.topology_key
         selector = _narrowed(constraint.selector, shape, constraint.match_label_keys, ())
-        counts = {n.labels[key]: 0 for n in self._api.nodes.values() if self._counts_for(n, shape, constraint)}
+        counts: dict[str, int] = {}
+        selected: dict[Kin, bool] = {}
         for node in self._api.nodes.values():
             if self._counts_for(node, shape, constraint):
-                counts[node.labels[key]] += sum(
-                    number
-                    for kin, number in self._on(node).items()
-                    if kin.namespace == pod.namespace and not kin.leaving and selects(selector, self._labels(kin))
-                )
+                there = 0
+                for kin, number in self._on(node).items():
+                    if kin not in selected:
+                        mine = kin.namespace == pod.namespace and not kin.leaving
+                        selected[kin] = mine and selects(selector, self._labels(kin))
+                    there += number if selected[kin] else 0
+                counts[node.labels[key]] = counts.get(node.labels[key], 0) + there
         few = constraint.min_domains is not None and len(counts) < constraint.min_domains
         least = 0 if few else min(counts.values(), default=0)
         own = int(selects(selector, shape.labels))

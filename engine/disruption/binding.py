@@ -8,15 +8,20 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
+from kerf.engine.disruption.cluster import Cluster, bound, moving_pods, wanting, what_if
 from kerf.engine.disruption.consolidation import Command
-from kerf.engine.record.decisions import Placement
-from kerf.engine.scheduling.improvement.rating import unbound
-from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.model.pods import Pod
+from kerf.engine.scheduling.daemons import Daemon, daemons
+from kerf.engine.scheduling.improvement.rating import Scheduler, seat_name
+from kerf.engine.scheduling.improvement.seats import planned
+from kerf.engine.scheduling.plan import OpenedClaim
+from kerf.engine.scheduling.problem import PendingPod, Problem
 
 CHECKS = 24
 """How many times the scheduler is asked about the commands of one pass, at most, after they were chosen."""
+
+MOST_PAIRS = 50_000
+"""Shapes of pods times terms of affinity: with more, each question compiles what its own pods demand."""
 
 
 class Binding:
@@ -24,16 +29,17 @@ class Binding:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._sizes: dict[str, list[tuple[str, int]]] = {}
 
     @cached_property
     def _anyway(self) -> frozenset[str]:
         """The pods that might be left over although no node goes."""
-        return _left(self._cluster, frozenset(), ())
+        return self._left(frozenset(), ())
 
     def left_over(self, leaving: Iterable[str], claims: Iterable[OpenedClaim]) -> frozenset[str]:
         """The pods (uids) of these nodes, and of those on their way out already, that might be left over on what stays
         and on these claims; without those that might be left over anyway."""
-        left = _left(self._cluster, frozenset(leaving), tuple(claims))
+        left = self._left(frozenset(leaving), tuple(claims))
         return left and left - self._anyway
 
     def fits(self, commands: Iterable[Command]) -> bool:
@@ -57,17 +63,52 @@ class Binding:
                 kept.append(each)
         return kept
 
+    def _left(self, leaving: frozenset[str], claims: tuple[OpenedClaim, ...]) -> frozenset[str]:
+        going, gone = moving_pods(self._cluster, leaving)
+        on_new = frozenset(uid for each in claims for uid in each.pods)
+        pods = {pod.uid: pod for pod in (*going, *gone)}
+        pods |= {pod.uid: pod for pod in self._cluster.pending if pod.uid in on_new}
+        seats = [planned(seat_name(number), each, self._daemons, self._still) for number, each in enumerate(claims)]
+        moved = [((pod.namespace, pod.shape), self._nodes[pod.uid]) for pod in going if pod.uid in self._nodes]
+        queue = [wanting(pod, pod.shape, self._still.shapes, None) for pod in sorted(pods.values(), key=self._rank)]
+        scheduler = self._scheduler if self._few else Scheduler(replace(self._still, pods=tuple(queue)))
+        return frozenset(scheduler.rebound(seats, queue, leaving, moved).left)
 
-def _left(cluster: Cluster, leaving: frozenset[str], claims: tuple[OpenedClaim, ...]) -> frozenset[str]:
-    going, gone = moving_pods(cluster, leaving)
-    problem = _smallest_first(what_if(cluster, leaving, respect_settling=False))
-    on_new = frozenset(uid for each in claims for uid in each.pods)
-    others = tuple(pod.uid for pod in (*going, *gone) if pod.uid not in on_new)
-    return frozenset(unbound(problem, Plan(claims=claims, placements=(Placement("", "", others),))))
+    @cached_property
+    def _few(self) -> bool:
+        """Whether it is worth the while to compile what all pods of the cluster demand of one another."""
+        shapes = [self._still.shapes[each.shape] for each in self._still.pods]
+        return len(shapes) * sum(len(each.affinity) + len(each.anti_affinity) for each in shapes) <= MOST_PAIRS
 
+    @cached_property
+    def _still(self) -> Problem:
+        """The cluster as it is: the pods that count where they are, and one pod of each shape that may have to move."""
+        still = what_if(self._cluster, frozenset(), respect_settling=False)
+        _, gone = moving_pods(self._cluster, frozenset())
+        there = tuple(bound(self._cluster.nodes, frozenset(pod.uid for pod in gone)))
+        pods = {(each.namespace, each.shape): each for each in still.pods}
+        pods |= {(each.namespace, each.shape): PendingPod("", each.namespace, "", each.shape) for each in there}
+        return replace(still, pods=tuple(each for _, each in sorted(pods.items())), bound=there)
 
-def _smallest_first(problem: Problem) -> Problem:
-    """In what order the pods come back nobody knows. Small ones that take the room of large ones do most harm."""
-    sizes = {digest: sorted(shape.requests.items()) for digest, shape in problem.shapes.items()}
-    ranked = sorted(problem.pods, key=lambda pod: (sizes[pod.shape], pod.namespace, pod.name, pod.uid))
-    return replace(problem, pods=tuple(replace(pod, created=rank) for rank, pod in enumerate(ranked)))
+    @cached_property
+    def _nodes(self) -> dict[str, str]:
+        """The node of each pod that counts where it is."""
+        return {each.uid: each.node for each in self._still.bound}
+
+    @cached_property
+    def _scheduler(self) -> Scheduler:
+        return Scheduler(self._still)
+
+    @cached_property
+    def _daemons(self) -> tuple[Daemon, ...]:
+        still = self._still
+        return daemons(still.daemons, still.shapes, still.settings.ignore_dra_requests)
+
+    def _rank(self, pod: Pod) -> tuple[int, list[tuple[str, int]], str, str, str]:
+        """In what order pods of one priority come back nobody knows. Small ones that take the room of large ones do
+        most harm."""
+        shape = self._cluster.shapes[pod.shape]
+        sizes = self._sizes.get(pod.shape)
+        if sizes is None:
+            sizes = self._sizes[pod.shape] = sorted(shape.requests.items())
+        return -shape.priority, sizes, pod.namespace, pod.name, pod.uid

@@ -154,24 +154,24 @@ def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool
     shapes = dict(cluster.shapes)
     free = [*cluster.pending, *gone]
     devices = devices_without(cluster.base.devices, (pod.uid for node in leaves for pod in node.pods))
-    pods = [_wanting(pod, pod.shape, shapes, devices) for pod in going]
-    pods += [_wanting(pod, _tolerating(pod.shape, shapes) if settling else pod.shape, shapes, devices) for pod in free]
+    pods = [wanting(pod, pod.shape, shapes, devices) for pod in going]
+    pods += [wanting(pod, _tolerating(pod.shape, shapes) if settling else pod.shape, shapes, devices) for pod in free]
     moved = frozenset(pod.uid for pod in pods)
-    noticed = _noticed(cluster, [shapes[pod.shape] for pod in pods])
+    seen = noticed(cluster, [shapes[pod.shape] for pod in pods])
     return replace(
         cluster.base,
         pods=tuple(pods),
         shapes=shapes,
         pools=tuple(replace(each, usage=_usage(stays, each.pool.name)) for each in cluster.pools),
         nodes=tuple(_tainted(node.place) if node.name in settling else node.place for node in stays),
-        bound=tuple(_bound(cluster.nodes, moved)) if noticed else (),
+        bound=tuple(bound(cluster.nodes, moved)) if seen else (),
         leaving=tuple(node.place for node in leaves),
         devices=devices,
         settings=replace(cluster.base.settings, effort=0),  # one search is not made within another
     )
 
 
-def _wanting(pod: Pod, shape: str, shapes: dict[str, PodShape], devices: DeviceFacts | None) -> PendingPod:
+def wanting(pod: Pod, shape: str, shapes: Mapping[str, PodShape], devices: DeviceFacts | None) -> PendingPod:
     claims = devices.claims_of(pod, shapes[shape]) if devices is not None else ()
     return PendingPod(pod.uid, pod.namespace, pod.name, shape, pod.created, device_claims=claims)
 
@@ -193,7 +193,7 @@ def _usage(nodes: Iterable[ClusterNode], pool: str) -> Resources:
     return total({**node.capacity, "nodes": 1} for node in nodes if node.node_pool == pool)
 
 
-def _noticed(cluster: Cluster, moving: Iterable[PodShape]) -> bool:
+def noticed(cluster: Cluster, moving: Iterable[PodShape]) -> bool:
     """Whether it can matter to a pod that moves which others are where (S-119, S-131, S-159)."""
     volumes = cluster.base.volumes
     limited = volumes is not None and bool(volumes.limits)
@@ -202,7 +202,8 @@ def _noticed(cluster: Cluster, moving: Iterable[PodShape]) -> bool:
     )
 
 
-def _bound(nodes: Iterable[ClusterNode], moved: frozenset[str]) -> list[BoundPod]:
+def bound(nodes: Iterable[ClusterNode], moved: frozenset[str]) -> list[BoundPod]:
+    """The pods that count where they are: all but these (uids)."""
     return [
         BoundPod(pod.uid, pod.namespace, pod.shape, node.name, bool(pod.deleting), pod.name)
         for node in nodes

@@ -66,6 +66,14 @@ def removal(candidates: Sequence[Candidate]) -> Command:
 
 def decide(simulator: Simulator, candidates: Sequence[Candidate]) -> Command | Reason:
     """The consolidation decision for exactly these nodes, or the first thing that speaks against it (D-98)."""
+    names = tuple(each.name for each in candidates)
+    found = simulator.decided.get(names)
+    if found is None:
+        found = simulator.decided[names] = _decided(simulator, candidates)
+    return found
+
+
+def _decided(simulator: Simulator, candidates: Sequence[Candidate]) -> Command | Reason:
     outcome = simulator.without(each.name for each in candidates)
     if outcome.failure is not None:
         return outcome.failure
@@ -114,7 +122,8 @@ def _cheaper(
     names: Sequence[str], requirements: Requirements, limit: float, market: Market
 ) -> tuple[str, ...] | Reason:
     """The types whose launch price is below the limit (D-98 steps 6 and 7, S-207)."""
-    kept = tuple(name for name in names if market.launch_price(name, requirements) < limit)
+    prices = market.launch_prices(names, requirements)
+    kept = tuple(name for name, price in zip(names, prices, strict=True) if price < limit)
     if not market.meets_min_values(kept, requirements):
         return Reason("min-values", {"left": len(kept)})
     return kept or Reason("nothing-cheaper", {"limit": limit})

@@ -39,6 +39,8 @@ LEAST = 1e-9
 
 Rank = tuple[float, float, tuple[str, ...]]
 Ranking = Callable[[Command], Rank]
+Tried = tuple[float, tuple[str, ...], list[Candidate]]
+"""What no command of these nodes ranks before, their names, and they."""
 Fits = Callable[[Sequence[Command]], bool]
 
 
@@ -125,6 +127,8 @@ class _Search:
         self._commands: list[Command] = []
         self._settled: set[str] = set()  # nodes that go, or take pods that move
         self._refusals: dict[str, Reason] = {}
+        self._open: list[Tried] | None = None
+        self._ways: dict[tuple[str, ...], tuple[Rank, Command]] = {}  # how sets may go, until a command is taken
 
     def run(self) -> Moves:
         while self._bounds is not None and (command := self._best(self._bounds)) is not None:
@@ -151,6 +155,8 @@ class _Search:
         return False
 
     def _take(self, command: Command) -> None:
+        self._open = None
+        self._ways.clear()
         self._commands += self._parts(command)
         for each in command.candidates:
             self._ledger.take(each.pool.name)
@@ -176,22 +182,29 @@ class _Search:
 
     def _best(self, bounds: Bound) -> Command | None:
         """The command that ranks first of those tried."""
-        best: Command | None = None
+        best: tuple[Rank, Command] | None = None
         empties = self._within(self._empty.chosen, EMPTY)
         if empties:
-            best = removal(empties)
-        best = min(filter(None, (best, self._longest())), key=self._ranking, default=None)
-        for tried in self._sets():
+            best = self._ranked(removal(empties))
+        longest = self._longest()
+        if longest is not None:
+            best = min(filter(None, (best, self._ranked(longest))), key=lambda each: each[0])
+        for least, names, tried in self._sets():
             if self._left <= 0:
                 break
-            if best is not None and self._bound(tried) >= self._ranking(best)[0]:
+            if names in self._unfit or names in self._failed:
+                continue
+            if best is not None and least >= best[0][0]:
                 break
-            found = self._decided(tried, bounds)
+            found = self._decided(names, tried, bounds)
             if found is None:
-                self._failed.add(_names(tried))
-            elif best is None or self._ranking(found) < self._ranking(best):
+                self._failed.add(names)
+            elif best is None or found[0] < best[0]:
                 best = found
-        return best
+        return None if best is None else best[1]
+
+    def _ranked(self, command: Command) -> tuple[Rank, Command]:
+        return self._ranking(command), command
 
     def _longest(self) -> Command | None:
         """What the reference's search finds, so that the end is never dearer than its own."""
@@ -206,13 +219,19 @@ class _Search:
         """No command of these nodes ranks before this: that they go without a replacement."""
         return self._ranking(Command(UNDERUTILIZED, tuple(candidates), savings=_price(candidates)))[0]
 
-    def _decided(self, candidates: list[Candidate], bounds: Bound) -> Command | None:
+    def _decided(
+        self, names: tuple[str, ...], candidates: list[Candidate], bounds: Bound
+    ) -> tuple[Rank, Command] | None:
+        known = self._ways.get(names)
+        if known is not None:
+            return known
         if bounds.excludes(candidates):
             tried: Command | Reason = Reason("nothing-cheaper", {"limit": _price(candidates)})
         else:
             tried = self._simulated(candidates)
         if isinstance(tried, Command):
-            return tried
+            found = self._ways[names] = self._ranked(tried)
+            return found
         if len(candidates) == 1:
             self._refusals[candidates[0].name] = tried
         return None
@@ -225,17 +244,17 @@ class _Search:
             return Reason("not-worth-it")
         return tried
 
-    def _sets(self) -> list[list[Candidate]]:
-        """Sets of nodes to try, those that may rank first first."""
-        found: dict[tuple[str, ...], list[Candidate]] = {}
-        for each in self._named():
-            names = _names(each)
-            if names not in self._unfit and names not in self._failed:
-                found.setdefault(names, each)
-        return sorted(
-            found.values(),
-            key=lambda each: (self._bound(each), -_price(each), len(each), [one.name for one in each]),
-        )
+    def _sets(self) -> list[Tried]:
+        """Sets of nodes to try, those that may rank first first; the same until a command is taken."""
+        if self._open is None:
+            found: dict[tuple[str, ...], list[Candidate]] = {}
+            for each in self._named():
+                found.setdefault(_names(each), each)
+            tried = [(self._bound(each), names, each) for names, each in found.items()]
+            self._open = sorted(
+                tried, key=lambda each: (each[0], -_price(each[2]), len(each[1]), [one.name for one in each[2]])
+            )
+        return self._open
 
     def _named(self) -> Iterator[list[Candidate]]:
         chosen = self._within_all(self._busy.chosen)

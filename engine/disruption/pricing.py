@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT, WELL_KNOWN
@@ -22,6 +22,7 @@ class Market:
         self._available = available(self._compiled, unavailable)
         self._demands = tuple(slot.requirements() for slot in self._compiled.slots)
         self._usable: dict[Requirements, tuple[int, ...]] = {}
+        self._launch_prices: dict[Requirements, dict[str, float]] = {}
 
     def usable(self, requirements: Requirements) -> tuple[int, ...]:
         """The slots whose offerings these requirements admit."""
@@ -43,14 +44,17 @@ class Market:
         prices = (slots[each].prices.get(number) for each in self.usable(requirements))
         return min((price for price in prices if price is not None), default=None)
 
-    def launch_price(self, name: str, requirements: Requirements) -> float:
-        """What a launch may cost at worst: the dearest zone of the capacity type that is tried first (D-99, S-206)."""
-        offers = self._offers(name, requirements)
-        for kind in LAUNCH_ORDER:
-            prices = [price for capacity_type, price in offers if capacity_type == kind]
-            if prices:
-                return max(prices)
-        return math.inf
+    def launch_prices(self, names: Iterable[str], requirements: Requirements) -> list[float]:
+        """What a launch of each type may cost at worst: the dearest zone of the capacity type that is tried first
+        (D-99, S-206)."""
+        known = self._launch_prices.setdefault(requirements, {})
+        found = []
+        for name in names:
+            price = known.get(name)
+            if price is None:
+                price = known[name] = _at_worst(self._offers(name, requirements))
+            found.append(price)
+        return found
 
     def capacity_types(self, names: Iterable[str], requirements: Requirements) -> tuple[str, ...]:
         """Those of the available offerings of these types."""
@@ -73,3 +77,11 @@ class Market:
             for each in self.usable(requirements)
             if self._available[each] >> number & 1
         ]
+
+
+def _at_worst(offers: Sequence[tuple[str, float]]) -> float:
+    for kind in LAUNCH_ORDER:
+        prices = [price for capacity_type, price in offers if capacity_type == kind]
+        if prices:
+            return max(prices)
+    return math.inf

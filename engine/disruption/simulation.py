@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
 from kerf.engine.disruption.pricing import Market
+from kerf.engine.disruption.questions import Answer, Questions, suited
 from kerf.engine.model.labels import RESERVED
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan, usable_pools
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem import PendingPod, Problem
 from kerf.engine.scheduling.reasons import Code
 
 SHOWN = 5
@@ -25,7 +28,6 @@ SHOWN = 5
 class Outcome(Struct, frozen=True):
     """`failure` says why the nodes cannot go: pods that are not pending have no place (D-96)."""
 
-    problem: Problem
     claims: tuple[OpenedClaim, ...] = ()
     placements: tuple[Placement, ...] = ()
     failure: Reason | None = None
@@ -47,6 +49,9 @@ class Simulator:
         self._most_claims = most_claims
         self._markets: dict[str, Market] = {}
         self._without_place: frozenset[str] | None = None
+        self.decided: dict[tuple[str, ...], Any] = {}  # what `consolidation.decide` says of candidates, by their names
+        self._suited = suited(cluster)
+        self._asked: dict[bool, Questions] = {}
         self._done: dict[tuple[frozenset[str], bool], Outcome] = {}
 
     def following(self, cluster: Cluster) -> Simulator:
@@ -75,55 +80,80 @@ class Simulator:
         return found
 
     def _simulate(self, leaving: frozenset[str], consolidating: bool) -> Outcome:
-        problem = what_if(self.cluster, leaving, respect_settling=consolidating)
-        if not usable_pools(problem.pools):
-            return Outcome(problem, failure=Reason("no-nodepool"))  # D-90
-        planned = self._plan(problem)
+        if not usable_pools(self.cluster.pools):
+            return Outcome(failure=Reason("no-nodepool"))  # D-90
+        planned, asked = self._plan(leaving, consolidating)
         if len(planned.claims) > self._most_claims:
-            return Outcome(problem, planned.claims)
-        failed = self._failed(problem, planned, leaving)
+            return Outcome(planned.claims)
+        failed = self._failed(planned, asked, leaving)
         if failed:
-            return Outcome(problem, failure=Reason("no-place", {"count": len(failed), "pods": failed[:SHOWN]}))
-        return Outcome(problem, planned.claims, planned.placements)
+            return Outcome(failure=Reason("no-place", {"count": len(failed), "pods": failed[:SHOWN]}))
+        return Outcome(planned.claims, planned.placements)
 
-    def _plan(self, problem: Problem) -> Plan:
-        """Reserved capacity is used while there is any, and no pod waits for it (D-90)."""
+    def _plan(self, leaving: frozenset[str], consolidating: bool) -> tuple[Plan, tuple[PendingPod, ...]]:
+        """The plan, and the pods that it is about. Reserved capacity is used while there is any, and no pod waits for
+        it (D-90)."""
+        answer = self._prepared(leaving, consolidating)
+        if answer is not None and not _short(answer.planned):
+            self._charge(answer.planned, len(answer.asked), answer.nodes, answer.bound)
+            return answer.planned, answer.asked
+        problem = what_if(self.cluster, leaving, respect_settling=consolidating)
         planned = self._planned(problem)
-        short = any(each.code == Code.RESERVATION for unplaced in planned.unplaced for each in unplaced.reasons)
-        if not short:
-            return planned
-        return self._planned(replace(problem, unavailable=problem.unavailable | {(RESERVED, "", "")}))
+        if _short(planned):
+            planned = self._planned(replace(problem, unavailable=problem.unavailable | {(RESERVED, "", "")}))
+        return planned, problem.pods
+
+    def _prepared(self, leaving: frozenset[str], consolidating: bool) -> Answer | None:
+        """The plan as prepared questions give it, if they can."""
+        if not self._suited:
+            return None
+        asked = self._asked.get(consolidating)
+        if asked is None:
+            asked = self._asked[consolidating] = Questions(self.cluster, consolidating=consolidating)
+        return asked.plan(leaving, self._most_claims)
 
     def _planned(self, problem: Problem) -> Plan:
         planned = plan(problem, most_claims=self._most_claims)
-        tried = len(problem.pods) - len(planned.truncated)
-        self.work += A_PLAN + len(problem.nodes) + len(problem.bound) // BOUND_PODS + A_POD * tried
+        self._charge(planned, len(problem.pods), len(problem.nodes), len(problem.bound))
         return planned
 
-    def _failed(self, problem: Problem, planned: Plan, leaving: frozenset[str]) -> list[str]:
+    def _charge(self, planned: Plan, pods: int, nodes: int, bound: int) -> None:
+        self.work += A_PLAN + nodes + bound // BOUND_PODS + A_POD * (pods - len(planned.truncated))
+
+    def _failed(self, planned: Plan, asked: Iterable[PendingPod], leaving: frozenset[str]) -> list[str]:
         """The pods that have no place, pending ones apart (D-95, D-96), as namespace/name."""
-        waiting = frozenset(pod.uid for pod in self.cluster.pending)
-        _, gone = moving_pods(self.cluster, frozenset())
-        uninitialized = frozenset(node.name for node in problem.nodes if not node.initialized)
-        may_wait_there = waiting | frozenset(pod.uid for pod in gone)
+        waiting, gone = self._elsewhere
         failed = {uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods} | set(planned.truncated)
         failed |= {
             uid
             for each in planned.placements
-            if each.node in uninitialized
+            if each.node in self._uninitialized
             for uid in each.pods
-            if uid not in may_wait_there
+            if uid not in waiting and uid not in gone
         }
-        names = {pod.uid: f"{pod.namespace}/{pod.name}" for pod in problem.pods}
         failed -= waiting
         if failed and leaving and self.cluster.live:
             failed -= self._homeless()
-        return sorted(names[uid] for uid in failed)
+        return sorted(f"{pod.namespace}/{pod.name}" for pod in asked if pod.uid in failed) if failed else []
+
+    @cached_property
+    def _elsewhere(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The pods (uids) that are pending, and those of nodes marked for deletion."""
+        _, gone = moving_pods(self.cluster, frozenset())
+        return frozenset(pod.uid for pod in self.cluster.pending), frozenset(pod.uid for pod in gone)
+
+    @cached_property
+    def _uninitialized(self) -> frozenset[str]:
+        return frozenset(node.name for node in self.cluster.nodes if not node.initialized)
 
     def _homeless(self) -> frozenset[str]:
         """Pods of nodes marked for deletion that have no place although nothing else moves: they hold up nobody."""
         if self._without_place is None:
-            problem = what_if(self.cluster, frozenset(), respect_settling=True)
-            planned = self._plan(problem)
+            planned, _ = self._plan(frozenset(), True)
             self._without_place = frozenset(uid for each in planned.unplaced for uid in each.pods)
         return self._without_place
+
+
+def _short(planned: Plan) -> bool:
+    """Whether a pod waits for reserved capacity."""
+    return any(each.code == Code.RESERVATION for unplaced in planned.unplaced for each in unplaced.reasons)

@@ -45,10 +45,28 @@ class ExistingNode:
         self.pods: list[PendingPod] = []
         self._limits = limits or {}
         self._attached: set[Attachment] = set()
+        self._domains: dict[str, tuple[str, ...]] = {}
+        self.number = 0  # its place in the order of nodes
+        self.shared = True  # between passes, so that none may put pods on it
+
+    def own(self) -> ExistingNode:
+        """The same node for one pass to put pods on; this one has none of a pass."""
+        made = ExistingNode.__new__(ExistingNode)
+        made.__dict__.update(self.__dict__)
+        made.pods = []
+        made._attached = set(self._attached)
+        made.shared = False
+        return made
+
+    def gone(self) -> ExistingNode:
+        """The same node without room for anything."""
+        made = self.own()
+        made.cpu = made.memory = -1
+        return made
 
     def _set_remaining(self, remaining: Resources) -> None:
         self.remaining = remaining
-        self._cpu, self._memory = remaining.get("cpu", 0), remaining.get("memory", 0)
+        self.cpu, self.memory = remaining.get("cpu", 0), remaining.get("memory", 0)
 
     @property
     def order(self) -> tuple[bool, str]:
@@ -59,8 +77,8 @@ class ExistingNode:
         """S-94, but for domains other than the host (`Demand.allows_domains`). A refusal is final within a pass: a
         node only fills up."""
         return (
-            wanted.cpu <= self._cpu
-            and wanted.memory <= self._memory
+            wanted.cpu <= self.cpu
+            and wanted.memory <= self.memory
             and fits(wanted.requests, self.remaining)
             and wanted.demand.allows_host(self.host)
             and self._reaches(wanted.demand.alternatives)
@@ -92,20 +110,24 @@ class ExistingNode:
 
     def domains(self, key: str) -> tuple[str, ...]:
         """The values that a label has or, on a claim not launched yet, may come to have; none if it is missing."""
-        found = self.labels.find(key) or self.open.find(key)
-        return () if found is None or found.complement else tuple(sorted(found.values))
+        known = self._domains.get(key)
+        if known is None:
+            found = self.labels.find(key) or self.open.find(key)
+            known = () if found is None or found.complement else tuple(sorted(found.values))
+            self._domains[key] = known
+        return known
 
     def domain(self, key: str) -> str | None:
         """The value of a label, None if it is missing or not known yet."""
         found = self.domains(key)
         return found[0] if len(found) == 1 else None
 
-    def enter(self, counts: Iterable[PodCount]) -> None:
-        """Count one pod in the domains of this node."""
+    def enter(self, counts: Iterable[PodCount], pods: int = 1) -> None:
+        """Count so many more pods in the domains of this node."""
         for each in counts:
             domain = self.host if each.key == HOSTNAME else self.domain(each.key)
             if domain is not None and each.admits_node(self.taints, self.labels):
-                each.add(domain)
+                each.add(domain, pods)
 
     def refusal(self, wanted: PodClass) -> Reason:
         """Why it does not accept the class; only asked when it does not."""

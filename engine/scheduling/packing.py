@@ -22,7 +22,7 @@ from kerf.engine.scheduling.classes import PodClasses
 from kerf.engine.scheduling.demands import Option
 from kerf.engine.scheduling.explain import explain_template, trace_opening
 from kerf.engine.scheduling.nodes import ExistingNode
-from kerf.engine.scheduling.places import ClaimSearch, NodeSearch
+from kerf.engine.scheduling.places import ClaimSearch, Lanes, NodeSearch
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod
 from kerf.engine.scheduling.reasons import Code, reason
@@ -51,7 +51,8 @@ class Packing:
 
     def __init__(
         self,
-        nodes: Iterable[ExistingNode],
+        nodes: Sequence[ExistingNode],
+        lanes: Lanes,
         templates: Sequence[Template],
         classes: PodClasses,
         topology: Topology,
@@ -60,11 +61,12 @@ class Packing:
         tracer: Tracer | None,
         most_claims: float = math.inf,
     ) -> None:
-        """`templates`: in the order of S-63; `best_effort`: minValues may be lowered when a claim is
+        """`nodes`: in the order of S-76; `lanes` may be shared by all that have these nodes, with more or less room.
+        `templates`: in the order of S-63; `best_effort`: minValues may be lowered when a claim is
         opened (S-39); `steps`: how many attempts to place a pod there may be. `most_claims`: when more are opened,
         nobody wants the rest of the plan, and the pods that have no place yet are `truncated`. Where there is reserved
         capacity it ends only by itself: how many claims there are depends on whether that is used."""
-        self.nodes = sorted(nodes, key=lambda each: each.order)
+        self.nodes = list(nodes)
         self.templates = templates
         self.claims: list[Claim] = []
         self.reservations = Reservations(templates)
@@ -72,7 +74,7 @@ class Packing:
         self._topology = topology
         self._best_effort = best_effort
         self._tracer = tracer
-        self._on_nodes = NodeSearch(self.nodes, tracer)
+        self._on_nodes = NodeSearch(self.nodes, lanes, tracer)
         self._on_claims = ClaimSearch(self.claims, self.reservations, tracer)
         self._openings: dict[int, _Opening] = {}
         self._grown = 0
@@ -119,14 +121,16 @@ class Packing:
         """The pods that do not go where an earlier plan put them. Those that do go there first, as long as they fit:
         else new pods would take the room of nodes that were launched for others, whom kube-scheduler binds there all
         the same. This costs no steps: a pass that goes on with another's pods has them for these."""
-        targets = {node.claim or node.name: node for node in self.nodes}
+        if not any(pod.target for pod, _ in queue):
+            return queue
+        targets = {node.claim or node.name: number for number, node in enumerate(self.nodes)}
         aimed = [each for each in queue if each[0].target in targets]
         if not aimed:
             return queue
         left, waiting = len(aimed) + 1, aimed
         while waiting and len(waiting) < left:
             left = len(waiting)
-            waiting = [each for each in waiting if not self._onto(targets[each[0].target], *each)]
+            waiting = [each for each in waiting if not self._onto(self.nodes[targets[each[0].target]], *each)]
         placed = {pod.uid for pod, _ in aimed} - {pod.uid for pod, _ in waiting}
         return [each for each in queue if each[0].uid not in placed]
 
@@ -155,6 +159,8 @@ class Packing:
 
     def _take(self, place: Place, pod: PendingPod, wanted: PodClass) -> None:
         if isinstance(place, ExistingNode):
+            if place.shared:
+                place = self.nodes[place.number] = place.own()
             place.take(pod, wanted)
             if wanted.devices is not None:
                 wanted.devices.take_site(place.name)

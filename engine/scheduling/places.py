@@ -23,15 +23,17 @@ from kerf.engine.scheduling.trace import Tracer
 
 Lane = list[int]
 """Numbers of nodes, ascending."""
+Lanes = dict[tuple[str, ...], dict[Domains, Lane]]
+"""By keys of topology: the nodes in the same domains."""
 
 
 class NodeSearch:
     """Existing nodes in the order of S-76, the first that accepts (S-88 step 1)."""
 
-    def __init__(self, nodes: Sequence[ExistingNode], tracer: Tracer | None) -> None:
+    def __init__(self, nodes: Sequence[ExistingNode], lanes: Lanes, tracer: Tracer | None) -> None:
         self._nodes = nodes
         self._tracer = tracer
-        self._lanes: dict[tuple[str, ...], dict[Domains, Lane]] = {}
+        self._lanes = lanes
         self._looks: dict[int, dict[Domains, int]] = {}
 
     def find(self, wanted: PodClass) -> ExistingNode | None:
@@ -59,10 +61,10 @@ class NodeSearch:
 
     def _first(self, wanted: PodClass, domains: Domains, lane: Lane, looked: dict[Domains, int]) -> int:
         """The first node of a lane that accepts, else their number; those before it have refused for good."""
-        at = looked.get(domains, 0)
+        at, nodes, cpu, memory = looked.get(domains, 0), self._nodes, wanted.cpu, wanted.memory
         while at < len(lane):
-            node = self._nodes[lane[at]]
-            if node.accepts(wanted):
+            node = nodes[lane[at]]
+            if cpu <= node.cpu and memory <= node.memory and node.accepts(wanted):
                 looked[domains] = at
                 return lane[at]
             if self._tracer is not None:

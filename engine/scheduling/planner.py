@@ -4,7 +4,7 @@ whatever the order in which pods, nodes or NodePools are listed."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kerf.engine.model.devices import read_reference
 from kerf.engine.model.instances import Catalogue
@@ -19,6 +19,7 @@ from kerf.engine.scheduling.devices.sites import devices_of, site_of
 from kerf.engine.scheduling.explain import explain_dropped
 from kerf.engine.scheduling.nodes import ExistingNode
 from kerf.engine.scheduling.packing import Packing
+from kerf.engine.scheduling.places import Lanes
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
@@ -36,6 +37,7 @@ __all__ = ["OpenedClaim", "Plan", "plan", "usable_pools"]
 STRICT = "Strict"
 NO_CATALOGUE = Catalogue(types=())
 
+Queued = tuple[PendingPod, PodClass]
 Failure = tuple[PendingPod, PodClass, tuple[Reason, ...]]
 
 
@@ -46,45 +48,119 @@ def plan(problem: Problem, tracer: Tracer | None = None, most_claims: float = ma
     Raises KeyError if a pod or DaemonSet names a shape, or a NodePool a catalogue, that the problem does
     not hold: the caller builds problems, so that is a defect and not bad input.
     """
-    strict = problem.settings.min_values_policy == STRICT
-    pools = usable_pools(problem.pools)
-    given_daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-    templates = [
-        Template(
-            each.pool,
-            each.usage,
-            compiled(each.catalogue, problem.catalogues[each.catalogue] if each.catalogue else NO_CATALOGUE),
-            problem.unavailable,
-            given_daemons,
-            strict,
-            problem.variant,
+    ground = Ground(problem, tracer)
+    return ground.plan(problem.pods, ground.nodes, tracer, most_claims)
+
+
+class Ground:
+    """A problem's places and rules, compiled: all of a plan that does not depend on which of its pods are placed."""
+
+    def __init__(self, problem: Problem, tracer: Tracer | None = None) -> None:
+        self._problem = problem
+        self._strict = problem.settings.min_values_policy == STRICT
+        pools = usable_pools(problem.pools)
+        given_daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
+        templates = [
+            Template(
+                each.pool,
+                each.usage,
+                compiled(each.catalogue, problem.catalogues[each.catalogue] if each.catalogue else NO_CATALOGUE),
+                problem.unavailable,
+                given_daemons,
+                self._strict,
+                problem.variant,
+            )
+            for each in pools
+        ]
+        self._any_pool = bool(pools)
+        self._dropped = tuple(explain_dropped(each, tracer) for each in templates if not each.types)
+        self.templates = [each for each in templates if each.types]
+        soft = any(taint.effect == PREFER_NO_SCHEDULE for each in self.templates for taint in each.pool.taints)
+        facts = problem.volumes or VolumeFacts()
+        nodes = [ExistingNode(each, given_daemons, facts.limits.get(each.name)) for each in problem.nodes]
+        _attach(nodes, problem, facts)
+        leaving = [ExistingNode(each, ()) for each in problem.leaving]
+        self.topology = Topology(problem, self.templates, [*nodes, *leaving])
+        self._devices = devices_of(problem)
+        if self._devices is not None:
+            for node, given in zip(nodes, problem.nodes, strict=True):
+                node.site = site_of(given, node.labels.merged(node.open), problem)
+        self.nodes = sorted(nodes, key=lambda each: each.order)
+        for number, node in enumerate(self.nodes):
+            node.number = number
+        self._lanes: Lanes = {}
+        policy = problem.settings.preference_policy
+        self._classes = PodClasses(problem.shapes, self.topology, policy, soft, problem.volumes, self._devices)
+        self._refused: dict[tuple[str, tuple[str, ...]], tuple[Reason, ...]] = {}
+
+    def plan(
+        self, pods: Iterable[PendingPod], nodes: Sequence[ExistingNode], tracer: Tracer | None, most_claims: float
+    ) -> Plan:
+        """`nodes`: those of here, in their order, some of them `gone`. Limits of templates and counts of topology are
+        used up."""
+        settings = self._problem.settings
+        queue, ignored, failures = self._sorted_out(pods)
+        packing = Packing(
+            nodes,
+            self._lanes,
+            self.templates,
+            self._classes,
+            self.topology,
+            not self._strict,
+            settings.max_steps,
+            tracer,
+            most_claims,
         )
-        for each in pools
-    ]
-    dropped = tuple(explain_dropped(each, tracer) for each in templates if not each.types)
-    usable = [each for each in templates if each.types]
-    soft = any(taint.effect == PREFER_NO_SCHEDULE for each in usable for taint in each.pool.taints)
-    facts = problem.volumes or VolumeFacts()
-    nodes = [ExistingNode(each, given_daemons, facts.limits.get(each.name)) for each in problem.nodes]
-    _attach(nodes, problem, facts)
-    leaving = [ExistingNode(each, ()) for each in problem.leaving]
-    topology = Topology(problem, usable, [*nodes, *leaving])
-    devices = devices_of(problem)
-    if devices is not None:
-        for node, given in zip(nodes, problem.nodes, strict=True):
-            node.site = site_of(given, node.labels.merged(node.open), problem)
-    classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, soft, problem.volumes, devices)
-    queue, ignored, failures = _sorted_out(problem.pods, problem, classes, bool(pools), devices)
-    packing = Packing(nodes, usable, classes, topology, not strict, problem.settings.max_steps, tracer, most_claims)
-    failures += [(pod, wanted, (*dropped, *why)) for pod, wanted, why in packing.run(queue)]
-    claims, unmet = _finish(packing, problem.settings.max_instance_types, strict, tracer, devices)
-    by_uid = {pod.uid: (pod, wanted) for pod, wanted in queue}
-    failures += [(*by_uid[uid], (why,)) for uid, why in unmet]
-    if tracer is not None:
-        for pod, wanted, why in failures:
-            tracer.unplaced(pod, wanted, why)
-    truncated = tuple(pod.uid for pod in sorted(packing.truncated, key=_by_name))
-    return Plan(claims, _placements(packing.nodes), _grouped(failures), _grouped(ignored), truncated)
+        failures += [(pod, wanted, (*self._dropped, *why)) for pod, wanted, why in packing.run(queue)]
+        claims, unmet = _finish(packing, settings.max_instance_types, self._strict, tracer, self._devices)
+        by_uid = {pod.uid: (pod, wanted) for pod, wanted in queue} if unmet else {}
+        failures += [(*by_uid[uid], (why,)) for uid, why in unmet]
+        if tracer is not None:
+            for pod, wanted, why in failures:
+                tracer.unplaced(pod, wanted, why)
+        truncated = tuple(pod.uid for pod in sorted(packing.truncated, key=_by_name))
+        return Plan(claims, _placements(packing.nodes), _grouped(failures), _grouped(ignored), truncated)
+
+    def _sorted_out(self, pods: Iterable[PendingPod]) -> tuple[list[Queued], list[Failure], list[Failure]]:
+        """The pods to pack in their order (S-85), those that are ignored (S-42), and those that cannot be
+        tried."""
+        problem, devices = self._problem, self._devices
+        queue: list[Queued] = []
+        ignored: list[Failure] = []
+        failures: list[Failure] = []
+        for pod in pods:
+            shape = problem.shapes[pod.shape]
+            claims = claim_names(pod.namespace, pod.name, shape) if shape.volumes else ()
+            asks = devices is not None and bool(shape.resource_claims)
+            lacking = devices.problem(pod.device_claims) if devices is not None and asks else None
+            own_devices = pod.device_claims if asks and lacking is None else None
+            wanted = self._classes.of(pod.namespace, pod.shape, claims, own_devices)
+            why = self._refusals(pod.shape, claims, wanted)
+            if why:
+                ignored.append((pod, wanted, why))
+            elif shape.resource_claims and problem.settings.ignore_dra_requests:
+                own_names = sorted(read_reference(each).own for each in shape.resource_claims)
+                failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIMS, claims=own_names),)))
+            elif lacking is not None:
+                failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIM, claim=lacking[0], problem=lacking[1]),)))
+            elif not self._any_pool:
+                failures.append((pod, wanted, (reason(Code.NO_NODE_POOL),)))
+            elif wanted.unsupported:
+                features = list(wanted.unsupported)
+                failures.append((pod, wanted, (reason(Code.NOT_SUPPORTED_YET, features=features),)))
+            else:
+                queue.append((pod, wanted))
+        queue.sort(key=lambda each: (-each[1].cpu, -each[1].memory, each[0].created, each[0].uid))
+        return queue, ignored, failures
+
+    def _refusals(self, digest: str, claims: tuple[str, ...], wanted: PodClass) -> tuple[Reason, ...]:
+        found = self._refused.get((digest, claims))
+        if found is None:
+            found = refusals(self._problem.shapes[digest], wanted.requirements)
+            if self._problem.volumes is not None:
+                found += problems(self._problem.volumes, claims)
+            self._refused[digest, claims] = found
+        return found
 
 
 def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
@@ -101,45 +177,6 @@ def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts)
         shape = problem.shapes[pod.shape]
         if shape.volumes and pod.node in by_name:
             by_name[pod.node].attach(of_claims(facts, claim_names(pod.namespace, pod.name, shape)).attached)
-
-
-def _sorted_out(
-    pods: Iterable[PendingPod], problem: Problem, classes: PodClasses, any_pool: bool, devices: Devices | None
-) -> tuple[list[tuple[PendingPod, PodClass]], list[Failure], list[Failure]]:
-    """The pods to pack in their order (S-85), those that are ignored (S-42), and those that cannot be
-    tried."""
-    queue: list[tuple[PendingPod, PodClass]] = []
-    ignored: list[Failure] = []
-    failures: list[Failure] = []
-    refused: dict[tuple[str, tuple[str, ...]], tuple[Reason, ...]] = {}
-    for pod in pods:
-        shape = problem.shapes[pod.shape]
-        claims = claim_names(pod.namespace, pod.name, shape) if shape.volumes else ()
-        asks = devices is not None and bool(shape.resource_claims)
-        lacking = devices.problem(pod.device_claims) if devices is not None and asks else None
-        wanted = classes.of(pod.namespace, pod.shape, claims, pod.device_claims if asks and lacking is None else None)
-        why = refused.get((pod.shape, claims))
-        if why is None:
-            why = refusals(shape, wanted.requirements)
-            if problem.volumes is not None:
-                why += problems(problem.volumes, claims)
-            refused[pod.shape, claims] = why
-        if why:
-            ignored.append((pod, wanted, why))
-        elif shape.resource_claims and problem.settings.ignore_dra_requests:
-            own_names = sorted(read_reference(each).own for each in shape.resource_claims)
-            failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIMS, claims=own_names),)))
-        elif lacking is not None:
-            failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIM, claim=lacking[0], problem=lacking[1]),)))
-        elif not any_pool:
-            failures.append((pod, wanted, (reason(Code.NO_NODE_POOL),)))
-        elif wanted.unsupported:
-            features = list(wanted.unsupported)
-            failures.append((pod, wanted, (reason(Code.NOT_SUPPORTED_YET, features=features),)))
-        else:
-            queue.append((pod, wanted))
-    queue.sort(key=lambda each: (-each[1].cpu, -each[1].memory, each[0].created, each[0].uid))
-    return queue, ignored, failures
 
 
 def _finish(
@@ -166,8 +203,7 @@ def _finish(
 def _placements(nodes: Iterable[ExistingNode]) -> tuple[Placement, ...]:
     return tuple(
         Placement(node.name, node.claim, tuple(pod.uid for pod in sorted(node.pods, key=_by_name)))
-        for node in sorted(nodes, key=lambda each: each.name)
-        if node.pods
+        for node in sorted((each for each in nodes if each.pods), key=lambda each: each.name)
     )
 
 

@@ -215,6 +215,10 @@ class Template:
 
     # ── limits ──────────────────────────────────────
 
+    def restart(self, usage: Resources) -> None:
+        """What the limits leave beside this usage, before any claim is opened."""
+        self.remaining = _remaining(self.pool.limits, usage)
+
     @property
     def node_limit_reached(self) -> bool:
         """S-69: exactly no node is left."""

@@ -33,12 +33,12 @@ class _Count:
         self._least = 0
         self._known = -1  # the total that `_least` is of
 
-    def add(self, place: int) -> None:
-        """One more pod that is selected."""
+    def add(self, place: int, pods: int = 1) -> None:
+        """So many more pods that are selected."""
         domain = self.where[place]
         if domain is not None and (self.taking is None or self.taking[place]):
-            self.by_domain[domain] = self.by_domain.get(domain, 0) + 1
-            self.total += 1
+            self.by_domain[domain] = self.by_domain.get(domain, 0) + pods
+            self.total += pods
 
     @property
     def least(self) -> int:
@@ -92,6 +92,11 @@ class Company:
     def bound(self, pair: Pair, place: int) -> None:
         for number in self._manners.entered(pair):
             self._counts[number].add(place)
+
+    def left(self, pair: Pair, place: int) -> None:
+        """A pod that was bound there is not any more; before anyone is asked."""
+        for number in self._manners.entered(pair):
+            self._counts[number].add(place, -1)
 
     def tastes(self, pair: Pair) -> int:
         """How many counts of the pods around it make one feasible place better for the pod than another."""

@@ -13,7 +13,8 @@ per problem, and what depends on a kind of node once per kind.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 import msgspec
@@ -86,11 +87,31 @@ class Scheduler:
         """These pods bound to the old nodes and to these, which fill up with them, and how often a node was looked at
         for a pod; None when that was more than `most`. Numbers of nodes: the old ones, those that leave, the new ones.
         """
+        run = self._on(new, frozenset())
+        return run.run([each for each in self._queue if each.uid in uids], most), run.touches
+
+    def rebound(
+        self, new: Sequence[Seat], queue: Sequence[PendingPod], gone: frozenset[str], moved: Iterable[tuple[Pair, str]]
+    ) -> Bound:
+        """These pods bound one by one to the old nodes but those that are gone, and to the new ones. `moved`: pods that
+        are counted where they are, on nodes of these names, and are not there any more."""
+        run = self._on(new, gone)
+        for pair, name in moved:
+            run.company.left(pair, self._numbers[name])
+        found = run.run(queue, math.inf)
+        assert found is not None  # there is no end to the effort
+        return found
+
+    def _on(self, new: Sequence[Seat], gone: frozenset[str]) -> _Run:
         before = len(self._places)
         places = [_place(before + number, each) for number, each in enumerate(new)]
-        seats = [*(each.fresh() for each in self.old), *([None] * (before - len(self.old))), *new]
-        run = _Run(self, seats, self._company.joined(places), before)
-        return run.run([each for each in self._queue if each.uid in uids], most), run.touches
+        old = [None if each.name in gone else each.fresh() for each in self.old]
+        seats = [*old, *([None] * (before - len(old))), *new]
+        return _Run(self, seats, self._company.joined(places), before)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {each.name: each.index for each in self._places}
 
     def _rank(self, pod: PendingPod) -> tuple[int, int, str, str, str]:
         """The order of the scheduler's queue."""
@@ -211,7 +232,8 @@ class _Run:
 
     def places(self, wanted: _Class) -> list[tuple[tuple[float, float, int], int]]:
         new = range(self._new, len(self._seats))
-        return wanted.old + [(place, n) for n in new if (place := wanted.place(self.seat(n))) is not None]
+        old = [each for each in wanted.old if self._seats[each[1]] is not None]
+        return old + [(place, n) for n in new if (place := wanted.place(self.seat(n))) is not None]
 
     def _of(self, wanted: _Class) -> _Waiters:
         found = self._waiters.get(wanted.number)

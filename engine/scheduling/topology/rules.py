@@ -31,6 +31,12 @@ class DomainCount:
         self.total += pods
         self.version += 1
 
+    def restart(self, counts: dict[Domain, int], total: int) -> None:
+        """Count from here, as if nothing had been counted since."""
+        self.counts = dict(counts)
+        self.total = total
+        self.version += 1
+
     def know(self, domain: Domain) -> None:
         """Register a domain (S-128…S-130)."""
         if domain not in self.counts:

@@ -7,7 +7,7 @@ for what a pod is left with after giving preferences up (unlike S-133).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -20,10 +20,14 @@ from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
 from kerf.engine.scheduling.shapes import HARD_SPREAD, alternatives_of, requirements_of
 from kerf.engine.scheduling.templates import State, Template
 from kerf.engine.scheduling.topology.counts import NodeFilter, PodCount
-from kerf.engine.scheduling.topology.rules import Apart, Rule, Spread, Together
+from kerf.engine.scheduling.topology.rules import Apart, Domain, Rule, Spread, Together
 
 Selectors = tuple[PodSelector, ...]
 """Of which a pod must match all."""
+
+
+Counts = tuple[PodCount, dict[Domain, int], int]
+"""A count, with its domains and its total at some time."""
 
 
 class Bonds(Struct, frozen=True):
@@ -54,6 +58,7 @@ class Topology:
         self._nodes = {node.name: node for node in sorted(nodes, key=lambda each: each.name)}
         self._counts: dict[Hashable, PodCount] = {}
         self._rules: dict[Hashable, Rule] = {}
+        self._domains: dict[tuple[str, NodeFilter], dict[str, None]] = {}
         self._selected: dict[Selectors, _Selected] = {}
         self._by_label: dict[tuple[str, str] | None, list[Selectors]] = {}
         for namespace, digest in sorted({(pod.namespace, pod.shape) for pod in problem.pods}):
@@ -63,8 +68,8 @@ class Topology:
         bound = sorted({(pod.namespace, pod.shape) for pod in problem.bound})
         for namespace, digest in bound:
             self._owned(namespace, problem.shapes[digest])
-        if self._counts:
-            self._count(problem.bound, problem.shapes)
+        self._entered: dict[tuple[str, str], tuple[list[PodCount], list[PodCount]]] = {}
+        self.count(problem.bound, problem.shapes)
         self._spreads = [each for each in self._counts.values() if each.filter is not None and each.key != HOSTNAME]
 
     def bonds(self, namespace: str, given: PodShape, shape: PodShape) -> Bonds:
@@ -192,36 +197,55 @@ class Topology:
 
     def _learn(self, count: PodCount, node_filter: NodeFilter) -> None:
         """The domains in which there are nodes, or in which a node for such a pod could be launched."""
+        found = self._domains.get((count.key, node_filter))
+        if found is None:
+            found = self._domains[count.key, node_filter] = dict.fromkeys(self._present(count.key, node_filter))
+        for domain in found:
+            count.know(domain)
+
+    def _present(self, key: str, node_filter: NodeFilter) -> Iterator[str]:
         for template in self._templates:
             if not node_filter.reachable(template.pool.taints):
                 continue
             for each in node_filter.alternatives:
                 state = template.step(template.state, each)
                 if isinstance(state, State) and template.within_limits(state.viable & template.types):
-                    for domain in template.domains(state, count.key):
-                        count.know(domain)
+                    yield from template.domains(state, key)
         for node in self._nodes.values():
-            present = node.domain(count.key)
+            present = node.domain(key)
             if present is not None and node_filter.admits_node(node.taints, node.labels):
-                count.know(present)
+                yield present
 
-    def _count(self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape]) -> None:
-        """The pods that are there already (S-131)."""
-        entered: dict[tuple[str, str], tuple[list[PodCount], list[PodCount]]] = {}
+    def count(self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape], pods: int = 1) -> None:
+        """The pods that are there already (S-131), each counted so many times."""
+        if not self._counts:
+            return
         for pod in bound:
             node = self._nodes.get(pod.node)
-            if node is None:
-                continue
-            key = pod.namespace, pod.shape
-            if key not in entered:
-                shape = shapes[pod.shape]
-                selecting = self._matching(pod.namespace, shape.labels)
-                entered[key] = (
-                    [each for found in selecting for each in found.counts.values()],
-                    self._owned(pod.namespace, shape),
-                )
-            selected, owned = entered[key]
-            node.enter(owned if pod.terminating else [*selected, *owned])
+            if node is not None:
+                selected, owned = self._entering(pod.namespace, pod.shape, shapes)
+                node.enter(owned if pod.terminating else [*selected, *owned], pods)
+
+    def _entering(
+        self, namespace: str, digest: str, shapes: Mapping[str, PodShape]
+    ) -> tuple[list[PodCount], list[PodCount]]:
+        """The counts of pods that are selected and of those that keep others away, which pods of a shape enter. All
+        counts exist by then."""
+        found = self._entered.get((namespace, digest))
+        if found is None:
+            shape = shapes[digest]
+            selecting = self._matching(namespace, shape.labels)
+            selected = [count for each in selecting for count in each.counts.values()]
+            found = self._entered[namespace, digest] = selected, self._owned(namespace, shape)
+        return found
+
+    def counted(self) -> tuple[Counts, ...]:
+        """What is counted now, to `restart` from."""
+        return tuple((each, dict(each.counts), each.total) for each in self._counts.values())
+
+    def restart(self, counted: Iterable[Counts]) -> None:
+        for each, counts, total in counted:
+            each.restart(counts, total)
 
     # ── selectors ──────────────────────────────────────
 

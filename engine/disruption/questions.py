@@ -1,0 +1,118 @@
+"""What-ifs about one cluster, prepared: the plans of `what_if`, with everything compiled once that does not depend on
+which nodes go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.disruption.cluster import Cluster, ClusterNode, bound, moving_pods, noticed, wanting, what_if
+from kerf.engine.model.pods import Resources
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.planner import Ground
+from kerf.engine.scheduling.problem import BoundPod, PendingPod
+from kerf.engine.scheduling.resources import added
+
+
+class Answer(Struct, frozen=True):
+    """A plan and what was looked at for it: how many nodes, and how many pods where they are."""
+
+    planned: Plan
+    asked: tuple[PendingPod, ...]
+    nodes: int
+    bound: int
+
+
+class _Leaver(Struct, frozen=True):
+    """The pods of one node that move if it goes: as they are asked about, and as they counted until then."""
+
+    asked: tuple[PendingPod, ...]
+    bound: tuple[BoundPod, ...]
+
+
+class Questions:
+    """Of one cluster; `settling` as in `what_if`. Topology, pod classes and templates are shared by all questions: pods
+    are counted where they are, and those that move are taken out of the counts for their question."""
+
+    def __init__(self, cluster: Cluster, *, consolidating: bool) -> None:
+        still = what_if(cluster, frozenset(), respect_settling=consolidating)
+        self._cluster = cluster
+        self._free = still.pods
+        self._shapes = still.shapes
+        plain = frozenset(
+            node.name for node, place in zip(_places(cluster), still.nodes, strict=True) if place is node.place
+        )
+        self._places = {node.name: node for node in _places(cluster)}
+        self._settling = self._places.keys() - plain
+        _, gone = moving_pods(cluster, frozenset())
+        self._bound = bound(cluster.nodes, frozenset(pod.uid for pod in gone))
+        self._leavers: dict[str, _Leaver] = {}
+        self._usage = {each.pool.name: each.usage for each in still.pools}
+        pairs = {(each.namespace, each.shape): PendingPod("", each.namespace, "", each.shape) for each in self._bound}
+        pairs |= {(each.namespace, each.shape): each for each in still.pods}
+        self._ground = Ground(
+            replace(still, pods=tuple(each for _, each in sorted(pairs.items())), bound=tuple(self._bound))
+        )
+        self._numbers = {each.name: each.number for each in self._ground.nodes}
+        self._counted = self._ground.topology.counted()
+        self._within = self._limits({})
+
+    def plan(self, leaving: frozenset[str], most_claims: float) -> Answer | None:
+        """The plan with these nodes gone; None if it has to be asked from the beginning: some of them were no places or
+        are settling, or the limits leave other types without them."""
+        if not leaving <= self._places.keys() or self._settling & leaving:
+            return None
+        going = [self._places[name] for name in sorted(leaving)]
+        if self._limits(self._freed(going)) != self._within:
+            return None
+        leavers = [self._leaver(each) for each in going]
+        asked = tuple(each for one in leavers for each in one.asked) + self._free
+        topology = self._ground.topology
+        topology.restart(self._counted)
+        for leaver in leavers:
+            topology.count(leaver.bound, self._shapes, -1)
+        nodes = list(self._ground.nodes)
+        for each in going:
+            nodes[self._numbers[each.name]] = nodes[self._numbers[each.name]].gone()
+        planned = self._ground.plan(asked, nodes, None, most_claims)
+        seen = noticed(self._cluster, (self._shapes[each.shape] for each in asked))
+        counted = len(self._bound) - sum(len(each.bound) for each in leavers) if seen else 0
+        return Answer(planned, asked, len(nodes) - len(going), counted)
+
+    def _leaver(self, node: ClusterNode) -> _Leaver:
+        found = self._leavers.get(node.name)
+        if found is None:
+            rules = self._cluster.rules
+            pods = [pod for pod in node.pods if rules.moves(pod)]
+            asked = tuple(wanting(pod, pod.shape, {}, None) for pod in pods)
+            found = self._leavers[node.name] = _Leaver(
+                asked, tuple(bound([replace(node, pods=tuple(pods))], frozenset()))
+            )
+        return found
+
+    def _freed(self, going: Iterable[ClusterNode]) -> dict[str, Resources]:
+        """What the NodePools that are limited use less of with these nodes gone."""
+        limited = {each.name for each in self._ground.templates if each.pool.limits}
+        freed: dict[str, Resources] = {}
+        for node in going:
+            if node.node_pool in limited:
+                freed[node.node_pool] = added(freed.get(node.node_pool, {}), {**node.capacity, "nodes": 1})
+        return freed
+
+    def _limits(self, freed: dict[str, Resources]) -> list[int]:
+        """The types that the limits leave of each template, which starts from there."""
+        for each in self._ground.templates:
+            each.restart(added(self._usage[each.name], freed.get(each.name, {}), -1))
+        return [each.within_limits(each.types) for each in self._ground.templates]
+
+
+def suited(cluster: Cluster) -> bool:
+    """Whether prepared questions give the same plans: devices are allocated for each plan anew, and which pods others
+    seek to be with depends on who asks."""
+    return cluster.base.devices is None and not any(each.affinity for each in cluster.shapes.values())
+
+
+def _places(cluster: Cluster) -> list[ClusterNode]:
+    return [node for node in cluster.nodes if node.tracked and not node.marked]
