@@ -29,6 +29,7 @@ from kerf.adapters.cli.telling import Log, Telling
 from kerf.adapters.controller.controller import wall_clock
 from kerf.adapters.kubernetes.events import EventRecorder
 from kerf.adapters.kubernetes.lease import Lease
+from kerf.adapters.kubernetes.nominations import supported
 from kerf.adapters.kubernetes.reading import ReadingSession
 from kerf.adapters.kubernetes.session import Session, connect
 from kerf.adapters.store.chained import ChainedStore
@@ -141,7 +142,9 @@ async def _in_office(
     """Until told to stop, or until the Lease is lost, which is an error."""
     holding = asyncio.create_task(office.hold(), name="office")
     try:
-        runtime = await _read(store, holding, epoch, identity, stopping, wanted, telemetry)
+        nominations = wanted.nominate and not wanted.observe and await supported(session)
+        settings = replace(wanted.engine, nominations=nominations)
+        runtime = await _read(store, holding, epoch, identity, stopping, settings, telemetry)
         if runtime is not None:
             await _work(session, runtime, store, provider, holding, stopping, wanted, telemetry)
     finally:
@@ -201,7 +204,7 @@ async def _read(
     epoch: int,
     identity: str,
     stopping: asyncio.Event,
-    wanted: _Wanted,
+    settings: Settings,
     telemetry: Telemetry,
 ) -> Runtime | None:
     """A runtime in office, None when told to stop before. A long record is read for a while: in a thread, so that the
@@ -218,7 +221,7 @@ async def _read(
         return Runtime(
             store,
             holder=identity,
-            settings=wanted.engine,
+            settings=settings,
             record=secrets.token_hex(16),
             engine=kerf.__version__,
             now=wall_clock(),

@@ -28,6 +28,7 @@ class Settings(Struct, frozen=True):
     effort: int = (
         100  # search steps for improving and rating a plan (kerf.engine.scheduling.improvement.effort); 0: neither
     )
+    nominations: bool = False  # pods are told their nodes (KEP-5278), so that the scheduler follows the plan
     max_steps: int = 1_000_000  # attempts to place a pod in one pass; the next pass goes on with the pods left
     ignore_dra_requests: bool = True  # S-194
     default_spread: tuple[SpreadConstraint, ...] = ()  # S-149: for pods without constraints of their own

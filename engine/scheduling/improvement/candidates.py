@@ -10,12 +10,13 @@ from msgspec.structs import replace
 
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.labels import CAPACITY_TYPE, ZONE, ZONE_ID, normalise
-from kerf.engine.model.pods import PodShape
+from kerf.engine.model.pods import PodShape, Resources
 from kerf.engine.model.pools import NodePool
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.improvement.cells import counted, limited
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem import PoolInput, Problem
+from kerf.engine.scheduling.resources import total
 from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
 from kerf.engine.scheduling.templates import NODES
 
@@ -49,6 +50,14 @@ class Candidate(Struct, frozen=True):
         return price(each.claim for each in self.parts)
 
 
+class FleetBounds(Struct, frozen=True):
+    """What a fleet must keep to: how much of each NodePool's limits it may take, and what the pods request that the
+    first plan puts on NodePools of so much weight at least."""
+
+    limits: Mapping[str, Resources]
+    on_weight: Mapping[int, Resources]
+
+
 def first_candidate(problem: Problem, first: Plan) -> Candidate:
     return Candidate(problem, first, tuple(Part(claim, number) for number, claim in enumerate(first.claims)))
 
@@ -73,15 +82,15 @@ def _still(groups: tuple[Unplaced, ...], placed: frozenset[str]) -> tuple[Unplac
 # ── what must not get worse ──────────────────────────────────────
 
 
-def may_replace(problem: Problem, first: Plan, other: Plan) -> bool:
+def may_replace(problem: Problem, first: Plan, other: Plan, *, by_pod: bool = True) -> bool:
     """Whether `other` leaves nothing pending that `first` places, keeps every limit, lowers no minValues further, and
-    puts no pod onto a NodePool of less weight."""
+    puts no pod onto a NodePool of less weight (that only if `by_pod`)."""
     pools = {each.pool.name: each for each in problem.pools}
     return (
         _all_pods(first) == _all_pods(other)
         and _left_over(other) <= _left_over(first)
         and sum(each.min_values_relaxed for each in other.claims) <= sum(e.min_values_relaxed for e in first.claims)
-        and _keeps_weights(pools, first, other)
+        and (not by_pod or _keeps_weights(pools, first, other))
         and all(_keeps_limits(problem, each, first, other) for each in problem.pools)
     )
 
@@ -113,13 +122,36 @@ def _keeps_limits(problem: Problem, pool: PoolInput, first: Plan, other: Plan) -
     return all(after[name] <= max(limits[name] - pool.usage.get(name, 0), before[name]) for name in limits)
 
 
+def fleet_bounds(problem: Problem, first: Plan) -> FleetBounds:
+    pools = {each.pool.name: each.pool for each in problem.pools}
+    limits = {}
+    for each in problem.pools:
+        before = _used(problem, each, first)
+        most = {
+            name: max(most - each.usage.get(name, 0), before[name]) for name, most in (each.pool.limits or {}).items()
+        }
+        limits[each.pool.name] = most
+    shapes = {each.uid: each.shape for each in problem.pods}
+    weights = sorted({pools[each.node_pool].weight for each in first.claims})
+    requests = {
+        weight: total(
+            {**problem.shapes[shapes[uid]].requests, "pods": 1}
+            for each in first.claims
+            if pools[each.node_pool].weight >= weight
+            for uid in each.pods
+        )
+        for weight in weights[1:]
+    }
+    return FleetBounds(limits, requests)
+
+
 def _used(problem: Problem, pool: PoolInput, planned: Plan) -> dict[str, int]:
     claims = [each for each in planned.claims if each.node_pool == pool.pool.name]
-    total = dict.fromkeys(limited(pool.pool), 0)
-    for each in claims if total else ():
-        for name, amount in counted(total, each.instance_types, problem.catalogues[pool.catalogue]).items():
-            total[name] += amount
-    return {**total, NODES: len(claims)}
+    used = dict.fromkeys(limited(pool.pool), 0)
+    for each in claims if used else ():
+        for name, amount in counted(used, each.instance_types, problem.catalogues[pool.catalogue]).items():
+            used[name] += amount
+    return {**used, NODES: len(claims)}
 
 
 # ── pods that pods do not look at ──────────────────────────────────────

@@ -9,7 +9,7 @@ planner, so that every claim is still its own.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -19,9 +19,10 @@ from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.pods import PodShape, Resources
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.daemons import daemons
-from kerf.engine.scheduling.improvement.candidates import TOLERANCE, Pair
+from kerf.engine.scheduling.improvement.candidates import TOLERANCE, FleetBounds, Pair
 from kerf.engine.scheduling.improvement.cells import counted, limited, settled, without
 from kerf.engine.scheduling.improvement.effort import planning
+from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.menu import Menu
 from kerf.engine.scheduling.improvement.rating import Bound, Scheduler, making, seat_name
 from kerf.engine.scheduling.improvement.seats import Seat, planned
@@ -33,11 +34,14 @@ from kerf.engine.scheduling.resources import fits, total
 from kerf.engine.scheduling.shapes import HARD_SPREAD
 from kerf.engine.scheduling.templates import NODES
 
+SLACK = (1.0, 1.1, 1.25, 1.5)
+"""How much more room than is needed a uniform fleet has."""
+
 
 class Berth(Struct, frozen=True, eq=False):
     """A new node: `claim` as it was planned, without its pods, with the types from the one it shall be at least on,
-    cheapest first. `fixed`: it holds reservations or minimum values, and stays what it is; `most`: what it may count
-    against limits. There is one berth for all nodes that are alike, so that `kind`, its number, tells them apart."""
+    cheapest first. `fixed`: it holds reservations, and stays what it is; `most`: what it may count against limits. All
+    nodes that are alike are one berth, so that `kind`, its number, tells them apart."""
 
     kind: int
     claim: OpenedClaim
@@ -46,10 +50,12 @@ class Berth(Struct, frozen=True, eq=False):
 
 
 class Fleet(Struct, frozen=True):
-    """New nodes, and what the scheduler makes of them."""
+    """New nodes, and what the scheduler makes of them: with the first habit by which it leaves a pod over, or else with
+    one by which it uses most of the nodes; `passed`: by how many, of those before it, it leaves none."""
 
     berths: tuple[Berth, ...]
     bound: Bound
+    passed: int
 
     @property
     def price(self) -> float:
@@ -59,7 +65,7 @@ class Fleet(Struct, frozen=True):
 class Fleets:
     """What can be made of the new nodes of one problem's plans."""
 
-    def __init__(self, problem: Problem, menu: Menu, unattached: frozenset[Pair]) -> None:
+    def __init__(self, problem: Problem, menu: Menu, unattached: frozenset[Pair], bounds: FleetBounds) -> None:
         self._problem = problem
         self._menu = menu
         self._daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
@@ -75,6 +81,7 @@ class Fleets:
         self._templates = {each.name: number for number, each in enumerate(menu.templates)}
         self.unattached = unattached
         self._keys = _topology_keys(problem)
+        self._bounds = bounds
 
     def berths(self, claims: Iterable[OpenedClaim]) -> tuple[Berth, ...]:
         """The nodes of a plan."""
@@ -82,16 +89,43 @@ class Fleets:
 
     def judged(self, berths: tuple[Berth, ...], uids: frozenset[str], most: int) -> tuple[Fleet | None, int]:
         """With these pods, and what it cost in touches; None if that is more than `most`."""
-        seats = [self._seat(each).fresh(seat_name(number)) for number, each in enumerate(berths)]
-        made = 0
+        touches = 0
         if self._scheduler is None:
-            made = making(self._problem)
-            if made > most:
+            touches = making(self._problem)
+            if touches > most:
                 return None, 0
             self._scheduler = Scheduler(self._problem)
-        found, touches = self._scheduler.bound(seats, uids, most - made)
-        touches += made
-        return None if found is None else Fleet(berths, found), touches
+        made: Bound | None = None
+        for passed, habit in enumerate(HABITS):
+            seats = [self._seat(each).fresh(seat_name(number)) for number, each in enumerate(berths)]
+            found, looked = self._scheduler.bound(seats, uids, most - touches, habit)
+            touches += looked
+            if found is None:
+                return None, touches
+            if found.left:
+                return Fleet(berths, found, passed), touches
+            if made is None or len(set(found.seats.values())) > len(set(made.seats.values())):
+                made = found
+        assert made is not None  # there are habits
+        return Fleet(berths, made, len(HABITS)), touches
+
+    def allowed(self, berths: Iterable[Berth]) -> bool:
+        """Whether these nodes keep the limits of their NodePools, and have room on those of more weight for what the
+        first plan puts there."""
+        given = tuple(berths)
+        used: dict[str, Counter[str]] = {}
+        for each in given:
+            counts = used.setdefault(each.claim.node_pool, Counter())
+            counts.update({**each.most, NODES: 1})
+        for pool, counts in used.items():
+            limits = self._bounds.limits.get(pool, {})
+            if any(counts[name] > most for name, most in limits.items()):
+                return False
+        for weight, needed in self._bounds.on_weight.items():
+            there = [e for e in given if self._pools[e.claim.node_pool].pool.weight >= weight]
+            if not fits(needed, total(self._seat(each).free for each in there)):
+                return False
+        return True
 
     def _seat(self, berth: Berth) -> Seat:
         found = self._seats.get(berth.kind)
@@ -118,8 +152,11 @@ class Fleets:
         allowed = self._within(berth, state.viable & template.types, number)
         order = [(price, kind) for price, kind in template.by_price(state) if allowed >> kind & 1]
         names = tuple(template.catalogue.names[kind] for _, kind in order)
+        least = template.state.min_values
         kinds = tuple(sorted({template.slots[n].capacity_type for n in state.slots if template.available[n] & allowed}))
         for index, (price, _) in enumerate(order):
+            if least and template.unmet_min_values(least, sum(1 << kind for _, kind in order[index:])):
+                return
             if math.isfinite(price):
                 sized = replace(claim, instance_types=names[index:], price=price, capacity_types=kinds)
                 yield self._interned(sized, False, berth.most)
@@ -142,6 +179,22 @@ class Fleets:
     def _room(self, berth: Berth) -> tuple[int, int]:
         free = self._seat(berth).free
         return free.get("cpu", 0), free.get("memory", 0)
+
+    def uniform(self, berth: Berth, fleet: Fleet) -> list[tuple[Berth, ...]]:
+        """In the place of a fleet, nodes of one type with the constraints of this one: for each type, as many as have
+        room for what is there now, and somewhat more; cheapest first."""
+        names = {seat_name(number) for number in range(len(fleet.berths))}
+        uids = [*(uid for uid, seat in fleet.bound.seats.items() if seat in names), *fleet.bound.left]
+        needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
+        made = []
+        for each in self.sizes(berth):
+            free = self._seat(each).free
+            if all(free.get(name, 0) > 0 for name, amount in needed.items() if amount):
+                for slack in SLACK:
+                    count = max(math.ceil(slack * amount / free[name]) for name, amount in needed.items() if amount)
+                    made.append((each,) * count)
+        made.sort(key=lambda each: (len(each) * each[0].claim.price, len(each), each[0].kind))
+        return list(dict.fromkeys(made))
 
     def merged(self, a: Berth, b: Berth) -> Berth | None:
         """One node in the place of two: the cheapest that has the room of both; None if there is none."""
@@ -327,7 +380,7 @@ class Fleets:
 
 
 def _fixed(claim: OpenedClaim) -> bool:
-    return bool(claim.reservations) or any(each.min_values is not None for each in claim.constraints)
+    return bool(claim.reservations)
 
 
 def _topology_keys(problem: Problem) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from kerf.engine.scheduling.improvement.candidates import (
     Part,
     assembled,
     first_candidate,
+    fleet_bounds,
     has_soft_demands,
     keeps_domains,
     limits_of,
@@ -69,7 +70,7 @@ class Search:
         self._pools = {each.pool.name: each for each in problem.pools}
         self._weights = {uid: self._pools[c.node_pool].pool.weight for c in first.claims for uid in c.pods}
         self._kinds: dict[tuple[str, str, int | None], Kind | None] = {}
-        self.fleets = Fleets(problem, menu, unattached(problem))
+        self.fleets = Fleets(problem, menu, unattached(problem), fleet_bounds(problem, first))
         self._unattached = self.fleets.unattached
         self._known: dict[object, OpenedClaim | None] = {}
         self._kept: dict[str, int] | None = None
@@ -103,7 +104,7 @@ class Search:
             parts.append(Part(claim, -1, question))
         base = Plan(placements=self.fleets.placements(fleet))
         made = Candidate(self._problem, base, tuple(parts))
-        return made if self._allowed(made) else None
+        return made if self._allowed(made, by_pod=False) else None
 
     def _lightened(self, part: Part, gone: frozenset[str]) -> Part:
         claim = part.claim
@@ -112,16 +113,6 @@ class Search:
             requests = added(requests, {**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1}, -1)
         left = tuple(uid for uid in claim.pods if uid not in gone)
         return replace(part, claim=replace(claim, pods=left, requests=requests))
-
-    def own_node(self, uid: str) -> float:
-        """What a node for this pod alone costs at the least, USD per hour; 0.0 if it cannot be said."""
-        wanted = self._kind(self._pods[uid])
-        if wanted is None:
-            return 0.0
-        for way in self._menu.choices(wanted):
-            if all(a <= b for a, b in zip(wanted.amounts, self._menu.room(way.template, way.kind), strict=True)):
-                return way.price
-        return 0.0
 
     @property
     def _done(self) -> bool:
@@ -137,9 +128,9 @@ class Search:
         self.best = candidate
         return True
 
-    def _allowed(self, candidate: Candidate) -> bool:
+    def _allowed(self, candidate: Candidate, *, by_pod: bool = True) -> bool:
         self._effort.charge(len(self._problem.pods))
-        return may_replace(self._problem, self._first, assembled(candidate, self._first))
+        return may_replace(self._problem, self._first, assembled(candidate, self._first), by_pod=by_pod)
 
     # ── regrouping ──────────────────────────────────────
 
@@ -358,7 +349,7 @@ class Search:
         goes and the cheapest one stays the same."""
         parts = tuple(self._reopened(each) if each.narrow else each for each in candidate.parts)
         wide = Candidate(candidate.question, candidate.base, parts)
-        return wide if self._allowed(wide) else candidate
+        return wide if self._allowed(wide, by_pod=False) else candidate
 
     def _reopened(self, part: Part) -> Part:
         claim = part.claim

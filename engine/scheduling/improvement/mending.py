@@ -18,6 +18,8 @@ ROUNDS = 8
 """How often a fleet is made larger, until nobody is left over."""
 SIZES = 3
 """How many types are tried in the place of one."""
+UNIFORM = 12
+"""How many fleets of one type are tried for each kind of node."""
 TRIES = 12
 """How many larger fleets are tried before the best of them is gone on with."""
 
@@ -44,18 +46,43 @@ class Mending:
         """See `Fleets.further`; None, too, if the effort is spent."""
         return self._fleets.further(fleet) if self._effort.take(self._fleets.cost_of_further(fleet)) else None
 
-    def whole(self, fleet: Fleet, below: float) -> Fleet | None:
-        """A fleet that leaves nobody over and costs less than `below`; None if none was found."""
+    def whole(self, fleet: Fleet, below: float) -> Fleet:
+        """A fleet that leaves nobody over, or fewer, and costs less than `below`; this one if none was found."""
+        best = min([fleet, *self._uniform(fleet, below)], key=_rank)
+        for start in [fleet] if best is fleet else [fleet, best]:
+            best = min(best, self._mended(start, below), key=_rank)
+            if not best.bound.left:
+                break
+        return best
+
+    def _mended(self, fleet: Fleet, below: float) -> Fleet:
+        best = fleet
         for _ in range(ROUNDS):
             if not fleet.bound.left:
-                return fleet
+                break
             uids = frozenset([*fleet.bound.seats, *fleet.bound.left])
             tried = (self.judged(each, uids) for each in islice(self._larger(fleet, below), TRIES))
             found = [each for each in tried if each is not None]
             if not found:
-                return None
-            fleet = min(found, key=lambda each: (len(each.bound.left), each.price))
-        return None if fleet.bound.left else fleet
+                break
+            fleet = min(found, key=_rank)
+            best = min(best, fleet, key=_rank)
+        return best
+
+    def _uniform(self, fleet: Fleet, below: float) -> Iterator[Fleet]:
+        """Fleets of nodes of one type, until one of each kind leaves nobody over."""
+        if not fleet.bound.left:
+            return
+        uids = frozenset([*fleet.bound.seats, *fleet.bound.left])
+        kinds = {each.claim.constraints: each for each in fleet.berths}
+        for berth in kinds.values():
+            offers = (each for each in self._fleets.uniform(berth, fleet) if self._worth_it(each, below))
+            for each in islice(offers, UNIFORM):
+                found = self.judged(each, uids)
+                if found is not None:
+                    yield found
+                    if not found.bound.left:
+                        break
 
     def _larger(self, fleet: Fleet, below: float) -> Iterator[tuple[Berth, ...]]:
         """The fleet with one node larger, least dear first, and with further nodes."""
@@ -83,13 +110,16 @@ class Mending:
                     for each in self._fleets.roomier(berth)[:SIZES]
                 )
         for _, _, berths in sorted(offers, key=lambda each: each[:2]):
-            if math.fsum(each.claim.price for each in berths) < below - TOLERANCE:
+            if self._worth_it(berths, below):
                 yield berths
+
+    def _worth_it(self, berths: tuple[Berth, ...], below: float) -> bool:
+        return math.fsum(each.claim.price for each in berths) < below - TOLERANCE and self._fleets.allowed(berths)
 
     def leaner(self, fleet: Fleet) -> Fleet:
         """Without what a whole fleet does not need: nodes left out or smaller, the dearest first, while it stays whole.
         Only nodes whose pods any other node may have."""
-        improved = True
+        improved = not fleet.bound.left
         while improved:
             improved = False
             order = sorted(range(len(fleet.berths)), key=lambda n: (-fleet.berths[n].claim.price, n))
@@ -102,6 +132,8 @@ class Mending:
 
     def _first_whole(self, offers: Iterable[tuple[Berth, ...]], fleet: Fleet) -> Fleet | None:
         for berths in offers:
+            if not self._fleets.allowed(berths):
+                continue
             found = self.judged(berths, frozenset(fleet.bound.seats))
             if found is None or not found.bound.left:
                 return found
@@ -113,6 +145,11 @@ class Mending:
         yield fleet.berths[:number] + fleet.berths[number + 1 :]
         for each in islice(self._fleets.smaller(fleet, number), SIZES):
             yield _with(fleet.berths, number, each)
+
+
+def _rank(fleet: Fleet) -> tuple[int, int, float]:
+    """By how many habits of the scheduler it leaves nobody over, then how many, then its price; less is better."""
+    return -fleet.passed, len(fleet.bound.left), fleet.price
 
 
 def _with(berths: tuple[Berth, ...], number: int, berth: Berth) -> tuple[Berth, ...]:

@@ -4,7 +4,8 @@ The pods are bound one by one in the order of its queue (priority, then age), ea
 score, and those that found no place are tried again as long as others do. Modelled are the filters on resources,
 taints, node affinity, host ports and volumes (zones and limits), and the scores for least and for balanced allocation,
 preferred node affinity and PreferNoSchedule taints, with kube-scheduler's default weights; equal scores go to the first
-name. What pods demand of one another, filters and scores, is asked of `company`.
+name. What pods demand of one another, filters and scores, is asked of `company`; what is not known of the scheduler is
+a `Habit`.
 
 A search rates many sets of new nodes beside the same old ones, so whatever does not depend on the new ones is made once
 per problem, and what depends on a kind of node once per kind.
@@ -24,6 +25,7 @@ from msgspec.structs import replace
 from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.improvement.company import Company
+from kerf.engine.scheduling.improvement.habits import USUAL, Habit
 from kerf.engine.scheduling.improvement.manners import Manners, Pair, Place, meets_one
 from kerf.engine.scheduling.improvement.seats import Seat, counted, existing, planned
 from kerf.engine.scheduling.plan import Plan
@@ -43,8 +45,8 @@ NODE_AFFINITY, TAINT_TOLERATION = 2, 3
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 
-Entry = tuple[float, int, int]
-"""The score of a node, less is better, its number and its version."""
+Entry = tuple[float, int, int, int]
+"""The score of a node, less is better, its rank among equals, its number and its version."""
 
 
 class Bound(Struct, frozen=True):
@@ -54,11 +56,11 @@ class Bound(Struct, frozen=True):
     left: tuple[str, ...]
 
 
-def unbound(problem: Problem, made: Plan) -> tuple[str, ...]:
-    """The uids of the pods that have a place in the plan and that the scheduler would find none for."""
+def unbound(problem: Problem, made: Plan, habit: Habit = USUAL) -> tuple[str, ...]:
+    """The uids of the pods that have a place in the plan and that a scheduler of this habit would find none for."""
     given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
     seats = [planned(seat_name(number), each, given, problem) for number, each in enumerate(made.claims)]
-    found, _ = Scheduler(problem).bound(seats, made.placed)
+    found, _ = Scheduler(problem).bound(seats, made.placed, habit=habit)
     assert found is not None  # there is no end to the effort
     return found.left
 
@@ -80,64 +82,70 @@ class Scheduler:
         self._manners = Manners(problem)
         self._company = Company(problem, self._manners, self._places)
         self._classes: dict[object, _Class] = {}
-        self._by_pod: dict[tuple[str, ...], _Class] = {}
-        self._queue = sorted(problem.pods, key=self._rank)
+        self._by_pod: dict[tuple[bool, tuple[str, ...]], _Class] = {}
+        self._queues: dict[Habit, list[PendingPod]] = {}
 
-    def bound(self, new: Sequence[Seat], uids: frozenset[str], most: float = math.inf) -> tuple[Bound | None, int]:
+    def bound(
+        self, new: Sequence[Seat], uids: frozenset[str], most: float = math.inf, habit: Habit = USUAL
+    ) -> tuple[Bound | None, int]:
         """These pods bound to the old nodes and to these, which fill up with them, and how often a node was looked at
         for a pod; None when that was more than `most`. Numbers of nodes: the old ones, those that leave, the new ones.
         """
-        run = self._on(new, frozenset())
-        return run.run([each for each in self._queue if each.uid in uids], most), run.touches
+        run = self._on(new, frozenset(), habit)
+        return run.run([each for each in self._queue(habit) if each.uid in uids], most), run.touches
 
     def rebound(
         self, new: Sequence[Seat], queue: Sequence[PendingPod], gone: frozenset[str], moved: Iterable[tuple[Pair, str]]
     ) -> Bound:
         """These pods bound one by one to the old nodes but those that are gone, and to the new ones. `moved`: pods that
         are counted where they are, on nodes of these names, and are not there any more."""
-        run = self._on(new, gone)
+        run = self._on(new, gone, USUAL)
         for pair, name in moved:
             run.company.left(pair, self._numbers[name])
         found = run.run(queue, math.inf)
         assert found is not None  # there is no end to the effort
         return found
 
-    def _on(self, new: Sequence[Seat], gone: frozenset[str]) -> _Run:
+    def _on(self, new: Sequence[Seat], gone: frozenset[str], habit: Habit) -> _Run:
         before = len(self._places)
         places = [_place(before + number, each) for number, each in enumerate(new)]
         old = [None if each.name in gone else each.fresh() for each in self.old]
         seats = [*old, *([None] * (before - len(old))), *new]
-        return _Run(self, seats, self._company.joined(places), before)
+        return _Run(self, seats, self._company.joined(places), before, habit)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {each.name: each.index for each in self._places}
 
-    def _rank(self, pod: PendingPod) -> tuple[int, int, str, str, str]:
-        """The order of the scheduler's queue."""
-        return -self._problem.shapes[pod.shape].priority, pod.created, pod.namespace, pod.name, pod.uid
+    def _queue(self, habit: Habit) -> list[PendingPod]:
+        found = self._queues.get(habit)
+        if found is None:
+            shapes = self._problem.shapes
+            found = sorted(self._problem.pods, key=lambda each: habit.turn(each, shapes[each.shape].priority))
+            self._queues[habit] = found
+        return found
 
-    def class_of(self, pod: PendingPod) -> _Class:
+    def class_of(self, pod: PendingPod, newer: bool) -> _Class:
         shape = self._problem.shapes[pod.shape]
         claims = claim_names(pod.namespace, pod.name, shape) if shape.volumes else ()
-        key = pod.namespace, pod.shape, *claims
+        key = newer, (pod.namespace, pod.shape, *claims)
         found = self._by_pod.get(key)
         if found is None:
             facts = self._problem.volumes
             volumes = of_claims(facts, claims) if facts is not None else PodVolumes()
-            found = self._by_pod[key] = self._interned((pod.namespace, pod.shape), shape, volumes)
+            found = self._by_pod[key] = self._interned((pod.namespace, pod.shape), shape, volumes, newer)
         return found
 
-    def _interned(self, pair: Pair, shape: PodShape, volumes: PodVolumes) -> _Class:
+    def _interned(self, pair: Pair, shape: PodShape, volumes: PodVolumes, newer: bool) -> _Class:
         """One class for all pods that nothing here tells apart."""
         demands, entered = self._manners.demands[pair], self._manners.entered(pair)
         plain = replace(
             shape, labels={}, priority=0, priority_class="", grace=None, spread=(), affinity=(), anti_affinity=()
         )
-        key = _encoder.encode(plain), volumes, demands, entered
+        key = newer, _encoder.encode(plain), volumes, demands, entered
         found = self._classes.get(key)
         if found is None:
-            found = self._classes[key] = _Class(len(self._classes), pair, shape, volumes, self.old)
+            found = self._classes[key] = _Class(len(self._classes), pair, shape, volumes, self.old, newer)
         return found
 
 
@@ -152,10 +160,14 @@ def making(problem: Problem) -> int:
 
 
 class _Class:
-    """Pods of one shape before the scheduler. `old`: the old nodes that have a place for one, by number."""
+    """Pods of one shape before the scheduler. `old`: the old nodes that have a place for one, by number; `newer`: see
+    `Habit`."""
 
-    def __init__(self, number: int, pair: Pair, shape: PodShape, volumes: PodVolumes, old: Sequence[Seat]) -> None:
+    def __init__(
+        self, number: int, pair: Pair, shape: PodShape, volumes: PodVolumes, old: Sequence[Seat], newer: bool
+    ) -> None:
         self.number = number
+        self.newer = newer
         self.pair = pair
         self.shape = shape
         self.requests = {**shape.requests, "pods": 1}
@@ -187,7 +199,10 @@ class _Class:
         )
         soft = untolerated(seat.taints, self.shape.tolerations) if seat.taints else ()
         shunned = sum(each.effect == PREFER_NO_SCHEDULE for each in soft)
-        return liked, shunned, seat.score(self.requests, self.counted)
+        return liked, shunned, self.score(seat)
+
+    def score(self, seat: Seat) -> int:
+        return seat.score(self.requests, self.counted, self.newer)
 
     def _possible(self, seat: Seat) -> bool:
         hard = tuple(each for each in seat.taints if each.effect != PREFER_NO_SCHEDULE)
@@ -198,11 +213,14 @@ class _Run:
     """One set of nodes being filled. `seats` by number; `filled`: the number of the seat of each pod, as they were
     bound."""
 
-    def __init__(self, scheduler: Scheduler, seats: Sequence[Seat | None], company: Company, new: int) -> None:
+    def __init__(
+        self, scheduler: Scheduler, seats: Sequence[Seat | None], company: Company, new: int, habit: Habit
+    ) -> None:
         """`new`: the number of the first new node."""
         self._scheduler = scheduler
         self._seats = seats
         self._new = new
+        self.habit = habit
         self.company = company
         self.filled: list[int] = []
         self.touches = 0
@@ -216,7 +234,7 @@ class _Run:
         while len(waiting) < before:
             before, queue, waiting = len(waiting), waiting, []
             for pod in queue:
-                number = self._of(self._scheduler.class_of(pod)).best()
+                number = self._of(self._scheduler.class_of(pod, self.habit.newer)).best()
                 if self.touches > most:
                     return None
                 if number is None:
@@ -279,11 +297,16 @@ class _Waiters:
     def _first(self, score: int, number: int) -> Entry:
         """`score`: of the node while nothing has been bound to it."""
         seat = self._run.seat(number)
-        return (-self._fixed[number] - score, number, 0) if not seat.version else self._entry(number)
+        return (
+            (-self._fixed[number] - score, self._run.habit.rank(number), number, 0)
+            if not seat.version
+            else self._entry(number)
+        )
 
     def _entry(self, number: int) -> Entry:
         seat = self._run.seat(number)
-        return -self._fixed[number] - seat.score(self._wanted.requests, self._wanted.counted), number, seat.version
+        score = -self._fixed[number] - self._wanted.score(seat)
+        return score, self._run.habit.rank(number), number, seat.version
 
     def _feasible(self) -> tuple[list[Entry], list[Entry]]:
         """The first feasible node, or all where pods around matter to the choice; and those before that their company
@@ -293,19 +316,19 @@ class _Waiters:
         run, wanted = self._run, self._wanted
         while self._heap and (self._tastes or not feasible):
             entry = heappop(self._heap)
-            seat = run.seat(entry[1])
+            seat = run.seat(entry[2])
             run.touches += 1
-            if entry[2] != seat.version or not seat.holds(wanted.shape, wanted.requests, wanted.volumes):
+            if entry[3] != seat.version or not seat.holds(wanted.shape, wanted.requests, wanted.volumes):
                 continue
-            (feasible if run.company.allows(wanted.pair, entry[1]) else refused).append(entry)
+            (feasible if run.company.allows(wanted.pair, entry[2]) else refused).append(entry)
         return feasible, refused
 
     def _preferred(self, feasible: Sequence[Entry]) -> int:
         if not self._tastes:
-            return feasible[0][1]
+            return feasible[0][2]
         self._run.touches += len(feasible) * self._tastes // TASTES_A_TOUCH
-        taste = self._run.company.taste(self._wanted.pair, [each[1] for each in feasible])
-        return min((entry[0] - liked, entry[1]) for entry, liked in zip(feasible, taste, strict=True))[1]
+        taste = self._run.company.taste(self._wanted.pair, [each[2] for each in feasible])
+        return min((entry[0] - liked, *entry[1:3]) for entry, liked in zip(feasible, taste, strict=True))[2]
 
 
 def _place(number: int, seat: Seat) -> Place:

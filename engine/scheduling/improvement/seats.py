@@ -82,23 +82,27 @@ class Seat:
         drivers = Counter(driver for driver, _ in self._attached | volumes)
         return all(drivers[driver] <= limit for driver, limit in self._limits.items())
 
-    def score(self, requests: Resources, counted: Scored) -> int:
+    def score(self, requests: Resources, counted: Scored, newer: bool = False) -> int:
         """0 to 200: the least allocated node (CPU and memory, `counted` as pods without requests are), and the one on
-        which both are used alike."""
+        which both are used alike, or, with a `newer` scheduler, are used more alike than before."""
         free = self.free
         (cpu, memory), (cpu_left, memory_left) = self._total, self._scored
         least = present = 0
-        of_cpu = of_memory = 0.0
         if cpu:
             present += 1
             least += max(0, cpu_left - counted[0]) * 100 // cpu
-            of_cpu = min(1.0, (cpu - free.get("cpu", 0) + requests.get("cpu", 0)) / cpu)
         if memory:
             present += 1
             least += max(0, memory_left - counted[1]) * 100 // memory
-            of_memory = min(1.0, (memory - free.get("memory", 0) + requests.get("memory", 0)) / memory)
-        uneven = abs(of_cpu - of_memory) / 2 if present == 2 else 0.0  # the standard deviation of two
-        return least // max(1, present) + int((1 - uneven) * 100)
+        more_cpu, more_memory = requests.get("cpu", 0), requests.get("memory", 0)
+        cpu_free, memory_free = free.get("cpu", 0), free.get("memory", 0)
+        even = 100
+        if present == 2:
+            even = _evenness((cpu - cpu_free + more_cpu) / cpu, (memory - memory_free + more_memory) / memory)
+        if newer:
+            before = _evenness((cpu - cpu_free) / cpu, (memory - memory_free) / memory) if present == 2 else 100
+            even = 50 + (50 + even - before) // 2 if more_cpu or more_memory else 0
+        return least // max(1, present) + even
 
     def bind(
         self, shape: PodShape, requests: Resources, counted: Scored, volumes: frozenset[Attachment] = frozenset()
@@ -108,6 +112,11 @@ class Seat:
         self.ports += shape.host_ports
         self._attached |= volumes
         self.version += 1
+
+
+def _evenness(cpu: float, memory: float) -> int:
+    """50 to 100: the less the parts that are used differ (half of that is the standard deviation of two)."""
+    return int((1 - abs(min(1.0, cpu) - min(1.0, memory)) / 2) * 100)
 
 
 def existing(given: NodeInput, expected: Iterable[Daemon], problem: Problem) -> Seat:

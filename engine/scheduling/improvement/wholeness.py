@@ -9,7 +9,7 @@ would be left over get nodes of their own, and their old places become slack; or
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -23,24 +23,32 @@ from kerf.engine.scheduling.problem import Problem
 
 LOOKED_AT = 4
 """How many of the cheapest plans are rated, beside the first one."""
+AGAIN = 1.1
+"""How much dearer than a plan with the nodes for what it leaves over one may be that binds whole: no pod has to wait
+for a further pass then."""
+CLOSE = 1.02
+"""What later nodes will cost is not known better than so."""
 ROUNDS = 4
 """How often a plan gets further nodes for what is left over."""
 
 
 class Rated(Struct, frozen=True):
-    """`left`: the pods (uids) that the scheduler finds no place for; `later` is what nodes for them cost."""
+    """`left`: the pods (uids) that the scheduler finds no place for, by the first of its habits by which there are some
+    (`passed`: how many come before); `later` is what nodes for them cost."""
 
     candidate: Candidate
     left: tuple[str, ...]
     later: float
+    passed: int
 
     @property
     def cost(self) -> float:
+        """USD per hour, with what the pods that are left over cost later."""
         return self.candidate.price + self.later
 
     @property
-    def rank(self) -> tuple[bool, float, int, int]:
-        return bool(self.left), round(self.cost / TOLERANCE) * TOLERANCE, len(self.left), len(self.candidate.parts)
+    def rank(self) -> tuple[float, int, int]:
+        return round(self.candidate.price / TOLERANCE) * TOLERANCE, len(self.left), len(self.candidate.parts)
 
 
 class Carrying:
@@ -56,16 +64,33 @@ class Carrying:
         """The best of the plans found so far, or of those made of them; None if the effort does not suffice to rate
         the cheapest."""
         cheapest = sorted(self._search.found, key=lambda each: (each.price, len(each.parts)))
+        if self._problem.settings.nominations:
+            return self._followed([each for each in cheapest if each.price < cheapest[0].price + TOLERANCE])
         found: list[Rated] = []
         for each in [*cheapest[:LOOKED_AT], self._search.found[0]]:
             below = min((e.candidate.price for e in found if not e.left), default=self._price + 2 * TOLERANCE)
             found += self._eased(each, below)
             if self._short:
                 break  # dearer plans are no better for being known better
-        if found:
-            best = min(found, key=lambda each: each.rank)
-            found += self._mended(best) if best.left else self._leaner(best)
-        return min(found, key=lambda each: each.rank, default=None)
+        best = self._choice(found)
+        if best is None:
+            return None
+        found += self._mended(best) if best.left else self._leaner(best)
+        return self._choice(found)
+
+    def _choice(self, found: Sequence[Rated]) -> Rated | None:
+        """The cheapest that binds whole; if none does, the cheapest of those that cost least in the end, as far as that
+        can be told, and no more than the first plan."""
+        whole = [each for each in found if not each.left]
+        rest = [each for each in found if each.candidate.price < self._price + TOLERANCE]
+        least = min((each.cost for each in rest), default=0.0)
+        good = whole or [each for each in rest if each.cost <= least * CLOSE]
+        return min(good, key=lambda each: each.rank, default=None)
+
+    def _followed(self, cheapest: list[Candidate]) -> Rated | None:
+        """For a scheduler that is told the plan: nothing is paid for plans that it would carry out without."""
+        rated = [found for each in cheapest[:LOOKED_AT] if (found := self._rated(each)) is not None]
+        return self._choice(rated)
 
     def _eased(self, candidate: Candidate | None, below: float) -> Iterator[Rated]:
         """The candidate, and what becomes of it with nodes for what is left over, while that costs less."""
@@ -82,12 +107,12 @@ class Carrying:
     def _mended(self, rated: Rated) -> Iterator[Rated]:
         """The nodes of the cheapest plan, of the first one, and those that would be launched if the scheduler went
         before, made to bind whole."""
-        below = max(self._price, rated.cost) + 2 * TOLERANCE
+        below = max(self._price, rated.cost * AGAIN) + 2 * TOLERANCE
         for fleet in self._fleets(rated.candidate):
             whole = self._mending.whole(fleet, below)
-            again = self._planned(self._mending.leaner(whole)) if whole is not None else None
-            if again is not None and not again.left:
-                below = again.candidate.price
+            again = self._planned(self._mending.leaner(whole)) if whole is not fleet else None
+            if again is not None:
+                below = below if again.left else again.candidate.price
                 yield again
 
     def _planned(self, fleet: Fleet) -> Rated | None:
@@ -124,7 +149,11 @@ class Carrying:
             return None
         further = self._mending.further(fleet) if fleet.bound.left else []
         if further is None:
-            later = math.fsum(self._search.own_node(uid) for uid in fleet.bound.left)
+            later = self._planned_price(candidate, frozenset(fleet.bound.left))
         else:
             later = math.fsum(each.claim.price for each in further)
-        return Rated(candidate, fleet.bound.left, later)
+        return Rated(candidate, fleet.bound.left, later, fleet.passed)
+
+    def _planned_price(self, candidate: Candidate, left: frozenset[str]) -> float:
+        """Where it cannot be said what nodes would be launched for pods later: those for which they were planned."""
+        return math.fsum(each.claim.price for each in candidate.parts if not left.isdisjoint(each.claim.pods))

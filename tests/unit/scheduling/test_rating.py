@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.company import Company
+from kerf.engine.scheduling.improvement.habits import HABITS, Habit
 from kerf.engine.scheduling.improvement.manners import Manners, Place
 from kerf.engine.scheduling.improvement.rating import unbound
+from kerf.engine.scheduling.improvement.seats import Seat, counted
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput, Problem
@@ -43,6 +47,68 @@ def test_the_queue_goes_by_priority_and_then_by_age() -> None:
     assert unbound(problem(old, ladder(2), nodes=nodes), both) == ("young-0",)
     ranked = Workloads().add("old", 1, shape(1000), created=1).add("young", 1, shape(1000, priority=5), created=2)
     assert unbound(problem(ranked, ladder(2), nodes=nodes), both) == ("old-0",)
+
+
+def test_a_habit_may_be_that_pods_come_in_the_order_of_their_names() -> None:
+    work = Workloads().add("web", 11, shape(1000), created=1)
+    nodes = [node("only", 2000)]
+    asked = problem(work, ladder(2), nodes=nodes)
+    both = Plan(placements=(Placement("only", "", ("web-9", "web-10", "web-2")),))
+    assert unbound(asked, both, Habit(by_age=False, counting=False)) == ("web-9",)
+    assert unbound(asked, both, Habit(by_age=False, counting=True)) == ("web-10",)
+    aged = Workloads().add("a", 1, shape(1000), created=2).add("b", 1, shape(1000), created=1)
+    asked = problem(aged, ladder(2), nodes=[node("only", 1000)])
+    both = Plan(placements=(Placement("only", "", ("a-0", "b-0")),))
+    assert unbound(asked, both, Habit(by_age=True)) == ("a-0",)
+    assert unbound(asked, both, Habit(by_age=False)) == ("b-0",)
+
+
+def test_a_habit_may_be_that_another_of_equally_good_nodes_is_taken() -> None:
+    work = Workloads().add("a", 1, shape(1000), created=1)
+    work.add("b", 1, shape(1500, node_selector={"only": "one"}), created=2)
+    nodes = [node("one", 2000, only="one"), node("two", 2000, only="two")]
+    asked = problem(work, ladder(2), nodes=nodes)
+    placed = Plan(placements=(Placement("one", "", ("b-0",)), Placement("two", "", ("a-0",))))
+    assert {bool(unbound(asked, placed, Habit(seed=seed))) for seed in range(4)} == {True, False}
+
+
+def test_a_newer_scheduler_asks_what_a_pod_improves() -> None:
+    """Kubernetes 1.36 (kubernetes/kubernetes#135573): the pod wants memory; on the node short of CPU it evens the use
+    out, which counts more than that the other one is even already."""
+    uneven = Seat("uneven", {}, (), {"cpu": 1000, "memory": 4 * GI}, {"cpu": 4000, "memory": 4 * GI})
+    even = Seat("even", {}, (), {"cpu": 2400, "memory": 24 * GI // 10}, {"cpu": 4000, "memory": 4 * GI})
+    wants = {"cpu": 100, "memory": GI}
+    for newer, better in ((False, even), (True, uneven)):
+        scores = {each.name: each.score(wants, counted(wants), newer) for each in (uneven, even)}
+        assert max(scores, key=lambda name: scores[name]) == better.name
+
+
+def test_without_requests_a_newer_scheduler_looks_at_no_balance() -> None:
+    half = Seat("half", {}, (), {"cpu": 2000, "memory": 2 * GI}, {"cpu": 4000, "memory": 4 * GI})
+    assert half.score({}, (0, 0), True) == 50
+
+
+def test_whole_is_a_plan_that_leaves_nobody_over_by_any_habit() -> None:
+    """By age the small pods come first and take the large node; by name the large one does."""
+    work = Workloads().add("big", 1, shape(3500), created=2).add("small", 4, shape(500, memory=GI), created=1)
+    asked = problem(work, ladder(2, 4))
+    made = best_plan(asked, 100)
+    assert made.rated
+    assert made.unbound == ()
+    assert all(unbound(asked, made, habit) == () for habit in HABITS)
+
+
+def test_for_a_scheduler_that_is_told_the_plan_nothing_is_paid_for_one_that_binds_without() -> None:
+    work = Workloads().add("a", 8, shape(700), created=1)
+    work.add("b", 2, shape(1900, node_selector={lbl.ZONE: "z1"}), created=2)
+    asked = problem(work, ladder(2, 4, 8))
+    alone, told = (
+        best_plan(replace(asked, settings=replace(asked.settings, nominations=nominations)), 100)
+        for nominations in (False, True)
+    )
+    assert sum(each.price for each in told.claims) < sum(each.price for each in alone.claims)
+    assert told.unbound
+    assert not alone.unbound
 
 
 def test_taints_hold_and_soft_ones_only_repel() -> None:

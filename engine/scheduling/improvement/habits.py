@@ -1,0 +1,51 @@
+"""What a plan cannot know of the cluster's scheduler: the order in which it comes to the pods, which of equally good
+nodes it takes (a real one throws dice), and its version."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from kerf.engine.scheduling.problem import PendingPod
+
+MIXING = 2_654_435_761
+"""A prime that scatters small numbers over 32 bits."""
+NUMBERS = re.compile(r"[0-9]+")
+
+
+class Habit(Struct, frozen=True):
+    """`by_age`: pods come in the order of their creation, else in that of their names, as they may all be made, or come
+    back to the queue, at once; `counting`: web-10 comes after web-9; `newer`: its score for balanced allocation is that
+    of Kubernetes 1.36; `seed`: which of equally good nodes it takes, the first one by number if 0."""
+
+    by_age: bool = True
+    counting: bool = False
+    newer: bool = False
+    seed: int = 0
+
+    def turn(self, pod: PendingPod, priority: int) -> tuple[int, int, str, str, str]:
+        """The order of the queue."""
+        name = _counted(pod.name) if self.counting else pod.name
+        return -priority, pod.created if self.by_age else 0, pod.namespace, name, pod.uid
+
+    def rank(self, number: int) -> int:
+        """Of a node among those that are as good."""
+        return (number + self.seed) * MIXING * self.seed % 2**32 if self.seed else number
+
+
+USUAL = Habit()
+HABITS = (
+    Habit(by_age=False, counting=True, newer=True, seed=1),
+    USUAL,
+    Habit(by_age=True, counting=True, newer=True, seed=3),
+    Habit(by_age=False, counting=True, newer=True, seed=2),
+    Habit(by_age=False, counting=False, newer=True, seed=4),
+)
+"""A plan should bind whole whichever of these the scheduler has. Carried out on a real one (1.36), the first comes
+closest."""
+
+
+def _counted(name: str) -> str:
+    """Such that numbers in names come in their order."""
+    return NUMBERS.sub(lambda found: f"{len(found[0]):03d}{found[0]}", name)
