@@ -102,7 +102,7 @@ def test_l189_the_grace_period_sets_the_deadline() -> None:
     assert claim_of(world).deadline == world.now + 300_000
 
 
-def test_d138_a_claim_without_a_node_is_ended_without_a_drain() -> None:
+def test_d138_w81_a_claim_without_a_node_is_ended_without_a_drain() -> None:
     world = launched()
     (end,) = world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
     assert type(end).__name__ == "TerminateInstance"

@@ -23,7 +23,7 @@ def at_expiry(world: World) -> list[object]:
     return list(world.after(1))
 
 
-def test_d132_neither_budget_nor_do_not_disrupt_holds_it_and_nothing_is_replaced_first() -> None:
+def test_d132_w86_neither_budget_nor_do_not_disrupt_holds_it_and_nothing_is_replaced_first() -> None:
     world = in_service(expire_after=HOUR, budgets=(Budget("0"),))
     world.see(Observation(replace(world.pods["a"], node="n1", do_not_disrupt="true")))
     (taint,) = at_expiry(world)

@@ -150,7 +150,7 @@ def test_l189_the_grace_period_runs_from_the_drain_and_not_while_a_replacement_s
     assert old.deadline == world.now + 60_000
 
 
-def test_d118_a_lost_replacement_takes_the_taint_back() -> None:
+def test_d118_w30_a_lost_replacement_takes_the_taint_back() -> None:
     world, ref, order = started()
     world.answer_all()
     world.node("n1", PROVIDER, registered="true", initialized="true", taints=(DISRUPTED,))
@@ -166,7 +166,7 @@ def test_d118_a_lost_replacement_takes_the_taint_back() -> None:
     assert world.runtime.next_due() == world.runtime.state.facts.holds[claim_of(world).name].until
 
 
-def test_d117_a_replacement_may_take_ten_minutes() -> None:
+def test_d117_w62_a_replacement_may_take_ten_minutes() -> None:
     world, ref, order = started()
     begun = world.now
     world.answer_launch(ref, order, instance="i-2")
@@ -178,7 +178,7 @@ def test_d117_a_replacement_may_take_ten_minutes() -> None:
     assert steps(world)[-1].reason.code == "replacement-late"
 
 
-def test_d20_a_node_that_is_to_stay_loses_the_disrupted_taint() -> None:
+def test_d20_w64_a_node_that_is_to_stay_loses_the_disrupted_taint() -> None:
     world = in_service()
     (intent,) = world.node("n1", PROVIDER, registered="true", initialized="true", taints=(DISRUPTED,))
     assert intent == UntaintNode(claim_of(world).name, "n1")

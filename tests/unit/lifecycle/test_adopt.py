@@ -318,7 +318,7 @@ def test_an_instance_that_is_adopted_after_the_listing_is_not_ended() -> None:
     assert claim_of(made).state == "launched"
 
 
-def test_l237_a_registered_claim_that_the_cloud_does_not_list_goes_unless_its_node_is_ready() -> None:
+def test_l237_d133_w88_a_registered_claim_that_the_cloud_does_not_list_goes_unless_its_node_is_ready() -> None:
     made = in_service()
     assert listed(made) == []
     assert claim_of(made).state == "initialized"

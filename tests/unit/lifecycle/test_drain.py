@@ -38,7 +38,7 @@ def test_l206_a_429_is_tried_again_with_back_off() -> None:
     assert len(world.after(1)) == 5
 
 
-def test_l198_a_drain_settles_for_five_seconds() -> None:
+def test_l198_d145_w78_a_drain_settles_for_five_seconds() -> None:
     world = draining()
     world.answer_all()
     for name in PODS:
