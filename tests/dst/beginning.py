@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from kerf.engine.model.devices import Device, ResourceSlice
 from tests.support.simulated import ZONES, documents
 
 Document = dict[str, Any]
@@ -121,6 +122,44 @@ def window(dice: random.Random) -> str:
 
 
 # ── workloads ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+DRIVER = "gpu.example.com"
+
+
+def slices() -> dict[str, tuple[ResourceSlice, ...]]:
+    """What types bring of devices: all but one two GPUs, the largest four."""
+
+    def gpus(count: int) -> tuple[ResourceSlice, ...]:
+        return (ResourceSlice("", DRIVER, "gpus", devices=tuple(Device(f"gpu-{n}") for n in range(count))),)
+
+    return {name: gpus(4 if name == "m5.xlarge" else 2) for name in TYPES if name != "c5.large"}
+
+
+def devices(dice: random.Random) -> list[Document]:
+    """A Deployment each of whose pods wants one GPU or two, by a claim of its own."""
+    group = "resource.k8s.io/v1"
+    selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+    kind = {"apiVersion": group, "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {"selectors": [selector]}}
+    request = {"name": "gpus", "exactly": {"deviceClassName": "gpu", "count": dice.choice([1, 1, 2])}}
+    template = {
+        "apiVersion": group, "kind": "ResourceClaimTemplate", "metadata": {"name": "gpus", "namespace": NAMESPACE},
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }  # fmt: skip
+    pod = {
+        "nodeSelector": {"type": "karpenter"},
+        "terminationGracePeriodSeconds": dice.choice([0, 10, 30]),
+        "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "100m"}}}],
+        "resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "gpus"}],
+    }
+    labels = {"app": "gpus"}
+    spec = {
+        "replicas": dice.randint(1, 5),
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    metadata = {"name": "gpus", "namespace": NAMESPACE}
+    return [kind, template, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}]
 
 
 def workload(name: str, pools: list[str], dice: random.Random) -> Document:

@@ -31,6 +31,7 @@ FEATURES = {
     "a NodePool of a fixed size: drifts": "proposed: drifted, static",
     "NodeOverlays change what is bought": "planned: overlaid",
     "CapacityBuffers keep room": "planned: for a buffer",
+    "devices: nodes are launched for them": "planned: for devices",
     "adoption: the record is lost": "fault: process killed, record lost",
     "adoption: claims are adopted": "record: claim.adopted",
     "office: another process takes it": "fault: writer fenced (KERF103)",
@@ -89,6 +90,7 @@ def _decided(decision: Decision) -> Iterator[str]:
         yield "decided: static-scale-up"
     if isinstance(result, ProvisionResult):
         yield from ("planned: overlaid" for each in result.claims if each.overlaid)
+        yield from ("planned: for devices" for each in result.claims if each.drivers)
         yield from ("planned: for a buffer" for each in result.claims if any("buffer" in pod for pod in each.pods))
     elif isinstance(result, LifecycleResult):
         yield f"said: {result.reason.code}"

@@ -60,6 +60,7 @@ class Play(Run):
             settings=scenario.settings,
             forgets=scenario.forgets,
             reservations=scenario.reservations,
+            slices=scenario.slices,
         )
 
     def prepare(self, simulation: Simulation) -> None:

@@ -8,7 +8,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
+from kerf.engine.model.devices import ResourceSlice
 from kerf.engine.model.settings import Settings
 from tests.dst import beginning
 from tests.dst.beginning import NAMESPACE, STATIC, Document
@@ -37,6 +40,7 @@ class Scenario:
     settings: Settings = field(default_factory=Settings)
     forgets: bool = False
     reservations: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    slices: dict[str, tuple[ResourceSlice, ...]] = field(default_factory=dict)
     outages: tuple[tuple[int, int], ...] = ()
     traits: Counter[str] = field(default_factory=Counter)
 
@@ -91,8 +95,18 @@ def scenario(seed: int, *, forgets: bool | None = None) -> Scenario:
     if dice.random() < TRAITS:
         kinds = [(dice.choice(beginning.TYPES), dice.choice(ZONES), dice.randint(1, 3)) for _ in range(2)]
         drawn.reservations = {f"cr-{number}": each for number, each in enumerate(kinds)}
+    _add_devices(drawn)
     _Storm(drawn, dice).draw()
     return drawn
+
+
+def _add_devices(drawn: Scenario) -> None:
+    """A workload whose pods ask for devices, in some of the scenarios; the others are what they were without."""
+    dice = random.Random(f"devices {drawn.seed}")
+    if dice.random() < TRAITS:
+        drawn.documents += beginning.devices(dice)
+        drawn.slices = beginning.slices()
+        drawn.settings = replace(drawn.settings, ignore_dra_requests=False)
 
 
 def _faults(dice: random.Random, *, repair: bool, rivals: bool) -> FaultPlan:
