@@ -36,6 +36,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("story", "kerf.adapters.cli.record:story"),
     ("verify", "kerf.adapters.cli.record:verify"),
     ("bundle", "kerf.adapters.cli.bundle:bundle"),
+    ("store", "kerf.adapters.cli.store:store"),
 )
 """Name and "module:function" (or "module:app") of every command. A module that cannot be imported is an error."""
 

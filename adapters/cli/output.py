@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -11,6 +14,7 @@ from rich.text import Text
 
 STYLES = {"debug": "dim", "info": "", "warning": "yellow", "error": "bold red", "title": "bold", "good": "green"}
 _MARGIN = 14
+_REFRESHED = 0.2  # seconds
 
 
 def emit_json(value: Any) -> None:
@@ -22,6 +26,28 @@ def emit_json(value: Any) -> None:
 def emit_json_line(value: Any) -> None:
     """One JSON object on one line."""
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+
+
+@contextmanager
+def progress_line(what: str) -> Iterator[Callable[[int], None]]:
+    """One line on stderr that follows long work by position, where a person is looking on; gone at the end."""
+    shown, width = 0.0, 0
+
+    def tell(position: int) -> None:
+        nonlocal shown, width
+        now = time.monotonic()
+        if sys.stderr.isatty() and now - shown >= _REFRESHED:
+            shown, line = now, f"{what} {position:,}"
+            width = max(width, len(line))
+            sys.stderr.write("\r" + line.ljust(width))
+            sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        if width:
+            sys.stderr.write("\r" + " " * width + "\r")
+            sys.stderr.flush()
 
 
 class Printer:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from kerf.adapters.cli.output import Printer, emit_json, emit_json_line
+from kerf.adapters.cli.output import Printer, emit_json, emit_json_line, progress_line
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import AnyStore, open_record
 from kerf.engine.record.entries import Entry
@@ -56,8 +56,8 @@ def verify(
     from kerf.adapters.cli.render import report_text
     from kerf.replay.verify import verify as decide_again
 
-    with opened(record) as store:
-        report = decide_again(store, keep=limit)
+    with opened(record) as store, progress_line("decided again up to position") as progress:
+        report = decide_again(store, keep=limit, progress=progress)
     if json:
         emit_json(report)
     else:

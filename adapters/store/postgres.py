@@ -55,15 +55,21 @@ class PostgresStore(ChainedStore):
     """`kerf.engine.runtime.ports.Store` in a schema of a database. `mode`: "create" a new record, "write" or "read" an
     existing one.
 
-    `lock_timeout` is how long a write waits for another process's lock, in milliseconds. Opening raises
+    `lock_timeout` is how long a write waits for another process's lock, and `idle_timeout` after which the server takes
+    the lock from one that stands still in the middle of a turn (suspended, or cut off), in milliseconds: less than it
+    takes another replica to get the Lease. Opening raises
     `RecordNotFound`, `RecordExists`, `NotARecord`, `FormatUnsupported`, `RecordCorrupt` or another `StoreError`.
     """
 
-    def __init__(self, url: str, mode: Mode, *, lock_timeout: int = 5_000, codec: Codec = CODEC) -> None:
+    def __init__(
+        self, url: str, mode: Mode, *, lock_timeout: int = 5_000, idle_timeout: int = 10_000, codec: Codec = CODEC
+    ) -> None:
         self.place, self.mode = without_password(url), mode
         self._codec = codec
         conninfo, schema = _split(url, self.place)
-        self._datastore = Datastore(conninfo, schema, lock_timeout=lock_timeout, read_only=mode == "read")
+        self._datastore = Datastore(
+            conninfo, schema, lock_timeout=lock_timeout, idle_timeout=idle_timeout, read_only=mode == "read"
+        )
         try:
             self._connect(conninfo)
             self._recorder = RecordRecorder(self._datastore)

@@ -42,7 +42,7 @@ _DURABLE = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_s
 class Datastore(PostgresDatastore):
     """Connections to one database. `conninfo` is libpq's URL, `schema` holds the record, times are in milliseconds."""
 
-    def __init__(self, conninfo: str, schema: str, *, lock_timeout: int, read_only: bool) -> None:
+    def __init__(self, conninfo: str, schema: str, *, lock_timeout: int, idle_timeout: int, read_only: bool) -> None:
         super().__init__("", "", 0, "", "", schema=schema, originator_id_type="text")
 
         def configure(connection: Connection[TupleRow]) -> None:
@@ -50,6 +50,7 @@ class Datastore(PostgresDatastore):
             connection.execute(_DURABLE)
             connection.execute(SQL("SET search_path TO {}").format(Identifier(schema)))
             connection.execute(SQL("SET lock_timeout TO {}").format(lock_timeout))
+            connection.execute(SQL("SET idle_in_transaction_session_timeout TO {}").format(idle_timeout))
             if read_only:
                 connection.execute("SET default_transaction_read_only TO on")
 

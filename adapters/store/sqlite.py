@@ -283,8 +283,8 @@ class SQLiteStore(ChainedStore):
         while shrinks:
             with self.session(commit=True) as session:
                 left: int = session.run("PRAGMA freelist_count")[0][0]
-                if left:
-                    session.run(f"PRAGMA incremental_vacuum({_STEP_PAGES})")
+                for _ in range(min(left, _STEP_PAGES)):  # Python's sqlite3 has this pragma free one page a call
+                    session.run("PRAGMA incremental_vacuum(1)")
             if not left:
                 return
             yield

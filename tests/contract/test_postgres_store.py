@@ -95,6 +95,22 @@ def test_a_writer_that_lost_the_office_is_fenced(url: str) -> None:
     new.close()
 
 
+def test_a_writer_that_stands_still_in_a_turn_holds_the_next_one_up_for_a_while_only(url: str) -> None:
+    """Suspended, or cut off: the server takes the lock from it, and when it wakes up nothing of its turn is stored."""
+    frozen, new = PostgresStore(url, "write", idle_timeout=300), PostgresStore(url, "write")
+    frozen.append(pods(1, 3, epoch=1))
+    held = frozen.session(commit=True)
+    held.__enter__().run("UPDATE record SET epoch = 7")
+    new.append(pods(4, 1, epoch=2))
+    with pytest.raises(StoreError, match="KERF1"):
+        held.__exit__(None, None, None)
+    assert (new.last_position(), new.epoch()) == (4, 2)
+    with pytest.raises(EpochRefused, match="KERF103"):
+        frozen.append(pods(5, 1, epoch=1))
+    frozen.close()
+    new.close()
+
+
 def test_two_writers_at_once_make_one_unbroken_record(url: str) -> None:
     """Each turn is stored by one of the two; the other is told that its view is old, reads, and tries again."""
     refused: list[str] = []

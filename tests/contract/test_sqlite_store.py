@@ -35,7 +35,7 @@ from kerf.engine.record.errors import (
 from kerf.engine.record.observations import RecordStarted
 from kerf.engine.record.registry import TYPES
 from kerf.engine.runtime.ports import Append, Store
-from tests.contract.cut_contract import CutContract
+from tests.contract.cut_contract import CutContract, cut, filled
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, StoreContract, pods, turn
 
 ROOT = Path(__file__).parents[2]
@@ -438,3 +438,47 @@ def test_entries_of_a_newer_kerf_are_kept(tmp_path: Path) -> None:
 def test_a_file_in_a_folder_that_is_not_there_is_a_coded_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"KERF100.*unable to open"):
         SQLiteStore(tmp_path / "no" / "record.kerf", "create")
+
+
+# ── room ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_cut_gives_the_file_systems_room_back(tmp_path: Path) -> None:
+    """In short steps, so that a writer hardly waits."""
+    store = SQLiteStore(tmp_path / "r.kerf", "create")
+    filled(store, 6_000)
+    store.close()
+    whole = (tmp_path / "r.kerf").stat().st_size
+    store = SQLiteStore(tmp_path / "r.kerf", "write")
+    before = store.size(0)
+    cut(store, 5_000)
+    assert store.size(0) < before / 2
+    store.close()
+    assert (tmp_path / "r.kerf").stat().st_size < whole / 2
+
+
+def test_a_file_of_an_older_kerf_is_cut_too_and_shrinks_when_it_is_written_anew(tmp_path: Path) -> None:
+    """It has no tables of a cut, and SQLite gives no room back."""
+    path = tmp_path / "r.kerf"
+    store = SQLiteStore(path, "create")
+    filled(store, 6_000)
+    entries = list(store.scan())
+    store.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as older:
+        for table in ("cut", "bases", "history"):
+            older.execute(f"DROP TABLE {table}")
+        older.execute("PRAGMA journal_mode = DELETE")
+        older.execute("PRAGMA auto_vacuum = NONE")
+        older.execute("VACUUM")
+        older.execute("PRAGMA journal_mode = WAL")
+    reader = SQLiteStore(path, "read")
+    assert (list(reader.scan()), reader.base(), reader.kept()) == (entries, None, None)
+    reader.close()
+    store = SQLiteStore(path, "write")
+    whole = path.stat().st_size
+    cut(store, 5_000)
+    assert store.size(0) < whole / 2 < path.stat().st_size
+    store.rebuild()
+    assert [entry.position for entry in store.scan(5_000)] == list(range(5_001, 6_002))
+    store.close()
+    assert path.stat().st_size < whole / 2

@@ -21,6 +21,7 @@ class Kerf:
 
     def __init__(self, plane: ControlPlane, folder: Path, *flags: str) -> None:
         self.record = folder / "record.kerf"
+        self.store = f"sqlite://{self.record}"
         self.log = folder / "kerf.log"
         self.kubeconfig = plane.kubeconfig
         self.flags = flags
@@ -29,7 +30,7 @@ class Kerf:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "kerf", "run", "--store", f"sqlite://{self.record}"]
+        command = [sys.executable, "-m", "kerf", "run", "--store", self.store]
         alone = {"KUBECONFIG": "", "METRICS_PORT": "0", "HEALTH_PROBE_PORT": "0", **self.environment}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
