@@ -173,6 +173,7 @@ DISRUPTION: dict[str, str] = {
 EXPLAINED: dict[str, str] = {
     "deletion-asked": "{actor} asked for its deletion",
     "fits-on-a-cheaper-node": "its pods fit on a node that costs less",
+    "goes-at-once": "it may go, within the disruption budgets, and does so at once",
     "goes-as-empty": "it is empty: emptiness decides about it",
     "has-room-elsewhere": "its pods have room on other nodes",
     "ill-for-a-while": "its node is unhealthy ({condition}: {status}), but not for as long as is tolerated",

@@ -19,7 +19,7 @@ from kerf.engine.nodeclaim.events import (
     Launched,
     Terminated,
 )
-from kerf.engine.nodeclaim.table import GOING, INITIALIZED, LAUNCHED
+from kerf.engine.nodeclaim.table import GOING, INITIALIZED, LAUNCHED, REGISTERED
 from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 from kerf.engine.runtime.ports import Store
@@ -247,7 +247,7 @@ def _staying(claim: NodeClaim, state: State, found: ClaimLinks, methods: tuple[M
         finding = Finding(passes.METHOD, why, due=soonest(finding.due, passes.due_at(state)))
     elif not finding.remove and claim.state == LAUNCHED:
         finding = registration_timeout(claim, state, state.facts.at)
-    elif not finding.remove:
+    elif not finding.remove and claim.state == REGISTERED:
         finding = Finding(finding.method, Reason("not-initialized"), due=finding.due)
     uids = state.ix.pods_by_node.get(claim.node, {})
     holding = sorted(pod.key for uid in uids if is_reschedulable(pod := state.facts.pods[uid]))

@@ -261,7 +261,8 @@ def _causes(
                 add(pool_gone.position, pool_gone.at, Reason("nodepool-gone", {"nodepool": found.node_pool}))
             add(entry.position, entry.at, _signal(entry))
     if move is not None:
-        add(move.position, move.at, Reason("move-proposed", {"why": move.move.why}))
+        proposed = Reason("move-proposed", {"why": move.move.why})
+        add(move.position, move.at, Reason("goes-at-once") if move.move.why == why.DRIFTED else proposed)
         started = move.started()
         if started is not None:
             alone = Reason("move-started-alone", {"why": move.move.why})

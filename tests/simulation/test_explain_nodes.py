@@ -253,7 +253,7 @@ def test_drift_names_the_fields() -> None:
     found = removal(run, claims(run)[0])
     assert found.why == "drifted"
     assert [(each.field, each.key, each.now) for each in found.differences] == [("labels", "team", "b")]
-    assert [cause.reason.code for cause in found.causes][:3] == ["nodepool-drifted", "move-proposed", "move-started"]
+    assert [cause.reason.code for cause in found.causes][:3] == ["nodepool-drifted", "goes-at-once", "move-started"]
 
 
 def test_a_drifted_node_that_may_not_go_says_both() -> None:
@@ -345,3 +345,37 @@ def test_the_json_keeps_its_form() -> None:
     }
     for name, known in fields.items():
         assert set(known.split()) <= schema[name]["properties"].keys(), name
+
+
+def test_of_one_that_is_not_in_service_it_says_what_it_waits_for() -> None:
+    for until, code in ((12_000, "not-launched"), (30_000, "registering"), (48_000, "not-initialized")):
+        run = Run(workshop(scale("10s", 2)), until=until)
+        (name,) = run.runtime.state.facts.claims
+        found = explain_claim(run.store, name)
+        assert found.staying is not None
+        assert (found.state, found.staying.reason.code) == (
+            {"not-launched": "requested", "registering": "launched", "not-initialized": "registered"}[code],
+            code,
+        )
+
+
+def test_a_node_is_also_found_by_the_name_of_its_claim() -> None:
+    run = Run(workshop(scale("10s", 2)), until=HOUR // 10)
+    (name,) = run.runtime.state.facts.claims
+    assert explain_node(run.store, name) == explain_claim(run.store, name)
+
+
+def test_the_end_of_its_nodepool_is_in_the_chain() -> None:
+    gone = {"at": "10m", "action": "delete", "kind": "NodePool", "name": "default"}
+    run = Run(workshop(scale("10s", 2), gone), until=HOUR // 2)
+    name = run.entries("claim.tainted")[0].payload.claim
+    codes = [cause.reason.code for cause in removal(run, name).causes]
+    assert codes[:3] == ["nodepool-gone", "deletion-asked", "deleted"]
+
+
+def test_pods_that_ended_with_their_node_have_successors_too() -> None:
+    run = Run(workshop(scale("10s", 2), {"at": "10m", "action": "reclaim"}), until=HOUR // 2)
+    name = run.entries("claim.launched")[0].payload.claim
+    pods = removal(run, name).pods
+    assert pods
+    assert all(pod.successor for pod in pods)
