@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +49,12 @@ def kubeconfig(plane: ControlPlane, documents: list[dict[str, Any]], place: Path
     return place
 
 
-def doctor(kerf: Kerf, *flags: str) -> subprocess.CompletedProcess[str]:
+def doctor(kerf: Kerf, *flags: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """While kerf runs, as whoever it runs as."""
     command = [sys.executable, "-m", "kerf", "doctor", "--store", f"sqlite://{kerf.record}"]
     command += ["--kubeconfig", str(kerf.kubeconfig), *(flags or kerf.flags)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    own = {**os.environ, **(environment or {})}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=own)
 
 
 def test_the_charts_rights_are_enough_for_a_node_to_come_and_go(plane: ControlPlane, tmp_path: Path) -> None:
