@@ -62,6 +62,10 @@ _INTERRUPTIONS = {
     "instance_stopped": (WARNING, "InstanceStopping", "Instance is stopping"),
     "instance_terminated": (WARNING, "InstanceTerminating", "Instance is terminating"),
     "scheduled_change": (WARNING, "InstanceUnhealthy", "An unhealthy warning was triggered"),
+    **dict.fromkeys(
+        ("instance_status", "system_status", "event_status"),
+        (WARNING, "InstanceUnhealthy", "An unhealthy warning was triggered"),
+    ),
     "capacity_reservation_interrupted": (
         WARNING, "CapacityReservationInstanceInterrupted", "Capacity reservation interruption was triggered",
     ),

@@ -61,5 +61,7 @@ COUNTED: tuple[tuple[str, str, str, tuple[str, ...], tuple[float, ...]], ...] = 
     ("cloudprovider_instance_launch_failures_total", COUNTER, "Offerings that a launch was refused.",
      ("zone", "zone_id", "capacity_type", "reason"), ()),
     ("interruption_received_messages_total", COUNTER, "Interruption messages.", ("message_type",), ()),
+    ("interruption_instance_status_unhealthy_total", COUNTER, "Instances that EC2 says are not well.",
+     ("category",), ()),
     ("interruption_message_queue_duration_seconds", HISTOGRAM, "The age of interruption messages.", (), DURATIONS),
 )  # fmt: skip

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kerf.adapters.aws.catalogue import catalogue
 from kerf.adapters.aws.fleet import Group, answered, fleet_request, groups
 from kerf.adapters.aws.fleet_errors import failure, reason
+from kerf.adapters.aws.health import unhealthy
 from kerf.adapters.aws.instances import Instances
 from kerf.adapters.aws.launch_template import LaunchTemplates, template_data
 from kerf.adapters.aws.market import Markets
@@ -112,6 +113,14 @@ class AwsCloud:
         """When `observe` has something to look at although nothing happened (ms since the epoch)."""
         times = [self._classes.due(known.resolved) for known in self._known.values()] if not self._observing else []
         return min([*times, self._markets.next_due()])
+
+    def name(self, instances: Mapping[str, str]) -> None:
+        """Tags instances (id → name of the Node) with their Nodes' names (A-323). Raises `AwsError`."""
+        self._instances.name(instances)
+
+    def unhealthy(self) -> list[tuple[str, str]]:
+        """(instance, kind) of the account's instances that EC2 says are not well (A-351). Raises `AwsError`."""
+        return unhealthy(self._clients, self._clock())
 
     def release(self, node_class: EC2NodeClass) -> None:
         """A-81: the end of all that was made for a class that is going. Raises `AwsError`."""

@@ -15,6 +15,7 @@ BATCH = 500
 ALIVE = ("pending", "running", "stopping", "stopped")
 VISIBLE = (*ALIVE, "shutting-down")
 """A-326: a terminated instance is as good as one that EC2 does not know."""
+NAME = "Name"
 SETTLING = 60_000
 """EC2 may not describe an instance for some seconds after it was started; for so long (ms) it counts as
 pending."""
@@ -74,6 +75,20 @@ class Instances:
         ours = [{"Name": f"tag:{tags.CLUSTER}", "Values": [self._cluster]}, *filters(instance_state_name=VISIBLE)]
         arns = (entry.get("IamInstanceProfile", {}).get("Arn", "") for entry in self._described(Filters=ours))
         return {arn.rpartition("/")[2] for arn in arns if arn}
+
+    def name(self, instances: Mapping[str, str]) -> None:
+        """A-323: the tag Name, for instances (id → name) that have none: a user's own stays (A-324). Raises
+        `AwsError`."""
+        ids = sorted(instances)
+        found = {
+            key: entry
+            for start in range(0, len(ids), BATCH)
+            for key, entry in self._batch(ids[start : start + BATCH]).items()
+        }
+        for instance, entry in found.items():
+            if NAME not in tags.tag_map(entry.get("Tags")):
+                named = [{"Key": NAME, "Value": instances[instance]}]
+                call(self._clients.ec2.create_tags, Resources=[instance], Tags=named)
 
     def _ours(self, entry: Mapping[str, Any]) -> bool:
         own = tags.tag_map(entry.get("Tags"))

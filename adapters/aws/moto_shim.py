@@ -80,6 +80,8 @@ class MotoShim(Clients):
         self.zones = tuple(zones)
         self.plan = FaultPlan()
         self.parameters: dict[str, str] = {}
+        self.unwell: list[dict[str, Any]] = []
+        """Entries of DescribeInstanceStatus, whatever is asked for: moto knows healthy instances only."""
         self._clock = clock
         self._lives: dict[str, _Life] = {}
         self._choices: dict[str, _Choice] = {}
@@ -262,6 +264,7 @@ class MotoShim(Clients):
             "DescribeSpotPriceHistory": self._spot_history,
             "DescribeInstanceTypes": self._instance_types,
             "DescribeInstanceTypeOfferings": self._type_offerings,
+            "DescribeInstanceStatus": self._instance_status,
         }.get(model.name)
         body = params["body"]
         dry = isinstance(body, dict) and str(body.get("DryRun", "")).lower() == "true"
@@ -314,6 +317,9 @@ class MotoShim(Clients):
         from moto.ec2.models.instance_types import INSTANCE_TYPES
 
         return _page("InstanceTypes", [entry for _, entry in sorted(INSTANCE_TYPES.items())], body)
+
+    def _instance_status(self, body: Mapping[str, Any]) -> Any:
+        return _page("InstanceStatuses", self.unwell, body)
 
     def _type_offerings(self, body: Mapping[str, Any]) -> Any:
         from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS

@@ -18,6 +18,7 @@ from kerf.adapters.aws.interruption import AwsInterruptions
 from kerf.adapters.aws.session import AwsError, Clients, ReadingClients
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.adapters.aws.status import FINALIZER, hash_annotations, status_document
+from kerf.adapters.cli.aws_upkeep import InstanceUpkeep
 from kerf.adapters.cli.providers import World
 from kerf.adapters.cli.settings import AwsOptions, SettingError
 from kerf.adapters.controller.controller import REPORT, AdapterFault, wall_clock
@@ -63,7 +64,8 @@ class AwsProvider:
         )
         self._objects, self._interruptions, self._clock = objects, interruptions, clock
         self._news = asyncio.Event()
-        self._pool = ThreadPoolExecutor(2, thread_name_prefix="aws")  # one asks, one listens
+        self._pool = ThreadPoolExecutor(3, thread_name_prefix="aws")  # one asks, one listens, one looks after instances
+        self._upkeep = InstanceUpkeep(self._cloud, self._pool)
 
     @property
     def cloud(self) -> Cloud:
@@ -99,6 +101,9 @@ class AwsProvider:
 
     async def run(self, world: World) -> None:
         tasks = [asyncio.create_task(self._keep(world), name="EC2NodeClasses")]
+        if self._objects is not None:
+            tasks.append(asyncio.create_task(self._upkeep.name(world), name="names of instances"))
+            tasks.append(asyncio.create_task(self._upkeep.look(world), name="health of instances"))
         if self._interruptions is not None:
             tasks.append(asyncio.create_task(self._listen(world, self._interruptions), name="interruption queue"))
         try:

@@ -264,6 +264,11 @@ class InCluster:
             self._turned.clear()
             await self._turned.wait()
 
+    async def instances(self) -> dict[str, str]:
+        async with self.controller.between_turns:
+            claims = list(self.runtime.state.facts.claims.values())
+        return {each.instance: each.node for each in claims if each.instance and each.state not in GOING}
+
     async def claims_of(self, group: str, node_class: str) -> list[str]:
         async with self.controller.between_turns:
             facts = self.runtime.state.facts

@@ -34,6 +34,10 @@ class World(Protocol):
         """Returns when they are in the record."""
         ...
 
+    async def instances(self) -> dict[str, str]:
+        """Those of all claims that stay, and the names of their Nodes, "" where there is none yet."""
+        ...
+
     async def claims_of(self, group: str, node_class: str) -> list[str]:
         """The NodeClaims that name a NodeClass, sorted."""
         ...

@@ -24,6 +24,8 @@ from kerf.engine.record.decisions import DisruptResult, Intent, TaintNode, Verdi
 from kerf.engine.state.state import State
 
 VERSION = 4
+BROKEN = ("instance_status", "system_status")
+"""Kinds of interruption that leave nothing to wait for: EC2's own checks of the instance fail (A-361)."""
 
 
 class Outcome(Struct, frozen=True):
@@ -87,13 +89,18 @@ def _event(claim: NodeClaim, finding: Finding, now: int) -> ev.Tainted | ev.Reas
     detail = str(finding.reason.params.get("detail", ""))
     if claim.state in GOING:
         deadline = claim.deadline
-        if finding.method == why.UNHEALTHY and (deadline is None or deadline > now):
+        if _broken(finding, detail) and (deadline is None or deadline > now):
             deadline = now
         return ev.ReasonRaised(claim.name, finding.method, claim.why, deadline, detail)
     deadline = None if grace is None else now + grace  # L-189
-    if finding.method == why.UNHEALTHY:  # D-136: what is left on a broken node has no time to wait
+    if _broken(finding, detail):
         deadline = now
     return ev.Tainted(claim.name, finding.method, deadline, detail, age=now - claim.created)
+
+
+def _broken(finding: Finding, detail: str) -> bool:
+    """D-136, A-361: what is left on a broken node has no time to wait."""
+    return finding.method == why.UNHEALTHY or (finding.method == why.INTERRUPTED and detail in BROKEN)
 
 
 def _taint(claim: NodeClaim, state: State, now: int) -> list[Intent]:

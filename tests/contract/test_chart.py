@@ -72,6 +72,7 @@ def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
         "clusterEndpoint": "https://10.0.0.1", "batchMaxDuration": "20s", "batchIdleDuration": "2s",
         "preferencePolicy": "Ignore", "minValuesPolicy": "BestEffort", "vmMemoryOverheadPercent": "0",
         "schedulerConfig": None, "retainObservations": "3d", "retainDecisions": "0", "retainSize": "5Gi",
+        "amiRefreshInterval": "5m", "subnetRefreshInterval": "2m",
     }  # fmt: skip
     numbers = ("kubeClientQPS", "kubeClientBurst", "reservedENIs")
     names = [name for name in values if name not in ("featureGates", "schedulerConfig")]

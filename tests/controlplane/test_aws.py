@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from kerf.adapters.aws.demo import CLUSTER, ROLE
 from kerf.adapters.store.open import open_record
 from kerf.engine.nodeclaim.events import Requested, Tainted
+from kerf.engine.record.errors import NotARecord, RecordNotFound
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, LaunchAnswered
 from tests.controlplane.aws import Aws, aws_of, ec2_node_class, ec2_node_pool, tags_of
 from tests.controlplane.plane import ControlPlane
@@ -82,7 +84,10 @@ def settled(plane: ControlPlane, kerf: Kerf, pods: int) -> set[str]:
 
 
 def payloads(kerf: Kerf) -> list[object]:
-    store = open_record(kerf.record)
+    try:
+        store = open_record(kerf.record)
+    except (RecordNotFound, NotARecord):  # it is being made
+        return []
     try:
         return [entry.payload for entry in store.scan()]
     finally:
@@ -101,6 +106,8 @@ def test_an_interrupted_instance_is_drained_and_replaced(plane: ControlPlane, aw
     assert settled(plane, kerf, 3)
     (new,) = aws.instances()
     assert new["InstanceId"] != old["InstanceId"]
+    node = aws.nodes[new["InstanceId"]]
+    eventually(lambda: tags_of(aws.instances()[0]).get("Name") == node, kerf=kerf)  # A-323
     assert kerf.stop() == 0
     recorded = payloads(kerf)
     assert [each.why for each in recorded if isinstance(each, Tainted)] == ["interrupted"]
@@ -111,6 +118,28 @@ def test_an_interrupted_instance_is_drained_and_replaced(plane: ControlPlane, aw
         AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
     )
     assert set(counted["Attributes"].values()) == {"0"}
+    assert "same" in kerf.verify()
+
+
+def test_an_instance_whose_system_check_fails_goes_at_once(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
+    """A-351, A-361: without the queue, and its pods are not waited for. Nobody else's instance is looked after."""
+    (old,) = aws.instances()
+    since = datetime.now(UTC) - timedelta(minutes=3)
+    details = [{"Name": "reachability", "Status": "failed", "ImpairedSince": since}]
+    aws.shim.unwell = [
+        {"InstanceId": instance, "SystemStatus": {"Status": "impaired", "Details": details}}
+        for instance in (old["InstanceId"], "i-0123456789abcdef0")
+    ]
+    kerf.start()
+    eventually(lambda: [each for each in payloads(kerf) if isinstance(each, Tainted)], kerf=kerf)
+    eventually(lambda: aws.instances() and aws.instances()[0]["InstanceId"] != old["InstanceId"], kerf=kerf)
+    aws.shim.unwell = []
+    assert settled(plane, kerf, 3)
+    assert kerf.stop() == 0
+    recorded = payloads(kerf)
+    assert [each.kind for each in recorded if isinstance(each, InterruptionSeen)] == ["system_status"]
+    (tainted,) = [each for each in recorded if isinstance(each, Tainted)]
+    assert (tainted.why, tainted.deadline is not None) == ("interrupted", True)
     assert "same" in kerf.verify()
 
 
