@@ -63,7 +63,7 @@ _INTERRUPTIONS = {
     "instance_terminated": (WARNING, "InstanceTerminating", "Instance is terminating"),
     "scheduled_change": (WARNING, "InstanceUnhealthy", "An unhealthy warning was triggered"),
     **dict.fromkeys(
-        ("instance_status", "system_status", "event_status"),
+        ("instance_status", "system_status", "event_status", "capacity_reservation_expiring"),
         (WARNING, "InstanceUnhealthy", "An unhealthy warning was triggered"),
     ),
     "capacity_reservation_interrupted": (

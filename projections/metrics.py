@@ -42,7 +42,10 @@ _CLOUD_ERRORS = {
     "not-found": "NodeClaimNotFoundError",
 }  # fmt: skip
 
-_CATEGORIES = {"instance_status": "InstanceStatus", "system_status": "SystemStatus", "event_status": "EventStatus"}
+_ASKED = {
+    "instance_status": "InstanceStatus", "system_status": "SystemStatus", "event_status": "EventStatus",
+    "capacity_reservation_expiring": "",
+}  # fmt: skip
 """A-353: of what EC2 says when it is asked, and no message does."""
 
 
@@ -202,9 +205,9 @@ class Metrics:
             self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Create", self._provider, error)
 
     def _interruption(self, message: InterruptionSeen, entry: Entry) -> None:
-        category = _CATEGORIES.get(message.kind)
-        if category is not None:
-            self._inc("interruption_instance_status_unhealthy_total", category)
+        if message.kind in _ASKED:
+            if category := _ASKED[message.kind]:
+                self._inc("interruption_instance_status_unhealthy_total", category)
             return
         self._inc("interruption_received_messages_total", message.kind)
         self._took("interruption_message_queue_duration_seconds", message.sent, entry)

@@ -93,6 +93,7 @@ LIFECYCLE: dict[str, str] = {
 DRIFT: dict[str, str] = {
     "ami-drift": "NodeClass {nodeclass} has another image for it now",
     "capacity-reservation-drift": "NodeClass {nodeclass} no longer selects its capacity reservation",
+    "placement-group-drift": "NodeClass {nodeclass} has another placement group",
     "instance-type-not-found": "its instance type {instance_type} is no longer offered as it has it",
     "nodeclass-drift": "NodeClass {nodeclass} was changed since it was launched",
     "nodepool-drifted": "the template of NodePool {nodepool} was changed since it was made",

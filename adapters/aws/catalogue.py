@@ -26,6 +26,7 @@ class Reservation(Struct, frozen=True):
     available: int
     kind: str = "default"
     expiring: bool = False
+    interruptible: bool = False  # such a one is not offered: kerf cannot ask EC2 for it yet
 
 
 class Market(Struct, frozen=True):
@@ -118,7 +119,7 @@ def reserved_offerings(
             reservation_capacity=held.available,
         )
         for held in sorted(reservations, key=lambda held: held.id)
-        if held.instance_type == facts.name and held.zone in zones
+        if held.instance_type == facts.name and held.zone in zones and not held.interruptible
     )
 
 

@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue import catalogue
 from kerf.adapters.aws.fleet import Group, answered, fleet_request, groups
-from kerf.adapters.aws.fleet_errors import failure, reason
+from kerf.adapters.aws.fleet_errors import UNFULFILLABLE, failure, reason
 from kerf.adapters.aws.health import unhealthy
 from kerf.adapters.aws.instances import Instances
 from kerf.adapters.aws.launch_template import LaunchTemplates, template_data
 from kerf.adapters.aws.market import Markets
 from kerf.adapters.aws.nodeclass import NodeClasses
+from kerf.adapters.aws.reservations import state_of
 from kerf.adapters.aws.resolved import condition, node_settings, readiness, with_condition, zones
 from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
@@ -43,6 +44,8 @@ COLLECT_EVERY = 1_800_000
 """How often (ms) instance profiles that nothing uses are looked for (A-123)."""
 _STALE_TEMPLATE = "InvalidLaunchTemplateName.NotFoundException"
 _MISMATCH = "IdempotentParameterMismatch"
+EXPIRING = "capacity_reservation_expiring"
+"""The kind of interruption of an instance whose capacity block is about to end (A-375)."""
 _NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
 
 
@@ -119,8 +122,14 @@ class AwsCloud:
         self._instances.name(instances)
 
     def unhealthy(self) -> list[tuple[str, str]]:
-        """(instance, kind) of the account's instances that EC2 says are not well (A-351). Raises `AwsError`."""
-        return unhealthy(self._clients, self._clock())
+        """(instance, kind) of the account's instances that EC2 says are not well (A-351), or whose capacity block is
+        about to end (A-375). Raises `AwsError`."""
+        found, now = unhealthy(self._clients, self._clock()), self._clock()
+        held = (each for known in list(self._known.values()) for each in known.resolved.status.capacity_reservations)
+        blocks = sorted({each.id for each in held if state_of(each, now) == "expiring"})
+        return found + [
+            (instance, EXPIRING) for instance in (self._instances.of_reservations(blocks) if blocks else ())
+        ]
 
     def release(self, node_class: EC2NodeClass) -> None:
         """A-81: the end of all that was made for a class that is going. Raises `AwsError`."""
@@ -158,7 +167,7 @@ class AwsCloud:
             ready=ready.status == "True" and not node_class.deleting,
             reason="Deleting" if node_class.deleting else ready.reason,
             digest=digest,
-            terms=ec2_terms(known.resolved),
+            terms=replace(ec2_terms(known.resolved), placement_group=self._classes.placement_group(node_class.name).id),
             annotations=class_hashes(node_class.annotations),
         )
         found = []
@@ -176,7 +185,9 @@ class AwsCloud:
     def _catalogue(self, known: _Known) -> list[Observation]:
         """A new catalogue if what it is made from changed, and it came out another one."""
         market, resolved = self._markets.market, known.resolved
-        made_from = (market, resolved.spec, resolved.status.subnets)
+        reservations = self._classes.reservations.offered(resolved.status)
+        group = self._classes.placement_group(resolved.name)
+        made_from = (market, resolved.spec, resolved.status.subnets, reservations, group)
         if known.made_from == made_from or not resolved.status.subnets:
             return []
         made = self._made(resolved)
@@ -194,7 +205,10 @@ class AwsCloud:
             sized = node_settings(resolved, reserved_enis=settings.reserved_enis, overhead=settings.memory_overhead)
         except InputError:
             return Catalogue(types=())  # the class is not ready, and its condition says why
-        return catalogue(self._markets.market, sized, zones(resolved.status))
+        group = self._classes.placement_group(resolved.name)
+        sized = replace(sized, placement=group.strategy, placement_id=group.id)
+        reservations = self._classes.reservations.offered(resolved.status)
+        return catalogue(self._markets.market, sized, zones(resolved.status), reservations=reservations)
 
     def _refreshed(self, node_class: EC2NodeClass, *, anew: bool = True) -> _Known:
         """`anew`: what is due is looked at again; else only a class that is new, or changed."""
@@ -203,6 +217,7 @@ class AwsCloud:
             if known is None:
                 known = self._known[node_class.name] = _Known(node_class, {})
             known.resolved = node_class
+            self._classes.look(node_class)
             return known
         now = self._clock()
         if known is None or known.resolved.spec != node_class.spec or (anew and self._classes.due(node_class) <= now):
@@ -266,11 +281,15 @@ class AwsCloud:
             self._templates.forget()  # A-284: once more, with the templates made anew
             answer = self._fleet(order, known.resolved, chosen, subnets, intent, token)
         self._take([subnet for zone, subnet in subnets.items() if zone != answer.zone], -addresses)
-        self._learn(answer, subnets, token)
+        self._learn(answer, order, subnets, token)
         return answer
 
-    def _learn(self, answer: LaunchAnswered, subnets: Mapping[str, str], token: str) -> None:
+    def _learn(self, answer: LaunchAnswered, order: LaunchInstance, subnets: Mapping[str, str], token: str) -> None:
         """What the next launch must know of this one."""
+        if order.reservation and answer.instance:
+            self._classes.reservations.launched(order.reservation)
+        elif order.reservation and any(error.code in UNFULFILLABLE for error in answer.errors):
+            self._classes.reservations.exhausted(order.reservation)
         for error in answer.errors:
             if error.code == _NO_ADDRESSES and error.zone in subnets:
                 self._classes.free_addresses[subnets[error.zone]] = 0  # A-293
@@ -291,7 +310,8 @@ class AwsCloud:
     ) -> LaunchAnswered:
         templates = []
         for group in chosen:
-            data = template_data(order, resolved, self._settings, group.kind, group.image)
+            placement = self._classes.placement_group(resolved.name).id
+            data = template_data(order, resolved, self._settings, group.kind, group.image, placement)
             templates.append((self._templates.ensure(data, resolved, order.node_pool), group))
         # A fleet that started nothing has used up its token: EC2 would only repeat its errors. The next try of the
         # same intent takes the next of a row, and a process that forgot how far it was walks the row again.

@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from kerf.adapters.aws import tags
 from kerf.adapters.aws.fleet_errors import refusal
+from kerf.adapters.aws.launch_template import reservation_kind
+from kerf.adapters.aws.reservations import BLOCK
 from kerf.adapters.aws.resolved import image_of
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.model import labels
@@ -67,20 +69,20 @@ def fleet_request(
         return {}
     spec = node_class.spec
     own = tags.launch_tags(settings.cluster, node_class.name, order.node_pool, spec.tags, order.claim)
-    spot = order.capacity_type == labels.SPOT
+    spot, block = order.capacity_type == labels.SPOT, reservation_kind(order, node_class) == BLOCK
     request: dict[str, Any] = {
         "Type": "instant",
         "ClientToken": token,
         "TargetCapacitySpecification": {
             "TotalTargetCapacity": 1,
-            "DefaultTargetCapacityType": "spot" if spot else "on-demand",
+            "DefaultTargetCapacityType": "spot" if spot else BLOCK if block else "on-demand",
         },
         "LaunchTemplateConfigs": configs,
         "TagSpecifications": tags.specifications(["instance", "volume", "fleet"], own),
     }
     if spot:
         request["SpotOptions"] = {"AllocationStrategy": "price-capacity-optimized"}
-    else:
+    elif not block:
         request["OnDemandOptions"] = {"AllocationStrategy": "lowest-price"}
     if spec.context:
         request["Context"] = spec.context

@@ -60,6 +60,7 @@ class NodeSettings(Struct, frozen=True):
     nested_virtualization: bool = False
     connection_tracking: bool = False
     placement: str = ""  # the placement group's strategy
+    placement_id: str = ""
     reserved_enis: int = 0
     overhead: float = 0.075
 
@@ -248,6 +249,8 @@ def requirements(
     if zone_ids:
         found[labels.ZONE_ID] = zone_ids
     described = _described(facts, network_bandwidth) | _reservations(offerings)
+    if settings.placement_id:
+        described["placement-group-id"] = (settings.placement_id,)
     return found | {_AWS + name: values for name, values in described.items()}
 
 

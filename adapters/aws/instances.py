@@ -76,6 +76,14 @@ class Instances:
         arns = (entry.get("IamInstanceProfile", {}).get("Arn", "") for entry in self._described(Filters=ours))
         return {arn.rpartition("/")[2] for arn in arns if arn}
 
+    def of_reservations(self, reservations: Sequence[str]) -> list[str]:
+        """The instances of this cluster that run on these capacity reservations. Raises `AwsError`."""
+        conditions = [
+            {"Name": f"tag:{tags.CLUSTER}", "Values": [self._cluster]},
+            *filters(capacity_reservation_id=reservations, instance_state_name=ALIVE),
+        ]
+        return sorted(str(entry["InstanceId"]) for entry in self._described(Filters=conditions))
+
     def name(self, instances: Mapping[str, str]) -> None:
         """A-323: the tag Name, for instances (id → name) that have none: a user's own stays (A-324). Raises
         `AwsError`."""

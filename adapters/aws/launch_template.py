@@ -11,6 +11,7 @@ from typing import Any
 from kerf.adapters.aws import tags
 from kerf.adapters.aws.families import FAMILIES, GI
 from kerf.adapters.aws.instance_types import EFA
+from kerf.adapters.aws.reservations import BLOCK
 from kerf.adapters.aws.resolved import volume_bytes
 from kerf.adapters.aws.session import AwsError, Clients, call, pages
 from kerf.adapters.aws.settings import AwsSettings
@@ -30,6 +31,7 @@ def template_data(
     settings: AwsSettings,
     kind: InstanceType,
     image: str,
+    placement_group: str = "",
 ) -> dict[str, Any]:
     """The LaunchTemplateData for the types that boot `image` with as many pods as `kind`. Raises
     `InputError`."""
@@ -43,16 +45,26 @@ def template_data(
         "IamInstanceProfile": {"Name": node_class.status.instance_profile},
         "Monitoring": {"Enabled": bool(spec.detailed_monitoring)},
         "MetadataOptions": metadata_options(spec),
-        "Placement": {"Tenancy": order.tenancy},
+        "Placement": {"Tenancy": order.tenancy, **({"GroupId": placement_group} if placement_group else {})},
         "CapacityReservationSpecification": _reservation(order),
         "NetworkInterfaces": _interfaces(node_class, settings, efas),
         "TagSpecifications": tags.specifications(kinds, own),
     }
     if spec.cpu_options is not None and spec.cpu_options.nested_virtualization:
         data["CpuOptions"] = {"NestedVirtualization": spec.cpu_options.nested_virtualization}
+    if reservation_kind(order, node_class) == BLOCK:  # A-248
+        data["InstanceMarketOptions"] = {"MarketType": BLOCK}
     if mappings := block_devices(spec, node_class.ami_family):
         data["BlockDeviceMappings"] = mappings
     return data
+
+
+def reservation_kind(order: LaunchInstance, node_class: EC2NodeClass) -> str:
+    """Of the reservation that a launch is to use: default or capacity-block; "" without one."""
+    if order.capacity_type != labels.RESERVED:
+        return ""
+    held = node_class.status.capacity_reservations
+    return next((each.reservation_type for each in held if each.id == order.reservation), "default")
 
 
 def template_name(data: Mapping[str, Any]) -> str:

@@ -80,6 +80,9 @@ class MotoShim(Clients):
         self.zones = tuple(zones)
         self.plan = FaultPlan()
         self.parameters: dict[str, str] = {}
+        self.reservations: list[dict[str, Any]] = []
+        self.placement_groups: list[dict[str, Any]] = []
+        """Entries of DescribeCapacityReservations and DescribePlacementGroups, of which moto knows nothing."""
         self.unwell: list[dict[str, Any]] = []
         """Entries of DescribeInstanceStatus, whatever is asked for: moto knows healthy instances only."""
         self._clock = clock
@@ -207,7 +210,11 @@ class MotoShim(Clients):
             answer = {"FleetId": f"fleet-{token}", "Errors": known.errors, "Instances": []}
             context["kerf-answer"] = (_Http(200), answer)
             return None
-        return {**params, "LaunchTemplateConfigs": [{**config, "Overrides": [override]}]}
+        target = params["TargetCapacitySpecification"]
+        if kind == "capacity-block":  # moto launches nothing for it
+            target = {**target, "DefaultTargetCapacityType": "on-demand"}
+        chosen = [{**config, "Overrides": [override]}]
+        return {**params, "TargetCapacitySpecification": target, "LaunchTemplateConfigs": chosen}
 
     def _draw(
         self, configs: list[dict[str, Any]], kind: str, errors: list[dict[str, Any]]
@@ -265,6 +272,8 @@ class MotoShim(Clients):
             "DescribeInstanceTypes": self._instance_types,
             "DescribeInstanceTypeOfferings": self._type_offerings,
             "DescribeInstanceStatus": self._instance_status,
+            "DescribeCapacityReservations": self._capacity_reservations,
+            "DescribePlacementGroups": self._placement_groups,
         }.get(model.name)
         body = params["body"]
         dry = isinstance(body, dict) and str(body.get("DryRun", "")).lower() == "true"
@@ -317,6 +326,22 @@ class MotoShim(Clients):
         from moto.ec2.models.instance_types import INSTANCE_TYPES
 
         return _page("InstanceTypes", [entry for _, entry in sorted(INSTANCE_TYPES.items())], body)
+
+    def _capacity_reservations(self, body: Mapping[str, Any]) -> Any:
+        """By id, or all of them."""
+        wanted = body.get("CapacityReservationId.1")
+        known = [each for each in self.reservations if wanted in (None, each["CapacityReservationId"])]
+        if wanted and not known:
+            return _error(400, "InvalidCapacityReservationId.NotFound", f"{wanted} does not exist")
+        return _page("CapacityReservations", known, body)
+
+    def _placement_groups(self, body: Mapping[str, Any]) -> Any:
+        """By name or id; EC2 says so of one that it does not know."""
+        wanted = body.get("GroupName.1") or body.get("GroupId.1")
+        known = [each for each in self.placement_groups if wanted in (each["GroupName"], each["GroupId"])]
+        if not known:
+            return _error(400, "InvalidPlacementGroup.Unknown", f"The Placement Group {wanted} is unknown.")
+        return _Http(200), {"PlacementGroups": known}
 
     def _instance_status(self, body: Mapping[str, Any]) -> Any:
         return _page("InstanceStatuses", self.unwell, body)

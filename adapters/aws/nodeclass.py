@@ -12,8 +12,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.adapters.aws import placement_groups
 from kerf.adapters.aws.images import Images
+from kerf.adapters.aws.placement_groups import FAILED, PlacementGroup
+from kerf.adapters.aws.placement_groups import NONE as NO_GROUP
 from kerf.adapters.aws.profiles import Profiles
+from kerf.adapters.aws.reservations import Reservations
 from kerf.adapters.aws.resolved import condition, node_settings, ready, with_condition
 from kerf.adapters.aws.session import AwsError, Clients, filters, pages, tag_filters
 from kerf.adapters.aws.settings import AwsSettings
@@ -54,6 +58,8 @@ class NodeClasses:
         self._images = Images(clients, settings.kubernetes_version, clock)
         self._due: dict[tuple[str, str], tuple[EC2NodeClassSpec, int]] = {}  # (class, part) → of which spec, when
         self.profiles = Profiles(clients, settings, clock)
+        self.reservations = Reservations(clients, clock)
+        self._groups_known: dict[str, PlacementGroup] = {}  # by class
         self.free_addresses: dict[str, int] = {}
 
     def resolve(self, node_class: EC2NodeClass, before: EC2NodeClassStatus) -> EC2NodeClassStatus:
@@ -62,7 +68,20 @@ class NodeClasses:
         status = before
         for step in self._steps(before):
             status = self._step(step, node_class, status)
+        status = self._place(node_class, status)
         return with_condition(status, self._validated(node_class), self._clock())
+
+    def look(self, node_class: EC2NodeClass) -> None:
+        """Beside a Karpenter: what its status does not tell, how much of a reservation is left and the placement
+        group."""
+        for step in self._steps(node_class.status):
+            if step.part == "capacity_reservations" and node_class.spec.capacity_reservation_selector_terms:
+                self._step(step, node_class, node_class.status)
+        self._place(node_class, node_class.status)
+
+    def placement_group(self, name: str) -> PlacementGroup:
+        """That of a class, as it was last known."""
+        return self._groups_known.get(name, NO_GROUP)
 
     def due(self, node_class: EC2NodeClass) -> int:
         """When a part of the class is to be looked at again (ms since the epoch)."""
@@ -71,10 +90,12 @@ class NodeClasses:
     def forget(self, names: Container[str]) -> None:
         """Classes that are not in `names` are gone."""
         self._due = {key: value for key, value in self._due.items() if key[0] in names}
+        self._groups_known = {name: group for name, group in self._groups_known.items() if name in names}
 
     def _steps(self, before: EC2NodeClassStatus) -> tuple[_Step, ...]:
         settings = self._settings
         return (
+            _Step("CapacityReservationsReady", "capacity_reservations", self.reservations.resolve, _MINUTE),
             _Step("AMIsReady", "amis", self._images.resolve, max(5 * _MINUTE, settings.ami_refresh)),
             _Step("SubnetsReady", "subnets", self._subnets, max(_MINUTE, settings.subnet_refresh)),
             _Step("SecurityGroupsReady", "security_groups", self._groups, 5 * _MINUTE),
@@ -105,6 +126,19 @@ class NodeClasses:
         again = step.every if verdict.status == "True" else _MINUTE
         self._due[key] = (node_class.spec, now + again)
         return with_condition(replace(status, **{step.part: value}), verdict, now)
+
+    def _place(self, node_class: EC2NodeClass, status: EC2NodeClassStatus) -> EC2NodeClassStatus:
+        """A-79, A-127: once a minute, where there is a selector. The status has no place for the group itself; while
+        EC2 refuses to tell, it is as it was."""
+        now, key = self._clock(), (node_class.name, "placement_group")
+        made_of, due = self._due.get(key, (None, 0))
+        if made_of == node_class.spec and now < due:
+            return status
+        self._due[key] = node_class.spec, now + _MINUTE
+        group, verdict = placement_groups.resolve(self._clients, node_class)
+        if group.id or verdict.reason != FAILED:
+            self._groups_known[node_class.name] = group
+        return with_condition(status, verdict, now)
 
     def _subnets(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedSubnet, ...], Condition]:
         """A-95. The order of A-96 (free addresses first) matters only to a launch, which asks
@@ -152,10 +186,6 @@ class NodeClasses:
             return _invalid("UnsupportedAMIFamily", f"kerf writes no user data for {family} yet")
         if family == "AL2023" and not self._settings.cidr:
             return _invalid("ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
-        if node_class.spec.placement_group_selector is not None:
-            return _invalid("UnsupportedPlacementGroup", "kerf resolves no placement groups yet")
-        if node_class.spec.capacity_reservation_selector_terms:
-            return _invalid("UnsupportedCapacityReservations", "kerf resolves no capacity reservations yet")
         try:
             node_settings(node_class)
         except InputError as error:

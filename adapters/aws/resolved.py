@@ -18,12 +18,14 @@ from kerf.engine.model.quantities import parse_quantity
 
 DEPENDENTS = (
     "AMIsReady",
+    "CapacityReservationsReady",
     "InstanceProfileReady",
+    "PlacementGroupReady",
     "SecurityGroupsReady",
     "SubnetsReady",
     "ValidationSucceeded",
 )
-"""A-55, less the two for what kerf does not resolve: placement groups and capacity reservations."""
+"""A-55."""
 
 
 def serves(image: ResolvedAMI, kind: InstanceType) -> bool:

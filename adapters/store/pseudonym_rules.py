@@ -410,7 +410,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     templates.Difference: difference,
     nodeclass_terms.NodeClassTerms: {
         "hash": keep, "static": template, "subnets": kind("subnet"), "security_groups": kind("security-group"),
-        "reservations": kind("reservation"),
+        "reservations": kind("reservation"), "placement_group": kind("placement-group"),
     },
     nodeclass_terms.Image: {"id": kind("image")},
     reasons.Reason: {"code": keep, "params": params},

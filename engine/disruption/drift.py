@@ -36,6 +36,7 @@ CONDITION = {
     "security-group-drift": "SecurityGroupDrift",
     "subnet-drift": "SubnetDrift",
     "capacity-reservation-drift": "CapacityReservationDrift",
+    "placement-group-drift": "PlacementGroupDrift",
 }
 """The reasons of a NodeClaim's condition Drifted (C-2, A-334…A-338)."""
 RIPE = 3_600_000

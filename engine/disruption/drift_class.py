@@ -83,5 +83,14 @@ def reservation(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, fa
     return Drift(Reason("capacity-reservation-drift", {"nodeclass": seen.name}), (gone,))
 
 
-CLASS_CHECKS = tuple(_about(check) for check in (static, image, security_groups, subnet, reservation))
+def placement_group(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
+    """A-339, where the class's group is known: a selector that comes or goes is drift by itself (A-334)."""
+    mine = claim.labels.get(lbl.PLACEMENT_GROUP, "")
+    if not terms.placement_group or mine == terms.placement_group:
+        return None
+    other = Difference("placementGroup", "", mine or None, terms.placement_group)
+    return Drift(Reason("placement-group-drift", {"nodeclass": seen.name}), (other,))
+
+
+CLASS_CHECKS = tuple(_about(check) for check in (static, image, security_groups, subnet, reservation, placement_group))
 """In the order of A-333. Each is made by itself: one that cannot be made does not hide the others (unlike A-340)."""

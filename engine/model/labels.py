@@ -15,6 +15,7 @@ OS = "kubernetes.io/os"
 HOSTNAME = "kubernetes.io/hostname"
 WINDOWS_BUILD = "node.kubernetes.io/windows-build"
 EC2NODECLASS = "karpenter.k8s.aws/ec2nodeclass"
+PLACEMENT_GROUP = "karpenter.k8s.aws/placement-group-id"
 EXCLUDE_FROM_LB = "node.kubernetes.io/exclude-from-external-load-balancers"
 DO_NOT_SYNC_TAINTS = "karpenter.sh/do-not-sync-taints"
 

@@ -38,6 +38,7 @@ class NodeClassTerms(Struct, frozen=True, omit_defaults=True):
     subnets: tuple[str, ...] = ()
     security_groups: tuple[str, ...] = ()
     reservations: tuple[str, ...] = ()
+    placement_group: str = ""  # its id, where the class names one and it is there
 
 
 def made(terms_hash: str) -> str:

@@ -146,10 +146,10 @@ def test_an_instance_whose_system_check_fails_goes_at_once(plane: ControlPlane, 
 def test_a_class_is_not_deleted_while_claims_use_it(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
     """A-81, A-219: it waits with an Event; then its profiles and templates go, and it."""
     kerf.start()
-    (name,) = settled(plane, kerf, 3)
+    names = settled(plane, kerf, 3)
     profile = node_class(plane)["status"]["instanceProfile"]
     assert plane.request("DELETE", f"{CLASSES}/default")[0] == 200
-    eventually(lambda: waiting(plane, name), kerf=kerf)
+    eventually(lambda: waiting(plane, names), kerf=kerf)
     assert node_class(plane)["metadata"]["deletionTimestamp"]
     assert plane.request("DELETE", "/apis/karpenter.sh/v1/nodepools/default")[0] == 200
     eventually(lambda: not node_class(plane), kerf=kerf, seconds=120)
@@ -164,9 +164,10 @@ def test_a_class_is_not_deleted_while_claims_use_it(plane: ControlPlane, aws: Aw
     assert "same" in kerf.verify()
 
 
-def waiting(plane: ControlPlane, claim: str) -> list[dict[str, Any]]:
+def waiting(plane: ControlPlane, claims: set[str]) -> list[dict[str, Any]]:
     events = plane.items("/api/v1/namespaces/default/events")
-    return [e for e in events if e["reason"] == "WaitingOnNodeClaimTermination" and claim in e["message"]]
+    told = [event for event in events if event["reason"] == "WaitingOnNodeClaimTermination"]
+    return [event for event in told if all(claim in event["message"] for claim in claims)]
 
 
 def test_what_has_no_capacity_is_bought_elsewhere(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:

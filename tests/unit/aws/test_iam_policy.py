@@ -43,12 +43,8 @@ def called() -> set[str]:
     return {BY_ANOTHER_NAME.get(action, action) for action in found if action}
 
 
-NOT_YET = {"ec2:DescribeCapacityReservations", "ec2:DescribePlacementGroups"}
-"""Asked of nothing yet, but by `kerf doctor`."""
-
-
 def test_control_allows_what_is_called_and_nothing_else() -> None:
-    assert actions("control.json") - IMPLIED - NOT_YET == called()
+    assert actions("control.json") - IMPLIED == called()
 
 
 def test_observe_only_looks() -> None:

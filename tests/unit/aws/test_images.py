@@ -7,7 +7,7 @@ from kerf.adapters.aws.families import VARIANTS, image_queries, unsupported
 from kerf.adapters.aws.images import select
 from kerf.adapters.aws.instance_types import NodeSettings, instance_type
 from kerf.adapters.aws.launch_template import block_devices, template_name
-from kerf.adapters.aws.resolved import image_of, node_settings, readiness, ready, with_condition
+from kerf.adapters.aws.resolved import DEPENDENTS, image_of, node_settings, readiness, ready, with_condition
 from kerf.engine.errors import InputError
 from kerf.engine.model.claims import Condition
 from kerf.engine.model.ec2nodeclass import (
@@ -136,7 +136,7 @@ def test_a_52_an_expression_is_refused() -> None:
 def test_a_56_readiness() -> None:
     status = EC2NodeClassStatus()
     assert readiness(status).status == "Unknown"
-    for kind in ("AMIsReady", "InstanceProfileReady", "SecurityGroupsReady", "SubnetsReady", "ValidationSucceeded"):
+    for kind in DEPENDENTS:
         status = with_condition(status, ready(kind), 5)
     assert readiness(status).status == "True"
     unknown = with_condition(status, Condition("AMIsReady", "Unknown", "AwaitingReconciliation"), 7)

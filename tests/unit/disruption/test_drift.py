@@ -372,6 +372,18 @@ def test_a338_a_reserved_instance_whose_reservation_is_not_selected_any_more() -
     assert found(world) == ("", ())
 
 
+def test_a339_another_placement_group_and_one_that_is_not_known() -> None:
+    world = in_service()
+    claim = claim_of(world)
+    claim.labels = {**claim.labels, lbl.PLACEMENT_GROUP: "pg-1"}
+    world.see(node_class(replace(TERMS, placement_group="pg-2")))
+    assert found(world)[0] == "placement-group-drift"
+    world.see(node_class(replace(TERMS, placement_group="pg-1")))
+    assert found(world) == ("", ())
+    world.see(node_class(replace(TERMS, placement_group="")))
+    assert found(world) == ("", ())
+
+
 def test_a332_a_nodeclass_that_is_being_deleted_drifts_nothing() -> None:
     world = in_service()
     world.see(node_class(replace(TERMS, subnets=("subnet-2",)), ready=False, reason="Deleting"))
