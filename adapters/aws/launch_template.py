@@ -9,13 +9,15 @@ from hashlib import blake2b
 from typing import Any
 
 from kerf.adapters.aws import tags
+from kerf.adapters.aws.boot import Boot
+from kerf.adapters.aws.bottlerocket import binds_folders
 from kerf.adapters.aws.families import FAMILIES, GI
 from kerf.adapters.aws.instance_types import EFA
 from kerf.adapters.aws.reservations import BLOCK
 from kerf.adapters.aws.resolved import volume_bytes
 from kerf.adapters.aws.session import AwsError, Clients, call, pages
 from kerf.adapters.aws.settings import AwsSettings
-from kerf.adapters.aws.userdata import Boot, node_labels, node_taints, user_data
+from kerf.adapters.aws.userdata import node_labels, node_taints, user_data
 from kerf.engine.model import labels
 from kerf.engine.model.ec2nodeclass import BlockDevice, EC2NodeClass, EC2NodeClassSpec
 from kerf.engine.model.instances import InstanceType
@@ -88,6 +90,7 @@ def _boot(order: LaunchInstance, node_class: EC2NodeClass, settings: AwsSettings
         taints=node_taints(order.taints),
         custom=spec.user_data,
         raid0=spec.instance_store_policy == "RAID0",
+        bind_folders=family == "Bottlerocket" and binds_folders(node_class),
     )
 
 

@@ -6,7 +6,7 @@ dry runs of A-131…A-133 are not made (as under `--disable-dry-run`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -33,7 +33,14 @@ from kerf.engine.model.ec2nodeclass import (
     SubnetTerm,
 )
 
-_SUPPORTED = ("AL2", "AL2023", "Custom", "Windows2019", "Windows2022", "Windows2025")
+_MAPPED = frozenset(
+    (
+        "clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft",
+        "evictionSoftGracePeriod", "evictionMaxPodGracePeriod", "imageGCHighThresholdPercent",
+        "imageGCLowThresholdPercent", "cpuCFSQuota",
+    )
+)  # fmt: skip
+"""A-49: the keys of spec.kubelet that each family has a word for."""
 
 
 _MINUTE = 60_000
@@ -182,8 +189,6 @@ class NodeClasses:
     def _validated(self, node_class: EC2NodeClass) -> Condition:
         """The checks of A-129 that need no call."""
         family = node_class.ami_family
-        if family not in _SUPPORTED:
-            return _invalid("UnsupportedAMIFamily", f"kerf writes no user data for {family} yet")
         if family == "AL2023" and not self._settings.cidr:
             return _invalid("ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
         try:
@@ -192,7 +197,19 @@ class NodeClasses:
             expression = error.code == "KERF522"
             reason = "KubeletExpressionsDisabled" if expression else "InvalidKubeletConfiguration"
             return _invalid(reason, str(error))
+        if why := _unsupported(family, node_class.spec.kubelet):
+            return _invalid("UnsupportedKubeletConfiguration", why)
         return ready("ValidationSucceeded")
+
+
+def _unsupported(family: str, kubelet: Mapping[str, Any]) -> str:
+    """A-51: what the family cannot be told; "" for nothing."""
+    if family in ("AL2023", "Custom"):
+        return ""
+    unknown = sorted(key for key in kubelet if key not in _MAPPED or (family, key) == ("Bottlerocket", "podsPerCore"))
+    if unknown:
+        return f"{family} has no setting for {', '.join(unknown)}"
+    return f"{family} takes one clusterDNS" if len(kubelet.get("clusterDNS") or ()) > 1 else ""
 
 
 def _invalid(reason: str, message: str) -> Condition:

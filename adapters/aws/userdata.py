@@ -1,7 +1,7 @@
 """User data: what an instance is told at boot (A-257…A-272). Pure, except that a bad custom part raises
 `InputError`.
 
-Written for AL2, AL2023, Windows and Custom. Bottlerocket's TOML is not (KERF520).
+MIME for AL2 and AL2023, PowerShell for Windows, TOML for Bottlerocket; Custom is the user's alone.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from ipaddress import IPv4Address
 from typing import Any
 
 import yaml
-from msgspec import Struct
 
+from kerf.adapters.aws import bottlerocket
+from kerf.adapters.aws.boot import Boot, cluster_dns
 from kerf.engine.errors import InputError
 from kerf.engine.model import labels
 from kerf.engine.model.pods import Taint
@@ -25,24 +26,6 @@ _SHELL = 'text/x-shellscript; charset="us-ascii"'
 _NODE_CONFIG = "application/node.eks.aws"
 _LOG = "exec > >(tee /var/log/user-data.log | logger -t user-data -s 2>/dev/console) 2>&1"
 UNREGISTERED = Taint(labels.UNREGISTERED_TAINT, "NoExecute")
-
-
-class Boot(Struct, frozen=True, kw_only=True):
-    """All that user data is made from (A-257). `kubelet` is spec.kubelet as written; `taints` those of
-    A-259."""
-
-    family: str
-    cluster: str
-    endpoint: str
-    ca_bundle: str
-    cidr: str = ""
-    dns: str = ""
-    max_pods: int
-    kubelet: Mapping[str, Any] = {}
-    labels: Mapping[str, str] = {}
-    taints: tuple[Taint, ...] = ()
-    custom: str = ""
-    raid0: bool = False
 
 
 def user_data(boot: Boot) -> str:
@@ -56,11 +39,13 @@ def user_data(boot: Boot) -> str:
             text = boot.custom
         case family if family.startswith("Windows"):
             text = _powershell(boot)
+        case "Bottlerocket":
+            text = bottlerocket.settings(boot)
         case _:
             raise InputError(
                 f"kerf writes no user data for {boot.family} yet",
                 where="spec.amiFamily",
-                hint="Use AL2023 or AL2, or Custom with user data that joins the node by itself",
+                hint="Use a family that EC2NodeClasses have, or Custom with user data that joins the node by itself",
                 code="KERF520",
             )
     return base64.b64encode(text.encode()).decode()
@@ -120,7 +105,7 @@ def _node_config(boot: Boot) -> str:
 
 def _bootstrap(boot: Boot) -> str:
     """A-262."""
-    dns = _dns(boot)
+    dns = cluster_dns(boot)
     arguments = [f"/etc/eks/bootstrap.sh '{boot.cluster}' --apiserver-endpoint '{boot.endpoint}'"]
     if boot.ca_bundle:
         arguments[0] += f" --b64-cluster-ca '{boot.ca_bundle}'"
@@ -141,7 +126,7 @@ def _powershell(boot: Boot) -> str:
     if boot.ca_bundle:
         call += f" -Base64ClusterCA '{boot.ca_bundle}'"
     call += f" -KubeletExtraArgs '{_extra_arguments(boot)}'"
-    if dns := _dns(boot):
+    if dns := cluster_dns(boot):
         call += f" -DNSClusterIP '{dns}'"
     script = r'[string]$EKSBootstrapScriptFile = "$env:ProgramFiles\Amazon\EKS\Start-EKSBootstrap.ps1"'
     lines = ["<powershell>", *([boot.custom] if boot.custom else []), script, call, "</powershell>"]
@@ -180,11 +165,6 @@ def _quoted(text: str) -> str:
 
 def _plain(value: Any) -> str:
     return "" if value is None else json.dumps(value)
-
-
-def _dns(boot: Boot) -> str:
-    given = boot.kubelet.get("clusterDNS")
-    return str(given[0]) if given else boot.dns
 
 
 def _is_ipv4(address: str) -> bool:

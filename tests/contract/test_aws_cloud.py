@@ -437,7 +437,10 @@ def test_the_resolved_node_class(world: AwsWorld) -> None:
         ({"subnet_selector_terms": ()}, "SubnetsNotFound"),
         ({"security_group_selector_terms": ()}, "SecurityGroupsNotFound"),
         ({"kubelet": {"maxPods": "vcpus * 8"}}, "KubeletExpressionsDisabled"),
-        ({"ami_selector_terms": (AMITerm(alias="bottlerocket@latest"),)}, "UnsupportedAMIFamily"),
+        (
+            {"ami_selector_terms": (AMITerm(alias="bottlerocket@latest"),), "kubelet": {"podsPerCore": 4}},
+            "UnsupportedKubeletConfiguration",
+        ),
     ],
 )
 def test_a_node_class_that_is_not_ready_says_why_and_launches_nothing(

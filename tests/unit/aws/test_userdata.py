@@ -1,14 +1,18 @@
 """User data for each AMI family (A-257…A-272, A-453…A-457)."""
 
 import base64
+import tomllib
 from typing import Any
 
 import pytest
 import yaml
 from msgspec.structs import replace
 
-from kerf.adapters.aws.userdata import UNREGISTERED, Boot, node_labels, node_taints, user_data
+from kerf.adapters.aws.boot import Boot
+from kerf.adapters.aws.bottlerocket import binds_folders
+from kerf.adapters.aws.userdata import UNREGISTERED, node_labels, node_taints, user_data
 from kerf.engine.errors import InputError
+from kerf.engine.model.ec2nodeclass import AMITerm, EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus, ResolvedAMI
 from kerf.engine.model.pods import Taint
 
 BOOT = Boot(
@@ -160,9 +164,136 @@ def test_a_272_custom_is_passed_on_unchanged() -> None:
     assert text(replace(BOOT, family="Custom", custom="#!ipxe\r\n")) == "#!ipxe\r\n"
 
 
-def test_bottlerocket_is_refused_rather_than_booted_wrongly() -> None:
+def test_an_unknown_family_is_refused_rather_than_booted_wrongly() -> None:
     with pytest.raises(InputError, match="KERF520"):
-        user_data(replace(BOOT, family="Bottlerocket"))
+        user_data(replace(BOOT, family="Ubuntu"))
+
+
+# ── Bottlerocket ───────────────────────────────────────────────────────────────────────────────────────────
+
+BOTTLEROCKET = replace(BOOT, family="Bottlerocket")
+
+
+def settings(boot: Boot) -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads(text(boot))["settings"]
+    return found
+
+
+def test_a_267_bottlerockets_settings() -> None:
+    kubelet = {
+        "systemReserved": {"cpu": "100m"}, "evictionHard": {"memory.available": "5%"},
+        "evictionSoftGracePeriod": {"memory.available": "1m30s"}, "evictionMaxPodGracePeriod": 60,
+        "imageGCHighThresholdPercent": 85, "cpuCFSQuota": False,
+    }  # fmt: skip
+    taints = (Taint("dedicated", "NoSchedule", "web"), Taint("dedicated", "NoExecute"), UNREGISTERED)
+    assert settings(replace(BOTTLEROCKET, kubelet=kubelet, taints=taints)) == {
+        "kubernetes": {
+            "api-server": "https://api",
+            "cluster-certificate": "Y2E=",
+            "cluster-name": "shop",
+            "cluster-dns-ip": "10.100.0.10",
+            "max-pods": 29,
+            "node-labels": {"a": "1", "b": "2"},
+            "node-taints": {
+                "dedicated": ["web:NoSchedule", ":NoExecute"],
+                "karpenter.sh/unregistered": [":NoExecute"],
+            },
+            "system-reserved": {"cpu": "100m"},
+            "eviction-hard": {"memory.available": "5%"},
+            "eviction-soft-grace-period": {"memory.available": "1m30s"},
+            "eviction-max-pod-grace-period": 60,
+            "image-gc-high-threshold-percent": "85",
+            "cpu-cfs-quota-enforced": False,
+        }
+    }
+
+
+def test_a_267_a_456_the_users_own_settings_stay_where_kerf_has_none() -> None:
+    custom = """
+    [settings.host-containers.admin]
+    enabled = true
+    superpowered = "say \\"yes\\""
+
+    [settings.kubernetes]
+    cluster-name = "another"
+    log-level = 3
+    unheard-of = true
+    allowed-unsafe-sysctls = ["net.core.somaxconn", "kernel.msg*"]
+
+    [settings.kubernetes.node-labels]
+    "example.com/own" = "yes"
+    a = "theirs"
+
+    [settings.kubernetes.node-taints]
+    own = ["x:NoSchedule"]
+    """
+    found = settings(replace(BOTTLEROCKET, custom=custom))
+    assert found["host-containers"] == {"admin": {"enabled": True, "superpowered": 'say "yes"'}}
+    kubernetes = found["kubernetes"]
+    assert kubernetes["node-labels"] == {"example.com/own": "yes", "a": "1", "b": "2"}
+    assert (kubernetes["cluster-name"], kubernetes["log-level"]) == ("shop", 3)
+    assert "unheard-of" not in kubernetes
+    assert "own" not in kubernetes["node-taints"]
+    assert kubernetes["allowed-unsafe-sysctls"] == ["net.core.somaxconn", "kernel.msg*"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "{a = 1, b = [1, 2]}",
+        "[{x = 1}, {y = 'z'}]",
+        "1.5",
+        "inf",
+        "-7",
+        "2026-11-22T03:04:05Z",
+        "''",
+        "'\u00e9\t'",
+        "[]",
+    ],
+)
+def test_what_toml_can_say_comes_out_as_it_went_in(value: str) -> None:
+    custom = f"[settings.motd]\nkey = {value}\n'a key' = 1\n[settings.empty]\n"
+    found = tomllib.loads(text(replace(BOTTLEROCKET, custom=custom)))["settings"]
+    assert {name: found[name] for name in ("motd", "empty")} == tomllib.loads(custom)["settings"]
+
+
+@pytest.mark.parametrize("custom", ["not toml", "settings = 1", "[settings]\nkubernetes = 1"])
+def test_user_data_that_is_no_toml_is_refused(custom: str) -> None:
+    with pytest.raises(InputError, match="KERF521"):
+        user_data(replace(BOTTLEROCKET, custom=custom))
+
+
+def test_a_269_instance_storage() -> None:
+    custom = "[settings.bootstrap-commands.own]\ncommands = [['apiclient', 'get']]\nmode = 'once'\n"
+    commands = settings(replace(BOTTLEROCKET, raid0=True, custom=custom))["bootstrap-commands"]
+    assert commands["own"]["mode"] == "once"
+    storage = commands["000-mount-instance-storage"]
+    assert (storage["mode"], storage["essential"]) == ("always", True)
+    assert storage["commands"][0] == ["apiclient", "ephemeral-storage", "init"]
+    assert storage["commands"][1][3:] == ["--dirs", "/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods"]
+    newer = settings(replace(BOTTLEROCKET, raid0=True, bind_folders=False))["bootstrap-commands"]
+    assert newer["000-mount-instance-storage"]["commands"][1] == ["apiclient", "ephemeral-storage", "bind"]
+
+
+@pytest.mark.parametrize(
+    ("term", "image", "named"),
+    [
+        (AMITerm(alias="bottlerocket@latest"), "", False),
+        (AMITerm(alias="bottlerocket@v1.45.2"), "", True),
+        (AMITerm(alias="bottlerocket@1.46.0"), "", False),
+        (AMITerm(name="bottlerocket-aws-k8s-1.34-x86_64-v1.50.0-*"), "", False),
+        (AMITerm(id="ami-1"), "own-v1.47.1-build", False),
+        (AMITerm(tags={"a": "b"}), "bottlerocket-aws-k8s-1.34-x86_64-v1.19.0-1a2b", True),
+        (AMITerm(tags={"a": "b"}), "nothing-to-see-v9.9.9", True),
+    ],
+)
+def test_a_269_the_version_says_whether_folders_are_named(term: AMITerm, image: str, named: bool) -> None:
+    node_class = EC2NodeClass(
+        "default",
+        EC2NodeClassSpec(ami_selector_terms=(term,)),
+        EC2NodeClassStatus(amis=(ResolvedAMI("ami-1", image),) if image else ()),
+    )
+    assert binds_folders(node_class) is named
 
 
 def test_a_258_a_457_labels_that_a_kubelet_may_not_set_are_left_out() -> None:

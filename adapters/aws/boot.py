@@ -1,0 +1,35 @@
+"""What an instance is told at boot, before it is put into a family's words (A-257)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.engine.model.pods import Taint
+
+
+class Boot(Struct, frozen=True, kw_only=True):
+    """All that user data is made from (A-257). `kubelet` is spec.kubelet as written; `taints` those of
+    A-259."""
+
+    family: str
+    cluster: str
+    endpoint: str
+    ca_bundle: str
+    cidr: str = ""
+    dns: str = ""
+    max_pods: int
+    kubelet: Mapping[str, Any] = {}
+    labels: Mapping[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    custom: str = ""
+    raid0: bool = False
+    bind_folders: bool = True  # Bottlerocket: whether the folders for instance storage have to be named (A-269)
+
+
+def cluster_dns(boot: Boot) -> str:
+    """The user's first, else that of the cluster; "" if unknown."""
+    given = boot.kubelet.get("clusterDNS")
+    return str(given[0]) if given else boot.dns
