@@ -242,6 +242,7 @@ def test_a_267_a_456_the_users_own_settings_stay_where_kerf_has_none() -> None:
     [
         "{a = 1, b = [1, 2]}",
         "[{x = 1}, {y = 'z'}]",
+        '"\\u007f\\n"',
         "1.5",
         "inf",
         "-7",
