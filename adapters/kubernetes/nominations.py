@@ -23,7 +23,7 @@ from kerf.engine.state.state import State
 
 SINCE = (1, 35)
 AT_ONCE = 32  # requests under way
-HELD_UP = 2.0  # seconds, at most, that a Node is kept from its pods until they are nominated for it
+HELD_UP = 5.0  # seconds, at most, that a Node is kept from its pods until they are nominated for it
 _DIGITS = "0123456789"
 
 

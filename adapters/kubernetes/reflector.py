@@ -197,6 +197,7 @@ class Reflector:
         began, rest, heard = time.monotonic(), b"", False
         try:
             async for piece in self._session.stream(self.resource.path, query=query, timeout=seconds + SLACK):
+                self.error = None
                 lines, newline, end = piece.rpartition(b"\n")
                 if not newline:
                     rest += end

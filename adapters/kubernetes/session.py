@@ -112,8 +112,9 @@ class Session:
             raise _unreachable(error, f"{method} {path}") from error
 
     async def stream(self, path: str, *, query: Mapping[str, str | int], timeout: float) -> AsyncIterator[bytes]:
-        """The answer of a watch as it comes, in pieces that end anywhere; a whole answer is read within `timeout`
-        seconds. Raises ClusterError (KERF601) when it is refused, Unreachable (KERF602) when it breaks."""
+        """The answer of a watch as it comes, in pieces that end anywhere, the first one empty: it is there, though
+        nothing happens. A whole answer is read within `timeout` seconds. Raises ClusterError (KERF601) when it is
+        refused, Unreachable (KERF602) when it breaks."""
         await self._bucket.wait()
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT)
         try:
@@ -121,6 +122,7 @@ class Session:
             try:
                 if response.status != 200:
                     Answer(response.status, await response.read()).checked(f"watch {path}")
+                yield b""
                 async for piece in response.content.iter_any():
                     yield piece
             finally:

@@ -190,6 +190,24 @@ def test_a_watch_that_breaks_goes_on_from_the_last_version_without_a_gap() -> No
     assert api.watched_from() == ["100", "140", "140", "140"]
 
 
+def test_a_watch_in_which_nothing_happens_is_no_fault() -> None:
+    """/readyz says so again as soon as it is back, not with its first bookmark a minute later."""
+    api = FakeApi()
+    api.listing(pod("a"))
+
+    async def scene(api: FakeApi, told: Told, reflector: Reflector) -> None:
+        await told.until(1)
+        api.refuse_watches.append(500)
+        api.end_watch()
+        async with asyncio.timeout(5):
+            while reflector.error is None:
+                await asyncio.sleep(0)
+            while reflector.error is not None:
+                await asyncio.sleep(0.001)
+
+    play(scene, api=api)
+
+
 def test_a_new_process_tells_only_what_differs_from_the_record() -> None:
     """What went while nobody watched is told as gone (design, idea 2)."""
     first = FakeApi()
