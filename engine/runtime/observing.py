@@ -24,7 +24,7 @@ from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.entering import decision, happened
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.state.adoption import reason_to_go
-from kerf.engine.state.state import State
+from kerf.engine.state.state import Found, State
 from kerf.engine.state.upkeep import DRIFT
 
 OBSERVED = "observed"
@@ -58,13 +58,26 @@ def _follow(draft: Draft) -> None:
     for name in sorted({*facts.found, *facts.claims}):
         found, claim = facts.found.get(name), facts.claims.get(name)
         if found is None and claim is not None:
+            draft.state.ix.followed.pop(name, None)
             for event in _ended(claim, draft.now):
                 happened(draft, event, facts.position)
         elif found is not None and claim is None and _new(name, found.at, found.claim, draft.state):
             happened(draft, adopting.adopted(found.claim, draft.state), found.position)
         elif found is not None and claim is not None:
-            for event in _steps(claim, found.claim, draft):
-                happened(draft, event, found.position)
+            _go_on(claim, found, draft)
+
+
+def _go_on(claim: NodeClaim, found: Found, draft: Draft) -> None:
+    """One that is not on its way out goes on when its object says something else, or its Node is there."""
+    seen = draft.state.ix.followed
+    since = found.position, claim.state, found.claim.node in draft.state.facts.nodes
+    if seen.get(claim.name) == since and not found.claim.deleting:
+        return
+    before = len(draft.entries)
+    for event in _steps(claim, found.claim, draft):
+        happened(draft, event, found.position)
+    if len(draft.entries) == before:
+        seen[claim.name] = since
 
 
 def _new(name: str, since: int, found: NodeClaimObject, state: State) -> bool:

@@ -15,7 +15,6 @@ from kerf.adapters.cli.serving import Serving, Telemetry
 from kerf.adapters.kubernetes import lease as lease_module
 from kerf.adapters.kubernetes.lease import Lease
 from kerf.engine.record.observations import LaunchAnswered
-from kerf.engine.runtime import react
 from kerf.engine.scheduling import provision as provisioning
 from tests.unit.controller.test_controller import Scene
 from tests.unit.kubernetes.fake_api import serving
@@ -46,7 +45,7 @@ def test_the_loop_goes_on_while_a_decider_computes(monkeypatch: pytest.MonkeyPat
         happened["arrived"] = int(happened["answers"] >= ANSWERS)
         return decide(*given)
 
-    monkeypatch.setattr(react.provisioning, "provision", slow)
+    monkeypatch.setattr(provisioning, "provision", slow)
 
     class Counting(LeaseApi):
         def write(self, **spec: Any) -> None:
