@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, bound, moving_pods, wanting, what_if
 from kerf.engine.disruption.consolidation import Command
+from kerf.engine.disruption.crowding import crowded_out
 from kerf.engine.model.pods import Pod
 from kerf.engine.scheduling.daemons import Daemon, daemons
 from kerf.engine.scheduling.improvement.rating import Scheduler, seat_name
@@ -36,10 +37,17 @@ class Binding:
         """The pods that might be left over although no node goes."""
         return self._left(frozenset(), ())
 
+    @cached_property
+    def _crowded_anyway(self) -> frozenset[str]:
+        return crowded_out(self._cluster, frozenset())
+
     def left_over(self, leaving: Iterable[str], claims: Iterable[OpenedClaim]) -> frozenset[str]:
         """The pods (uids) of these nodes, and of those on their way out already, that might be left over on what stays
-        and on these claims; without those that might be left over anyway."""
-        left = self._left(frozenset(leaving), tuple(claims))
+        and on these claims, or that stand for room which these might take; without those for which it is so anyway."""
+        without = frozenset(leaving)
+        left = self._left(without, tuple(claims))
+        if not left and self._cluster.virtual:
+            return crowded_out(self._cluster, without) - self._crowded_anyway
         return left and left - self._anyway
 
     def fits(self, commands: Iterable[Command]) -> bool:

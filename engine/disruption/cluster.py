@@ -78,7 +78,8 @@ class ClusterNode(Struct, frozen=True):
 class Cluster(Struct, frozen=True):
     """Everything that a disruption pass looks at. `base` is the planner's question as it stands: shapes, NodePools,
     catalogues, DaemonSets and settings are taken from it, pods and places are asked anew each time (`what_if`).
-    `pending` are provisionable pods; `spot_to_spot` is the feature gate (D-102); `now` in milliseconds.
+    `pending` are provisionable pods, `virtual` those of them (uids) that stand for the room of CapacityBuffers;
+    `spot_to_spot` is the feature gate (D-102); `now` in milliseconds.
 
     `live`: the controller looks, and by its own rules where they differ from the reference's on purpose: a node with
     pods that run is never empty (D-35), and pods that have no place anyhow hold up no move of others (D-96)."""
@@ -90,6 +91,7 @@ class Cluster(Struct, frozen=True):
     budgets: tuple[PodDisruptionBudget, ...] = ()
     spot_to_spot: bool = False
     live: bool = False
+    virtual: frozenset[str] = frozenset()
 
     @property
     def shapes(self) -> Mapping[str, PodShape]:

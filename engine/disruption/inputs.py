@@ -28,7 +28,8 @@ def cluster_of(state: State, now: int) -> Cluster:
     shapes = dict(base.shapes)
     for digest in sorted({pod.shape for node in nodes for pod in node.pods} - shapes.keys()):
         shapes[digest] = state.ix.blobs.shape(digest)
-    pending = spread_by_default(state, [*(facts.pods[uid] for uid in state.ix.pending), *buffer_pods(state)])  # D-88
+    virtual = buffer_pods(state)
+    pending = spread_by_default(state, [*(facts.pods[uid] for uid in state.ix.pending), *virtual])  # D-88
     for pod in pending:
         shapes.setdefault(pod.shape, state.ix.blobs.shape(pod.shape))
     return Cluster(
@@ -37,6 +38,7 @@ def cluster_of(state: State, now: int) -> Cluster:
         base=replace(base, pods=(), shapes=shapes),
         pending=_in_order(pending),
         budgets=tuple(sorted(facts.pdbs.values(), key=lambda each: (each.namespace, each.name, each.uid))),
+        virtual=frozenset(pod.uid for pod in virtual),
         spot_to_spot=facts.settings.spot_to_spot,
         live=True,
     )
