@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -17,7 +18,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.errors import SelectorError
 from kerf.engine.scheduling.devices.explain import refusal
 from kerf.engine.scheduling.devices.matching import Matcher
-from kerf.engine.scheduling.devices.pools import DeviceKey, Offer, Own, offer, own, pools_of
+from kerf.engine.scheduling.devices.pools import DeviceKey, Offer, Own, Published, offer, own, pools_of
 from kerf.engine.scheduling.devices.search import Matching, Search, Solution
 from kerf.engine.scheduling.devices.usage import Given, Host, Ledger, Place, freed
 from kerf.engine.scheduling.requirements import Requirements
@@ -25,6 +26,9 @@ from kerf.engine.scheduling.templates import State, Template
 
 Publishes = tuple[tuple[ResourceSlice, ...], tuple[AttributeBinding, ...]]
 """The slice templates of an instance type, and its attribute bindings."""
+
+
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 class Site(Struct, frozen=True, eq=False):
@@ -61,7 +65,7 @@ class Devices:
         self._facts = facts
         there = frozenset(initialized)
         slices = [facts.slices[name] for name in sorted(facts.slices)]
-        self.published = pools_of(each for each in slices if not each.owner or each.owner in there)
+        self._published = Published(pools_of(each for each in slices if not each.owner or each.owner in there))
         self.matcher = Matcher(facts.classes)
         self.ledger = Ledger(facts, pools_of(slices), frozenset(asked))
         self._settled: dict[str, _Settled] = {}
@@ -69,6 +73,7 @@ class Devices:
         self._groups: dict[int, tuple[tuple[int, Own], ...]] = {}
         self._offers: dict[tuple[int, int], Offer] = {}
         self._sites: dict[str, tuple[Offer, ...]] = {}
+        self.refused: dict[bytes, set[str]] = {}  # what is asked → nodes that cannot give it; they only fill up
         self.version = 0
 
     def want(self, names: tuple[str, ...]) -> DeviceWant:
@@ -138,7 +143,8 @@ class Devices:
     def offer_on(self, site: Site) -> tuple[Offer, ...]:
         found = self._sites.get(site.name)
         if found is None:
-            found = tuple(offer(self.published, each, site.name, site.labels) for each in site.groups)
+            near = self._published.near(site.name)
+            found = tuple(offer(near, each, site.name, site.labels) for each in site.groups)
             self._sites[site.name] = found
         return found
 
@@ -147,8 +153,13 @@ class Devices:
         key = id(publishes), id(state)
         found = self._offers.get(key)
         if found is None:
-            found = self._offers[key] = offer(self.published, publishes, "", state.requirements)
+            found = self._offers[key] = offer(self._published.near(""), publishes, "", state.requirements)
         return found
+
+
+def _asked(claims: Sequence[ResourceClaim]) -> bytes:
+    """Claims that ask for the same have the same."""
+    return _encode([(each.requests, each.constraints) for each in claims])
 
 
 class DeviceWant:
@@ -171,10 +182,14 @@ class DeviceWant:
         if before is None:
             return False
         left = self._unsettled()
+        refused = self._devices.refused.setdefault(_asked(left), set()) if left else set()
+        if site.name in refused:
+            return False
         solutions: list[tuple[int, Solution]] = []
         for number, offered in enumerate(self._devices.offer_on(site) if left else ()):
             found = self._solved(offered, site.name, number, site.labels, left, site.taken)
             if found is None:
+                refused.add(site.name)
                 return False  # whatever the node becomes, the pod is to run there
             solutions.append((1 << number, found))
         self._on_sites[site.name] = self._devices.version, tuple(solutions)
@@ -267,7 +282,7 @@ class DeviceWant:
             matching = Matching(self._devices.matcher.matching(offered, claims))
         except SelectorError:
             return None
-        usage = self._devices.ledger.usage(host, group)
+        usage = self._devices.ledger.usage(host, group, offered.pools)
         if taken:
             usage = replace(usage, taken=usage.taken | taken)
         return Search(offered, matching, usage, labels).solve(claims)
@@ -281,7 +296,7 @@ class DeviceWant:
         left = self._unsettled()
         for number, offered in enumerate(self._devices.offer_on(site) if left else ()):
             if self._solved(offered, site.name, number, site.labels, left, site.taken) is None:
-                taken = self._devices.ledger.usage(site.name, number).taken | site.taken
+                taken = self._devices.ledger.usage(site.name, number, offered.pools).taken | site.taken
                 return refusal(self._devices.matcher, offered, left, {}, taken)
         return None
 
@@ -298,5 +313,5 @@ class DeviceWant:
             if mask & types
         ]
         offered, group = max(offers, key=lambda each: len(each[0].devices))
-        taken = self._devices.ledger.usage(claim, group).taken
+        taken = self._devices.ledger.usage(claim, group, offered.pools).taken
         return refusal(self._devices.matcher, offered, self._unsettled(), about, taken)

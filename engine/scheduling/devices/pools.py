@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -12,6 +12,8 @@ from kerf.engine.scheduling.requirements import Requirements
 
 DeviceKey = tuple[str, str, str]
 """Driver, pool and name."""
+PoolKey = tuple[str, str]
+"""Driver and name."""
 CounterKey = tuple[str, str, str, str]
 """Driver, pool, counter set and counter."""
 
@@ -64,6 +66,30 @@ class Own(Struct, frozen=True, eq=False):
     bound: Bound = {}
 
 
+class Published:
+    """All pools that are published, and which of them a node could have devices of: most belong to one node."""
+
+    def __init__(self, pools: Sequence[Pool]) -> None:
+        """`pools`: by driver and name."""
+        self._everywhere: list[tuple[int, Pool]] = []
+        self._of_node: dict[str, list[tuple[int, Pool]]] = {}
+        for number, pool in enumerate(pools):
+            node = _only_node(pool)
+            (self._of_node.setdefault(node, []) if node else self._everywhere).append((number, pool))
+
+    def near(self, node: str) -> list[Pool]:
+        """In their order."""
+        return [pool for _, pool in sorted([*self._everywhere, *self._of_node.get(node, ())], key=lambda each: each[0])]
+
+
+def _only_node(pool: Pool) -> str:
+    """The node that alone has the pool's devices, "" if there is none such."""
+    named = {part.node for part in pool.slices}
+    wider = any(each.node or each.all_nodes or each.terms for part in pool.slices for each in part.devices)
+    wider = wider or any(part.all_nodes or part.terms for part in pool.slices)
+    return named.pop() if len(named) == 1 and not wider else ""
+
+
 class Offer(Struct, frozen=True, eq=False):
     """All that a node could have, published devices first. `whole`: False if a pool of it is incomplete or unsound, so
     that nobody can say what all devices are."""
@@ -72,6 +98,7 @@ class Offer(Struct, frozen=True, eq=False):
     counters: dict[CounterKey, int]
     whole: bool
     bound: Bound = {}
+    pools: frozenset[PoolKey] = frozenset()
 
 
 def pools_of(slices: Iterable[ResourceSlice]) -> tuple[Pool, ...]:
@@ -139,7 +166,8 @@ def offer(published: Iterable[Pool], own: Own, node: str, labels: Requirements) 
         if pool.sound:
             counters |= pool.counters()
             devices += [_offered(pool, each, Requirements(), True) for part in pool.slices for each in part.devices]
-    return Offer(tuple(devices), counters, whole, own.bound)
+    pools = frozenset(each.key[:2] for each in devices)
+    return Offer(tuple(devices), counters, whole, own.bound, pools)
 
 
 def _visible(given: ResourceSlice | Device, node: str, labels: Requirements) -> bool:

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from kerf.engine.model.devices import Device, DeviceFacts, ResourceClaim
-from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, Pool
+from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, Pool, PoolKey
 from kerf.engine.scheduling.devices.search import Allotted, Part, Solution, Usage
 
 _Key = TypeVar("_Key")
@@ -42,15 +42,15 @@ class Ledger:
         devices: dict[DeviceKey, Device] = {
             (pool.driver, pool.name, each.name): each for pool in pools for part in pool.slices for each in part.devices
         }
-        sums = _Sums()
+        sums: dict[PoolKey, _Sums] = {}
         for key in sorted(facts.claims):
             claim = facts.claims[key]
             if claim.allocation is None or freed(claim, facts.leaving) or (released(claim) and key not in asked):
                 continue
             for each in claim.allocation.devices:
                 where = (each.driver, each.pool, each.device)
-                sums.add(where, devices.get(where), each.consumed)
-        self.allocated = sums.usage()
+                sums.setdefault(where[:2], _Sums()).add(where, devices.get(where), each.consumed)
+        self._allocated = {pool: each.usage() for pool, each in sums.items()}
         self._by_host: dict[Host, list[Given]] = {}
         self._abroad: list[Given] = []  # holds devices that other hosts could have, too
 
@@ -62,9 +62,12 @@ class Ledger:
     def given(self, host: Host) -> Sequence[Given]:
         return self._by_host.get(host, ())
 
-    def usage(self, host: Host, group: int) -> Usage:
-        """What is gone for this host, if it is of the group of types with this number."""
-        sums = _Sums(self.allocated)
+    def usage(self, host: Host, group: int, pools: Iterable[PoolKey]) -> Usage:
+        """What is gone of these pools for this host, if it is of the group of types with this number."""
+        sums = _Sums()
+        for pool in pools:
+            if pool in self._allocated:
+                sums.join(self._allocated[pool])
         for given in self._by_host.get(host, ()):
             types = [found for mask, found in given.by_types if mask >> group & 1]
             sums.add_all(each for found in types for each in found.allotted)
@@ -87,11 +90,18 @@ def released(claim: ResourceClaim) -> bool:
 class _Sums:
     """Usage being added up."""
 
-    def __init__(self, start: Usage | None = None) -> None:
-        self._taken: set[DeviceKey] = set(start.taken) if start is not None else set()
-        self._parts: dict[Part, int] = dict(start.parts) if start is not None else {}
-        self._counters: dict[CounterKey, int] = dict(start.counters) if start is not None else {}
-        self._shared: set[DeviceKey] = {key for key, _ in self._parts}
+    def __init__(self) -> None:
+        self._taken: set[DeviceKey] = set()
+        self._parts: dict[Part, int] = {}
+        self._counters: dict[CounterKey, int] = {}
+        self._shared: set[DeviceKey] = set()
+
+    def join(self, other: Usage) -> None:
+        """What is gone of another pool."""
+        self._taken.update(other.taken)
+        self._parts.update(other.parts)
+        self._counters.update(other.counters)
+        self._shared.update(key for key, _ in other.parts)
 
     def usage(self) -> Usage:
         return Usage(frozenset(self._taken), self._parts, self._counters)

@@ -3,6 +3,8 @@ allocations that nobody has any more, and what a NodeClaim says of its devices (
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from msgspec.structs import replace
 
@@ -18,7 +20,11 @@ from kerf.engine.model.devices import (
 )
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import Expression, NodeTerm, Taint, Toleration
+from kerf.engine.scheduling.devices.search import Usage
+from kerf.engine.scheduling.devices.sites import devices_of, site_of
+from kerf.engine.scheduling.devices.usage import Host, Ledger
 from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.requirements import Requirements
 from tests.unit.scheduling.devices.cases import (
     DRIVER,
     ask,
@@ -27,6 +33,7 @@ from tests.unit.scheduling.devices.cases import (
     gpu,
     placed,
     published,
+    question,
     solved,
     template,
     types,
@@ -200,3 +207,32 @@ def test_s160_a_claim_names_the_drivers_of_the_devices_that_it_brings() -> None:
     pods = {"a": ["c"], "plain": []}
     assert drivers(solved([claim("c")], pods, types(x=template(gpu("g0"))))) == [(DRIVER,)]
     assert drivers(solved([claim("c")], pods, types(x=()), slices=[net])) == [()]
+
+
+# ── many nodes ──────────────────────────────────────
+
+
+def test_what_a_full_node_has_refused_once_is_not_asked_again() -> None:
+    """Pods with equal claims of their own look at a full node once: a node only fills up."""
+    nodes = [existing(f"n{number}") for number in range(3)]
+    held = Allocation(tuple(AllocatedDevice(DRIVER, each.name, "g0") for each in nodes))
+    slices = [published(each.name, gpu("g0"), node=each.name) for each in nodes]
+    claims = [claim("held", allocation=held, pods=("p",)), *(claim(f"c{number}") for number in range(4))]
+    given = question(claims, {f"p{number}": [f"c{number}"] for number in range(4)}, types(x=()), nodes=nodes,
+                     slices=slices)  # fmt: skip
+    asked: list[str] = []
+
+    class Counting(Ledger):
+        def usage(self, host: Host, group: int, pools: Iterable[tuple[str, str]]) -> Usage:
+            asked.append(str(host))
+            return super().usage(host, group, pools)
+
+    devices = devices_of(given)
+    assert devices is not None
+    assert given.devices is not None
+    devices.ledger = Counting(given.devices, (), frozenset())
+    sites = [site_of(each, Requirements.of_labels(each.labels), given) for each in nodes]
+    for number in range(4):
+        want = devices.want((f"default/c{number}",))
+        assert [want.on_site(each) for each in sites] == [False] * 3
+    assert asked == ["n0", "n1", "n2"]
