@@ -1,16 +1,17 @@
 """kerf on a real control plane with KWOK nodes: how soon pods run, on what, and what it takes.
 
-    python benchmarks/controlplane.py [--workload FILE] [--seconds 180] [--runs 1] [--no-nomination] [--json]
+    python benchmarks/controlplane.py [--workload FILE] [--seconds 180] [--runs 1] [--no-nomination] [--no-bursts]
+        [--json]
 
 Starts etcd, API server, scheduler, controller manager and KWOK (`make controlplane` builds them) on 127.0.0.1, applies
 the workload, by default ../shared/workloads/scale-500.json, and waits until all its pods run. Times are seconds since
-the workload was applied. On a machine with other work kube-scheduler itself takes seconds to say of all pods that they
-do not fit, and the batch window of a second begins when it has: `claim_after_first_s` and `claim_after_last_s` are from
-its first and from its last such word to the first NodeClaim, by the API server's own clock. `requests` are those that
-the API server finished for kerf by the end, from its audit log; `price` is the sum of the nodes' prices in USD per
-hour; `cpu_s` what kerf used of a processor until the first NodeClaim and until the end; `verified` is whether the
-record decides again as recorded; `pending` is what the scheduler says of pods that never ran. `baseline_seconds` is a
-fixed loop of plain Python in the same process before it all. With `--runs N` each run has a control plane of its own.
+the workload was applied. kube-scheduler takes seconds to say of all pods that they do not fit: `claim_after_first_s`
+and `claim_after_last_s` are from its first and from its last such word to the first NodeClaim, by the API server's own
+clock (`--no-bursts`: the batch window of a second begins with its last word). `requests` are those that the API server
+finished for kerf by the end, from its audit log; `price` is the sum of the nodes' prices in USD per hour; `cpu_s` what
+kerf used of a processor until the first NodeClaim and until the end; `verified` is whether the record decides again as
+recorded; `pending` is what the scheduler says of pods that never ran. `baseline_seconds` is a fixed loop of plain
+Python in the same process before it all. With `--runs N` each run has a control plane of its own.
 """
 
 from __future__ import annotations
@@ -131,10 +132,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=180, help="how long to wait for all pods")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--no-nomination", action="store_true", help="leave pods' status.nominatedNodeName alone")
+    parser.add_argument("--no-bursts", action="store_true", help="wait for the scheduler's word on every pod")
     parser.add_argument("--json", action="store_true", help="print one JSON object a run, a line each")
     asked = parser.parse_args()
     workload = json.loads(asked.workload.read_text())
-    flags = ("--no-nominate",) if asked.no_nomination else ()
+    flags = ["--no-nominate"] if asked.no_nomination else []
+    if asked.no_bursts:
+        flags.append("--batch-enough-pods=0")
     missed = 0
     for _ in range(asked.runs):
         with tempfile.TemporaryDirectory(prefix="kerf-controlplane-") as folder:
