@@ -11,16 +11,19 @@ from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.carrying import time_limit
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation import Command, decide
+from kerf.engine.disruption.disrupt import expired
 from kerf.engine.disruption.eligibility import census, judged
 from kerf.engine.disruption.methods import usage
 from kerf.engine.disruption.moves import choose
 from kerf.engine.disruption.passes import by_age, replace_drifted
-from kerf.engine.disruption.repair import allowed
+from kerf.engine.disruption.repair import Policy, allowed, worst
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue, Offering
+from kerf.engine.model.nodes import Node, NodeCondition
 from kerf.engine.model.pools import Budget, NodePool, RequirementSpec
 from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Move
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State, Underway
@@ -187,3 +190,30 @@ def test_d53_a_nodepool_of_fixed_size_and_budgets() -> None:
     given = cluster(node("n", "medium", pod("p")), node("m"), pools=(fixed,))
     assert census(given, eligibility.consolidation).chosen == ()
     assert census(given, eligibility.emptiness).chosen == ()
+
+
+# ── repair, expiration ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_w85_d134_of_two_conditions_the_one_whose_toleration_ends_first() -> None:
+    minute = 60_000
+    policies = (Policy("StorageReady", ("False",), 30 * minute), Policy("KernelReady", ("False",), 60 * minute))
+    ill = Node(
+        "n",
+        ready=True,
+        conditions=(
+            NodeCondition("StorageReady", "False", NOW - 27 * minute),
+            NodeCondition("KernelReady", "False", NOW - 10 * minute),
+        ),
+    )
+    found = worst(ill, policies)
+    assert found is not None
+    assert (found.condition, found.due - NOW) == ("StorageReady", 3 * minute)
+
+
+def test_w87_d131_it_is_due_at_the_very_moment() -> None:
+    claim = NodeClaim("c", created=NOW - 599_000, expire_after=600_000)
+    state = State(Facts(), Blobs(lambda _: b""))
+    assert expired(claim, state, NOW).due == NOW + 1_000
+    assert not expired(claim, state, NOW).remove
+    assert expired(claim, state, NOW + 1_000).remove
