@@ -58,15 +58,24 @@ class Room:
         return found
 
     def _used(self) -> dict[str, Use]:
+        """Counted once for each position: between two entries it is asked for several times."""
         if self._uses is None:
-            self._uses = {}
-            for claim in self._state.facts.claims.values():
-                if claim.initialized and not _over(claim):
-                    use = self._uses.get(claim.node_pool, Use())
-                    node = node_of(claim, self._state)
-                    busy = claim.state in GOING or node is None or not node.ready
-                    self._uses[claim.node_pool] = Use(use.total + 1, use.consuming + busy)
+            facts, ix = self._state.facts, self._state.ix
+            if ix.uses[0] != facts.position:
+                ix.uses = facts.position, _count(self._state)
+            self._uses = dict(ix.uses[1])
         return self._uses
+
+
+def _count(state: State) -> dict[str, Use]:
+    uses: dict[str, Use] = {}
+    for claim in state.facts.claims.values():
+        if claim.initialized and not _over(claim):
+            use = uses.get(claim.node_pool, Use())
+            node = node_of(claim, state)
+            busy = claim.state in GOING or node is None or not node.ready
+            uses[claim.node_pool] = Use(use.total + 1, use.consuming + busy)
+    return uses
 
 
 def _over(claim: NodeClaim) -> bool:

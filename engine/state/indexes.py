@@ -96,6 +96,7 @@ class Indexes:
         self.touched: dict[str, int] = {}
         self.static: dict[str, None] = {}  # NodePools of a fixed size whose size is to be looked at
         self.due = Due()
+        self.uses: tuple[int, dict[str, Any]] = (0, {})  # position → NodePool → what uses its budgets (disruption.room)
         self.health: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # position → NodePool → unhealthy nodes of all
         self.followed: dict[str, tuple[int, str, bool]] = {}  # claim → what nothing followed from (observe mode)
         self.judged: dict[str, Any] = {}  # claim → what its latest verdict on drift followed from
