@@ -145,9 +145,9 @@ def _unknown_pool(node: ClusterNode, pool: NodePool | None, types: Container[str
 def _held_by_pods(node: ClusterNode, cluster: Cluster) -> Reason | None:
     """D-30, steps 11 and 12."""
     rules = cluster.rules
-    shielded = [pod for pod in node.pods if pod.do_not_disrupt and not rules.disruptable(pod)]
-    if shielded:
-        return Reason("pod-do-not-disrupt", {"pod": min(shielded, key=_by_name).key})
+    shielded = [pod for pod in node.pods if pod.do_not_disrupt]
+    if shielded and (held := [pod for pod in shielded if not rules.disruptable(pod)]):
+        return Reason("pod-do-not-disrupt", {"pod": min(held, key=_by_name).key})
     blocked = [(pod, found) for pod in node.pods if (found := rules.blocked_now(pod))] if rules.budgets else []
     if blocked:
         pod, budgets = min(blocked, key=lambda each: _by_name(each[0]))

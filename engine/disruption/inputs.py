@@ -15,6 +15,7 @@ from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING, INITIALIZED, REQUESTED
 from kerf.engine.scheduling.inputs import buffer_pods, problem_of, spread_by_default
 from kerf.engine.scheduling.problem import NodeInput
+from kerf.engine.state.on_nodes import on_node
 from kerf.engine.state.state import State
 
 NEVER = 1 << 62
@@ -109,8 +110,8 @@ def _gone(name: str, claim: str, node: Node | None, initialized: bool) -> NodeIn
 
 
 def _pods(node: str, state: State) -> tuple[Pod, ...]:
-    pods = [state.facts.pods[uid] for uid in state.ix.pods_by_node.get(node, {})]
-    return _in_order(spread_by_default(state, pods))
+    here = on_node(state, node)
+    return _in_order(spread_by_default(state, here.pods)) if state.facts.settings.default_spread else here.ordered
 
 
 def _in_order(pods: list[Pod]) -> tuple[Pod, ...]:

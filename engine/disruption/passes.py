@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, active
-from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation import Command, Replacement, removal
 from kerf.engine.disruption.eligibility import Candidate, census, judged
 from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
@@ -215,7 +215,7 @@ def _verdicts(
         if move is not None:
             reason = Reason("move-proposed", {"why": move.why})
         elif why is not None:
-            reason = _precisely(why, state, claim.name, empty=not any(map(is_reschedulable, node.pods)))
+            reason = _precisely(why, state, claim.name, node)
         else:
             continue
         if reason.code != claim.verdict:
@@ -228,19 +228,23 @@ def why_it_stays(claim: NodeClaim, state: State, now: int) -> Reason | None:
     node = next(each for each in cluster.nodes if each.place.claim == claim.name)
     found = eligibility.judge(node, cluster)
     if isinstance(found, Reason):
-        return _precisely(found, state, claim.name, empty=False)
+        return _precisely(found, state, claim.name, None)
     why = (eligibility.consolidation if found.pods else eligibility.emptiness)(found)
-    return None if why is None else _precisely(why, state, claim.name, empty=not found.pods)
+    return None if why is None else _precisely(why, state, claim.name, None if found.pods else node)
 
 
 def _idle(cluster: Cluster, excluded: dict[str, Reason]) -> dict[str, Reason]:
     """Of a node without pods to move it counts why it is not taken as empty."""
-    bare = (node.name for node in cluster.nodes if not any(map(is_reschedulable, node.pods)))
-    return {name: excluded[name] for name in bare if name in excluded}
+    return {node.name: excluded[node.name] for node in cluster.nodes if node.name in excluded and _bare(node)}
 
 
-def _precisely(why: Reason, state: State, claim: str, *, empty: bool) -> Reason:
-    if why.code == "not-consolidatable" and empty:
+def _bare(node: ClusterNode) -> bool:
+    return not any(map(is_reschedulable, node.pods))
+
+
+def _precisely(why: Reason, state: State, claim: str, node: ClusterNode | None) -> Reason:
+    """`node`: if it counts that nothing on it has to move."""
+    if why.code == "not-consolidatable" and node is not None and _bare(node):
         return Reason("empty-not-long-enough")
     if why.code == "nominated" and state.ix.waiting_for.get(claim):
         return Reason("awaiting-pods")
@@ -261,7 +265,8 @@ def _look_at(state: State, cluster: Cluster, short: frozenset[str], now: int) ->
     for claim in facts.claims.values():
         if claim.state == INITIALIZED:
             times += (quiet_at(claim, state), claim.nominated_until)
-    times += [protected_until(pod) for node in cluster.nodes if node.managed for pod in node.pods]
+    shielded = (pod for node in cluster.nodes if node.managed for pod in node.pods if pod.do_not_disrupt)
+    times += map(protected_until, shielded)
     times += [window_ends(facts.pools[name], now) for name in sorted(short & facts.pools.keys())]
     return min((at for at in times if now < at < min(NEVER, FOR_GOOD)), default=0)
 

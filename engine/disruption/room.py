@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from kerf.engine.disruption import reasons as why
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED, Use, left
 from kerf.engine.lifecycle.advance import node_of
+from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING
@@ -31,6 +32,7 @@ class Room:
     def __init__(self, state: State) -> None:
         self._state = state
         self._uses: dict[str, Use] | None = None
+        self._left: dict[tuple[str, str, Use], int] = {}
 
     def has(self, move: Move) -> bool:
         """Whether all nodes of a move may go now, or wait for nothing: their NodePool is gone, or there are more
@@ -39,9 +41,15 @@ class Room:
         reason = REASONS.get(move.why, UNDERUTILIZED)
         for name, count in self._by_pool(move.claims).items():
             pool, use = facts.pools.get(name), self._used().get(name, Use())
-            if pool is not None and left(pool, reason, use, facts.at) < count:
-                return left(pool, reason, Use(use.total), facts.at) < count
+            if pool is not None and self._leaves(pool, reason, use) < count:
+                return self._leaves(pool, reason, Use(use.total)) < count
         return True
+
+    def _leaves(self, pool: NodePool, reason: str, use: Use) -> int:
+        key = pool.name, reason, use
+        if key not in self._left:
+            self._left[key] = left(pool, reason, use, self._state.facts.at)
+        return self._left[key]
 
     def take(self, move: Move) -> None:
         """It starts."""

@@ -180,5 +180,7 @@ def _is_homeless(pod: Pod) -> bool:
 
 def is_reschedulable(pod: Pod) -> bool:
     """S-47: a bound pod that will need another place when its node goes."""
-    alive = is_active(pod) or (bool(pod.deleting) and not is_terminal(pod) and owned_by(pod, STATEFULSET))
-    return alive and not owned_by(pod, DAEMONSET) and not owned_by(pod, NODE_OWNER)
+    owner = "" if pod.owner is None else pod.owner.kind
+    if is_terminal(pod) or owner in (DAEMONSET, NODE_OWNER):
+        return False
+    return not pod.deleting or owner == STATEFULSET

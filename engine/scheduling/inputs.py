@@ -11,7 +11,7 @@ from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.readiness import counting_taints
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import DAEMONSET, HostPort, Pod, PodShape, Resources, Taint, is_terminal, owned_by
+from kerf.engine.model.pods import Pod, PodShape, Resources, Taint, is_terminal
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING, REQUESTED
 from kerf.engine.scheduling.buffers import Sources, virtual_pods
@@ -20,6 +20,7 @@ from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.state.burst import untried_pods
 from kerf.engine.state.devices import device_facts
+from kerf.engine.state.on_nodes import on_node
 from kerf.engine.state.state import State
 from kerf.engine.state.volumes import volume_facts
 from kerf.engine.state.window import going_pods, keeps_room
@@ -264,9 +265,8 @@ def _input(
     *,
     initialized: bool = True,
 ) -> NodeInput:
-    pods = [state.facts.pods[uid] for uid in state.ix.pods_by_node.get(node.name, {})]
-    used = _requests(pods, state)
-    available = {resource: amount - used.get(resource, 0) for resource, amount in allocatable.items()}
+    here = on_node(state, node.name)
+    available = {resource: amount - here.used.get(resource, 0) for resource, amount in allocatable.items()}
     return NodeInput(
         name=name,
         claim=claim,
@@ -274,22 +274,6 @@ def _input(
         taints=taints,
         available=available,
         initialized=initialized,
-        bound_daemons=_requests([p for p in pods if owned_by(p, DAEMONSET)], state),
-        host_ports=_host_ports(pods, state),
+        bound_daemons=here.daemons,
+        host_ports=here.ports,
     )
-
-
-def _requests(pods: list[Pod], state: State) -> Resources:
-    """S-74: the sum over pods, with the resource `pods` counted."""
-    summed: Resources = {}
-    shape = state.ix.blobs.shape
-    for pod in pods:
-        for resource, amount in shape(pod.shape).requests.items():
-            summed[resource] = summed.get(resource, 0) + amount
-    if pods:
-        summed["pods"] = len(pods)
-    return summed
-
-
-def _host_ports(pods: list[Pod], state: State) -> tuple[HostPort, ...]:
-    return tuple(sorted({port for p in pods for port in state.ix.blobs.shape(p.shape).host_ports}))

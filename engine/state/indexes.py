@@ -99,4 +99,5 @@ class Indexes:
         self.uses: tuple[int, dict[str, Any]] = (0, {})  # position → NodePool → what uses its budgets (disruption.room)
         self.health: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # position → NodePool → unhealthy nodes of all
         self.followed: dict[str, tuple[int, str, bool]] = {}  # claim → what nothing followed from (observe mode)
+        self.on_nodes: dict[str, Any] = {}  # node → what its pods come to (`on_nodes.OnNode`)
         self.judged: dict[str, Any] = {}  # claim → what its latest verdict on drift followed from
