@@ -213,6 +213,7 @@ CUTS: dict[str, str] = {
     "unavailable": "no capacity when last tried",
     "resource": "too little {key} for {wanted}, with daemons",
     "host-ports": "a DaemonSet takes the host ports {wanted}",
+    "devices": "not the devices for {wanted}",
     "min-values": "fewer values than minValues asks for",
 }
 """Why a funnel's step ruled types out."""
@@ -225,6 +226,7 @@ NEAR: dict[str, str] = {
     "unavailable": "if there were capacity again",
     "resource": "if the pods asked for {short} less {key}",
     "host-ports": "if the host ports were free",
+    "devices": "if they brought the devices",
     "min-values": "if minValues asked for less",
     "topology": "if {side} over {key} allowed {values}",
 }

@@ -28,7 +28,7 @@ from kerf.engine.scheduling.topology.rules import Rule
 from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss, Tracer, TypeFunnel
 
 LIMITS, REQUIREMENT, OFFERING, UNAVAILABLE = "limits", "requirement", "offering", "unavailable"
-RESOURCE, HOST_PORTS, MIN_VALUES, TAINT = "resource", "host-ports", "min-values", "taint"
+RESOURCE, HOST_PORTS, MIN_VALUES, TAINT, DEVICES = "resource", "host-ports", "min-values", "taint", "devices"
 NEW_CLAIM = -1
 """The index of one that is not open."""
 SHOWN = 5
@@ -130,6 +130,7 @@ def _hurdles(template: Template, wanted: PodClass) -> list[_Hurdle]:
         *_limit_hurdles(template),
         *_offering_hurdles(template, template.at(requirements)),
         *_resource_hurdles(template, wanted),
+        *_device_hurdles(template, wanted),
     ]
 
 
@@ -179,6 +180,11 @@ def _resource_hurdles(template: Template, wanted: PodClass) -> Iterator[_Hurdle]
     if wanted.ports:
         free = sum(group.types for group in groups if not conflicts(wanted.ports, group.ports))
         yield _Hurdle(HOST_PORTS, free, "", " ".join(_ports(wanted)))
+
+
+def _device_hurdles(template: Template, wanted: PodClass) -> Iterator[_Hurdle]:
+    if wanted.devices is not None:
+        yield _Hurdle(DEVICES, wanted.devices.suiting(template), "", " ".join(wanted.devices.names))
 
 
 def _ports(wanted: PodClass) -> list[str]:

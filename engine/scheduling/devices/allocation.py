@@ -28,6 +28,8 @@ Publishes = tuple[tuple[ResourceSlice, ...], tuple[AttributeBinding, ...]]
 """The slice templates of an instance type, and its attribute bindings."""
 
 
+_NOBODY = -1
+"""The index of a claim that is not open."""
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
@@ -236,6 +238,12 @@ class DeviceWant:
             return None
         self._on_claims[claim, id(following)] = tuple(solutions)
         return following
+
+    def suiting(self, template: Template) -> int:
+        """The types that could give the pod its devices on a new node, whatever else it asks for."""
+        everything = template.catalogue.everything
+        state = self._narrow(_NOBODY, template, template.state, everything)
+        return self.capable(_NOBODY, state, everything) if state is not None else 0
 
     def capable(self, claim: int, state: State, types: int) -> int:
         """Of these types those that can be given the devices, as the latest `narrowed` to this state found."""

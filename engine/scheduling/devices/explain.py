@@ -53,6 +53,7 @@ def _short(
     ruled_out = [
         f"{each.selector} ({each.given - each.left} of {each.given})" for each in cuts if each.left < each.given
     ]
-    if len(open_to_it) < len(left):
-        ruled_out.append(f"taints ({len(left) - len(open_to_it)} of {len(left)})")
-    return {"wanted": wanted(request), "left": len(free), "selectors": ruled_out}
+    for what, before, after in (("taints", left, open_to_it), ("others have them", open_to_it, free)):
+        if len(after) < len(before):
+            ruled_out.append(f"{what} ({len(before) - len(after)} of {len(before)})")
+    return {"wanted": wanted(request), "left": len(free), "selectors": ruled_out or ["nothing"]}

@@ -23,7 +23,9 @@ from kerf.engine.model.pods import Expression, NodeTerm, Taint, Toleration
 from kerf.engine.scheduling.devices.search import Usage
 from kerf.engine.scheduling.devices.sites import devices_of, site_of
 from kerf.engine.scheduling.devices.usage import Host, Ledger
+from kerf.engine.scheduling.funnel import FunnelTracer
 from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.requirements import Requirements
 from tests.unit.scheduling.devices.cases import (
     DRIVER,
@@ -236,3 +238,13 @@ def test_what_a_full_node_has_refused_once_is_not_asked_again() -> None:
         want = devices.want((f"default/c{number}",))
         assert [want.on_site(each) for each in sites] == [False] * 3
     assert asked == ["n0", "n1", "n2"]
+
+
+def test_the_funnel_tells_of_types_without_the_devices() -> None:
+    tracer = FunnelTracer()
+    given = question([claim("c")], {"a": ["c"]}, types(bare=(), one=template(gpu("g0"))))
+    plan(given, tracer)
+    ((look,),) = (each.pools for each in tracer.funnel.classes)
+    assert [(cut.what, cut.types, cut.wanted) for cut in look.funnel.cuts] == [("devices", 1, "default/c")]
+    assert [each.instance_type for each in look.funnel.left] == ["one"]
+    assert [(miss.what, miss.example) for miss in look.funnel.near] == [("devices", "bare")]
