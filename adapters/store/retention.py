@@ -72,7 +72,9 @@ def extent(store: ChainedStore) -> Extent:
     kept = _weight(store, "history", "position", cut.after, cut.moved) * cut.entries if cut.entries else 0
     oldest = _Times(store, cut).oldest()
     since = cut.at if cut.base else oldest
-    return Extent(store.size(int(live + kept)), int(live), int(kept), since, oldest)
+    size = store.size(int(live + kept))
+    share = min(1.0, size / max(1.0, live + kept))  # where the size is known, the estimates are parts of it
+    return Extent(size, int(live * share), int(kept * share), since, oldest)
 
 
 def _weight(store: ChainedStore, table: str, position: str, first: int, last: int) -> float:

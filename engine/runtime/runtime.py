@@ -38,6 +38,9 @@ from kerf.engine.state.load import Progress, load
 from kerf.engine.state.state import State
 
 SNAPSHOT_EVERY = 20_000  # entries
+SNAPSHOT_DAILY = 1_000
+"""So many entries are enough for one a day: retention cuts at snapshots, in a small cluster too."""
+_DAY = 24 * 60 * 60 * 1000  # ms
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
@@ -70,6 +73,7 @@ class Runtime:
         self._backlog: list[Observation] = []
         self._held: list[tuple[str, Intent]] = []
         self._snapshot_at = latest[0] if (latest := store.snapshot(None, snapshot.SCHEMA)) is not None else 0
+        self._snapshot_time = 0  # of this process: one that starts keeps one soon
         self._office = max(store.epoch(), epoch) + 1
         self._open(holder, settings, record, engine, now)
 
@@ -203,10 +207,11 @@ class Runtime:
 
     def _keep_snapshot(self) -> None:
         """A snapshot that cannot be kept is no harm: the state is the fold."""
-        position = self.state.facts.position
-        if position - self._snapshot_at < SNAPSHOT_EVERY:
+        position, at = self.state.facts.position, self.state.facts.at
+        enough = min(SNAPSHOT_DAILY, SNAPSHOT_EVERY) if at - self._snapshot_time >= _DAY else SNAPSHOT_EVERY
+        if position - self._snapshot_at < enough:
             return
-        self._snapshot_at = position
+        self._snapshot_at, self._snapshot_time = position, at
         data, digest = snapshot.encode(self.state)
         try:
             self.store.put_snapshot(position, snapshot.SCHEMA, data, digest)

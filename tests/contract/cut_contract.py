@@ -14,6 +14,7 @@ from msgspec import Struct
 from kerf.adapters.store import cut as cutting
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.cut import STEP
+from kerf.adapters.store.retention import DAY, Due, Retention, due, extent
 from kerf.engine.model.pods import PodShape
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.events import Registered
@@ -23,7 +24,7 @@ from kerf.engine.record.digest import content
 from kerf.engine.record.errors import BlobMissing, RecordCorrupt, RecordShortened, StoreError, StoreReadOnly
 from kerf.engine.record.observations import RecordCut, RecordStarted
 from kerf.engine.runtime.ports import Store
-from tests.contract.store_contract import SHAPE, SHAPE_BYTES, pod, pods, turn
+from tests.contract.store_contract import AT, SHAPE, SHAPE_BYTES, pod, pods, turn
 
 OTHER, OTHER_BYTES = content(PodShape(labels={"app": "of a pod that is gone"}))
 
@@ -159,6 +160,35 @@ class CutContract(ABC):
         whole.put_snapshot(40, "s", b"new", "d")
         cut(whole, 30)
         assert (whole.snapshot(35, "s"), whole.snapshot(None, "s")) == (None, (40, b"new", "d"))
+
+    # ── what is due ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def test_what_is_due_by_age(self, whole: ChainedStore) -> None:
+        """An entry is as old as its turn's first position, in ms."""
+        assert due(whole, Retention(20, 0, 0), AT + 31) == Due(20, 0)
+        assert due(whole, Retention(20, 0, 0), AT + 31, candidates=[15, 30]) == Due(15, 0)
+        assert due(whole, Retention(0, 0, 0), AT + 1_000 * DAY) is None
+        cut(whole, 20)
+        assert due(whole, Retention(20, 0, 0), AT + 31) is None
+        assert due(whole, Retention(20, 25, 0), AT + 41) == Due(30, 20)
+
+    def test_what_is_due_by_size(self, whole: ChainedStore) -> None:
+        """Observations first; what is kept only when that is not enough."""
+        filled(whole, 2_000, first=41)
+        found = extent(whole)
+        assert found.size >= found.live > 100_000
+        assert due(whole, Retention(0, 0, found.size * 2), AT) is None
+        some = due(whole, Retention(0, 0, found.size), AT)
+        assert some is not None
+        assert (0 < some.base < 1_500, some.base % 10, some.after) == (True, 0, 0)
+        cut(whole, some.base)
+        smaller = extent(whole)
+        assert (smaller.live < found.live, smaller.kept > 0) == (True, True)
+        everything = due(whole, Retention(0, 0, 1_000), AT)
+        assert everything is not None
+        assert (everything.base, everything.after > 0) == (whole.last_position(), True)
+        assert smaller.since == whole.cut().at
+        assert smaller.oldest == AT + 1
 
     # ── kills ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

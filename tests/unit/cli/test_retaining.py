@@ -131,8 +131,9 @@ def test_what_fails_is_told_and_tried_again(
 
         async def run() -> None:
             task = asyncio.create_task(retaining.run())
-            while retaining.errors < 3:
-                await asyncio.sleep(0)
+            async with asyncio.timeout(60):
+                while retaining.errors < 3:
+                    await asyncio.sleep(0)
             task.cancel()
 
         asyncio.run(run())
