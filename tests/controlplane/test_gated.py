@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.controlplane.live import QUICK, Live, names, nodes_of, on, pod, require
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.running import Kerf, eventually, is_true, node_class, node_pool
 
+TYPE = "node.kubernetes.io/instance-type"
 OVERLAYS = "/apis/karpenter.sh/v1alpha1/nodeoverlays"
 BUFFERS = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/default/capacitybuffers"
 
@@ -60,5 +62,47 @@ def test_overlays_and_buffers_say_what_became_of_them(plane: ControlPlane, kerf:
     assert plane.get(f"{BUFFERS}/full")["status"]["replicas"] == 2
     assert reasons(f"{BUFFERS}/empty")["ReadyForProvisioning"] == "PodTemplateNotFound"
     eventually(lambda: is_true(plane.get(f"{BUFFERS}/full"), "Provisioning"), kerf=kerf)
+    assert kerf.stop() == 0
+    kerf.verify()
+
+
+def test_overlays_change_what_is_bought_and_buffers_hold_room(plane: ControlPlane, kerf: Kerf) -> None:
+    """L-51, L-52, L-56, S-164, S-176 to S-182: a price makes a dear type the cheapest, a resource that no type has
+    is bought, and a node is there before its pods."""
+    kerf.flags = (*kerf.flags, *QUICK, "--feature-gates", "NodeOverlay=true,CapacityBuffer=true")
+    live = Live(plane, kerf)
+    dear = [require(TYPE, "In", "m-8x-amd64-linux")]
+    widgets = [require(TYPE, "In", "c-4x-amd64-linux")]
+    live.make(
+        nodes_of("overlaid"),
+        nodes_of("widgets"),
+        nodes_of("buffered"),
+        {**overlay("cheap", "0.001"), "spec": {"price": "0.001", "requirements": dear}},
+        {**overlay("wide", "1"), "spec": {"capacity": {"example.com/widget": "2"}, "requirements": widgets}},
+    )
+    template = pod_template("held")
+    template["template"]["spec"]["nodeSelector"] = on("buffered")["nodeSelector"]
+    live.make(template)
+    status, said = plane.request("POST", BUFFERS, buffer("held", "held"))
+    assert status == 201, said
+    asks = pod("widget", **on("widgets"))
+    for amounts in ("requests", "limits"):
+        asks["spec"]["containers"][0]["resources"].setdefault(amounts, {})["example.com/widget"] = "1"
+    live.make(asks, pod("cheap", **on("overlaid")))
+    kerf.start()
+    live.running("cheap")
+    (claim,) = live.ready("overlaid", 1)
+    assert claim["metadata"]["labels"][TYPE] == "m-8x-amd64-linux"
+    assert claim["metadata"]["annotations"]["karpenter.sh/price-overlay-applied"] == "true"
+    live.running("widget")
+    (claim,) = live.ready("widgets", 1)
+    assert claim["metadata"]["labels"][TYPE] == "c-4x-amd64-linux"
+    assert claim["metadata"]["annotations"]["karpenter.sh/capacity-overlay-applied"] == "true"
+    live.until(lambda: live.claims("buffered"))
+    before = names(live.ready("buffered", len(live.claims("buffered"))))
+    live.until(lambda: live.conditions(f"{BUFFERS}/held").get("Provisioning", ("",))[0] == "True")
+    live.make(pod("wanted", "1", **on("buffered")))
+    live.running("wanted")
+    assert before <= names(live.claims("buffered"))
     assert kerf.stop() == 0
     kerf.verify()
