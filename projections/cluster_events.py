@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.engine.disruption.repair import UNHEALTHY_SHARE
+from kerf.engine.lifecycle.drain_volumes import attached
 from kerf.engine.model.durations import format_time
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import events as ev
@@ -250,20 +251,22 @@ class ClusterEvents:
         text = f"All pods will be deleted by {format_time(deadline)}"
         return self._tell(about, WARNING, "TerminationGracePeriodExpiring", text)
 
+    def _drained(self, event: ev.Drained, entry: Entry) -> list[Told]:
+        """L-199: its volumes are waited for."""
+        known = self._state.facts.claims.get(event.claim)
+        node = self._state.facts.nodes.get(known.node) if known is not None else None
+        if node is None or not event.volumes:
+            return []
+        named = ", ".join(attached(node, self._state, self._state.facts.at)[:_NAMED])
+        message = f"Awaiting deletion VolumeAttachments bound to node ({named})"
+        return self._tell([self._node(node.name)], NORMAL, "AwaitingVolumeDetachment", message)
+
     # ── the way out ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _lifecycle(self, result: LifecycleResult) -> list[Told]:
         code, params = result.reason.code, result.reason.params
         known = self._state.facts.claims.get(result.claim)
         node = self._node(known.node) if known is not None and known.node else None
-        if code == "waiting-for-volumes":
-            named = ", ".join(map(str, _listed(params.get("volumes"))[:_NAMED]))
-            return self._tell(
-                [node],
-                NORMAL,
-                "AwaitingVolumeDetachment",
-                f"Awaiting deletion VolumeAttachments bound to node ({named})",
-            )
         if code == "waiting-for-pods":
             pods = count(int(str(params.get("pods", 0))), "pod")
             return self._tell(
@@ -347,10 +350,6 @@ def _command(move: Move) -> str:
     return f"replace {named} with {types or count(len(move.replacements), 'node')}"
 
 
-def _listed(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []
-
-
 _HANDLERS: dict[type[Struct], Callable[[ClusterEvents, Any, Entry], list[Told]]] = {
     Decision: ClusterEvents._decision,
     EffectAnswered: ClusterEvents._answered,
@@ -361,4 +360,5 @@ _HANDLERS: dict[type[Struct], Callable[[ClusterEvents, Any, Entry], list[Told]]]
     ev.PodEvicted: ClusterEvents._evicted,
     ev.PodForced: ClusterEvents._forced,
     ev.LaunchFailed: ClusterEvents._launch_failed,
+    ev.Drained: ClusterEvents._drained,
 }

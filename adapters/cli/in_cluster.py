@@ -16,6 +16,7 @@ from kerf.adapters.kubernetes.bridge import Bridge
 from kerf.adapters.kubernetes.claim_upkeep import QUIETED_BY, ClaimUpkeep
 from kerf.adapters.kubernetes.claims import ClaimObjects
 from kerf.adapters.kubernetes.cluster import KubernetesCluster
+from kerf.adapters.kubernetes.errors import ClusterError
 from kerf.adapters.kubernetes.node_parts import NodeCache
 from kerf.adapters.kubernetes.nominations import Nominations, supported
 from kerf.adapters.kubernetes.pools import PoolObjects, pool_status
@@ -35,6 +36,7 @@ from kerf.projections.nodeclaim_status import claim_conditions
 from kerf.projections.nodepool_status import nodepool_status
 
 POOLS_EVERY = 1.0  # seconds
+POOLS_AGAIN = 5.0  # seconds, after a refusal
 QUIET_EVERY = 1.0  # seconds between looks at which claims are Consolidatable, while something happens
 SHOWN_ON_POOLS: tuple[type[Struct], ...] = (NodePool, NodeClassSeen, Node, *CLAIM_EVENTS)
 Tell = Callable[[Sequence[Entry]], None]
@@ -106,6 +108,12 @@ class InCluster:
             await self._claims.close()
             if self._nominations is not None:
                 await self._nominations.close()
+
+    @property
+    def forbidden(self) -> list[ClusterError]:
+        """Rights to write that are missing, as the API server refused the latest writes of kerf's own objects."""
+        refused = [self._claims.error, *self._pools.errors.values()]
+        return [each for each in refused if isinstance(each, ClusterError) and each.forbidden]
 
     def observe(self, observations: Iterable[Observation]) -> None:
         """What is neither the cluster's nor the cloud's, for the next turn."""
@@ -288,7 +296,9 @@ class InCluster:
             for each in found:
                 status = pool_status(each.conditions, each.resources, each.nodes, each.node_class_generation)
                 await self._pools.write(each.name, each.annotations, status)
-            await asyncio.sleep(POOLS_EVERY)
+            await asyncio.sleep(POOLS_AGAIN if self._pools.errors else POOLS_EVERY)
+            if self._pools.errors:
+                self._pools_changed.set()
 
 
 def _was(claim: str, streams: Mapping[str, int]) -> bool:

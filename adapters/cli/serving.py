@@ -77,6 +77,7 @@ class Telemetry:
             return []
         found = [f"not listed yet: {each.resource.path}" for each in world.reflectors if not each.listed.is_set()]
         found += [str(each.error) for each in world.reflectors if each.error is not None]
+        found += [str(each) for each in world.forbidden]
         if world.runtime.error is not None:
             found.append(str(world.runtime.error))
         return found if found or world.ready else ["the cluster has not been looked at yet"]

@@ -14,6 +14,11 @@ class ClusterError(KerfError):
         super().__init__(message, where=where, hint=hint, code=code)
         self.status = status
 
+    @property
+    def forbidden(self) -> bool:
+        """A right is missing: all of the kind will fail until somebody gives it."""
+        return self.status in (401, 403)
+
 
 class Unreachable(KerfError):
     """No answer: what was asked for may have happened or not."""

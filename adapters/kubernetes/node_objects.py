@@ -28,6 +28,12 @@ class NodeObjects:
     def delete(self, name: str) -> tuple[int, dict[str, Any]]:
         return self._ask("DELETE", f"{NODES}/{name}")
 
+    def labelled(self, label: str, value: str = "") -> tuple[int, list[dict[str, Any]]]:
+        """Those that have the label, with any value if none is given."""
+        query = {"labelSelector": f"{label}={value}" if value else label}
+        answer: Answer = self._bridge.call(self._session.request("GET", NODES, query=query))
+        return answer.status, list(answer.json().get("items", ()))
+
     def _ask(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
         answer: Answer = self._bridge.call(self._session.request(method, path, body=body))
         return answer.status, answer.json()

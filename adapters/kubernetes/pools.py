@@ -43,7 +43,7 @@ class PoolObjects:
     """`seen` is a reflector's `raw`; `write` brings one object to what is wanted."""
 
     def __init__(self, session: Session) -> None:
-        self.error: KerfError | None = None
+        self.errors: dict[str, KerfError] = {}  # by the NodePool whose latest write was refused
         self._session = session
         self._parts: dict[str, _Parts] = {}
         self._written: dict[str, bytes] = {}  # the status last applied
@@ -52,6 +52,7 @@ class PoolObjects:
         self._parts.pop(name, None)
         if data is None:
             self._written.pop(name, None)
+            self.errors.pop(name, None)
             return
         try:
             self._parts[name] = _read(data)
@@ -64,13 +65,13 @@ class PoolObjects:
         return tuple(Condition(c.type, c.status, c.reason, c.message, _time(c.last_transition_time)) for c in wires)
 
     async def write(self, name: str, annotations: Mapping[str, str], status: Mapping[str, Any]) -> None:
-        """A refusal is kept in `error`, and tried again with the next change."""
+        """A refusal is kept in `errors`, until a write of the same object is taken."""
         try:
             await self._annotate(name, annotations)
             await self._apply(name, status)
-            self.error = None
+            self.errors.pop(name, None)
         except (ClusterError, Unreachable) as error:
-            self.error = error
+            self.errors[name] = error
 
     async def _annotate(self, name: str, annotations: Mapping[str, str]) -> None:
         there = self._parts[name].metadata.annotations if name in self._parts else {}

@@ -17,6 +17,7 @@ from kerf.adapters.kwok.catalogue import GROUP
 from kerf.adapters.kwok.nodes import NodeOrder, node_document
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels
+from kerf.engine.model.durations import parse_time
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
 from kerf.engine.record.decisions import LaunchInstance
@@ -28,6 +29,7 @@ from kerf.engine.record.observations import (
     LaunchAnswered,
     NodeClassSeen,
     Observation,
+    TaggedInstance,
 )
 
 KIND = "KWOKNodeClass"
@@ -46,6 +48,7 @@ class Nodes(Protocol):
     def create(self, document: dict[str, Any]) -> tuple[int, dict[str, Any]]: ...
     def get(self, name: str) -> tuple[int, dict[str, Any]]: ...
     def delete(self, name: str) -> tuple[int, dict[str, Any]]: ...
+    def labelled(self, label: str, value: str = "") -> tuple[int, list[dict[str, Any]]]: ...
 
 
 class KwokCloud:
@@ -136,10 +139,18 @@ class KwokCloud:
     def find(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered | None:
         status, found = self._nodes.get(node_name(order.claim, token))
         if status == NOT_FOUND:
-            return None
+            return self._of_claim(order, intent)
         if status >= 300:
             raise NodesRefused(f"{status}: {found.get('message', '')}", where=f"claim {order.claim}")
         return None if _deleting(found) else self._answer(order, intent, found, adopted=True)
+
+    def _of_claim(self, order: LaunchInstance, intent: str) -> LaunchAnswered | None:
+        """A Node that was made by another record's token is the claim's all the same."""
+        status, found = self._nodes.labelled(CLAIM_LABEL, order.claim)
+        if status >= 300:
+            raise NodesRefused(f"{status}", where=f"nodes of claim {order.claim}")
+        there = next((node for node in found if not _deleting(node)), None)
+        return None if there is None else self._answer(order, intent, there, adopted=True)
 
     def terminate(self, instance: str, *, intent: str) -> EffectAnswered:
         self._coming.pop(instance, None)
@@ -150,8 +161,16 @@ class KwokCloud:
     def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
         return [self._described(instance) for instance in instances]
 
-    def listing(self) -> None:
-        """L-238: there is no sweep; an instance is its Node."""
+    def listing(self) -> list[TaggedInstance]:
+        """Unlike L-238: a Node that was made for a claim of a lost record would stay for ever."""
+        status, found = self._nodes.labelled(CLAIM_LABEL)
+        if status >= 300:
+            raise NodesRefused(f"{status}", where="nodes of claims")
+        there = {str(node["metadata"]["name"]): node for node in found if not _deleting(node)}
+        coming = [
+            TaggedInstance(name, claim, self._now()) for name, claim in list(self._coming.items()) if name not in there
+        ]
+        return [*coming, *(_tagged(name, node) for name, node in there.items())]
 
     def _described(self, instance: str) -> InstanceSeen:
         """L-475: a Node that is missing or being deleted is an instance that is gone."""
@@ -203,6 +222,11 @@ def _in_a_thread(seconds: float, work: Callable[[], None]) -> None:
 
 def _nothing(order: LaunchInstance, intent: str, kind: str, message: str) -> LaunchAnswered:
     return LaunchAnswered(intent=intent, claim=order.claim, kind=kind, message=message)
+
+
+def _tagged(name: str, node: dict[str, Any]) -> TaggedInstance:
+    made = node["metadata"].get("creationTimestamp")
+    return TaggedInstance(name, str(_labels(node).get(CLAIM_LABEL, "")), parse_time(made) if made else 0)
 
 
 def _labels(node: dict[str, Any]) -> dict[str, Any]:

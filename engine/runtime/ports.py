@@ -50,8 +50,8 @@ class Cloud(Protocol):
         ...
 
     def listing(self) -> list[TaggedInstance] | None:
-        """All instances tagged as this cluster's that have not begun to end (A-327); None where an instance is its Node
-        (L-238: KWOK)."""
+        """All instances tagged as this cluster's that have not begun to end (A-327); None where nothing is swept
+        (L-238)."""
         ...
 
 

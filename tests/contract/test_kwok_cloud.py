@@ -46,6 +46,10 @@ class FakeNodes:
     def get(self, name: str) -> Answer:
         return (200, self.nodes[name]) if name in self.nodes else (404, {"message": "not found"})
 
+    def labelled(self, label: str, value: str = "") -> tuple[int, list[dict[str, Any]]]:
+        there = [each for each in self.nodes.values() if label in each["metadata"]["labels"]]
+        return 200, [each for each in there if not value or each["metadata"]["labels"][label] == value]
+
     def delete(self, name: str) -> Answer:
         status, found = self.get(name)
         if found.get("metadata", {}).get("finalizers"):
@@ -123,10 +127,6 @@ class TestKwokCloud(CloudContract):
         answer = world.cloud().launch(none, intent="7.0", token=claim)
         assert (answer.instance, answer.kind) == ("", "insufficient-capacity")
         assert world.alive(claim) == []
-
-    def test_a_listing_has_every_instance_until_it_begins_to_end(self, world: CloudWorld, claim: str) -> None:
-        """L-238: an instance is its Node, which the watch shows."""
-        assert world.cloud().listing() is None
 
 
 def test_the_node_is_what_the_reference_makes(world: KwokWorld) -> None:
@@ -208,3 +208,11 @@ def test_a_node_class_that_is_not_ready_launches_nothing(world: KwokWorld) -> No
     assert not seen.ready
     answer = world.cloud().launch(order(world, "c"), intent="7.0", token="t")
     assert (answer.instance, answer.kind) == ("", "nodeclass-not-ready")
+
+
+def test_a_node_of_another_records_token_is_found_by_its_claim(world: KwokWorld) -> None:
+    """A record that is lost, or killed before it had the answer: no second Node (L-145, design idea 4)."""
+    made = world.cloud().launch(order(world, "c-1"), intent="1.0", token="one")
+    found = world.restarted().find(order(world, "c-1"), intent="9.0", token="another")
+    assert found is not None
+    assert (found.instance, found.adopted) == (made.instance, True)
