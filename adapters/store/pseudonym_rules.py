@@ -106,6 +106,11 @@ def request_names(value: Any, names: Names) -> Any:
     return tuple("/".join(names.name("device-request", part) for part in each.split("/")) for each in value)
 
 
+def bound_devices(value: Any, names: Names) -> Any:
+    """Driver, pool and name of each."""
+    return tuple((driver, names.name("device-pool", pool), device) for driver, pool, device in value)
+
+
 def last_part(name: str) -> Rule:
     """What stands behind the last slash is a name of this kind."""
 
@@ -389,7 +394,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "name": kind("resource-slice"), "driver": keep, "pool": kind("device-pool"), "node": _NODE, "owner": _NODE,
     },
     devices.Device: {"name": keep, "attributes": keep, "capacity": keep, "node": _NODE},
-    devices.AttributeBinding: {"attribute": keep, "devices": keep},
+    devices.AttributeBinding: {"attribute": keep, "devices": bound_devices},
     devices.DeviceClass: {"name": kind("device-class"), "selectors": keep},
     devices.ResourceClaim: {
         "namespace": _NAMESPACE, "name": kind("resource-claim"), "pods": keep, "made_for": keep,
