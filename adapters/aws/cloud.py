@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue import catalogue
+from kerf.adapters.aws.dry_runs import DryRuns
 from kerf.adapters.aws.fleet import Group, answered, fleet_request, groups
 from kerf.adapters.aws.fleet_errors import UNFULFILLABLE, failure, reason
 from kerf.adapters.aws.health import unhealthy
@@ -81,6 +82,7 @@ class AwsCloud:
         self._markets = Markets(clients, clock, isolated=settings.isolated_vpc)
         self._classes = NodeClasses(clients, settings, clock)
         self._templates = LaunchTemplates(clients, settings, clock)
+        self._dry_runs = DryRuns(clients, settings, self._templates, clock)
         self._instances = Instances(clients, settings.cluster, clock)
         self._known: dict[str, _Known] = {}
         self._in_flight: dict[str, int] = {}
@@ -222,7 +224,8 @@ class AwsCloud:
         now = self._clock()
         if known is None or known.resolved.spec != node_class.spec or (anew and self._classes.due(node_class) <= now):
             before = known.resolved.status if known is not None else node_class.status
-            status = self._classes.resolve(node_class, before)
+            tried = self._dry_run if self._settings.dry_run and not node_class.deleting else None
+            status = self._classes.resolve(node_class, before, tried)
             status = with_condition(status, readiness(status), now)
             resolved = replace(node_class, status=status)
             with self._counting:
@@ -231,6 +234,12 @@ class AwsCloud:
                 known = self._known[node_class.name] = _Known(resolved, {})
             known.resolved = resolved
         return known
+
+    def _dry_run(self, resolved: EC2NodeClass) -> Condition:
+        """A-129's last step. Without a market nothing can be tried yet."""
+        if not self._markets.known:
+            return Condition("ValidationSucceeded", "Unknown", "AwaitingReconciliation", "EC2's types are not known")
+        return self._dry_runs.check(resolved, lambda: {kind.name: kind for kind in self._made(resolved).types})
 
     # ── launching ──────────────────────────────────────────────────────────────────────────────────────────
 

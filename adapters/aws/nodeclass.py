@@ -1,7 +1,7 @@
 """Resolves an EC2NodeClass in EC2 and IAM: subnets, security groups, images, instance profile (A-74…A-115).
 
-A call that fails leaves its part of the status as it was (A-136). Validation is by kerf's own rules; the
-dry runs of A-131…A-133 are not made (as under `--disable-dry-run`).
+A call that fails leaves its part of the status as it was (A-136). Validation is by kerf's own rules, then by what EC2
+says to dry runs (dry_runs.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kerf.adapters.aws.placement_groups import FAILED, PlacementGroup
 from kerf.adapters.aws.placement_groups import NONE as NO_GROUP
 from kerf.adapters.aws.profiles import Profiles
 from kerf.adapters.aws.reservations import Reservations
-from kerf.adapters.aws.resolved import condition, node_settings, ready, with_condition
+from kerf.adapters.aws.resolved import DEPENDENTS, condition, node_settings, ready, with_condition
 from kerf.adapters.aws.session import AwsError, Clients, filters, pages, tag_filters
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.errors import InputError
@@ -43,7 +43,7 @@ _MAPPED = frozenset(
 """A-49: the keys of spec.kubelet that each family has a word for."""
 
 
-_MINUTE = 60_000
+_MINUTE, _SOON = 60_000, 5_000
 
 
 class _Step(Struct, frozen=True):
@@ -69,14 +69,24 @@ class NodeClasses:
         self._groups_known: dict[str, PlacementGroup] = {}  # by class
         self.free_addresses: dict[str, int] = {}
 
-    def resolve(self, node_class: EC2NodeClass, before: EC2NodeClassStatus) -> EC2NodeClassStatus:
+    def resolve(
+        self,
+        node_class: EC2NodeClass,
+        before: EC2NodeClassStatus,
+        tried: Callable[[EC2NodeClass], Condition] | None = None,
+    ) -> EC2NodeClassStatus:
         """The status as it is now; what is not due yet is taken from `before`. What AWS refuses does not raise: the
-        condition concerned says so."""
+        condition concerned says so. `tried` is the last step of validation, when all else is well (A-129)."""
         status = before
         for step in self._steps(before):
             status = self._step(step, node_class, status)
         status = self._place(node_class, status)
-        return with_condition(status, self._validated(node_class), self._clock())
+        verdict, now = self._validated(node_class), self._clock()
+        if tried is not None and verdict.status == "True" and _well(status):
+            verdict = tried(replace(node_class, status=status))
+        again = now + (_SOON if verdict.status == "Unknown" else 10 * _MINUTE)  # A-80
+        self._due[node_class.name, "validation"] = node_class.spec, again
+        return with_condition(status, verdict, now)
 
     def look(self, node_class: EC2NodeClass) -> None:
         """Beside a Karpenter: what its status does not tell, how much of a reservation is left and the placement
@@ -210,6 +220,12 @@ def _unsupported(family: str, kubelet: Mapping[str, Any]) -> str:
     if unknown:
         return f"{family} has no setting for {', '.join(unknown)}"
     return f"{family} takes one clusterDNS" if len(kubelet.get("clusterDNS") or ()) > 1 else ""
+
+
+def _well(status: EC2NodeClassStatus) -> bool:
+    """Whether all that validation rests on is there."""
+    found = (condition(status, kind) for kind in DEPENDENTS if kind != "ValidationSucceeded")
+    return all(each is not None and each.status == "True" for each in found)
 
 
 def _invalid(reason: str, message: str) -> Condition:

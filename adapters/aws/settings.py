@@ -24,6 +24,7 @@ class AwsSettings(Struct, frozen=True, kw_only=True):
     interruption_queue: str = ""
     ami_refresh: int = 60_000  # milliseconds
     subnet_refresh: int = 60_000
+    dry_run: bool = False  # whether EC2 is asked what it would let kerf launch
 
     @property
     def ipv6(self) -> bool:

@@ -247,6 +247,7 @@ async def discover(session: Session, clients: Clients, options: AwsOptions) -> A
         interruption_queue=options.interruption_queue,
         ami_refresh=options.ami_refresh,
         subnet_refresh=options.subnet_refresh,
+        dry_run=options.dry_run,
     )
 
 

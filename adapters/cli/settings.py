@@ -97,6 +97,7 @@ class Flags:
     reserved_enis: Annotated[str | None, Parameter(help="AWS: network interfaces not for pods (0).")] = None
     ami_refresh_interval: Annotated[str | None, Parameter(help="AWS: how old images may be (1m).")] = None
     subnet_refresh_interval: Annotated[str | None, Parameter(help="AWS: how old subnets may be (1m).")] = None
+    disable_dry_run: Annotated[str | None, Parameter(help="AWS: classes are not tried on EC2 (false).")] = None
     # Read, so that a Karpenter's environment is understood; kerf has no use for them.
     cpu_requests: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
     memory_limit: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
@@ -104,7 +105,6 @@ class Flags:
     enable_profiling: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
     karpenter_service: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
     log_error_output_paths: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
-    disable_dry_run: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
     enable_zonal_shift: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
     aws_feature_gates: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
 
@@ -125,6 +125,7 @@ class AwsOptions(Struct, frozen=True):
     reserved_enis: int
     ami_refresh: int
     subnet_refresh: int
+    dry_run: bool
 
 
 class Options(Struct, frozen=True):
@@ -209,6 +210,7 @@ def _aws(given: _Given) -> AwsOptions:
         reserved_enis=given.read("reserved_enis", _not_negative, 0),
         ami_refresh=given.read("ami_refresh_interval", _from_a_minute, _MINUTE),
         subnet_refresh=given.read("subnet_refresh_interval", _from_a_minute, _MINUTE),
+        dry_run=not given.truth("disable_dry_run", False),
     )
 
 
@@ -237,7 +239,7 @@ class _Given:
 
     def check_unused(self) -> None:
         """Settings without effect are held to their rules all the same (L-289)."""
-        for name in ("disable_controller_warmup", "enable_profiling", "disable_dry_run", "enable_zonal_shift"):
+        for name in ("disable_controller_warmup", "enable_profiling", "enable_zonal_shift"):
             self.truth(name, False)
         for name in ("cpu_requests", "memory_limit"):
             self.read(name, _whole, 0)

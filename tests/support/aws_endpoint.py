@@ -94,7 +94,9 @@ class AwsEndpoint:
                 "url_params": path,
             }
         )
-        self.calls.append(name)
+        dry = bool(parsed.get("DryRun"))
+        if not dry:
+            self.calls.append(name)
         try:
             if name in self.refuse:
                 raise ClientError(
@@ -106,7 +108,7 @@ class AwsEndpoint:
             return _error(error, protocol)
         except (ConnectTimeoutError, ReadTimeoutError):
             return Response(status=504)
-        if name in self.held:
+        if name in self.held and not dry:
             self.held[name].wait(30)
         answer.pop("ResponseMetadata", None)
         reply = SERIALIZERS[protocol](operation).serialize(answer)

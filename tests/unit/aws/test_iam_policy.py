@@ -14,7 +14,7 @@ from botocore.loaders import Loader
 ROOT = Path(__file__).parents[3]
 CALL = re.compile(r"(ec2|ssm|iam|sqs|pricing|eks)\.([a-z_]+)\b")
 BY_ANOTHER_NAME = {"sqs:DeleteMessageBatch": "sqs:DeleteMessage"}
-IMPLIED = {"ec2:RunInstances", "iam:PassRole", "iam:TagInstanceProfile"}
+IMPLIED = {"iam:PassRole", "iam:TagInstanceProfile"}
 """What EC2 and IAM ask for when a fleet is made, something is made with tags, or a role is handed on."""
 TESTS_OWN = {"moto_shim.py", "demo.py", "make_table.py"}
 
