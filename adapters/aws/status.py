@@ -12,6 +12,7 @@ from kerf.engine.model.nodeclass_terms import ec2_terms
 from kerf.engine.model.pools import RequirementSpec
 
 FINALIZER = "karpenter.k8s.aws/termination"
+_MADE = "kerf"
 HASH = "karpenter.k8s.aws/ec2nodeclass-hash"
 
 
@@ -32,8 +33,12 @@ def status_document(status: EC2NodeClassStatus) -> dict[str, Any]:
 
 
 def hash_annotations(node_class: EC2NodeClass) -> dict[str, str]:
-    """kerf's own digest under its own version (A-65): another controller's is never compared with it."""
+    """kerf's own digest under its own version (A-65). Nothing for a class that has another controller's: what has
+    drifted by that one's has to stay drifted (A-66)."""
     version, _, digest = ec2_terms(node_class).hash.rpartition("/")
+    theirs = node_class.annotations.get(f"{HASH}-version", version)
+    if not theirs.startswith(_MADE):
+        return {}
     return {HASH: digest, f"{HASH}-version": version}
 
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from kerf.adapters.aws.account import EksCluster, eks_cluster, probe, region
 from kerf.adapters.aws.cloud import GROUP, KIND, AwsCloud
@@ -156,7 +157,8 @@ class AwsProvider:
             if node_class.deleting:
                 await self._end(node_class, self._objects, world)
                 return
-            await self._objects.mark(node_class.name, FINALIZER, hash_annotations(resolved))
+            hashes = hash_annotations(replace(resolved, annotations=node_class.annotations))
+            await self._objects.mark(node_class.name, FINALIZER, hashes)
             status = resolved.status
             await self._objects.write_status(
                 node_class.name, node_class.generation, status_document(status), status.conditions

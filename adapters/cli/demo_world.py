@@ -41,6 +41,7 @@ class Ec2:
         self._cluster = cluster
         self._types: dict[str, InstanceType] = {}
         self._untold = False
+        self.demoted = False  # nothing is reserved in a demonstration (as adapters/simulation/cloud has it)
 
     def put_node_class(self, node_class: NodeClassSeen, blobs: dict[str, Struct] | None = None) -> None:
         """An EC2NodeClass was applied: the adapter resolves it when it is next asked."""

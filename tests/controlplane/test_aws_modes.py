@@ -18,6 +18,10 @@ from tests.support.helm import rendered
 
 AUDITED = True
 CLASS = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default"
+KARPENTERS = {
+    "karpenter.k8s.aws/ec2nodeclass-hash": "1234",
+    "karpenter.k8s.aws/ec2nodeclass-hash-version": "v6",
+}
 READING = ("Describe", "Get", "List")
 pytestmark = pytest.mark.slow
 
@@ -50,7 +54,7 @@ def test_observe_mode_plans_by_karpenters_status_and_changes_nothing(
     plane: ControlPlane, aws: Aws, tmp_path: Path
 ) -> None:
     """Issue 6, point 7: reads only, of the API server and of AWS; the queue is left to Karpenter."""
-    plane.apply(ec2_node_class())
+    plane.apply({**ec2_node_class(), "metadata": {"name": "default", "annotations": KARPENTERS}})
     plane.apply(ec2_node_pool())
     subnets = aws.shim.ec2.describe_subnets(Filters=[{"Name": "tag-key", "Values": ["karpenter.sh/discovery"]}])
     (group,) = aws.shim.ec2.describe_security_groups(GroupNames=["nodes"])["SecurityGroups"]
@@ -100,7 +104,9 @@ def test_the_charts_rights_are_enough(plane: ControlPlane, aws: Aws, tmp_path: P
     kerf.start()
     try:
         eventually(lambda: len(running_pods(plane)) == 3, kerf=kerf, seconds=90)
-        assert is_true(plane.request("GET", CLASS)[1], "ValidationSucceeded")
+        found = plane.request("GET", CLASS)[1]
+        assert is_true(found, "ValidationSucceeded")
+        assert KARPENTERS.items() <= found["metadata"]["annotations"].items()  # A-66: what drifted stays drifted
         done = doctor(kerf, *kerf.flags, environment=kerf.environment)
         assert (done.returncode, "all 11 kinds" in done.stdout) == (0, True), done.stdout
         aws.endpoint.refuse = {"DescribeImages"}
