@@ -146,7 +146,7 @@ def _further_pool(made: Scenario, scenarios: Sequence[Scenario], rng: random.Ran
 
 def _fewer_types(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> None:
     source = made["instanceTypes"]
-    if len(source.get("names", [])) > 2:
+    if len(source.get("names", [])) > 2 and not source.get("reservations"):
         source["names"] = [each for each in source["names"] if rng.random() < 0.6] or source["names"][:1]
 
 
