@@ -41,7 +41,8 @@ class Claim:
         self._class: PodClass | None = None
         self._left = 0
         self._taken = 0
-        self._uncounted: dict[int, tuple[PodCount, int]] = {}
+        self._uncounted: dict[int, tuple[PodCount, int, int]] = {}  # with all pods, and those that ask nothing
+        self._waiting: frozenset[int] = frozenset()  # of those, whose pods were there before the last one
         self._cpu = self._memory = self._pods = 0
         self._bound()
 
@@ -88,18 +89,22 @@ class Claim:
                 for domain in self.template.domains(self.state, each.key):
                     each.add(domain)
             else:
-                self._uncounted[each.number] = (each, self._uncounted.get(each.number, (each, 0))[1] + 1)
+                _, pods, free = self._uncounted.get(each.number, (each, 0, 0))
+                self._uncounted[each.number] = each, pods + 1, free + (not wanted.demand.asks)
         if self._uncounted:
             self._count()
 
     def _count(self) -> None:
         """Count the pods in every domain that the claim has settled on (S-134); the others wait until it has."""
-        for number, (each, pods) in tuple(self._uncounted.items()):
+        for number, (each, pods, free) in tuple(self._uncounted.items()):
             domain = self.state.settled(each.key)
             if domain is not None:
                 del self._uncounted[number]
                 if each.admits_claim(self.template, self.state):
                     each.add(domain, pods)
+                    if each.hard and number in self._waiting:
+                        each.late[domain] = each.late.get(domain, 0) + free
+        self._waiting = frozenset(self._uncounted)
 
     def settle(self) -> None:
         """Bring requests and types up to date with the pods taken."""

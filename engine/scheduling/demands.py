@@ -49,6 +49,7 @@ class Demand:
         everything: tuple[Rule, ...] = tuple(rules)
         self.host_rules = tuple(each for each in everything if each.key == HOSTNAME)
         self.rules = tuple(each for each in everything if each.key != HOSTNAME)
+        self.asks = bool(everything)  # anything of the pods around it
         self.sought = tuple(each for each in sought if each.key != HOSTNAME)
         self.keys = tuple(sorted({r.key for r in self.rules} | {c.key for c in self.sought}))
         self._by_key = tuple(
@@ -165,7 +166,7 @@ class Demand:
         rank, state = option
         domains = template.domains(state, key)
         allowed = tuple(each for each in domains if all(rule.allows(each) for rule in rules))
-        pins = any(rule.pins for rule in rules) or any(not each.total for each in sought)
+        pins = any(rule.pins for rule in rules) or any(not each.total or each.evened for each in sought)
         if not pins:
             if not rules or allowed == domains:
                 return [option] if not rules or allowed else []
@@ -173,7 +174,12 @@ class Demand:
         else:
             if not rules and not domains:
                 return [option]  # a label that nobody defines: there is nothing to pin
+            evened = [each for each in sought if each.evened]
             narrowed = [
-                (rank + sum(rule.rank(each) for rule in rules), template.pin(state, key, (each,))) for each in allowed
+                (
+                    rank + sum(rule.rank(each) for rule in rules) + sum(count.counts.get(each, 0) for count in evened),
+                    template.pin(state, key, (each,)),
+                )
+                for each in allowed
             ]
         return [each for each in narrowed if each[1].viable]

@@ -38,7 +38,8 @@ class OpenedClaim(Struct, frozen=True, omit_defaults=True):
 class Plan(Struct, frozen=True, omit_defaults=True):
     """`claims` in the order of opening; `placements` by node name; `unplaced` and `ignored` (refused
     before scheduling, S-42) by their first pod. `truncated`: pods not looked at since the last placement, because
-    `Settings.max_steps` was reached. Every pod of the problem is in exactly one of them.
+    `Settings.max_steps` was reached. Every pod of the problem is in exactly one of them. `uneven`: pods that a spread
+    counts were placed before it was known in which domain, and the scheduler may not bind all of it.
 
     `rated` says whether effort was spent on improving and rating it; then `first_price` is what the first plan would
     cost, `lower_bound` what any nodes for the pods on claims cost at least (both USD per hour; 0 bounds nothing), and
@@ -53,6 +54,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     lower_bound: float = 0.0
     unbound: tuple[str, ...] = ()
     rated: bool = False
+    uneven: bool = False
 
     @property
     def placed(self) -> frozenset[str]:

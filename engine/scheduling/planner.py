@@ -119,7 +119,8 @@ class Ground:
             for pod, wanted, why in failures:
                 tracer.unplaced(pod, wanted, why)
         truncated = tuple(pod.uid for pod in sorted(packing.truncated, key=_by_name))
-        return Plan(claims, _placements(packing.nodes), _grouped(failures), _grouped(ignored), truncated)
+        uneven = self.topology.uneven
+        return Plan(claims, _placements(packing.nodes), _grouped(failures), _grouped(ignored), truncated, uneven=uneven)
 
     def _sorted_out(self, pods: Iterable[PendingPod]) -> tuple[list[Queued], list[Failure], list[Failure]]:
         """The pods to pack in their order (S-85), those that are ignored (S-42), and those that cannot be

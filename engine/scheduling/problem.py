@@ -90,4 +90,5 @@ class Problem(Struct, frozen=True):
     leaving: tuple[NodeInput, ...] = ()
     volumes: VolumeFacts | None = None
     devices: DeviceFacts | None = None
+    careful: bool = False  # pods that spreads count settle where their nodes will be at once (see `Plan.uneven`)
     variant: int = 0  # which of equally ranked domains are taken: 0 the cheapest, else as it comes (see `improvement`)

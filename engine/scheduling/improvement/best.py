@@ -8,6 +8,7 @@ from kerf.engine.scheduling.devices.sites import asks_for_devices
 from kerf.engine.scheduling.improvement.beside_devices import beside_devices
 from kerf.engine.scheduling.improvement.candidates import assembled, price
 from kerf.engine.scheduling.improvement.effort import Effort
+from kerf.engine.scheduling.improvement.first_plan import first_plan
 from kerf.engine.scheduling.improvement.improve import Search
 from kerf.engine.scheduling.improvement.lower_bound import lower_bound
 from kerf.engine.scheduling.improvement.menu import Menu
@@ -28,12 +29,10 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     Never dearer than the first, never with a pod pending that the first one places, and deterministic. Raises
     KeyError as `planner.plan` does.
     """
-    if effort <= 0:
-        return plan(problem, tracer)
-    if asks_for_devices(problem):
+    if effort > 0 and asks_for_devices(problem):
         return beside_devices(problem, lambda rest, told: best_plan(rest, effort, told), tracer)
-    first = plan(problem)
-    if not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
+    problem, first = first_plan(problem)
+    if effort <= 0 or not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
         return first if tracer is None else plan(problem, tracer)
     menu = Menu(problem, _resources(problem))
     steps = Effort(effort // SEARCHED, len(problem.pods))

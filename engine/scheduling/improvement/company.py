@@ -89,6 +89,12 @@ class Company:
                 return False
         return not wanted.together or self._together(wanted.together, wanted.first, place)
 
+    def crowd(self, pair: Pair, place: int, other: Pair) -> tuple[bool, int]:
+        """Whether a pod there would count for none of the spreads of another, and how many do in its domains."""
+        entered = self._manners.entered(pair)
+        counts = [each.count for each in self._manners.demands[other].spreads if each.count in entered]
+        return not counts, sum(self._counts[number].at(place) for number in counts)
+
     def bound(self, pair: Pair, place: int) -> None:
         for number in self._manners.entered(pair):
             self._counts[number].add(place)

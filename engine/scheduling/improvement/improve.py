@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.pods import PodShape, Resources
 from kerf.engine.scheduling.classes import RESPECT
+from kerf.engine.scheduling.improvement.bindable import bindable
 from kerf.engine.scheduling.improvement.candidates import (
     TOLERANCE,
     Candidate,
@@ -120,7 +121,7 @@ class Search:
 
     def _offer(self, candidate: Candidate | None) -> bool:
         """Note a candidate that may replace the first plan; True if it is the cheapest so far."""
-        if candidate is None or not self._allowed(candidate):
+        if candidate is None or not self._allowed(candidate) or not self._bindable(candidate.base):
             return False
         self.found.append(candidate)
         if candidate.price > self.best.price - TOLERANCE:
@@ -131,6 +132,12 @@ class Search:
     def _allowed(self, candidate: Candidate, *, by_pod: bool = True) -> bool:
         self._effort.charge(len(self._problem.pods))
         return may_replace(self._problem, self._first, assembled(candidate, self._first), by_pod=by_pod)
+
+    def _bindable(self, made: Plan) -> bool:
+        """See `Plan.uneven`."""
+        if not made.uneven or self._first.uneven:
+            return True
+        return self._effort.take(self._whole) and bindable(self._problem, made)
 
     # ── regrouping ──────────────────────────────────────
 
@@ -289,11 +296,14 @@ class Search:
             if self._done or not self._effort.take(self._whole):
                 return
             question = replace(self.best.question, pods=self._problem.pods, variant=variant)
-            base = plan(question)
-            narrow = question.unavailable != self._problem.unavailable
-            made = Candidate(question, base, tuple(Part(c, n, narrow=narrow) for n, c in enumerate(base.claims)))
-            if made.price < self.best.price - TOLERANCE and self._as_willing(question):
-                self._offer(made)
+            self._try(question, narrow=question.unavailable != self._problem.unavailable)
+
+    def _try(self, question: Problem, *, narrow: bool) -> None:
+        """Offer a plan of the whole problem, if it is cheaper. `narrow`: with fewer types than there are."""
+        base = plan(question)
+        made = Candidate(question, base, tuple(Part(claim, n, narrow=narrow) for n, claim in enumerate(base.claims)))
+        if made.price < self.best.price - TOLERANCE and self._as_willing(question):
+            self._offer(made)
 
     def _as_willing(self, question: Problem) -> bool:
         """Whether every pod keeps as many preferences under a question as in the first plan."""

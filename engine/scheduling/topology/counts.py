@@ -11,7 +11,7 @@ from kerf.engine.model.pods import Taint, Toleration
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.templates import State, Template
-from kerf.engine.scheduling.topology.rules import DomainCount
+from kerf.engine.scheduling.topology.rules import Domain, DomainCount, Spread
 
 
 class NodeFilter(Struct, frozen=True, cache_hash=True):
@@ -42,15 +42,32 @@ class NodeFilter(Struct, frozen=True, cache_hash=True):
 
 class PodCount(DomainCount):
     """A count of pods on the nodes that a filter admits: those of the pod with a spread constraint; all without a
-    filter. `possible`: a pod on a claim counts in every domain that the claim may still come to be in (S-148)."""
+    filter. `possible`: a pod on a claim counts in every domain that the claim may still come to be in (S-148). `hard`:
+    the constraints over it that must be kept; `late`: the domains in which pods were counted after they were placed,
+    and how many of these ask nothing of others: they may be bound last."""
 
-    __slots__ = ("_admitted", "filter", "possible")
+    __slots__ = ("_admitted", "filter", "hard", "late", "possible")
 
     def __init__(self, number: int, key: str, node_filter: NodeFilter | None, possible: bool) -> None:
         super().__init__(number, key)
         self.filter = node_filter
         self.possible = possible
         self._admitted: dict[State, bool] = {}
+        self.hard: list[Spread] = []
+        self.late: dict[Domain, int] = {}
+
+    def restart(self, counts: dict[Domain, int], total: int) -> None:
+        super().restart(counts, total)
+        self.late.clear()
+
+    @property
+    def uneven(self) -> bool:
+        """Whether a constraint is broken by pods that were counted late."""
+        return any(
+            self.counts[domain] - free - rule.least > rule.max_skew
+            for domain, free in self.late.items()
+            for rule in self.hard
+        )
 
     def admits_node(self, taints: Iterable[Taint], labels: Requirements) -> bool:
         return self.filter is None or self.filter.admits_node(taints, labels)

@@ -15,9 +15,10 @@ Domain = str | int
 
 class DomainCount:
     """How many pods of one kind are in each domain of a key; a known domain without any counts 0. `version` counts
-    changes, `number` tells counts apart."""
+    changes, `number` tells counts apart. `evened`: whoever is counted settles where his node will be at once, and where
+    fewest are (see `Problem.careful`)."""
 
-    __slots__ = ("counts", "key", "number", "total", "version")
+    __slots__ = ("counts", "evened", "key", "number", "total", "version")
 
     def __init__(self, number: int, key: str) -> None:
         self.number = number
@@ -25,6 +26,7 @@ class DomainCount:
         self.counts: dict[Domain, int] = {}
         self.total = 0
         self.version = 0
+        self.evened = False
 
     def add(self, domain: Domain, pods: int = 1) -> None:
         self.counts[domain] = self.counts.get(domain, 0) + pods

@@ -52,6 +52,7 @@ class _Selected(Struct):
 class Topology:
     def __init__(self, problem: Problem, templates: Iterable[Template], nodes: Iterable[ExistingNode]) -> None:
         """`nodes`: all whose pods count, by `NodeInput.name`."""
+        self._careful = problem.careful
         self._respect = problem.settings.preference_policy == "Respect"
         self._namespaces = problem.namespaces
         self._templates = tuple(templates)
@@ -82,6 +83,8 @@ class Topology:
         sought = {each.number: each for found in matching for each in found.sought.values()}
         for found in matching:
             rules += [self._apart(each) for each in found.avoid.values()]
+        bound_by = {each.count.number for each in rules}
+        sought |= {n: each for n, each in counted.items() if each.evened and n not in bound_by}
         for owned in self._owned(namespace, given):
             counted[owned.number] = owned
         return Bonds(
@@ -96,6 +99,11 @@ class Topology:
             domain = state.settled(count.key)
             if domain is not None and domain not in count.counts and count.admits_claim(template, state):
                 count.know(domain)
+
+    @property
+    def uneven(self) -> bool:
+        """See `Plan.uneven`."""
+        return any(each.uneven for each in self._spreads if each.late)
 
     # ── rules ──────────────────────────────────────
 
@@ -141,10 +149,14 @@ class Topology:
         tried = looks_at.alternatives if hard else (requirements_of(shape, preferences=False),)
         asked = _asked(tried, key) if looks_at.by_affinity or not hard else None
         identity = (count.number, constraint.max_skew, constraint.min_domains, own, asked)
-        return self._interned(
-            identity,
-            lambda n: Spread(n, count, constraint.max_skew, constraint.min_domains, own, asked),
-        )
+        if identity in self._rules:
+            return self._rules[identity]
+        made = Spread(len(self._rules), count, constraint.max_skew, constraint.min_domains, own, asked)
+        if hard and key != HOSTNAME:
+            count.hard.append(made)
+            count.evened = self._careful
+        self._rules[identity] = made
+        return made
 
     def _together(self, term: AffinityTerm, selectors: Selectors, namespace: str, labels: Mapping[str, str]) -> Rule:
         """kube-scheduler counts a pod only if it matches all required terms of the one that looks for it."""
