@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kerf.adapters.store.open import open_record
+from kerf.engine.record.errors import NotARecord, RecordNotFound
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.running import Kerf, eventually, is_true, node_pool
 
@@ -91,7 +92,10 @@ class Live:
 
     def payloads(self, kind: type[T]) -> list[T]:
         """What is recorded of a kind so far."""
-        store = open_record(self.kerf.record)
+        try:
+            store = open_record(self.kerf.record)
+        except (RecordNotFound, NotARecord):  # it is being made
+            return []
         try:
             return [entry.payload for entry in store.scan() if isinstance(entry.payload, kind)]
         finally:
