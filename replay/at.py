@@ -59,7 +59,7 @@ def time_of(store: Store, text: str) -> int:
             return _entry(store, store.last_position()).at - parse_go_duration(before_end["duration"])
         moment = datetime.fromisoformat(wanted)
     except InputError as error:
-        raise PositionUnknown(f"{text!r}: {error.message}", hint=error.hint) from error
+        raise PositionUnknown(f"{text!r}: {error.message}", hint=f"{error.hint}. {_HINT}") from error
     except ValueError as error:
         raise PositionUnknown(f"{text!r} is neither a position nor a time", hint=_HINT) from error
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
