@@ -66,6 +66,7 @@ class ClaimObjects:
         self._shown: dict[str, NodeClaimObject] = {}
         self._created: dict[str, asyncio.Event] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._owners: dict[str, str] = {}  # object → uid of its NodePool
         self._rested: dict[str, float] = {}  # object → when it may be written again, by the monotonic clock
 
     # ── what is there ───────────────────────────────────────────────────────────────────────────────────────
@@ -81,6 +82,7 @@ class ClaimObjects:
         self._shown.pop(name, None)
         self._written.pop(name, None)
         self._rested.pop(name, None)
+        self._owners.pop(name, None)
         self._going.discard(name)
         self._specs.pop(name, None)
         self._created.pop(name, None)
@@ -118,8 +120,10 @@ class ClaimObjects:
 
     def _made(self, claim: NodeClaim, state: State, now: int) -> Wanted:
         pool = state.facts.pools.get(claim.node_pool)
+        if pool is not None:  # one that is gone stays the owner: the garbage collector takes the object along
+            self._owners[claim.name] = pool.uid
         status = claim_status(claim, self._conditions(claim, state, now))
-        document = claim_document(claim, pool.uid if pool is not None else "")
+        document = claim_document(claim, self._owners.get(claim.name, ""))
         return Wanted(document, status, going=claim.state == DRAINING)
 
     async def settle(self) -> None:
@@ -163,7 +167,7 @@ class ClaimObjects:
             return True
         document, status = _encode(wanted.document), _encode(wanted.status)
         before = self._written.get(name, (b"", b""))
-        if before == (document, status):
+        if before == (document, status) and not wanted.going:
             return True
         is_new = name not in self._uids
         if before[0] != document:

@@ -95,6 +95,25 @@ def test_only_what_changed_is_written_again() -> None:
     assert [path.rpartition("/")[2] for _, path, _, _ in api.asked] == [claim.name, "status", "status"]
 
 
+def test_a_node_pool_that_is_gone_stays_the_owner() -> None:
+    """L-256: the garbage collector takes the object along, unless an apply takes the owner off before."""
+    world = lives.launched()
+    claim, state = claim_of(world), world.runtime.state
+    state.facts.pools["default"] = NodePool("default", claim.node_class, uid="pool-uid")
+    api = api_for(claim.name)
+
+    async def scene(objects: ClaimObjects) -> None:
+        objects.project(state, [claim.name], NOW)
+        await objects.settle()
+        del state.facts.pools["default"]
+        claim.labels["team"] = "a"
+        objects.project(state, [claim.name], NOW)
+
+    play(api, scene)
+    documents = [body for _, path, _, body in api.asked if path.endswith(claim.name)]
+    assert [each["metadata"]["ownerReferences"][0]["uid"] for each in documents] == ["pool-uid", "pool-uid"]
+
+
 def test_what_comes_while_an_object_rests_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new object has no status until then either: its claim is being launched."""
     world = lives.launched()
