@@ -9,7 +9,7 @@ that the planner finds at its highest effort for the pods that stay, `over_floor
 pods.
 
 `pass`: one disruption pass with nothing to do, and with half-filled nodes. `wave`: days of a cluster whose pods come in
-the morning and go in the evening; `launches` and `evictions` per day.
+the morning and go in the evening, of about 200 nodes by day; `launches` and `evictions` per day.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1_000)
     parser.add_argument("--pods", type=int, default=20, help="on each node")
     parser.add_argument("--days", type=int, default=1)
-    parser.add_argument("--replicas", type=int, nargs=2, default=(20, 50), help="of each Deployment: by night, by day")
+    parser.add_argument("--replicas", type=int, nargs=2, default=(70, 170), help="of each Deployment: by night, by day")
     parser.add_argument("--json", action="store_true", help="one line")
     options = parser.parse_args()
     if unknown := sorted(set(options.parts) - set(PARTS)):

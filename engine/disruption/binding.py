@@ -3,7 +3,7 @@ fits exactly, it may leave a pod over, a node is launched for that pod, and cons
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ class Binding:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._sizes: dict[str, list[tuple[str, int]]] = {}
+        self._asked: dict[tuple[frozenset[str], tuple[Hashable, ...]], bool] = {}
 
     @cached_property
     def _anyway(self) -> frozenset[str]:
@@ -51,10 +52,17 @@ class Binding:
         return left and left - self._anyway
 
     def fits(self, commands: Iterable[Command]) -> bool:
-        """Whether these commands together leave no pod over."""
+        """Whether these commands together leave no pod over. Several searches ask of the same ones."""
         made = tuple(commands)
+        names = frozenset(name for each in made for name in each.names)
         news = [replace(new.claim, instance_types=new.instance_types) for each in made for new in each.replacements]
-        return not self.left_over((name for each in made for name in each.names), news)
+        key = (
+            names,
+            tuple((new.node_pool, new.pods, new.instance_types, new.capacity_types, new.constraints) for new in news),
+        )
+        if key not in self._asked:
+            self._asked[key] = not self.left_over(names, news)
+        return self._asked[key]
 
     def bindable(self, commands: Sequence[Command]) -> list[Command]:
         """Those of these commands that may be made together, in their order: the longest prefix that bisection finds,

@@ -142,7 +142,7 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
     names = [each.name for each in present]
     options = move.replacements[0].instance_types if move.replacements else ()
     beside = underway(cluster, others)
-    found = simulated(Simulator(beside), names, len(move.replacements), options)
+    found = simulated(Simulator(beside, prepared=False), names, len(move.replacements), options)
     if isinstance(found, Reason):
         return found
     if Binding(beside).left_over(names, found.claims):

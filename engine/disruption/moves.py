@@ -86,7 +86,11 @@ def choose(
     `fits`: whether commands may be made together; no search asks any more when its share of the `work` is done."""
     start = _Start(cluster, known, rounds, fits)
     shares = ((by_savings, work - 2 * (work // 3)), (by_worth, work // 3), (by_node, work // 3))
-    found = [_Search(start, ranking, share).run() for ranking, share in shares[: len(shares) if start.anything else 1]]
+    found: list[Moves] = []
+    for ranking, share in shares:
+        found.append(_Search(start, ranking, share).run())
+        if not found[0].commands and not found[0].exhausted:
+            break  # all was tried, and under another ranking it would be the same
     return min(found, key=lambda each: (round(each.end_price, 9), each.evictions, len(each.commands)))
 
 

@@ -140,7 +140,7 @@ def in_turn(candidates: list[Candidate], now: int) -> list[Candidate]:
 
 def drift(cluster: Cluster, candidate: Candidate) -> Move | Reason:
     """D-64, D-65: what replaces a drifted node, whatever it costs."""
-    outcome = Simulator(cluster).without([candidate.name], consolidating=False)
+    outcome = Simulator(cluster, prepared=False).without([candidate.name], consolidating=False)
     if outcome.failure is not None:
         return outcome.failure
     replacements = tuple(named("", each) for each in outcome.claims)

@@ -43,14 +43,15 @@ class Simulator:
     """Simulations of one cluster. `work` is what the plans cost that were made: searches end by it, never by a clock.
     `most_claims`: a plan that opens more is broken off there, for such an outcome is only refused."""
 
-    def __init__(self, cluster: Cluster, most_claims: float = math.inf) -> None:
+    def __init__(self, cluster: Cluster, most_claims: float = math.inf, *, prepared: bool = True) -> None:
+        """`prepared`: many questions will be asked, so what they share is compiled once."""
         self.cluster = cluster
         self.work = 0
         self._most_claims = most_claims
         self._markets: dict[str, Market] = {}
         self._without_place: frozenset[str] | None = None
         self.decided: dict[tuple[str, ...], Any] = {}  # what `consolidation.decide` says of candidates, by their names
-        self._suited = suited(cluster)
+        self._suited = prepared and suited(cluster)
         self._asked: dict[bool, Questions] = {}
         self._done: dict[tuple[frozenset[str], bool], Outcome] = {}
 

@@ -89,6 +89,7 @@ class Ground:
         for number, node in enumerate(self.nodes):
             node.number = number
         self._lanes: Lanes = {}
+        self._launches = Launches(problem.settings.max_instance_types)
         policy = problem.settings.preference_policy
         self._classes = PodClasses(problem.shapes, self.topology, policy, soft, problem.volumes, self._devices)
         self._refused: dict[tuple[str, tuple[str, ...]], tuple[Reason, ...]] = {}
@@ -112,7 +113,7 @@ class Ground:
             most_claims,
         )
         failures += [(pod, wanted, (*self._dropped, *why)) for pod, wanted, why in packing.run(queue)]
-        claims, unmet = _finish(packing, settings.max_instance_types, self._strict, tracer, self._devices)
+        claims, unmet = _finish(packing, self._launches, self._strict, tracer, self._devices)
         by_uid = {pod.uid: (pod, wanted) for pod, wanted in queue} if unmet else {}
         failures += [(*by_uid[uid], (why,)) for uid, why in unmet]
         if tracer is not None:
@@ -181,12 +182,11 @@ def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts)
 
 
 def _finish(
-    packing: Packing, most: int, strict: bool, tracer: Tracer | None, devices: Devices | None
+    packing: Packing, launches: Launches, strict: bool, tracer: Tracer | None, devices: Devices | None
 ) -> tuple[tuple[OpenedClaim, ...], list[tuple[str, Reason]]]:
     """The claims as planned, and the pods of those that the cut of the type list leaves below minValues
     (S-162)."""
     claims, unmet = [], []
-    launches = Launches(most)
     for claim in packing.claims:
         claim.settle()
         launch, template = launches.of(claim), claim.template

@@ -9,9 +9,10 @@ from kerf.engine.model.pods import Resources
 
 def fits(requests: Resources, total: Resources) -> bool:
     """S-75: nothing in `total` is negative, and every request is at most what is there (missing = 0)."""
-    return all(amount >= 0 for amount in total.values()) and all(
-        amount <= total.get(name, 0) for name, amount in requests.items()
-    )
+    for name, amount in requests.items():
+        if amount > total.get(name, 0):
+            return False
+    return min(total.values(), default=0) >= 0
 
 
 def lacking(requests: Resources, total: Resources) -> tuple[str, ...]:

@@ -131,8 +131,7 @@ def test_simulations_and_their_cost_are_the_same(seed: int, asked: int) -> None:
     one = Simulator(start, most_claims=1)
     for _ in range(4):
         leaving, before = leavers(start, dice), one.work
-        alone = Simulator(start, most_claims=1)
-        alone._suited = False
+        alone = Simulator(start, most_claims=1, prepared=False)
         assert one.without(leaving) == alone.without(leaving)
         assert one.work - before <= alone.work  # what nobody may leave for is asked once
 
