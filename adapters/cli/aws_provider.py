@@ -6,8 +6,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar
 
 from msgspec import Raw, Struct
@@ -65,7 +67,7 @@ class AwsProvider:
         )
         self._objects, self._interruptions, self._clock = objects, interruptions, clock
         self._news = asyncio.Event()
-        self._pool = ThreadPoolExecutor(3, thread_name_prefix="aws")  # one asks, one listens, one looks after instances
+        self._pool = ThreadPoolExecutor(3, thread_name_prefix="aws")  # classes, instances, messages
         self._upkeep = InstanceUpkeep(self._cloud, self._pool)
 
     @property
@@ -195,7 +197,7 @@ class AwsProvider:
         said = ""
         while True:
             try:
-                await world.record(await self._elsewhere(queue.poll))
+                await world.record(await _aside(queue.poll))
                 await self._elsewhere(queue.acknowledge)
                 delay, said, self.error = RETRY[0], "", None
             except KerfError as error:
@@ -205,6 +207,29 @@ class AwsProvider:
                     world.put([Observation(InputRefused(error.code, "queue", "interruptions", message=said))])
                 await asyncio.sleep(delay)
                 delay = min(most, delay * 2)
+
+
+async def _aside(work: Callable[[], T]) -> T:
+    """In a thread that nobody waits for at the end: a long poll must not hold the process up. What it got then comes
+    back."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[T] = loop.create_future()
+
+    def tell(how: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is gone
+            loop.call_soon_threadsafe(lambda: None if answer.done() else how())
+
+    def run() -> None:
+        try:
+            result = work()
+        except Exception as error:
+            failure = error
+            tell(lambda: answer.set_exception(failure))
+        else:
+            tell(lambda: answer.set_result(result))
+
+    threading.Thread(target=run, name="queue", daemon=True).start()
+    return await answer
 
 
 def _fault(error: Exception, where: str) -> AdapterFault:

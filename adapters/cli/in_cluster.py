@@ -55,7 +55,7 @@ class InCluster:
         self._first: dict[str, list[Observation]] = {}  # by path, until all kinds are listed
         self._live = False
         self._stored = 0  # of what was put into the inbox
-        self._turned = asyncio.Event()
+        self._turned, self._told = asyncio.Event(), asyncio.Event()
         self._claims = ClaimObjects(session, claim_conditions)
         self.claim_uid = self._claims.uid
         self._upkeep = ClaimUpkeep()
@@ -88,10 +88,8 @@ class InCluster:
             asyncio.create_task(each.run(), name=f"watch {each.resource.path}") for each in self.reflectors
         ]
         try:
-            await self._synced(watching)
-            if self._nominate and await supported(self._session):
-                self._nominations = Nominations(self._session, self._provider.node_name)
-            self._go_live(await self._provider.first())
+            if not await self._started(watching):
+                return
             watching.append(asyncio.create_task(self._provider.run(self), name="provider"))
             if not self._observes:
                 watching.append(asyncio.create_task(self._keep_pools(), name="status of nodepools"))
@@ -121,7 +119,27 @@ class InCluster:
         self._inbox.wake()
 
     def stop(self) -> None:
+        self._told.set()
         self.controller.stop()
+
+    async def _started(self, watching: list[asyncio.Task[Any]]) -> bool:
+        """Whether everything is listed and the provider has been asked, and nobody said stop before."""
+        starting = asyncio.create_task(self._start(watching), name="start")
+        told = asyncio.create_task(self._told.wait(), name="told to stop")
+        try:
+            await asyncio.wait([starting, told], return_when=asyncio.FIRST_COMPLETED)
+            if starting.done():
+                starting.result()
+            return starting.done()
+        finally:
+            starting.cancel()
+            told.cancel()
+
+    async def _start(self, watching: list[asyncio.Task[Any]]) -> None:
+        await self._synced(watching)
+        if self._nominate and await supported(self._session):
+            self._nominations = Nominations(self._session, self._provider.node_name)
+        self._go_live(await self._provider.first())
 
     async def _unless_one_dies(self, running: asyncio.Task[None], watching: list[asyncio.Task[Any]]) -> None:
         """A watch never ends by itself: one that does has found a defect, and kerf must not act on what it no longer

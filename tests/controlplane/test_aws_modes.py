@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,3 +123,19 @@ def test_the_charts_rights_are_enough(plane: ControlPlane, aws: Aws, tmp_path: P
     own = [each for each in plane.audited() if each["user"]["username"] == "system:serviceaccount:kerf:kerf"]
     assert {each["requestURI"] for each in own if each.get("responseStatus", {}).get("code") == 403} == set()
     assert "same" in kerf.verify()
+
+
+def test_told_to_stop_while_it_still_asks_ec2_it_stops(plane: ControlPlane, aws: Aws, tmp_path: Path) -> None:
+    """Before anything was recorded of NodeClasses, and without an error."""
+    answered = aws.endpoint.held["DescribeInstanceTypes"] = threading.Event()
+    kerf = kerf_on(plane, aws, tmp_path, "--lease-name", "stopped")
+    kerf.start()
+    try:
+        eventually(lambda: kerf.record.exists() and aws.calls("DescribeInstanceTypes"), kerf=kerf)
+        threading.Timer(1, answered.set).start()
+        assert kerf.stop() == 0
+    finally:
+        answered.set()
+        del aws.endpoint.held["DescribeInstanceTypes"]
+        if kerf.running:
+            kerf.kill()
