@@ -22,7 +22,7 @@ from kerf.engine.scheduling.trace import Tracer
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 10
+VERSION = 11
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from kerf.engine.scheduling.improvement.best import best_plan
-from kerf.engine.scheduling.planner import plan
 from kerf.replay.scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.support.judge import faults
 
@@ -194,7 +193,7 @@ CHANGES: tuple[Callable[[Scenario, Sequence[Scenario], random.Random], None], ..
 def wrong(scenario: Scenario, catalogues: Any) -> list[str]:
     """What is wrong with the plans of a scenario."""
     problem = problem_of(scenario, catalogues)
-    first, best = plan(problem), best_plan(problem, EFFORT)
+    first, best = best_plan(problem, 0), best_plan(problem, EFFORT)
     found = [f"first: {each}" for each in faults(problem, first)]
     found += [f"best: {each}" for each in faults(problem, best)]
     if not first.placed <= best.placed:

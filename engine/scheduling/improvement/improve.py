@@ -105,7 +105,14 @@ class Search:
             parts.append(Part(claim, -1, question))
         base = Plan(placements=self.fleets.placements(fleet))
         made = Candidate(self._problem, base, tuple(parts))
-        return made if self._allowed(made, by_pod=False) else None
+        return made if self._allowed(made, by_pod=False) and self._binds(made) else None
+
+    def _binds(self, candidate: Candidate) -> bool:
+        """Whether it can be bound as it stands; the scheduler's own order may be the only one, which is too few."""
+        spread = any(shape.spread or shape.affinity for shape in self._problem.shapes.values())
+        if not spread:
+            return True
+        return self._effort.take(self._whole) and bindable(self._problem, assembled(candidate, self._first))
 
     def _lightened(self, part: Part, gone: frozenset[str]) -> Part:
         claim = part.claim
