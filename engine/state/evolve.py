@@ -167,6 +167,9 @@ def _node_seen(state: State, node: Node, entry: Entry) -> None:
     state.facts.nodes[node.name] = node
     if node.deleting:
         ix.deleted_nodes[node.name] = None
+    else:  # another Node took its name while nobody watched
+        ix.deleted_nodes.pop(node.name, None)
+        state.facts.lone.pop(node.name, None)
     if node.provider_id:
         ix.nodes_by_provider.setdefault(node.provider_id, {})[node.name] = None
         claim = ix.claim_by_provider.get(node.provider_id)

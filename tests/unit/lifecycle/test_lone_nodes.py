@@ -88,3 +88,15 @@ def test_it_is_known_after_a_snapshot() -> None:
     twin = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
     assert twin.ix.deleted_nodes == state.ix.deleted_nodes == {"n9": None}
     assert twin.facts.lone["n9"].effects.keys() == {"taint"}
+
+
+def test_another_node_of_its_name_is_not_drained() -> None:
+    """Its end was missed: the watch was broken off, and a list shows the next Node of that name."""
+    made = world("a")
+    deleted(made)
+    made.answer_all()
+    assert made.see(Observation(replace(LONE, uid="u10", provider_id="aws:///z/i-10"))) == []
+    assert made.after(60_000) == []
+    state = made.runtime.state
+    assert state.facts.lone == state.ix.deleted_nodes == {}
+    assert re_derived(made.store) == made.store.entries
