@@ -115,7 +115,10 @@ def _over(state: State, claim: NodeClaim, entry: Entry) -> None:
     for node in ix.nodes_by_provider.get(claim.provider_id, {}):
         ix.claim_by_node.pop(node, None)
     for uid in ix.waiting_for.pop(claim.name, {}):
-        facts.targets.pop(uid, None)
+        if uid in ix.pending and not facts.pods[uid].unschedulable:
+            facts.targets[uid] = ""  # it waits only because it was planned for, and goes on waiting (burst.is_planned)
+        else:
+            facts.targets.pop(uid, None)
     ix.touched.pop(claim.name, None)
     ix.due.drop(claim.name)
 

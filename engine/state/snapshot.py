@@ -67,4 +67,5 @@ def rebuild(state: State) -> None:
     index_attachments(state)
     index_devices(state)
     for uid, target in facts.targets.items():
-        ix.waiting_for.setdefault(target, {})[uid] = None
+        if target:
+            ix.waiting_for.setdefault(target, {})[uid] = None

@@ -126,6 +126,7 @@ class Facts(Struct, omit_defaults=True):
     resource_slices: dict[str, ResourceSlice] = {}
     buffered: dict[str, int] = {}  # claim or unmanaged node → pods of CapacityBuffers that the plan put on it
     targets: dict[str, str] = {}  # pod without a place of its own → the claim or unmanaged node that the plan put it on
+    # ("" for one that the scheduler has not come to yet, and whose claim has ended)
     nominations: dict[str, str] = {}  # pod → the node that kerf nominated for it, as its status shows
     batch_opened: int = 0  # the provisioning window (S-55); 0 when closed
     batch_last: int = 0

@@ -9,10 +9,11 @@ from kerf.engine.model.pods import Pod, PodShape
 from kerf.engine.nodeclaim.events import Requested
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.digest import content
-from kerf.engine.record.observations import Observation
+from kerf.engine.record.observations import LaunchAnswered, LaunchError, Observation
 from kerf.engine.state import snapshot
 from kerf.engine.state.burst import untried_pods
 from kerf.engine.state.load import load
+from tests.property.test_fold import re_derived
 from tests.support.world import START, Mi, World
 
 ENOUGH = 4
@@ -162,3 +163,19 @@ def test_a_restart_changes_nothing(steps: int) -> None:
         assert snapshot.digest(other) == digest
         assert sorted(other.ix.pending) == sorted(state.ix.pending)
         assert untried_pods(other, START + 2_000) == untried_pods(state, START + 2_000)
+
+
+def test_untried_pods_whose_launch_failed_wait_for_the_next_plan_after_a_restart_too() -> None:
+    """L-152. The scheduler has refused one of them only; by a snapshot in between the next plan is the same."""
+    world = burst()
+    ((ref, order),) = world.launches()
+    offer = order.offers[0]
+    lacking = LaunchError("InsufficientInstanceCapacity", "", offer.instance_type, offer.zone, order.capacity_type)
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", errors=(lacking,))))
+    state = world.runtime.state
+    again = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
+    assert sorted(again.ix.pending) == sorted(state.ix.pending) == [f"uid-{name}" for name in "abcd"]
+    assert again.ix.waiting_for == state.ix.waiting_for == {}
+    world.after(1_000)
+    assert world.planned() == sorted([*"abcd"] * 2)
+    assert re_derived(world.store) == world.store.entries
