@@ -6,7 +6,9 @@
 
 It is the stored bytes written as JSON, not what this version makes of them: entries of older schemas and of unknown
 types come back as they were. Fields keep the order of their types, map keys are sorted already. `GoldenStore` reads
-both files as one record, by position. Bytes that JSON cannot hold (a NaN, say) stand as {"$msgpack": base64}.
+both files as one record, by position. What msgspec packs as a long map although it has few keys (an object of a type
+with more than fifteen fields) stands as {"$wide": object}; bytes that JSON cannot hold (a NaN, say) stand as
+{"$msgpack": base64}.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ from kerf.engine.record.errors import (
 from kerf.engine.record.registry import DECISION
 
 RECORD, DECISIONS, BLOBS = "record.jsonl", "decisions.jsonl", "blobs.jsonl"
+_WIDE, _PACKED = "$wide", "$msgpack"
+_SHORT_MAP = 15
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HINT = "Correct the line, or write the folder again from its record"
 
@@ -210,17 +214,27 @@ def _from_json(line: _Line) -> bytes:
 
 
 def _readable(packed: bytes) -> Any:
-    """The plain object, where reading it back gives the same bytes."""
+    """The plain object, or one in a wrapper, where reading it back gives the same bytes."""
     try:
         plain = msgspec.msgpack.decode(packed)
-        if _bytes(msgspec.json.decode(msgspec.json.encode(plain))) == packed:
-            return plain
+        for shown in (plain, {_WIDE: plain}):
+            if _bytes(msgspec.json.decode(msgspec.json.encode(shown))) == packed:
+                return shown
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError):
         pass  # not even MessagePack, or not of JSON's types
-    return {"$msgpack": b64encode(packed).decode()}
+    return {_PACKED: b64encode(packed).decode()}
 
 
 def _bytes(plain: Any) -> bytes:
-    if isinstance(plain, dict) and plain.keys() == {"$msgpack"}:
-        return b64decode(plain["$msgpack"], validate=True)
+    if isinstance(plain, dict) and plain.keys() == {_PACKED}:
+        return b64decode(plain[_PACKED], validate=True)
+    if isinstance(plain, dict) and plain.keys() == {_WIDE}:
+        return _wide(plain[_WIDE])
     return _pack(plain)
+
+
+def _wide(plain: Any) -> bytes:
+    """A map of at most fifteen keys, which has a short header, with a long one."""
+    if not isinstance(plain, dict) or len(plain) > _SHORT_MAP:
+        raise ValueError(f"{_WIDE} holds no object of at most {_SHORT_MAP} keys")
+    return b"\xde" + len(plain).to_bytes(2, "big") + _pack(plain)[1:]

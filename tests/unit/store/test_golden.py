@@ -138,10 +138,30 @@ def test_a_line_edited_by_hand_is_what_is_read(folder: Path) -> None:
     """Golden records are written and changed by people: fields may stand in any order."""
     path = folder / "record.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    lines[2]["payload"]["name"] = "renamed"
+    lines[2]["payload"]["$wide"]["name"] = "renamed"
     path.write_text("\n".join(json.dumps(line, sort_keys=True) for line in lines) + "\n\n")
     edited = list(GoldenStore(folder).scan())[2]
     assert edited.payload == replace(pods(3, 1).entries[0].payload, name="renamed")
+
+
+def test_objects_of_many_fields_are_readable_and_may_be_written_without_their_wrapper(folder: Path) -> None:
+    """msgspec packs them with the long header of a map."""
+    path = folder / "record.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert lines[2]["payload"]["$wide"]["uid"]
+    lines[2]["payload"] = lines[2]["payload"]["$wide"]
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    assert list(GoldenStore(folder).scan())[2].payload == pods(3, 1).entries[0].payload
+
+
+@pytest.mark.parametrize("payload", [[1], "x", {str(n): n for n in range(16)}])
+def test_a_wide_object_is_one_of_few_keys(folder: Path, payload: object) -> None:
+    path = folder / "record.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[2]["payload"] = {"$wide": payload}
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    with pytest.raises(RecordCorrupt, match="line 3"):
+        GoldenStore(folder)
 
 
 def test_bytes_that_json_cannot_hold_are_kept(tmp_path: Path) -> None:
