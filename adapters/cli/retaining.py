@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
+from kerf.adapters.controller.controller import REPORT, AdapterFault
 from kerf.adapters.store import cut as cutting
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.retention import Due, Extent, Retention, base_at, due, extent
@@ -37,9 +38,12 @@ class Retaining:
         while True:
             try:
                 await self.look()
-            except KerfError as error:
+            except Exception as error:  # a defect must not let the record grow for ever, unnoticed
+                fault = error if isinstance(error, KerfError) else AdapterFault(
+                    f"{type(error).__name__}: {error}", where="retention", hint=REPORT
+                )  # fmt: skip
                 self.errors += 1
-                self._failed(error)
+                self._failed(fault)
             await asyncio.sleep(self._every)
 
     async def look(self) -> None:

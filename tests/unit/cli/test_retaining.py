@@ -146,6 +146,35 @@ def test_what_fails_is_told_and_tried_again(
     assert told["kerf_record_size_bytes"].samples[()] > 0
 
 
+def test_a_defect_is_told_and_does_not_end_retention(
+    store: SQLiteStore, controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that ended in silence would leave the record to grow until the disk is full."""
+    controller.days(40)
+    retaining = controller.retaining(store, Retention(7 * DAY, 20 * DAY, 0))
+    real, asked = cutting.propose, []
+
+    def propose(*given: Any, **more: Any) -> RecordCut:
+        asked.append(given)
+        if len(asked) == 1:
+            raise ZeroDivisionError
+        return real(*given, **more)
+
+    monkeypatch.setattr(cutting, "propose", propose)
+
+    async def run() -> None:
+        task = asyncio.create_task(retaining.run())
+        async with asyncio.timeout(60):
+            while not task.done() and store.base() is None:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())
+    assert [error.code for error in controller.said] == ["KERF605"]
+    assert store.base() is not None
+
+
 # ── what is due ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
