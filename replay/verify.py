@@ -82,7 +82,7 @@ class _Verifier:
         self.trial = beginning(store)
         if base is not None:
             settle(self.trial)
-        self.cut: RecordCut | None = None  # the latest that is announced for this base
+        self.cuts: list[RecordCut] = []  # all that are announced for this base
         self.kept = 0
         self.truth: State | None = None
         self.engine_recorded = base.engine if base is not None else ""
@@ -138,7 +138,7 @@ class _Verifier:
             elif isinstance(entry.payload, RecordStarted):
                 self.engine_recorded = entry.payload.engine
             elif isinstance(entry.payload, RecordCut) and entry.payload.base == after:
-                self.cut = entry.payload
+                self.cuts.append(entry.payload)
 
     def check_cut(self) -> None:
         """What was removed is what the record itself announces, and all else is there. Raises RecordCorrupt (KERF109).
@@ -150,14 +150,16 @@ class _Verifier:
             raise RecordCorrupt("the state that the record begins with was changed", position=base.position)
         if base is None or kept is None:
             return
-        announced, self.kept = self.cut, kept.entries
-        if announced is None:
+        self.kept = kept.entries
+        if not self.cuts:
             raise RecordCorrupt(
                 "the record was cut here, and no entry after it announces that", position=base.position
             )  # fmt: skip
-        if (announced.chain, announced.state) != (base.chain.hex(), base.digest):
+        # The latest may not have begun yet: it is announced before anything goes, and kerf may have been killed there.
+        cuts = [each for each in self.cuts if (each.chain, each.state) == (base.chain.hex(), base.digest)]
+        if not cuts:
             raise RecordCorrupt("the cut is not the one that the record announces", position=base.position)
-        if (announced.after, announced.history) != (kept.after, kept.history):
+        if (kept.after, kept.history) not in [(each.after, each.history) for each in cuts]:
             raise RecordCorrupt("what is kept from before the cut is not all that was kept", position=kept.after + 1)
 
     def _counted(self, recorded: list[Entry]) -> None:

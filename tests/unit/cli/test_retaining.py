@@ -121,6 +121,22 @@ def test_what_one_process_leaves_the_next_one_removes(store: SQLiteStore, contro
     assert verify(store).exit_code == 0
 
 
+def test_a_cut_that_was_announced_and_not_begun_is_no_damage(store: SQLiteStore, controller: Controller) -> None:
+    """kerf was killed in between, or somebody verifies just then; the cut before it stands."""
+    controller.days(40)
+    look(controller.retaining(store, Retention(7 * DAY, 20 * DAY, 0)))
+    cut, base = store.cut(), store.base()
+    assert base is not None
+    announced = cutting.propose(store, base, after=cut.after + 5)
+    assert announced.after > cut.after
+    controller.put([Observation(announced)])
+    assert verify(store).exit_code == 0
+    cutting.begin(store, controller.runtime.state.facts.cut)
+    assert verify(store).exit_code == 0, "what is to go has not gone yet"
+    for _ in cutting.steps(store):
+        assert verify(store).exit_code == 0
+
+
 def test_what_fails_is_told_and_tried_again(
     store: SQLiteStore, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
