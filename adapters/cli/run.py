@@ -21,6 +21,7 @@ import kerf
 from kerf.adapters.cli.gated_objects import GatedObjects
 from kerf.adapters.cli.in_cluster import InCluster
 from kerf.adapters.cli.offices import FileLock, Nobody, Office, lock_of
+from kerf.adapters.cli.own_record import open_own
 from kerf.adapters.cli.providers import Provider, kwok_provider
 from kerf.adapters.cli.retaining import Retaining
 from kerf.adapters.cli.serving import Serving, Telemetry
@@ -28,20 +29,16 @@ from kerf.adapters.cli.settings import Flags, Options, read_settings, tell_notes
 from kerf.adapters.cli.telling import Log, Telling
 from kerf.adapters.controller.controller import wall_clock
 from kerf.adapters.kubernetes.events import EventRecorder
+from kerf.adapters.kubernetes.identity import cluster_uid
 from kerf.adapters.kubernetes.lease import Lease
 from kerf.adapters.kubernetes.nominations import supported
 from kerf.adapters.kubernetes.reading import ReadingSession
 from kerf.adapters.kubernetes.session import Session, connect
 from kerf.adapters.store.chained import ChainedStore
-from kerf.adapters.store.open import open_record, require_url
-from kerf.engine.errors import InputError, KerfError
+from kerf.engine.errors import KerfError
 from kerf.engine.model.settings import Settings
-from kerf.engine.record.errors import RecordNotFound
-from kerf.engine.record.observations import SettingsSeen
 from kerf.engine.runtime.runtime import Runtime
-from kerf.engine.state.load import beginning
 
-BEGINNING = 10  # entries, among which are a record's first settings
 _NONE = Flags()
 _SETTINGS = Group("Settings", help="Karpenter's. Each is an environment variable too: METRICS_PORT for --metrics-port.")
 
@@ -88,10 +85,11 @@ class _Wanted(Struct, frozen=True):
     context: str | None
     nominate: bool
     options: Options
+    cluster: str = ""  # its uid, once the API server has said it
 
     @property
     def engine(self) -> Settings:
-        return replace(self.options.engine, observe=self.observe)
+        return replace(self.options.engine, observe=self.observe, cluster=self.cluster)
 
 
 async def _run(wanted: _Wanted) -> int:
@@ -114,7 +112,9 @@ async def _run(wanted: _Wanted) -> int:
         if epoch is None:
             return 0
         try:
-            store = await asyncio.to_thread(_open, wanted)
+            cluster = await cluster_uid(session)
+            store = await asyncio.to_thread(open_own, wanted.store, observe=wanted.observe, cluster=cluster)
+            wanted = replace(wanted, cluster=cluster)
             try:
                 provider = await _provider(session, wanted)
                 await _in_office(session, office, store, provider, epoch, identity, stopping, wanted, telemetry)
@@ -276,34 +276,6 @@ def _office(wanted: _Wanted, session: Session, identity: str) -> Office:
     if options.leader_election:
         return Lease(session, namespace=options.lease_namespace, identity=identity, name=options.lease_name)
     return Nobody()
-
-
-def _open(wanted: _Wanted) -> ChainedStore:
-    """The record at a URL; a new one where there is none. A record is of one mode."""
-    url = wanted.store
-    require_url(url)
-    try:
-        store = open_record(url, "write")
-    except RecordNotFound:
-        store = open_record(url, "create")
-    assert isinstance(store, ChainedStore)
-    made = _first_settings(store)
-    if made is not None and made.observe != wanted.observe:
-        store.close()
-        said = "observe" if made.observe else "control"
-        raise InputError(
-            f"this record was made in {said} mode", where=f"--store {url}", hint="Give each mode a record of its own",
-            code="KERF342",
-        )  # fmt: skip
-    return store
-
-
-def _first_settings(store: ChainedStore) -> Settings | None:
-    """Those that the record begins with, None for an empty one."""
-    if store.base() is not None:
-        return beginning(store).facts.settings
-    seen = (each.payload for each in store.scan(until=BEGINNING))
-    return next((each.settings for each in seen if isinstance(each, SettingsSeen)), None)
 
 
 def _from_environment() -> Path | None:

@@ -419,7 +419,10 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     },
     nodeclass_terms.Image: {"id": kind("image")},
     reasons.Reason: {"code": keep, "params": params},
-    settings.Settings: {"cluster_name": kind("cluster"), "preference_policy": keep, "min_values_policy": keep},
+    settings.Settings: {
+        "cluster_name": kind("cluster"), "cluster": kind("cluster"),
+        "preference_policy": keep, "min_values_policy": keep,
+    },
     # observations
     observations.RecordStarted: {"record": keep, "engine": keep},
     observations.RecordCut: {"chain": keep, "state": keep, "history": keep, "before": keep},

@@ -37,3 +37,4 @@ class Settings(Struct, frozen=True):
     node_repair: bool = False  # feature gate NodeRepair (D-134)
     observe: bool = False  # beside a Karpenter that acts: decide, and do nothing
     static_capacity: bool = False  # gate StaticCapacity (D-160): keep NodePools with spec.replicas at their size
+    cluster: str = ""  # uid of its namespace kube-system: whose record this is; "" where nobody said

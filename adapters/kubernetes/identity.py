@@ -1,0 +1,27 @@
+"""Which cluster this is."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kerf.adapters.kubernetes.errors import Unreachable
+from kerf.adapters.kubernetes.session import Session
+
+PATH = "/api/v1/namespaces/kube-system"
+
+
+class _Metadata(msgspec.Struct):
+    uid: str
+
+
+class _Namespace(msgspec.Struct):
+    metadata: _Metadata
+
+
+async def cluster_uid(session: Session) -> str:
+    """The uid of its namespace kube-system, which a cluster has for life; "" where the API server does not say it."""
+    try:
+        answer = await session.request("GET", PATH)
+        return msgspec.json.decode(answer.body, type=_Namespace).metadata.uid
+    except (Unreachable, msgspec.DecodeError):
+        return ""
