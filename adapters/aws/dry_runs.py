@@ -40,7 +40,7 @@ class DryRuns:
         self._known: dict[str, tuple[str, int, Condition]] = {}  # class → of what, when, with what result
 
     def check(self, resolved: EC2NodeClass, types: Callable[[], Mapping[str, InstanceType]]) -> Condition:
-        """ValidationSucceeded of a class of which all else is well. What EC2 cannot say now leaves it Unknown."""
+        """ValidationSucceeded of a class of which all else is well. What EC2 cannot say now leaves it as it was."""
         asked, _ = content(EC2NodeClass("", resolved.spec, replace(resolved.status, conditions=())))
         of, at, known = self._known.get(resolved.name, ("", 0, None))
         if known is not None and of == asked and self._clock() < at + KNOWN_FOR:
@@ -50,6 +50,8 @@ class DryRuns:
         except InputError as error:
             found = _refused("UserDataInvalid", str(error))
         except AwsError as error:
+            if known is not None and of == asked:
+                return known  # as of what else is resolved (A-136): a disturbance takes no class out of service
             return Condition(VALID, "Unknown", "AwaitingReconciliation", str(error))
         if found.reason != "InstanceProfileNotFound":
             self._known[resolved.name] = asked, self._clock(), found

@@ -227,7 +227,7 @@ class LaunchTemplates:
             self._adopted = True
         for name in sorted(name for name, used in list(self._used.items()) if used + UNUSED < now):
             with self._making:
-                if self._used[name] + UNUSED < now:  # nobody has taken it since
+                if self._used.get(name, now) + UNUSED < now:  # nobody has taken it since, or forgotten all of them
                     self._delete(name)
 
     def release(self, node_class: str) -> None:

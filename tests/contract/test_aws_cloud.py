@@ -642,6 +642,16 @@ def test_a_80_when_ec2_cannot_say_it_is_asked_again_soon(world: AwsWorld) -> Non
     assert validation(cloud.observe()) == ("True", "ValidationSucceeded")
 
 
+def test_a_136_when_ec2_cannot_say_again_a_class_stays_as_it_was(world: AwsWorld) -> None:
+    cloud = trying(world)
+    assert validation(cloud.observe()) == ("True", "ValidationSucceeded")
+    calls = Calls(world.environment, "CreateFleet")
+    world.environment.operator.fault("CreateFleet", "unavailable", 1)
+    world.advance(1_800_001)
+    assert not [o for o in cloud.observe() if isinstance(o.payload, NodeClassSeen)]
+    assert len(calls.of("CreateFleet")) == 1
+
+
 def test_a_219_a_459_a_class_that_is_being_deleted_counts_as_none(world: AwsWorld) -> None:
     world.environment.node_classes[0] = replace(world.environment.node_classes[0], deleting=START)
     cloud = world.restarted()

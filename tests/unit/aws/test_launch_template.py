@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws.facts import tables
 from kerf.adapters.aws.instance_types import EFA, NodeSettings, instance_type
-from kerf.adapters.aws.launch_template import template_data
+from kerf.adapters.aws.launch_template import UNUSED, LaunchTemplates, template_data
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.model.ec2nodeclass import (
     AMITerm,
@@ -119,3 +119,30 @@ def test_a_256_ipv6_and_connection_tracking() -> None:
     )["NetworkInterfaces"]
     assert (found["PrimaryIpv6"], found["Ipv6AddressCount"], found["Ipv6PrefixCount"]) == (True, 1, 1)
     assert found["ConnectionTrackingSpecification"] == {"UdpTimeout": 30}
+
+
+class Forgetful:
+    """An EC2 in which, while one template is deleted, a launch finds that another is not there."""
+
+    def __init__(self) -> None:
+        self.ec2 = self
+        self.deleted: list[str] = []
+        self.templates: LaunchTemplates
+
+    def describe_launch_templates(self, **_: Any) -> dict[str, Any]:
+        return {"LaunchTemplates": [{"LaunchTemplateName": name} for name in ("a", "b")]}
+
+    def delete_launch_template(self, LaunchTemplateName: str) -> dict[str, Any]:  # noqa: N803
+        self.deleted.append(LaunchTemplateName)
+        self.templates.forget()
+        return {}
+
+
+def test_a284_templates_that_are_forgotten_meanwhile_do_not_end_a_sweep() -> None:
+    """A-237. The sweep and launches are in threads of their own."""
+    now, ec2 = [1_000], Forgetful()
+    ec2.templates = templates = LaunchTemplates(ec2, SETTINGS, lambda: now[0])  # type: ignore[arg-type]
+    templates.sweep()
+    now[0] += UNUSED + 1
+    templates.sweep()
+    assert ec2.deleted == ["a"]
