@@ -13,7 +13,8 @@ from kerf.replay.removal import planned_places
 
 class PodPlace(Struct, frozen=True, kw_only=True):
     """Another pod and a node on its way out: `why` that node's claim had to go, in which `move` ("" for none, as an
-    interrupted node's), and where the move meant the pod to be (`planned`). `how` it left: evicted or forced."""
+    interrupted node's), and where the move meant the pod to be (`planned`). `how` it left: evicted, forced, or
+    ended with its node."""
 
     pod: str
     claim: str
@@ -38,7 +39,8 @@ def left_for(links: Links, pod: PodLinks) -> PodPlace | None:
 
 
 def _place(links: Links, old: PodLinks, named: PodLinks | None) -> PodPlace:
-    claim = links.claims[old.evicted_from]
+    ended_with = next((name for name, claim in links.claims.items() if claim.node == old.node), "")
+    claim = links.claims[old.evicted_from or ended_with]
     latest = next((e for e in reversed(claim.events) if isinstance(e.payload, ev.Tainted | ev.ReasonRaised)), None)
     why = latest.payload.why if latest is not None else ""
     move = started_move(links, claim)
@@ -48,7 +50,7 @@ def _place(links: Links, old: PodLinks, named: PodLinks | None) -> PodPlace:
         claim=claim.name,
         node=claim.node,
         why=why,
-        how="forced" if old.forced else "evicted",
+        how="forced" if old.forced else "evicted" if old.evicted_from else "ended",
         move=move.ref if move is not None and mine else "",
         planned=planned_places(links, move.move).get(old.uid, "") if move is not None and mine else "",
     )

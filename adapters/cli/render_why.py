@@ -73,7 +73,8 @@ def _pods(printer: Printer, pods: Sequence[PodMoved]) -> None:
 
 def came_for_text(origin: PodPlace, node: str) -> str:
     """Of a pod: in whose place it came."""
-    told = f"it came in the place of {origin.pod}, {origin.how} from {origin.node}, which had to go: {origin.why}"
+    left = "ended with" if origin.how == "ended" else f"{origin.how} from"
+    told = f"it came in the place of {origin.pod}, {left} {origin.node}, which had to go: {origin.why}"
     if not origin.planned:
         return told
     where = "this node" if origin.planned == node else origin.planned

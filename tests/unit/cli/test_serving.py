@@ -34,7 +34,7 @@ def free_port() -> int:
 
 def world(runtime: Runtime, *watches: Watch, ready: bool = True) -> Any:
     lock = SimpleNamespace(between_turns=asyncio.Lock())
-    return SimpleNamespace(reflectors=watches, runtime=runtime, ready=ready, controller=lock)
+    return SimpleNamespace(reflectors=watches, runtime=runtime, ready=ready, controller=lock, forbidden=[])
 
 
 def asked(telemetry: Telemetry, *paths: str, health: bool = True) -> list[tuple[int, str]]:

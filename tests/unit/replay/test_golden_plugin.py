@@ -13,6 +13,7 @@ import pytest
 
 from kerf.adapters.store.golden import write_golden
 from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.engine.lifecycle import advance
 from tests.support.records import whole_life
 from tests.support.world import World
 
@@ -105,7 +106,7 @@ def test_a_case_without_a_readme_fails_and_says_so(project: Path) -> None:
 
 
 def test_an_older_decision_version_fails_with_what_to_do(project: Path) -> None:
-    edit(project, "decisions.jsonl", '"version":2', '"version":1')
+    edit(project, "decisions.jsonl", f'"version":{advance.VERSION},"settings"', '"version":1,"settings"')
     code, out = run_pytest(project, "tests")
     assert code == 1
     assert "decision-version: " in out
