@@ -151,8 +151,14 @@ class Runtime:
             return False
         self.new_entries += self._waiting.entries
         self._waiting, self.error = None, None
+        self._trim()
         self._keep_snapshot()
         return True
+
+    def _trim(self) -> None:
+        facts, blobs = self.state.facts, self.state.ix.blobs
+        if blobs.many:
+            blobs.trim({pod.shape for pod in facts.pods.values()}, {*facts.catalogues.values()})
 
     def next_due(self) -> int | None:
         """When a turn is needed although nothing is seen (ms since the epoch)."""

@@ -6,7 +6,7 @@ snapshot, and no decision may show that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
@@ -17,12 +17,14 @@ from kerf.engine.model.pods import PodShape, Resources
 from kerf.engine.state.due import Due
 
 _KEPT = 1_000
+_SPARE_SHAPES, _SPARE_CATALOGUES = 10_000, 4
 BlobSource = Callable[[str], bytes]
 """Content by digest: the store's, or a dict's in tests."""
 
 
 class Blobs:
-    """Decoded content by digest. A pure cache: what a digest stands for never changes."""
+    """Decoded content by digest. A pure cache: what a digest stands for never changes. Each Job has a shape of its own,
+    and each change of a price a catalogue (10 MB of EC2's), so the runtime trims it."""
 
     def __init__(self, source: BlobSource) -> None:
         self.source = source
@@ -30,6 +32,7 @@ class Blobs:
         self._catalogues: dict[str, Catalogue] = {}
         self._types: dict[str, dict[str, InstanceType]] = {}
         self._over_types: dict[tuple[str, tuple[str, ...], bool], Resources] = {}
+        self._most_shapes, self._most_catalogues = _SPARE_SHAPES, _SPARE_CATALOGUES
 
     def offer(self, digest: str, value: Struct) -> None:
         """Content that arrived with an observation and may not be stored yet."""
@@ -37,6 +40,20 @@ class Blobs:
             self._shapes[digest] = value
         elif isinstance(value, Catalogue):
             self._catalogues[digest] = value
+
+    @property
+    def many(self) -> bool:
+        """Whether it is time to `trim`."""
+        return len(self._shapes) > self._most_shapes or len(self._catalogues) > self._most_catalogues
+
+    def trim(self, shapes: Collection[str], catalogues: Collection[str]) -> None:
+        """Forgets what is neither of these, which the facts name. Called when all that was offered is stored, or is
+        offered again before it is asked for (what deciders make themselves)."""
+        self._shapes = {digest: found for digest, found in self._shapes.items() if digest in shapes}
+        self._catalogues = {digest: found for digest, found in self._catalogues.items() if digest in catalogues}
+        self._types = {digest: found for digest, found in self._types.items() if digest in catalogues}
+        self._most_shapes = 2 * len(self._shapes) + _SPARE_SHAPES
+        self._most_catalogues = 2 * len(self._catalogues) + _SPARE_CATALOGUES
 
     def shape(self, digest: str) -> PodShape:
         found = self._shapes.get(digest)
