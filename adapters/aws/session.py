@@ -40,6 +40,10 @@ NOT_FOUND = frozenset(
 """A-314."""
 
 
+NO_CREDENTIALS = frozenset({"NoCredentialsError", "PartialCredentialsError"})
+"""What the SDK says before it has asked anybody."""
+
+
 class AwsError(KerfError):
     """AWS refused a call (KERF501), or its answer never came and nobody knows whether it happened (KERF502).
 
@@ -57,13 +61,21 @@ class AwsError(KerfError):
         super().__init__(
             f"{operation}: {aws_code}: {detail}",
             where=operation,
-            hint="Look for its effect before trying again" if unknown else "",
+            hint=_hint(aws_code, unknown),
             code="KERF502" if unknown else "KERF501",
         )
 
     @property
     def not_found(self) -> bool:
         return self.aws_code in NOT_FOUND
+
+
+def _hint(aws_code: str, unknown: bool) -> str:
+    if aws_code in NO_CREDENTIALS:
+        return (
+            "Give the pod a role (docs/install.md), or this shell credentials: `aws sts get-caller-identity` shows them"
+        )
+    return "Look for its effect before trying again" if unknown else ""
 
 
 class Clients:

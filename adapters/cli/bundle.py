@@ -20,6 +20,7 @@ from kerf.adapters.store.retention import base_at, before_turn
 from kerf.engine.errors import InputError
 from kerf.projections.prose import count, moment
 from kerf.replay.at import locate
+from kerf.replay.errors import PositionUnknown
 
 STDOUT = "-"
 _Place = Annotated[str, Parameter(allow_leading_hyphen=True)]
@@ -72,6 +73,9 @@ def export(
     with opened(source) as store, TemporaryDirectory() as folder:
         last = None if until == "end" else locate(store, until)
         after = 0 if since == "start" else before_turn(store, locate(store, since))
+        if last is not None and last <= after:
+            hint = "Give the earlier one to --since"
+            raise PositionUnknown(f"--since {since} is later than --until {until}", hint=hint)
         part = after >= store.first_position()
         base = base_at(store, after) if part else None
         place = Path(target) if target != STDOUT else Path(folder) / "bundle"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.adapters.store.chained import ChainedStore
-from kerf.adapters.store.open import open_record, require_url
+from kerf.adapters.store.open import open_record
 from kerf.engine.errors import InputError
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.errors import RecordNotFound
@@ -19,7 +19,6 @@ def open_own(url: str, *, observe: bool, cluster: str) -> ChainedStore:
     Raises InputError when it is of the other mode (KERF342), or of another cluster (KERF345): here all its nodes
     would be gone, so that their instances would be ended there. Raises StoreError.
     """
-    require_url(url)
     try:
         store = open_record(url, "write")
     except RecordNotFound:

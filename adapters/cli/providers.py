@@ -124,5 +124,6 @@ def kwok_provider(session: Session, options: Options) -> KwokProvider:
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise InputError(str(error), where=str(file), code="KERF330") from error
+        said = f"cannot read the instance types: {error.strerror}"
+        raise InputError(said, where=str(file), hint="Check the path", code="KERF330") from error
     return KwokProvider(KwokCloud(nodes, read_catalogue(data, str(file))))

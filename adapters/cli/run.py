@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Coroutine
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Annotated, Any, Literal
@@ -26,7 +27,7 @@ from kerf.adapters.cli.providers import Provider, kwok_provider
 from kerf.adapters.cli.retaining import Retaining
 from kerf.adapters.cli.serving import Serving, Telemetry
 from kerf.adapters.cli.settings import Flags, Options, read_settings, tell_notes
-from kerf.adapters.cli.telling import Log, Telling
+from kerf.adapters.cli.telling import Log, Telling, kept_up
 from kerf.adapters.controller.controller import wall_clock
 from kerf.adapters.kubernetes.events import EventRecorder
 from kerf.adapters.kubernetes.identity import cluster_uid
@@ -35,6 +36,7 @@ from kerf.adapters.kubernetes.nominations import supported
 from kerf.adapters.kubernetes.reading import ReadingSession
 from kerf.adapters.kubernetes.session import Session, connect
 from kerf.adapters.store.chained import ChainedStore
+from kerf.adapters.store.open import require_url
 from kerf.engine.errors import KerfError
 from kerf.engine.model.settings import Settings
 from kerf.engine.runtime.runtime import Runtime
@@ -72,6 +74,7 @@ def run(
 
     Example: `kerf run --provider kwok --store sqlite:///var/lib/kerf/record.kerf --kubeconfig ~/.kube/config`
     """
+    require_url(store)
     options = read_settings(settings, os.environ)
     tell_notes(options)
     return asyncio.run(_run(_Wanted(mode == "observe", provider, store, kubeconfig, context, nominate, options)))
@@ -172,9 +175,10 @@ async def _work(
     if not wanted.observe:
         telling.recorder = EventRecorder(session, world.claim_uid, host=socket.gethostname())
         provider.tell_with(telling.recorder)
-        tasks.append(asyncio.create_task(telling.recorder.run(), name="events"))
-        telling.keeper = GatedObjects(session, runtime.state)
-        tasks.append(asyncio.create_task(telling.keeper.run(world.controller.between_turns), name="gated objects"))
+        telling.keeper = keeper = GatedObjects(session, runtime.state)
+        keeping = partial(keeper.run, world.controller.between_turns)
+        tasks.append(asyncio.create_task(kept_up(telling.recorder.run, "events"), name="events"))
+        tasks.append(asyncio.create_task(kept_up(keeping, "gated objects"), name="gated objects"))
     telemetry.retaining = Retaining(
         store, runtime, world.observe, options.retention, now=wall_clock, failed=_say
     )  # fmt: skip
@@ -274,7 +278,12 @@ def _office(wanted: _Wanted, session: Session, identity: str) -> Office:
     if wanted.observe:
         return FileLock(lock_of(wanted.store))
     if options.leader_election:
-        return Lease(session, namespace=options.lease_namespace, identity=identity, name=options.lease_name)
+        namespace, name = options.lease_namespace, options.lease_name
+
+        def waits(holder: str) -> None:
+            print(f"waiting for the Lease {namespace}/{name}, which {holder} holds", file=sys.stderr, flush=True)
+
+        return Lease(session, namespace=namespace, identity=identity, name=name, waits=waits)
     return Nobody()
 
 

@@ -356,9 +356,13 @@ def _one_of(*accepted: str) -> Callable[[str], str]:
 def _document(text: str) -> Any:
     """L-305."""
     try:
-        return yaml.safe_load(text)
+        found = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise SchedulerConfigError(str(error), where="scheduler-config", hint="Write YAML or JSON") from error
+    if isinstance(found, str):
+        hint = "Give the YAML or JSON itself, not a file's name; docs/plan.md has the format"
+        raise SchedulerConfigError(f"{found!r} has no podTopologySpread", where="scheduler-config", hint=hint)
+    return found
 
 
 def _own_namespace() -> str:

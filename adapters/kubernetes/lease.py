@@ -39,7 +39,8 @@ class _Lease(Struct):
 
 
 class Lease:
-    """`acquire`, then `hold` for as long as there is work, then `release`."""
+    """`acquire`, then `hold` for as long as there is work, then `release`. `waits` is told of each holder waited
+    for."""
 
     def __init__(
         self,
@@ -48,13 +49,14 @@ class Lease:
         namespace: str,
         identity: str,
         name: str = NAME,
+        waits: Callable[[str], None] = lambda holder: None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.holder = ""
         self.transitions = 0
         self.identity = identity
-        self._session, self._clock, self._sleep = session, clock, sleep
+        self._session, self._waits, self._clock, self._sleep = session, waits, clock, sleep
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name, self._where = name, f"Lease {namespace}/{name}"
         self._version = ""
@@ -64,10 +66,14 @@ class Lease:
 
     async def acquire(self) -> int:
         """Waits until the Lease is ours. Returns its transitions: the record's epoch must be higher."""
+        told = ""
         while True:
             try:
                 if await self._try():
                     return self.transitions
+                if self.holder != told:
+                    told = self.holder
+                    self._waits(told)
             except (ClusterError, Unreachable):
                 pass  # an API server that cannot be asked cannot give the Lease away either
             await self._sleep(RETRY)

@@ -4,6 +4,7 @@ out for everything else, because its typed models cost milliseconds an object.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from kubernetes.aio import config
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 from msgspec import Struct
+from yaml import YAMLError
 
 import kerf
 from kerf.adapters.kubernetes.errors import ClusterError, NoCluster, Unreachable
@@ -28,6 +30,8 @@ QPS, BURST = 200.0, 300  # L-290's KUBE_CLIENT_QPS and KUBE_CLIENT_BURST
 REQUEST_TIMEOUT = 30.0  # seconds, of a request that is no watch
 CONNECT_TIMEOUT = 10.0
 _NETWORK = (aiohttp.ClientError, TimeoutError, OSError)
+_NO_CONFIGURATION = (config.ConfigException, OSError, YAMLError, AttributeError, KeyError, TypeError, ValueError)
+"""What the client raises of a file that is no kubeconfig, by what stands in it."""
 
 
 Note = Callable[[str, str, int, float], None]
@@ -187,12 +191,17 @@ async def connect(
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         else:
             place = str(kubeconfig) if kubeconfig is not None else None
+            if place and not any(Path(each).is_file() for each in place.split(os.pathsep)):
+                raise FileNotFoundError("there is no such file")
             await config.load_kube_config(  # type: ignore[no-untyped-call]
                 config_file=place, context=context, client_configuration=configuration
             )
-    except (config.ConfigException, OSError) as error:
+    except _NO_CONFIGURATION as error:
+        wrong = " ".join(str(error).split())
+        if not isinstance(error, config.ConfigException | OSError):
+            wrong = f"this is no kubeconfig ({wrong})"
         raise NoCluster(
-            f"no API server to talk to: {error}",
+            f"no API server to talk to: {wrong}",
             where=str(kubeconfig or "in-cluster or default kubeconfig"),
             hint="Name a kubeconfig with --kubeconfig or KUBECONFIG, or run in a pod with a service account",
         ) from error

@@ -139,6 +139,12 @@ def test_a_limit_below_nothing_is_usage(kerf: Any, record: Path) -> None:
     assert err.startswith("KERF200: ")
 
 
+def test_a_bundle_of_nothing_is_not_made(kerf: Any, record: Path, tmp_path: Path) -> None:
+    code, _, err = kerf("bundle", "export", record, tmp_path / "x.kerfb", "--since", "13", "--until", "3")
+    assert (code, (tmp_path / "x.kerfb").exists()) == (2, False)
+    assert err.startswith("KERF202: --since 13 is later than --until 3")
+
+
 def test_log_since_a_position_begins_with_it(kerf: Any, record: Path) -> None:
     _, out, _ = kerf("log", record, "--since", "13", "--json")
     assert json.loads(out.splitlines()[0])["position"] == 13

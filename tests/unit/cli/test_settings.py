@@ -96,6 +96,7 @@ def test_defaults_of_spreading_come_from_yaml_or_json() -> None:
         ("ISOLATED_VPC", "yes", "true or false"),
         ("FEATURE_GATES", "NodeOverlay", "NodeOverlay=true"),
         ("SCHEDULER_CONFIG", "podTopologySpread: [", "YAML or JSON"),
+        ("SCHEDULER_CONFIG", "/etc/kerf/scheduler.yaml", "not a file's name"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_what_is_accepted(variable: str, value: str, accepted: str) -> None:

@@ -86,13 +86,20 @@ def _end() -> None:
     raise Over
 
 
-def play(scene: Callable[[LeaseApi, Callable[[str], Lease], Time], Awaitable[None]]) -> LeaseApi:
+def play(
+    scene: Callable[[LeaseApi, Callable[[str], Lease], Time], Awaitable[None]], told: list[str] | None = None
+) -> LeaseApi:
+    """`told` gets the holders that somebody had to wait for."""
+    waits = (told if told is not None else []).append
+
     async def run() -> LeaseApi:
         api, time = LeaseApi(), Time()
         async with serving(api) as session:
 
             def lease(identity: str) -> Lease:
-                return Lease(session, namespace="kube-system", identity=identity, clock=time.clock, sleep=time.sleep)
+                return Lease(
+                    session, namespace="kube-system", identity=identity, waits=waits, clock=time.clock, sleep=time.sleep
+                )
 
             await scene(api, lease, time)
         return api
@@ -128,6 +135,17 @@ def test_a_second_one_waits_until_the_first_is_silent_for_the_whole_duration() -
         assert 45 <= time.now - began <= 49
 
     assert play(scene).spec["holderIdentity"] == "me"
+
+
+def test_one_that_waits_says_for_whom_once_for_each_holder() -> None:
+    async def scene(api: LeaseApi, lease: Make, time: Time) -> None:
+        api.write(holderIdentity="karpenter", leaseDurationSeconds=15, leaseTransitions=4)
+        time.after(10, lambda: api.write(holderIdentity="kerf-other"))
+        await lease("me").acquire()
+
+    told: list[str] = []
+    play(scene, told)
+    assert told == ["karpenter", "kerf-other"]
 
 
 def test_a_released_one_is_taken_at_once_and_counts_as_a_transition() -> None:
