@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -17,6 +18,8 @@ from kerf.engine.state.state import State
 from kerf.projections.cluster_events import ClusterEvents, Told
 from kerf.projections.logs import ERROR, KarpenterLog, line
 from kerf.projections.object_events import ObjectEvents
+
+AGAIN = 1.0  # seconds, after a defect
 
 
 class Telling:
@@ -44,6 +47,18 @@ class Telling:
         told = [each for entry in entries for events in self._events for each in events.apply(entry)]
         if self.recorder is not None:
             self.recorder.tell(map(_happening, told))
+
+
+async def kept_up(work: Callable[[], Awaitable[None]], where: str) -> None:
+    """Work that never ends by itself, begun again when a defect has ended it: else its task would be over, and nobody
+    would be told of anything any more."""
+    while True:
+        try:
+            await work()
+        except Exception as error:
+            fault = AdapterFault(f"{type(error).__name__}: {error}", where=where, hint=REPORT)
+            sys.stderr.write(f"{fault}\n")
+            await asyncio.sleep(AGAIN)
 
 
 def _happening(told: Told) -> Happening:

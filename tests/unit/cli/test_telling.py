@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kerf.adapters.cli import telling as module
 from kerf.adapters.cli.serving import Telemetry
 from kerf.adapters.cli.settings import SettingError
 from kerf.adapters.cli.telling import Log, Telling
@@ -61,3 +63,28 @@ def test_a_defect_in_what_is_said_stops_nothing(capsys: pytest.CaptureFixture[st
     Telling(state, Broken("info", []), Counting(provider="kwok", state_metrics=True))(world.store.entries)
     assert "KERF605: KeyError: 'pods'" in capsys.readouterr().err
     assert counted == world.store.entries
+
+
+def test_a_defect_does_not_end_what_tells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that is over says nothing, and nobody looks at it before kerf ends."""
+    monkeypatch.setattr(module, "AGAIN", 0.0)
+    written: list[int] = []
+    there = [1, 0, 2]
+
+    async def work() -> None:
+        while there:
+            written.append(2 // there.pop())
+        await asyncio.Event().wait()
+
+    async def run() -> None:
+        task = asyncio.create_task(module.kept_up(work, "events"))
+        async with asyncio.timeout(60):
+            while len(written) < 2 and not task.done():
+                await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+
+    asyncio.run(run())
+    assert written == [1, 2]
+    assert "KERF605: ZeroDivisionError" in capsys.readouterr().err
