@@ -152,11 +152,12 @@ def BLOB(value: str, names: Names) -> str:  # noqa: N802  (a mark, compared by i
 
 # ── keys and the values under them ─────────────────────────────────────────────────────────────────────────────────
 
-_PUBLIC_DOMAINS = ("kubernetes.io", "k8s.io", "karpenter.sh", "karpenter.k8s.aws", "k8s.aws")
+_PUBLIC_DOMAINS = ("kubernetes.io", "k8s.io", "karpenter.sh", "karpenter.k8s.aws", "k8s.aws", "karpenter.kwok.sh")
 _VALUE_KINDS = {
     labels.NODEPOOL: "nodepool",
     labels.HOSTNAME: "node",
     labels.EC2NODECLASS: "nodeclass",
+    labels.KWOKNODECLASS: "nodeclass",
     labels.RESERVATION_ID: "reservation",
     "metadata.name": "node",
     "kubernetes.io/metadata.name": "namespace",

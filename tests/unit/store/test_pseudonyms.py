@@ -231,6 +231,7 @@ def test_equal_names_stay_equal_wherever_they_stand(store: SQLiteStore, tmp_path
 @pytest.mark.parametrize(
     ("key", "kind"),
     [("karpenter.sh/nodepool", "nodepool"), ("karpenter.k8s.aws/ec2nodeclass", "nodeclass"),
+     ("karpenter.kwok.sh/kwoknodeclass", "nodeclass"),
      ("kubernetes.io/hostname", "node"), ("acme.example/tier", "value")],
 )  # fmt: skip
 def test_a_value_in_a_reason_gets_the_pseudonym_that_it_has_under_its_key(key: str, kind: str) -> None:
@@ -250,6 +251,17 @@ def test_a_value_in_a_reason_gets_the_pseudonym_that_it_has_under_its_key(key: s
         ]
     }
     assert kind in values[0]
+
+
+def test_labels_of_kwok_are_as_public_as_those_of_ec2() -> None:
+    """Else a bundle diverges: a node has to carry the name of its NodeClass (L-242), and well-known keys deny nothing."""
+    names = Pseudonyms("s")
+    for gather in (True, False):
+        reference = names.name("nodeclass", "acme")
+        found = key_map({"karpenter.kwok.sh/kwoknodeclass": "acme", "karpenter.kwok.sh/instance-family": "c"}, names)
+        if gather:
+            names.settle()
+    assert found == {"karpenter.kwok.sh/kwoknodeclass": reference, "karpenter.kwok.sh/instance-family": "c"}
 
 
 def test_a_budget_and_a_pod_in_a_reason_have_the_pseudonyms_of_the_objects() -> None:
