@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Protocol
 
 from kerf.adapters.controller.inbox import Inbox
@@ -82,8 +82,8 @@ class Controller:
         for ref, intent in self.runtime.unanswered():
             self._carry_out(ref, intent, effects.reconcile)
         looking = [
-            asyncio.create_task(self._instances.run(self._pool), name="describe instances"),
-            asyncio.create_task(self._instances.list(self._pool), name="list instances"),
+            asyncio.create_task(self._look(self._instances.run), name="describe instances"),
+            asyncio.create_task(self._look(self._instances.list), name="list instances"),
         ]
         try:
             while not self._stopping:
@@ -93,6 +93,15 @@ class Controller:
             for task in looking:
                 task.cancel()
             await self._end()
+
+    async def _look(self, at: Callable[[Executor], Awaitable[None]]) -> None:
+        """An adapter's defect must not end it in silence: nobody would see an instance end any more."""
+        while True:
+            try:
+                await at(self._pool)
+            except Exception as error:
+                self.error = AdapterFault(f"{type(error).__name__}: {error}", where="instances", hint=REPORT)
+                await asyncio.sleep(STORE_RETRY)
 
     def stop(self) -> None:
         """No further turn begins; effects under way are waited for by `run`."""

@@ -10,6 +10,7 @@ import pytest
 from msgspec import Struct
 
 from kerf.adapters.controller import controller as module
+from kerf.adapters.controller import instances as looking
 from kerf.adapters.controller.controller import Controller
 from kerf.adapters.controller.inbox import Inbox
 from kerf.engine.model.pods import Pod, PodShape
@@ -131,6 +132,29 @@ def test_an_adapter_that_fails_in_an_unknown_way_is_one_failed_effect() -> None:
         assert scene.controller.ready
 
     assert "KERF605" in str(play(script).controller.error)
+
+
+def test_instances_are_looked_at_again_after_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """D-157: a claim ends when its instance is seen to be gone; a task that is over sees nothing."""
+    monkeypatch.setattr(looking, "LIST_AFTER", 0.0)
+    listings: list[int] = []
+    enough = asyncio.Event()
+
+    async def script(scene: Scene) -> None:
+        loop = asyncio.get_running_loop()
+
+        def listing() -> None:
+            listings.append(1)
+            if len(listings) == 1:
+                raise KeyError("LaunchTime")
+            loop.call_soon_threadsafe(enough.set)
+
+        scene.cloud.listing = listing  # type: ignore[method-assign]
+        async with asyncio.timeout(10):
+            await enough.wait()
+
+    assert "KERF605" in str(play(script).controller.error)
+    assert len(listings) == 2
 
 
 def test_nothing_is_carried_out_while_the_store_fails() -> None:
