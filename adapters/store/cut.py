@@ -209,6 +209,8 @@ def begin(store: ChainedStore, position: int) -> None:
         raise StoreError("the entry announces no cut", position=position)
     with store.session(commit=True) as session:
         cut = read_cut(session)
+        if announced.base < cut.base or announced.after < cut.after:  # by who has lost office since
+            raise StoreError("the record has been cut further since this was announced", position=position)
         base = read_base(session, announced.base)
         _write(
             session,
@@ -296,6 +298,8 @@ def _sweep(store: ChainedStore) -> Iterator[None]:
     unnamed = sorted(stored - named)
     for chunk in (unnamed[start : start + _BLOBS] for start in range(0, len(unnamed), _BLOBS)):
         with store.session(commit=True) as session:
+            if read_cut(session).base != cut.base:  # who has cut it further sweeps: what names a blob may have gone
+                return
             since = session.run("SELECT {position}, state FROM stored_events WHERE {position} > ? ORDER BY 1", position)
             for _, encoded in since:
                 named.update(blobs_of(CODEC.decode(encoded)))

@@ -18,8 +18,8 @@ from kerf.engine.errors import KerfError
 from kerf.engine.model.pods import PodShape
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.digest import content
-from kerf.engine.record.errors import StoreFull
-from kerf.engine.record.observations import Observation, RecordCut
+from kerf.engine.record.errors import StoreError, StoreFull
+from kerf.engine.record.observations import ObjectGone, Observation, RecordCut
 from kerf.engine.runtime import runtime as running
 from kerf.engine.runtime.runtime import Runtime
 from kerf.replay.verify import verify
@@ -135,6 +135,57 @@ def test_a_cut_that_was_announced_and_not_begun_is_no_damage(store: SQLiteStore,
     assert verify(store).exit_code == 0, "what is to go has not gone yet"
     for _ in cutting.steps(store):
         assert verify(store).exit_code == 0
+
+
+def test_who_has_lost_office_does_not_cut_back(store: SQLiteStore, controller: Controller) -> None:
+    """Of two replicas one stood still between announcing a cut and beginning it; the other has cut further."""
+    controller.days(40)
+    earlier = controller.retaining(store, Retention(30 * DAY, 0, 0))
+    controller.put([Observation(earlier._propose(earlier._due() or Due(0, 0)))])
+    announced = controller.runtime.state.facts.cut
+    look(controller.retaining(store, Retention(7 * DAY, 20 * DAY, 0)))
+    later = store.cut()
+    with pytest.raises(StoreError, match="cut further"):
+        cutting.begin(store, announced)
+    assert store.cut() == later
+    assert verify(store).exit_code == 0
+
+
+def test_a_sweep_ends_when_another_cuts_further(
+    store: SQLiteStore, controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it looked at may have gone, and with it what names a blob."""
+    monkeypatch.setattr(cutting, "_BLOBS", 1)
+    for day in range(40):
+        controller.now += DAY
+        shape = PodShape(requests={"cpu": 250 + day})
+        seen = replace(pod(day), shape=content(shape)[0], unschedulable=False, node="n1")
+        gone = ObjectGone("pod", pod(day - 1).uid)
+        controller.put([Observation(seen, {seen.shape: shape}), Observation(gone)])
+
+    def begin(wanted: Retention) -> None:
+        retaining = controller.retaining(store, wanted)
+        controller.put([Observation(retaining._propose(retaining._due() or Due(0, 0)))])
+        cutting.begin(store, controller.runtime.state.facts.cut)
+        while store.cut().moved < store.cut().base:
+            cutting._move(store)
+
+    def blobs() -> int:
+        with store.session() as session:
+            return int(session.run("SELECT count(*) FROM blobs")[0][0])
+
+    before = blobs()
+    begin(Retention(20 * DAY, 0, 0))
+    sweep = cutting._sweep(store)
+    next(sweep)
+    assert blobs() == before - 1
+    begin(Retention(7 * DAY, 0, 0))
+    assert list(sweep) == []
+    assert blobs() == before - 1
+    assert not store.cut().swept
+    look(controller.retaining(store, FOR_EVER))
+    assert blobs() < before - 1
+    assert verify(store).exit_code == 0
 
 
 def test_what_fails_is_told_and_tried_again(
