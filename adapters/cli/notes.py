@@ -11,6 +11,7 @@ SIMULATED: dict[str, str] = {
     "devices-ignored": "no node is launched for pods with ResourceClaims (--ignore-dra-requests false)",
     "gate-off": "it does nothing: the feature gate {gate} is off (--feature-gates {gate}=true)",
     "mistyped-gate": "no feature gate has this name, so that nothing is switched by it. Is it {near}?",
+    "unknown-field": "there is no field {field}, so that it does nothing. {near}",
     "unknown-gate": "no feature gate has this name, so that nothing is switched by it",
     "not-simulated": "ignored, for this is not simulated",
     "v1beta1-kubelet-on-pool": "its kubelet is not applied in a simulation: set spec.kubelet of its EC2NodeClass, "
@@ -25,4 +26,4 @@ def note_sentence(note: Reason) -> str:
     if template is None:
         return sentence(note)
     values = {key: ", ".join(each) if isinstance(each, list) else each for key, each in note.params.items()}
-    return template.format_map(values)
+    return template.format_map(values).rstrip()

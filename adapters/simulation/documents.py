@@ -16,10 +16,11 @@ from kerf.adapters.simulation.workloads import PodTemplate as Template
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels as names
 from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.crds.kinds import admit
 from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from kerf.engine.model.ec2nodeclass import EC2NodeClass
 from kerf.engine.model.manifests.decode import KINDS, decode_object
-from kerf.engine.model.manifests.violations import ManifestError, Violation
+from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
 from kerf.engine.model.nodeclass_terms import class_hashes, ec2_terms
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.overlays import NodeOverlay
@@ -77,6 +78,8 @@ def _apply(simulation: Simulation, document: Document) -> None:
     decoded = decode_object(dict(document))
     for note in decoded.notes:
         simulation.note(identify(document), note)
+    for field, near in _unknown_fields(document):
+        simulation.note(identify(document), Reason("unknown-field", {"field": field, "near": near}))
     item = decoded.object
     if str(document.get("kind", "")).endswith("NodeClass"):
         _apply_node_class(simulation, document, item)
@@ -92,6 +95,14 @@ def _apply(simulation: Simulation, document: Document) -> None:
         if isinstance(blob, PodShape):
             simulation.cluster.api.keep_shape(blob)
     apply(simulation, document, item)
+
+
+def _unknown_fields(document: Document) -> list[tuple[str, str]]:
+    """Fields of Karpenter's objects that do not exist, with what they may be meant to be. The API server would leave
+    them out, as here; somebody may have mistyped one."""
+    report = Report()
+    admit(dict(document), report)
+    return [(each.path, each.hint) for each in report.violations if each.code == "KERF320"]
 
 
 def _is_wanted(simulation: Simulation, document: Document) -> bool:

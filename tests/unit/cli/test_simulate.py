@@ -162,6 +162,17 @@ def test_what_a_simulation_does_without_is_noted_whoever_applies_it(
     assert outcome["notes"] == [{"object": "Service shop/web and 1 more", "code": "not-simulated", "text": words}]
 
 
+def test_a_mistyped_field_is_noted_with_the_one_that_it_may_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The API server would leave it out, and the simulation would be one of another NodePool without a word."""
+    pool = Path(f"{WORKSHOP}/nodepool.yaml").read_text().replace("  disruption:", "  disrupton:")
+    code, outcome = simulated(capsys, written(tmp_path, pool), f"{WORKSHOP}/ec2nodeclass.yaml", "--until", "5m")
+    assert code == 0
+    text = "there is no field spec.disrupton, so that it does nothing. Is it disruption?"
+    assert outcome["notes"] == [{"object": "NodePool default", "code": "unknown-field", "text": text}]
+
+
 def test_until_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
     _, outcome = simulated(capsys, WORKSHOP, example("workshop.yaml"), "--until", "5m")
     assert outcome["duration"] == 300
