@@ -244,8 +244,18 @@ _SIDES = {
 }
 
 
+DELETED = {
+    "": "its NodeClaim was deleted (the API server does not say by whom)",
+    "unknown": "its NodeClaim was deleted (the API server does not say by whom)",
+    "node deleted": "its Node was deleted (the API server does not say by whom)",
+}
+"""Of a deletion of which nobody said by whom: what was deleted."""
+
+
 def sentence(reason: Reason) -> str:
     """The reason in words, without a subject. Two codes are scheduling's as well: its reasons carry `node_pool`."""
+    if reason.code == "deleted" and (said := DELETED.get(str(reason.params.get("detail", "")))) is not None:
+        return said
     template = DISRUPTION.get(reason.code) or LIFECYCLE.get(reason.code) or EXPLAINED.get(reason.code)
     if template is None or "node_pool" in reason.params:
         return scheduling.sentence(Reason(reason.code, {k: _in_words(k, v) for k, v in reason.params.items()}))

@@ -226,3 +226,16 @@ def test_disruption_names_pods_and_prices() -> None:
     assert sentence(budget) == "pod default/a may not be evicted: PodDisruptionBudget default/keep allows none"
     dear = Reason("nothing-cheaper", {"limit": 0.096})
     assert sentence(dear) == "its pods need a node, and none is cheaper than $0.0960/h"
+
+
+@pytest.mark.parametrize(
+    ("detail", "said"),
+    [
+        ("unknown", "its NodeClaim was deleted (the API server does not say by whom)"),
+        ("", "its NodeClaim was deleted (the API server does not say by whom)"),
+        ("node deleted", "its Node was deleted (the API server does not say by whom)"),
+        ("anna", "its NodeClaim was deleted by anna"),
+    ],
+)
+def test_a_deletion_by_nobody_known_says_what_was_deleted(detail: str, said: str) -> None:
+    assert sentence(Reason("deleted", {"detail": detail})) == said
