@@ -123,9 +123,10 @@ def _other_pools(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> N
     for pool in pools:
         spec = pool["spec"]
         template = spec.setdefault("template", {}).setdefault("spec", {})
-        if rng.random() < 0.3:
+        dynamic = "replicas" not in spec  # one of a fixed size has neither weight nor such limits
+        if rng.random() < 0.3 and dynamic:
             spec["weight"] = rng.randint(1, 50)
-        if rng.random() < 0.3:
+        if rng.random() < 0.3 and dynamic:
             spec["limits"] = {"cpu": str(rng.choice([8, 20, 64, 200]))}
         if rng.random() < 0.2:
             template["taints"] = [{"key": "extra", "effect": rng.choice(["NoSchedule", "PreferNoSchedule"])}]
