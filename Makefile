@@ -41,7 +41,7 @@ controlplane: ## Build etcd, kube-apiserver, kube-scheduler, kube-controller-man
 
 # With KUBEBUILDER_ASSETS set, the binaries in that folder are used.
 test-controlplane: setup $(if $(KUBEBUILDER_ASSETS),,controlplane) ## Run the tests on a real control plane
-	$(BIN)/python -m pytest tests/controlplane $(CONTROLPLANE_ARGS)
+	$(BIN)/python -m pytest $(or $(CONTROLPLANE_TESTS),tests/controlplane)
 
 dst: setup ## Simulate random clusters under faults and check the invariants (SEEDS=n, FIRST=n; SEED=n for one)
 	$(BIN)/python -m tests.dst $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) --first $(or $(FIRST),0))

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kerf.adapters.store.open import open_record
-from kerf.engine.record.errors import NotARecord, RecordNotFound
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.running import Kerf, eventually, is_true, node_pool
+from tests.controlplane.running import Kerf, eventually, is_true, node_pool, recorded
 
 T = TypeVar("T")
 MERGE = "application/merge-patch+json"
@@ -92,14 +90,7 @@ class Live:
 
     def payloads(self, kind: type[T]) -> list[T]:
         """What is recorded of a kind so far."""
-        try:
-            store = open_record(self.kerf.record)
-        except (RecordNotFound, NotARecord):  # it is being made
-            return []
-        try:
-            return [entry.payload for entry in store.scan() if isinstance(entry.payload, kind)]
-        finally:
-            store.close()
+        return [each for each in recorded(self.kerf.record) if isinstance(each, kind)]
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────────────────
 

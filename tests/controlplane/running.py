@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from kerf.adapters.store.open import open_record
+from kerf.engine.record.errors import NotARecord, RecordNotFound
 from tests.controlplane.plane import ControlPlane
 
 T = TypeVar("T")
@@ -88,6 +90,18 @@ class Kerf:
 
     def tail(self, lines: int = 40) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+
+def recorded(record: Path | str) -> list[Any]:
+    """The payloads of a record so far; none while it is being made."""
+    try:
+        store = open_record(record)
+    except (RecordNotFound, NotARecord):
+        return []
+    try:
+        return [entry.payload for entry in store.scan()]
+    finally:
+        store.close()
 
 
 def eventually(what: Callable[[], T], *, seconds: float = 60, kerf: Kerf | None = None) -> T:

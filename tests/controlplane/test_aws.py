@@ -11,13 +11,11 @@ from typing import Any
 import pytest
 
 from kerf.adapters.aws.demo import CLUSTER, ROLE
-from kerf.adapters.store.open import open_record
 from kerf.engine.nodeclaim.events import Requested, Tainted
-from kerf.engine.record.errors import NotARecord, RecordNotFound
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, LaunchAnswered
 from tests.controlplane.aws import Aws, aws_of, ec2_node_class, ec2_node_pool, tags_of
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.running import Kerf, deployment, eventually, is_true, node_claims, running_pods
+from tests.controlplane.running import Kerf, deployment, eventually, is_true, node_claims, recorded, running_pods
 
 CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 pytestmark = pytest.mark.slow
@@ -83,17 +81,6 @@ def settled(plane: ControlPlane, kerf: Kerf, pods: int) -> set[str]:
     return {each["metadata"]["name"] for each in node_claims(plane)}
 
 
-def payloads(kerf: Kerf) -> list[object]:
-    try:
-        store = open_record(kerf.record)
-    except (RecordNotFound, NotARecord):  # it is being made
-        return []
-    try:
-        return [entry.payload for entry in store.scan()]
-    finally:
-        store.close()
-
-
 def test_an_interrupted_instance_is_drained_and_replaced(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
     """A-343, A-346, A-355: the message is deleted when it is recorded; garbage is refused and deleted too."""
     plane.apply(deployment("interrupted", 3, "1"))
@@ -109,10 +96,10 @@ def test_an_interrupted_instance_is_drained_and_replaced(plane: ControlPlane, aw
     node = aws.nodes[new["InstanceId"]]
     eventually(lambda: tags_of(aws.instances()[0]).get("Name") == node, kerf=kerf)  # A-323
     assert kerf.stop() == 0
-    recorded = payloads(kerf)
-    assert [each.why for each in recorded if isinstance(each, Tainted)] == ["interrupted"]
-    assert [each.code for each in recorded if isinstance(each, InputRefused)] == ["KERF350"]
-    assert sum(isinstance(each, InterruptionSeen) for each in recorded) == 1
+    seen = recorded(kerf.record)
+    assert [each.why for each in seen if isinstance(each, Tainted)] == ["interrupted"]
+    assert [each.code for each in seen if isinstance(each, InputRefused)] == ["KERF350"]
+    assert sum(isinstance(each, InterruptionSeen) for each in seen) == 1
     counted = aws.shim.sqs.get_queue_attributes(
         QueueUrl=aws.operator.queue_url,
         AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
@@ -131,14 +118,14 @@ def test_an_instance_whose_system_check_fails_goes_at_once(plane: ControlPlane, 
         for instance in (old["InstanceId"], "i-0123456789abcdef0")
     ]
     kerf.start()
-    eventually(lambda: [each for each in payloads(kerf) if isinstance(each, Tainted)], kerf=kerf)
+    eventually(lambda: [each for each in recorded(kerf.record) if isinstance(each, Tainted)], kerf=kerf)
     eventually(lambda: aws.instances() and aws.instances()[0]["InstanceId"] != old["InstanceId"], kerf=kerf)
     aws.shim.unwell = []
     assert settled(plane, kerf, 3)
     assert kerf.stop() == 0
-    recorded = payloads(kerf)
-    assert [each.kind for each in recorded if isinstance(each, InterruptionSeen)] == ["system_status"]
-    (tainted,) = [each for each in recorded if isinstance(each, Tainted)]
+    seen = recorded(kerf.record)
+    assert [each.kind for each in seen if isinstance(each, InterruptionSeen)] == ["system_status"]
+    (tainted,) = [each for each in seen if isinstance(each, Tainted)]
     assert (tainted.why, tainted.deadline is not None) == ("interrupted", True)
     assert "same" in kerf.verify()
 
@@ -184,7 +171,7 @@ def test_what_has_no_capacity_is_bought_elsewhere(plane: ControlPlane, aws: Aws,
     settled(plane, kerf, 2)
     aws.operator.plan.clear()
     assert kerf.stop() == 0
-    answers = [each for each in payloads(kerf) if isinstance(each, LaunchAnswered)]
+    answers = [each for each in recorded(kerf.record) if isinstance(each, LaunchAnswered)]
     assert answers[0].kind == "insufficient-capacity"
     assert (answers[-1].capacity_type, bool(answers[-1].instance)) == ("on-demand", True)
     (instance,) = aws.instances()
@@ -206,9 +193,9 @@ def test_killed_while_ec2_launches_it_launches_nothing_twice(plane: ControlPlane
     kerf.start()
     settled(plane, kerf, 4)
     assert kerf.stop() == 0
-    launches = [each for each in payloads(kerf) if isinstance(each, Requested)]
+    launches = [each for each in recorded(kerf.record) if isinstance(each, Requested)]
     assert len(aws.instances()) == before + len({each.claim for each in launches})
     assert aws.calls("CreateFleet") == calls + len(launches)
-    found = [each for each in payloads(kerf) if isinstance(each, LaunchAnswered) and each.adopted]
+    found = [each for each in recorded(kerf.record) if isinstance(each, LaunchAnswered) and each.adopted]
     assert found
     assert "same" in kerf.verify()

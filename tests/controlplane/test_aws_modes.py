@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from kerf.adapters.aws.demo import CLUSTER
-from kerf.adapters.store.open import open_record
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from tests.controlplane.aws import Aws, aws_of, ec2_node_class, ec2_node_pool
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.running import Kerf, deployment, eventually, is_true, node_claims, running_pods
+from tests.controlplane.running import Kerf, deployment, eventually, is_true, node_claims, recorded, running_pods
 from tests.controlplane.test_rbac import doctor, kubeconfig
 from tests.support.helm import rendered
 
@@ -41,13 +40,7 @@ def kerf_on(plane: ControlPlane, aws: Aws, folder: Path, *flags: str) -> Kerf:
 
 def planned(kerf: Kerf) -> list[ProvisionResult]:
     """The passes that would launch something."""
-    if not kerf.record.exists():
-        return []
-    store = open_record(kerf.record)
-    try:
-        found = [e.payload.result for e in store.scan() if isinstance(e.payload, Decision)]
-    finally:
-        store.close()
+    found = [each.result for each in recorded(kerf.record) if isinstance(each, Decision)]
     return [each for each in found if isinstance(each, ProvisionResult) and each.claims]
 
 

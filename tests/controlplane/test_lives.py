@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kerf.adapters.store.open import open_record
 from kerf.engine.nodeclaim.events import Tainted
 from kerf.engine.record.observations import EffectAnswered
 from tests.controlplane.plane import ControlPlane
@@ -20,6 +19,7 @@ from tests.controlplane.running import (
     node_claims,
     node_class,
     node_pool,
+    recorded,
     running_pods,
 )
 
@@ -27,14 +27,6 @@ POOLS = "/apis/karpenter.sh/v1/nodepools"
 MERGE = "application/merge-patch+json"
 ANY_TIME = {"consolidateAfter": "Never", "budgets": [{"nodes": "100%"}]}
 pytestmark = pytest.mark.slow
-
-
-def payloads(kerf: Kerf) -> list[object]:
-    store = open_record(kerf.record)
-    try:
-        return [entry.payload for entry in store.scan()]
-    finally:
-        store.close()
 
 
 def names(plane: ControlPlane) -> set[str]:
@@ -53,7 +45,7 @@ def in_service(plane: ControlPlane, kerf: Kerf, name: str, replicas: int) -> set
 
 
 def why(kerf: Kerf) -> set[str]:
-    return {each.why for each in payloads(kerf) if isinstance(each, Tainted)}
+    return {each.why for each in recorded(kerf.record) if isinstance(each, Tainted)}
 
 
 def budget(name: str, least: int) -> dict[str, Any]:
@@ -73,7 +65,9 @@ def test_a_budget_of_pods_is_kept_while_a_node_drains(plane: ControlPlane, kerf:
     before = in_service(plane, kerf, "kept", 2)
     for name in before:
         plane.request("DELETE", f"/apis/karpenter.sh/v1/nodeclaims/{name}")
-    eventually(lambda: [p for p in payloads(kerf) if isinstance(p, EffectAnswered) and p.code == "429"], kerf=kerf)
+    eventually(
+        lambda: [p for p in recorded(kerf.record) if isinstance(p, EffectAnswered) and p.code == "429"], kerf=kerf
+    )
     assert len(of(plane, "kept")) == 2
     assert plane.request("PATCH", f"{budgets}/kept", {"spec": {"minAvailable": 0}}, MERGE)[0] == 200
     eventually(lambda: not before & names(plane), kerf=kerf)

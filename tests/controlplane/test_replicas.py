@@ -6,13 +6,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kerf.adapters.store.open import open_record
 from kerf.engine.nodeclaim.events import Launched, Requested
-from kerf.engine.record.errors import NotARecord, RecordNotFound
 from kerf.engine.record.observations import OfficeTaken
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.running import (
@@ -22,6 +19,7 @@ from tests.controlplane.running import (
     node_claims,
     node_class,
     node_pool,
+    recorded,
     running_pods,
 )
 from tests.support.postgres import MISSING, binaries, running
@@ -63,19 +61,8 @@ def replicas(plane: ControlPlane, url: str, tmp_path: Path) -> Iterator[list[Rep
                 each.kill()
 
 
-def payloads(url: str) -> list[Any]:
-    try:
-        store = open_record(url)
-    except (RecordNotFound, NotARecord):
-        return []
-    try:
-        return [entry.payload for entry in store.scan()]
-    finally:
-        store.close()
-
-
 def offices(url: str) -> list[OfficeTaken]:
-    return [each for each in payloads(url) if isinstance(each, OfficeTaken)]
+    return [each for each in recorded(url) if isinstance(each, OfficeTaken)]
 
 
 def holder(plane: ControlPlane) -> str:
@@ -101,7 +88,7 @@ def test_when_one_is_lost_the_other_goes_on_with_the_same_record(
     eventually(lambda: offices(url), kerf=first)
     second.start()
     plane.apply(deployment("replicas", 30, "1500m"))
-    eventually(lambda: any(isinstance(each, Requested) for each in payloads(url)), kerf=first)
+    eventually(lambda: any(isinstance(each, Requested) for each in recorded(url)), kerf=first)
     held = holder(plane)
     first.suspend()
     eventually(lambda: len(offices(url)) == 2, kerf=second, seconds=90)
@@ -113,7 +100,7 @@ def test_when_one_is_lost_the_other_goes_on_with_the_same_record(
     plane.apply(deployment("after", 3, "3000m"))
     eventually(lambda: len(running_pods(plane)) == 33, kerf=second, seconds=120)
     assert second.stop() == 0
-    seen = payloads(url)
+    seen = recorded(url)
     launched = [each.claim for each in seen if isinstance(each, Launched)]
     assert len(launched) == len(set(launched))
     assert {claim["metadata"]["name"] for claim in node_claims(plane)} == set(launched)

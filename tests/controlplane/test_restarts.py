@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kerf.adapters.store.open import open_record
 from kerf.engine.model.pods import Pod
 from kerf.engine.nodeclaim.events import Adopted, Launched, Requested
-from kerf.engine.record.errors import NotARecord, RecordNotFound
 from kerf.engine.record.observations import OfficeTaken, WatchGap
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.running import (
@@ -20,6 +18,7 @@ from tests.controlplane.running import (
     node_claims,
     node_class,
     node_pool,
+    recorded,
     running_pods,
 )
 
@@ -36,29 +35,17 @@ def _pools(plane: ControlPlane) -> None:
         assert plane.request("POST", path, document)[0] in (201, 409)
 
 
-def payloads(kerf: Kerf) -> list[object]:
-    """What is recorded so far."""
-    try:
-        store = open_record(kerf.record)
-    except (RecordNotFound, NotARecord):  # it is being made
-        return []
-    try:
-        return [entry.payload for entry in store.scan()]
-    finally:
-        store.close()
-
-
 def all_ready(plane: ControlPlane) -> bool:
     claims = node_claims(plane)
     return bool(claims) and all(is_true(each, "Ready") for each in claims)
 
 
 def sees_pods(kerf: Kerf) -> bool:
-    return any(isinstance(payload, Pod) for payload in payloads(kerf))
+    return any(isinstance(payload, Pod) for payload in recorded(kerf.record))
 
 
 def launched(kerf: Kerf) -> list[str]:
-    return [payload.claim for payload in payloads(kerf) if isinstance(payload, Launched)]
+    return [payload.claim for payload in recorded(kerf.record) if isinstance(payload, Launched)]
 
 
 def test_killed_in_the_middle_of_launches_it_goes_on_and_launches_none_twice(plane: ControlPlane, kerf: Kerf) -> None:
@@ -76,7 +63,7 @@ def test_killed_in_the_middle_of_launches_it_goes_on_and_launches_none_twice(pla
     nodes = {node["metadata"]["labels"]["kubernetes.io/hostname"] for node in plane.items("/api/v1/nodes")}
     assert nodes == {claim["metadata"]["name"] for claim in node_claims(plane)}
     assert len(nodes) == len(plane.items("/api/v1/nodes"))
-    assert sum(isinstance(payload, OfficeTaken) for payload in payloads(kerf)) == 2
+    assert sum(isinstance(payload, OfficeTaken) for payload in recorded(kerf.record)) == 2
     assert "same" in kerf.verify()
 
 
@@ -86,13 +73,13 @@ def test_a_record_that_is_lost_loses_no_node(plane: ControlPlane, kerf: Kerf) ->
     assert before
     kerf.start()
     names = {claim["metadata"]["name"] for claim in node_claims(plane)}
-    eventually(lambda: {p.claim for p in payloads(kerf) if isinstance(p, Adopted)} == names, kerf=kerf)
+    eventually(lambda: {p.claim for p in recorded(kerf.record) if isinstance(p, Adopted)} == names, kerf=kerf)
     plane.apply(deployment("after", 1, "100m"))
     eventually(lambda: len(running_pods(plane)) == 25, kerf=kerf)
     assert before <= {node["metadata"]["uid"] for node in plane.items("/api/v1/nodes")}
     assert names <= {claim["metadata"]["name"] for claim in node_claims(plane)}
     assert kerf.stop() == 0
-    assert not [p for p in payloads(kerf) if isinstance(p, Requested) and p.claim in names]
+    assert not [p for p in recorded(kerf.record) if isinstance(p, Requested) and p.claim in names]
     assert "same" in kerf.verify()
 
 
@@ -123,7 +110,7 @@ def test_a_second_replica_waits_and_takes_over_with_a_higher_epoch(
     finally:
         if other.running:
             other.kill()
-    offices = [payload for payload in payloads(kerf) if isinstance(payload, OfficeTaken)]
+    offices = [payload for payload in recorded(kerf.record) if isinstance(payload, OfficeTaken)]
     assert len({office.holder for office in offices}) == 2
     assert offices[0].epoch < offices[1].epoch
     assert "same" in kerf.verify()
@@ -141,5 +128,5 @@ def test_after_a_compaction_everything_is_listed_again(plane: ControlPlane, kerf
     kerf.resume()
     eventually(lambda: len([p for p in running_pods(plane) if "compacted" in p["metadata"]["name"]]) == 2, kerf=kerf)
     assert kerf.stop() == 0
-    assert [p for p in payloads(kerf) if isinstance(p, WatchGap) and p.since]
+    assert [p for p in recorded(kerf.record) if isinstance(p, WatchGap) and p.since]
     assert "same" in kerf.verify()
