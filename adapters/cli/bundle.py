@@ -114,7 +114,7 @@ def inspect(file: Path, /, *, json: Json = False) -> None:
 
 
 @bundle.command
-def golden(record: str, folder: Path, /, *, guards: str, until: str = "end") -> None:
+def golden(record: str, folder: Path, /, *, guards: str, until: _Place = "end") -> None:
     """Write a record, from its beginning, as a golden folder: below a folder named golden it is a test for pytest.
 
     Examples: `kerf bundle golden my.kerf tests/golden/bad-morning --guards "The last spot node is replaced"`

@@ -21,6 +21,8 @@ from kerf.replay.errors import PositionUnknown
 from kerf.replay.opening import opening
 
 Json = Annotated[bool, Parameter(name="--json", negative="")]
+When = Annotated[str, Parameter(allow_leading_hyphen=True)]
+"""A position or a time, "-5m" among them: see `locate`."""
 FOLLOWED_EVERY = 0.5  # seconds between looks at a record that is followed
 _Kind = Literal["pod", "node", "nodeclaim", "decision"]
 
@@ -65,7 +67,7 @@ def verify(
     return report.exit_code
 
 
-def at(record: str, when: str = "end", /, *, json: Json = False) -> None:
+def at(record: str, when: When = "end", /, *, json: Json = False) -> None:
     """Show the state at a position or a time.
 
     Examples: `kerf at record.kerf 1234`, `kerf at record.kerf +2h`, `kerf at record.kerf 2026-05-01T10:00:00Z --json`
@@ -93,8 +95,8 @@ def log(
     record: str,
     /,
     *,
-    since: str = "",
-    until: str = "",
+    since: When = "",
+    until: When = "",
     subject: str = "",
     all: Annotated[bool, Parameter(negative="")] = False,
     karpenter: Annotated[bool, Parameter(negative="")] = False,
@@ -187,7 +189,7 @@ def _entries(store: AnyStore, last: int | None, follow: bool) -> Iterator[Entry]
         time.sleep(FOLLOWED_EVERY)
 
 
-def explain(record: str, kind: _Kind, name: str, /, *, at: str = "end", json: Json = False) -> None:
+def explain(record: str, kind: _Kind, name: str, /, *, at: When = "end", json: Json = False) -> None:
     """Explain why a pod, node or NodeClaim is as it is, or a decision.
 
     Examples: `kerf explain record.kerf pod default/web-1`,
@@ -226,7 +228,7 @@ def explain(record: str, kind: _Kind, name: str, /, *, at: str = "end", json: Js
             emit_json(claim) if json else claim_text(printer, claim)
 
 
-def story(record: str, name: str, /, *, at: str = "end", json: Json = False) -> None:
+def story(record: str, name: str, /, *, at: When = "end", json: Json = False) -> None:
     """Tell the story of one pod, node or NodeClaim: what happened to it, why, and what came of it.
 
     Examples: `kerf story record.kerf default/web-1`,

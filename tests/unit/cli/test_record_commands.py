@@ -129,6 +129,21 @@ def test_a_log_that_ends_before_it_begins_is_refused(kerf: Any, record: Path) ->
     assert err.startswith("KERF202: --since 5 is later than --until 3")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("log", "--since", "-10m"), ("log", "--until", "-0s", "--json"), ("at", "-0s"), ("at", "-0s", "--json"),
+        ("at", "--json"), ("explain", "pod", "default/b", "--at", "-0s"), ("story", "default/b", "--at", "-0s"),
+    ],
+)  # fmt: skip
+def test_a_time_before_the_end_begins_with_a_hyphen_and_is_a_time(
+    command: tuple[str, ...], kerf: Any, record: Path
+) -> None:
+    name, *rest = command
+    code, out, err = kerf(name, record, *rest)
+    assert (code, bool(out), err) == (0, True, "")
+
+
 def test_a_duration_that_no_clock_holds_is_named_as_such(kerf: Any, record: Path) -> None:
     assert "292 years" in kerf("at", record, "+999999999h")[2]
 
