@@ -7,11 +7,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 from kerf.engine.model.devices import read_reference
-from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.record.decisions import Placement, Unplaced
-from kerf.engine.scheduling.catalogue import compiled
 from kerf.engine.scheduling.classes import PodClasses
 from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.devices.allocation import Devices
@@ -26,7 +24,7 @@ from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.scheduling.results import Launches, opened
 from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE
-from kerf.engine.scheduling.templates import Template
+from kerf.engine.scheduling.templates import template_of
 from kerf.engine.scheduling.topology.topology import Topology
 from kerf.engine.scheduling.trace import Tracer
 from kerf.engine.scheduling.validation import refusals
@@ -35,7 +33,6 @@ from kerf.engine.scheduling.volumes import claim_names, of_claims, problems
 __all__ = ["OpenedClaim", "Plan", "plan", "usable_pools"]
 
 STRICT = "Strict"
-NO_CATALOGUE = Catalogue(types=())
 
 Queued = tuple[PendingPod, PodClass]
 Failure = tuple[PendingPod, PodClass, tuple[Reason, ...]]
@@ -61,16 +58,7 @@ class Ground:
         pools = usable_pools(problem.pools)
         given_daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
         templates = [
-            Template(
-                each.pool,
-                each.usage,
-                compiled(each.catalogue, problem.catalogues[each.catalogue] if each.catalogue else NO_CATALOGUE),
-                problem.unavailable,
-                given_daemons,
-                self._strict,
-                problem.variant,
-            )
-            for each in pools
+            template_of(each, problem, given_daemons, strict=self._strict, variant=problem.variant) for each in pools
         ]
         self._any_pool = bool(pools)
         self._dropped = tuple(explain_dropped(each, tracer) for each in templates if not each.types)

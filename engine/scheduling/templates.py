@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
+from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
     INITIALIZED,
@@ -23,9 +24,10 @@ from kerf.engine.model.labels import (
 )
 from kerf.engine.model.pods import HostPort, Resources
 from kerf.engine.model.pools import NodePool
-from kerf.engine.scheduling.catalogue import CompiledCatalogue
+from kerf.engine.scheduling.catalogue import CompiledCatalogue, compiled
 from kerf.engine.scheduling.daemons import Daemon, groups
 from kerf.engine.scheduling.hostports import conflicts
+from kerf.engine.scheduling.problem import PoolInput, Problem
 from kerf.engine.scheduling.requirements import Conflict, Requirement, Requirements
 from kerf.engine.scheduling.resources import added
 
@@ -264,3 +266,15 @@ def available(catalogue: CompiledCatalogue, unavailable: frozenset[tuple[str, st
 def _remaining(limits: Resources | None, usage: Resources) -> Resources:
     """S-68: only what is limited."""
     return {name: limit - usage.get(name, 0) for name, limit in sorted((limits or {}).items())}
+
+
+_NO_CATALOGUE = Catalogue(types=())
+
+
+def template_of(
+    given: PoolInput, problem: Problem, daemons: Sequence[Daemon], *, strict: bool, variant: int = 0
+) -> Template:
+    """That of a NodePool of a problem; one whose types are not known has none."""
+    catalogue = problem.catalogues[given.catalogue] if given.catalogue else _NO_CATALOGUE
+    kinds = compiled(given.catalogue, catalogue)
+    return Template(given.pool, given.usage, kinds, problem.unavailable, daemons, strict, variant)

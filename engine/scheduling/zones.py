@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.labels import ZONE
-from kerf.engine.scheduling.catalogue import compiled
 from kerf.engine.scheduling.classes import PodClasses
 from kerf.engine.scheduling.nodes import ExistingNode
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.shapes import requirements_of
-from kerf.engine.scheduling.templates import Template
+from kerf.engine.scheduling.templates import template_of
 from kerf.engine.scheduling.topology.rules import Together
 from kerf.engine.scheduling.topology.topology import Topology
 from kerf.engine.scheduling.volumes import claim_names
@@ -24,18 +22,7 @@ FLEXIBLE, NONE = "flexible", "none"
 
 def effective_zones(problem: Problem) -> dict[str, str]:
     """By the uid of each pod."""
-    empty = Catalogue(())
-    templates = [
-        Template(
-            each.pool,
-            each.usage,
-            compiled(each.catalogue, problem.catalogues[each.catalogue] if each.catalogue else empty),
-            problem.unavailable,
-            (),
-            strict=False,
-        )
-        for each in problem.pools
-    ]
+    templates = [template_of(each, problem, (), strict=False) for each in problem.pools]
     nodes = [ExistingNode(each, ()) for each in (*problem.nodes, *problem.leaving)]
     topology = Topology(problem, templates, nodes)
     classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, False, problem.volumes)

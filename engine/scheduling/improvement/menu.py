@@ -10,18 +10,14 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import HostPort, Resources, Toleration
-from kerf.engine.scheduling.catalogue import bits, compiled
+from kerf.engine.scheduling.catalogue import bits
 from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.planner import STRICT, usable_pools
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.taints import untolerated
-from kerf.engine.scheduling.templates import State, Template
-
-NO_CATALOGUE = Catalogue(types=())
-
+from kerf.engine.scheduling.templates import State, Template, template_of
 
 Demands = tuple[Requirements, tuple[Toleration, ...], int]
 
@@ -59,14 +55,7 @@ class Menu:
         self.resources = resources
         given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
         made = [
-            Template(
-                each.pool,
-                each.usage,
-                compiled(each.catalogue, problem.catalogues[each.catalogue] if each.catalogue else NO_CATALOGUE),
-                problem.unavailable,
-                given,
-                problem.settings.min_values_policy == STRICT,
-            )
+            template_of(each, problem, given, strict=problem.settings.min_values_policy == STRICT)
             for each in usable_pools(problem.pools)
         ]
         self.templates = tuple(each for each in made if each.types)
