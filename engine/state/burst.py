@@ -69,13 +69,13 @@ def untried_pods(state: State, now: int) -> list[Pod]:
 def planned(state: State) -> None:
     """After a pass: untried pods with a place by the plan wait from now on like those that were refused."""
     facts, pending = state.facts, state.ix.pending
-    for uid in [uid for uid in pending if not facts.pods[uid].unschedulable and not is_planned(facts, uid)]:
+    for uid in [uid for uid in pending if not facts.pods[uid].unschedulable and not is_planned(state, uid)]:
         del pending[uid]
     for uid in (*facts.targets, *facts.rest):
         if uid in facts.pods and waits_untried(facts, facts.pods[uid]):
             pending[uid] = None
 
 
-def is_planned(facts: Facts, uid: str) -> bool:
+def is_planned(state: State, uid: str) -> bool:
     """Whether the latest plan has a place for the pod, or the next pass goes on with it."""
-    return uid in facts.targets or uid in facts.rest
+    return uid in state.facts.targets or uid in state.ix.rest

@@ -56,6 +56,7 @@ def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
     if not goes_on:
         facts.batch_opened = facts.batch_last = 0
     facts.rest, facts.rest_at = result.truncated, entry.at + 1 if result.truncated else 0
+    state.ix.rest = frozenset(result.truncated)
     facts.unavailable = {key: until for key, until in facts.unavailable.items() if until > entry.at}
     if not result.repeats:
         _aim(state, result, entry, goes_on)

@@ -68,7 +68,7 @@ def _pod_seen(state: State, pod: Pod, entry: Entry) -> None:
         return
     if pod.untried and waits_untried(facts, pod):
         burst.arrived(state, pod, entry.at)
-        if uid not in ix.pending or burst.is_planned(facts, uid):
+        if uid not in ix.pending or burst.is_planned(state, uid):
             return
     facts.arrived.pop(uid, None)
     if uid in ix.pending:

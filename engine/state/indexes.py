@@ -99,6 +99,7 @@ class Indexes:
         self.blobs = blobs
         self.pods_by_node: dict[str, dict[str, None]] = {}
         self.pending: dict[str, None] = {}
+        self.rest: frozenset[str] = frozenset()  # `Facts.rest`, to look a pod up in
         self.attachments_by_node: dict[str, dict[str, None]] = {}
         self.made_claims: dict[tuple[str, str], dict[str, None]] = {}  # pod, what it calls it → ResourceClaim (S-195)
         self.slices_by_node: dict[str, dict[str, None]] = {}  # ResourceSlices that are a node's own (L-175)

@@ -47,6 +47,7 @@ def decode(data: bytes, blobs: Blobs) -> State:
 def rebuild(state: State) -> None:
     """Builds every index from the facts."""
     facts, ix = state.facts, state.ix
+    ix.rest = frozenset(facts.rest)
     for node in facts.nodes.values():
         if node.provider_id:
             ix.nodes_by_provider.setdefault(node.provider_id, {})[node.name] = None
@@ -61,7 +62,7 @@ def rebuild(state: State) -> None:
     for pod in facts.pods.values():
         if pod.node and not is_terminal(pod):
             ix.pods_by_node.setdefault(pod.node, {})[pod.uid] = None
-        if waits(facts, pod) or (pod.untried and is_planned(facts, pod.uid) and waits_untried(facts, pod)):
+        if waits(facts, pod) or (pod.untried and is_planned(state, pod.uid) and waits_untried(facts, pod)):
             ix.pending[pod.uid] = None
     index_moves(state)
     index_attachments(state)
