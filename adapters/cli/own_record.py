@@ -1,4 +1,4 @@
-"""The record that `kerf run` goes on with. It is of one mode and of one cluster, as its first settings say."""
+"""The record that `kerf run` goes on with. It is of one mode, as its first settings say."""
 
 from __future__ import annotations
 
@@ -13,35 +13,20 @@ from kerf.engine.state.load import beginning
 BEGINNING = 10  # entries, among which are a record's first settings
 
 
-def open_own(url: str, *, observe: bool, cluster: str) -> ChainedStore:
-    """The record at a URL; a new one where there is none. `cluster` is the uid of this cluster, "" if nobody knows.
-
-    Raises InputError when it is of the other mode (KERF342), or of another cluster (KERF345): here all its nodes
-    would be gone, so that their instances would be ended there. Raises StoreError.
-    """
+def open_own(url: str, *, observe: bool) -> ChainedStore:
+    """The record at a URL; a new one where there is none. Raises InputError when it is of the other mode (KERF342),
+    and StoreError. (Of which cluster it is, the runtime looks at once the record is read.)"""
     try:
         store = open_record(url, "write")
     except RecordNotFound:
         store = open_record(url, "create")
     assert isinstance(store, ChainedStore)
     made = _first_settings(store)
-    if made is not None and (wrong := _wrong(made, url, observe, cluster)) is not None:
+    if made is not None and made.observe != observe:
         store.close()
-        raise wrong
+        said, hint = "observe" if made.observe else "control", "Give each mode a record of its own"
+        raise InputError(f"this record was made in {said} mode", where=f"--store {url}", hint=hint, code="KERF342")
     return store
-
-
-def _wrong(made: Settings, url: str, observe: bool, cluster: str) -> InputError | None:
-    where = f"--store {url}"
-    if made.observe != observe:
-        said = "observe" if made.observe else "control"
-        hint = "Give each mode a record of its own"
-        return InputError(f"this record was made in {said} mode", where=where, hint=hint, code="KERF342")
-    if made.cluster and cluster and made.cluster != cluster:
-        said = f"kube-system has the uid {made.cluster} there, and {cluster} here"
-        hint = "Name the record of this cluster, or a new one: kerf adopts the nodes that it finds"
-        return InputError(f"this record is of another cluster: {said}", where=where, hint=hint, code="KERF345")
-    return None
 
 
 def _first_settings(store: ChainedStore) -> Settings | None:

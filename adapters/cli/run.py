@@ -116,7 +116,7 @@ async def _run(wanted: _Wanted) -> int:
             return 0
         try:
             cluster = await cluster_uid(session)
-            store = await asyncio.to_thread(open_own, wanted.store, observe=wanted.observe, cluster=cluster)
+            store = await asyncio.to_thread(open_own, wanted.store, observe=wanted.observe)
             wanted = replace(wanted, cluster=cluster)
             try:
                 provider = await _provider(session, wanted)

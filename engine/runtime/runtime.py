@@ -32,6 +32,7 @@ from kerf.engine.runtime import effects
 from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.ports import Append, Store
 from kerf.engine.runtime.react import next_due, react
+from kerf.engine.runtime.whose import of_one_cluster
 from kerf.engine.state import adoption, snapshot
 from kerf.engine.state.consistency import CONSISTENCY
 from kerf.engine.state.load import Progress, load
@@ -62,7 +63,8 @@ class Runtime:
         """Takes office: starts the record if it is empty (`record` is its random id), and fences older writers. A long
         record takes its time to be read: `progress` is told the position reached, and what it raises ends the reading.
 
-        `epoch` is the Lease's transitions, where there is a Lease. Raises StoreError.
+        `epoch` is the Lease's transitions, where there is a Lease. Raises StoreError, and InputError
+        (KERF345) when the record is of another cluster than `settings` says: nothing is appended then.
         """
         self.store = store
         self.state = load(store, progress=progress)
@@ -79,6 +81,7 @@ class Runtime:
 
     def _open(self, holder: str, settings: Settings, record: str, engine: str, now: int) -> None:
         facts = self.state.facts
+        settings = of_one_cluster(facts.settings, settings)
         self._unanswered = [(ref, _to_reconcile(a.intent, self.state)) for ref, a in sorted(facts.intents.items())]
         self.fresh = started = not facts.position
         facts.epoch = self._office  # the entries of this turn are the first that carry it
