@@ -12,6 +12,7 @@ from kerf.engine.disruption.cluster import Cluster, bound, moving_pods, wanting,
 from kerf.engine.disruption.consolidation import Command
 from kerf.engine.disruption.crowding import crowded_out
 from kerf.engine.model.pods import Pod
+from kerf.engine.model.priorities import CRITICAL
 from kerf.engine.scheduling.daemons import Daemon, daemons
 from kerf.engine.scheduling.improvement.rating import Scheduler, seat_name
 from kerf.engine.scheduling.improvement.seats import planned
@@ -120,11 +121,12 @@ class Binding:
         still = self._still
         return daemons(still.daemons, still.shapes, still.settings.ignore_dra_requests)
 
-    def _rank(self, pod: Pod) -> tuple[int, list[tuple[str, int]], str, str, str]:
-        """In what order pods of one priority come back nobody knows. Small ones that take the room of large ones do
-        most harm."""
+    def _rank(self, pod: Pod) -> tuple[bool, int, list[tuple[str, int]], str, str, str]:
+        """In what order pods come back: critical ones are evicted only when the others are gone (D-143, D-144), and by
+        then these have their places. Of those of one priority nobody knows: small ones that take the room of large ones
+        do most harm."""
         shape = self._cluster.shapes[pod.shape]
         sizes = self._sizes.get(pod.shape)
         if sizes is None:
             sizes = self._sizes[pod.shape] = sorted(shape.requests.items())
-        return -shape.priority, sizes, pod.namespace, pod.name, pod.uid
+        return shape.priority_class in CRITICAL, -shape.priority, sizes, pod.namespace, pod.name, pod.uid

@@ -11,6 +11,7 @@ from kerf.engine.lifecycle.step import Step, ask_again_at, may_ask, soonest, wai
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import DAEMONSET, NODE_OWNER, Pod, Taint, is_terminal, owned_by
+from kerf.engine.model.priorities import CRITICAL
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim import events as ev
@@ -20,7 +21,6 @@ from kerf.engine.scheduling.taints import tolerates_all
 from kerf.engine.state.state import State
 
 DISRUPTED = Taint(lbl.DISRUPTED_TAINT, "NoSchedule")
-CRITICAL = ("system-cluster-critical", "system-node-critical")  # D-144: the number of the priority does not count
 STUCK_AFTER = 60_000  # L-202: a pod longer than this past its deletion time is no longer awaited
 AT_ONCE = 1  # a time that has long passed
 

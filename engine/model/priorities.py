@@ -18,3 +18,5 @@ BUILT_IN = (
     PriorityClass("system-node-critical", 2_000_001_000),
 )
 """Those that every cluster has."""
+CRITICAL = frozenset(each.name for each in BUILT_IN)
+"""D-144: pods of these classes leave a node after all others. The number of a priority does not count."""
