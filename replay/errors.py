@@ -27,3 +27,9 @@ class BeginningMissing(ReplayError):
     """The record does not begin at position 1: what was before is not known, so nothing can be decided again."""
 
     code = "KERF204"
+
+
+class NotObserved(ReplayError):
+    """The record was made in control mode: there is nothing in it to compare kerf's decisions with."""
+
+    code = "KERF206"

@@ -11,16 +11,28 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.events import Adopted, Requested
 from kerf.engine.nodeclaim.table import ABSENT, REQUESTED
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import SettingsSeen
 from kerf.engine.record.registry import NAME_OF, TYPES, stream_of
 from kerf.engine.runtime.ports import Store
 from kerf.engine.state.load import beginning
 from kerf.engine.state.state import Facts
 
 NO_TURN = 0
+BEGINNING = 10
+"""Entries, among which are a record's first settings."""
+
+
+def first_settings(store: Store) -> Settings | None:
+    """Those that the record begins with, None for an empty one. Raises StoreError."""
+    if store.base() is not None:
+        return beginning(store).facts.settings
+    seen = (each.payload for each in store.scan(until=BEGINNING))
+    return next((each.settings for each in seen if isinstance(each, SettingsSeen)), None)
 
 
 def opening(store: Store) -> Iterator[Entry]:

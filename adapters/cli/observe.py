@@ -9,9 +9,11 @@ from cyclopts import App
 from kerf.adapters.cli.output import Printer, emit_json
 from kerf.adapters.cli.record import Json, opened
 from kerf.adapters.cli.text import counted, dollars
+from kerf.engine.runtime.ports import Store
 from kerf.projections.comparison import Batch, Comparison, Observer, Removal, Wanted
 from kerf.projections.prose import moment
-from kerf.replay.opening import opening
+from kerf.replay.errors import NotObserved
+from kerf.replay.opening import first_settings, opening
 
 observe = App(name="observe", help="Compare what kerf decided in observe mode with what Karpenter did.")
 
@@ -34,6 +36,7 @@ def report(record: str, /, *, json: Json = False) -> None:
     """
     observer = Observer()
     with opened(record) as store:
+        _refuse_control(store, record)
         for entry in chain(opening(store), store.scan()):
             observer.apply(entry)
     found = observer.report()
@@ -41,6 +44,14 @@ def report(record: str, /, *, json: Json = False) -> None:
         emit_json(found)
     else:
         _print(found, Printer())
+
+
+def _refuse_control(store: Store, record: str) -> None:
+    """Where kerf acts itself there is nothing to compare: the report would be empty."""
+    made = first_settings(store)
+    if made is not None and not made.observe:
+        hint = "Observe beside Karpenter with kerf run --mode observe; what kerf did itself: kerf log, kerf explain"
+        raise NotObserved("this record was made in control mode, so it says nothing of Karpenter", where=record, hint=hint)
 
 
 def _print(found: Comparison, out: Printer) -> None:

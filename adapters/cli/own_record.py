@@ -5,12 +5,8 @@ from __future__ import annotations
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import open_record
 from kerf.engine.errors import InputError
-from kerf.engine.model.settings import Settings
 from kerf.engine.record.errors import RecordNotFound
-from kerf.engine.record.observations import SettingsSeen
-from kerf.engine.state.load import beginning
-
-BEGINNING = 10  # entries, among which are a record's first settings
+from kerf.replay.opening import first_settings
 
 
 def open_own(url: str, *, observe: bool) -> ChainedStore:
@@ -21,17 +17,9 @@ def open_own(url: str, *, observe: bool) -> ChainedStore:
     except RecordNotFound:
         store = open_record(url, "create")
     assert isinstance(store, ChainedStore)
-    made = _first_settings(store)
+    made = first_settings(store)
     if made is not None and made.observe != observe:
         store.close()
         said, hint = "observe" if made.observe else "control", "Give each mode a record of its own"
         raise InputError(f"this record was made in {said} mode", where=f"--store {url}", hint=hint, code="KERF342")
     return store
-
-
-def _first_settings(store: ChainedStore) -> Settings | None:
-    """Those that the record begins with, None for an empty one."""
-    if store.base() is not None:
-        return beginning(store).facts.settings
-    seen = (each.payload for each in store.scan(until=BEGINNING))
-    return next((each.settings for each in seen if isinstance(each, SettingsSeen)), None)

@@ -314,3 +314,10 @@ def test_a_missing_folder_is_one_coded_line(kerf: Any, record: Path, tmp_path: P
     code, _, err = kerf("bundle", "golden", record, tmp_path / "file" / "case", "--guards", "g")
     assert (code, err.count("\n")) == (2, 1)
     assert err.startswith("KERF100: ")
+
+
+def test_observe_report_of_a_record_of_control_mode_is_refused(kerf: Any, record: Path) -> None:
+    """kerf acted itself there: nothing is beside what it decided, so the report would be empty."""
+    code, out, err = kerf("observe", "report", record)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("KERF206: ") and "kerf run --mode observe" in err
