@@ -51,7 +51,9 @@ def _refuse_control(store: Store, record: str) -> None:
     made = first_settings(store)
     if made is not None and not made.observe:
         hint = "Observe beside Karpenter with kerf run --mode observe; what kerf did itself: kerf log, kerf explain"
-        raise NotObserved("this record was made in control mode, so it says nothing of Karpenter", where=record, hint=hint)
+        raise NotObserved(
+            "this record was made in control mode, so it says nothing of Karpenter", where=record, hint=hint
+        )
 
 
 def _print(found: Comparison, out: Printer) -> None:

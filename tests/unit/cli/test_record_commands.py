@@ -320,4 +320,5 @@ def test_observe_report_of_a_record_of_control_mode_is_refused(kerf: Any, record
     """kerf acted itself there: nothing is beside what it decided, so the report would be empty."""
     code, out, err = kerf("observe", "report", record)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("KERF206: ") and "kerf run --mode observe" in err
+    assert err.startswith("KERF206: ")
+    assert "kerf run --mode observe" in err
