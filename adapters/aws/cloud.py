@@ -22,6 +22,7 @@ from kerf.adapters.aws.reservations import state_of
 from kerf.adapters.aws.resolved import condition, node_settings, readiness, with_condition, zones
 from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
+from kerf.adapters.aws.tokens import Tokens
 from kerf.engine.errors import InputError
 from kerf.engine.model.claims import Condition
 from kerf.engine.model.ec2nodeclass import EC2NodeClass
@@ -87,7 +88,7 @@ class AwsCloud:
         self._known: dict[str, _Known] = {}
         self._in_flight: dict[str, int] = {}
         self._untold: list[InputRefused] = []
-        self._empty: dict[str, int] = {}  # token → how many fleets of it started nothing
+        self._tokens = Tokens()
         self._collect_at = clock() + COLLECT_EVERY
         self._resolving = threading.RLock()  # one thread at a time finds out about classes, types and prices
         self._counting = threading.Lock()  # of addresses in flight
@@ -105,6 +106,7 @@ class AwsCloud:
             objects = sorted(self._objects(), key=lambda node_class: node_class.name)
             self._known = {o.name: self._known[o.name] for o in objects if o.name in self._known}
             self._classes.forget(self._known)
+            self._dry_runs.forget(self._known)
             for node_class in objects:
                 found += self._observe(node_class)
             return found
@@ -304,9 +306,9 @@ class AwsCloud:
                 self._classes.free_addresses[subnets[error.zone]] = 0
         if answer.instance:
             self._instances.started(answer)
-            self._empty.pop(token, None)
+            self._tokens.done(token)
         elif answer.errors:
-            self._empty[token] = self._empty.get(token, 0) + 1
+            self._tokens.spend(token)
 
     def _fleet(
         self,
@@ -322,11 +324,7 @@ class AwsCloud:
             placement = self._classes.placement_group(resolved.name).id
             data = template_data(order, resolved, self._settings, group.kind, group.image, placement)
             templates.append((self._templates.ensure(data, resolved, order.node_pool), group))
-        # A fleet that started nothing has used up its token: EC2 would only repeat its errors. The next try of the
-        # same intent takes the next of a row, and a process that forgot how far it was walks the row again.
-        spent = self._empty.get(token, 0)
-        client_token = f"{token}-{spent}" if spent else token
-        request = fleet_request(order, resolved, self._settings, templates, subnets, client_token)
+        request = fleet_request(order, resolved, self._settings, templates, subnets, self._tokens.next_of(token))
         if not request:
             message = "no offer has an image that boots it and a subnet in its zone"
             return failure(intent, order.claim, "NoLaunchableOffer", message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from msgspec.structs import replace
 
@@ -56,6 +56,10 @@ class DryRuns:
         if found.reason != "InstanceProfileNotFound":
             self._known[resolved.name] = asked, self._clock(), found
         return found
+
+    def forget(self, names: Container[str]) -> None:
+        """Classes that are not in `names` are gone."""
+        self._known = {name: known for name, known in self._known.items() if name in names}
 
     def _asked(self, resolved: EC2NodeClass, types: Mapping[str, InstanceType]) -> Condition:
         chosen = self._representative(resolved, types)

@@ -71,8 +71,13 @@ class Profiles:
                 return None
             raise
         roles = tuple(role["RoleName"] for role in answer["InstanceProfile"].get("Roles", ()))
-        self._known[name] = self._clock(), roles
+        self._note(name, roles)
         return roles
+
+    def _note(self, name: str, roles: tuple[str, ...]) -> None:
+        now = self._clock()
+        self._known = {each: known for each, known in self._known.items() if now < known[0] + KNOWN_FOR}
+        self._known[name] = now, roles
 
     def _make(self, name: str, role: str, node_class: EC2NodeClass, *, there: bool) -> None:
         at, missing = self._missing.get(role, (0, None))
@@ -84,9 +89,11 @@ class Profiles:
             call(self._clients.iam.add_role_to_instance_profile, InstanceProfileName=name, RoleName=role)
         except AwsError as error:
             if error.not_found and "role" in error.detail.lower():
-                self._missing[role] = self._clock(), error
+                now = self._clock()
+                self._missing = {each: known for each, known in self._missing.items() if now < known[0] + MISSING_FOR}
+                self._missing[role] = now, error
             raise
-        self._known[name] = self._clock(), (role,)
+        self._note(name, (role,))
 
     def _create(self, name: str, node_class: EC2NodeClass) -> None:
         settings = self._settings
