@@ -15,7 +15,6 @@ from msgspec import Struct
 from kerf.engine.disruption.repair import UNHEALTHY_SHARE
 from kerf.engine.lifecycle.drain_volumes import attached
 from kerf.engine.model.durations import format_time
-from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import (
     Decision,
@@ -30,8 +29,9 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen
+from kerf.engine.scheduling.reasons import Code
 from kerf.engine.state.state import State
-from kerf.projections.prose import count, dollars, sentence
+from kerf.projections.prose import count, dollars, sentence, sentences
 
 NORMAL, WARNING = "Normal", "Warning"
 MINUTE = 60_000
@@ -57,6 +57,8 @@ UNCONSOLIDATABLE = frozenset(
     ]
 )  # fmt: skip
 """What keeps it from consolidation (EV-7)."""
+UNTOLD = frozenset([Code.OPTED_OUT, Code.RESERVATION])
+"""Pods that want no NodePool's node, and those that this pass has no reserved capacity left for (S-43, S-170)."""
 _INTERRUPTIONS = {
     "spot_interrupted": (WARNING, "SpotInterrupted", "Spot interruption warning was triggered"),
     "rebalance_recommendation": (NORMAL, "SpotRebalanceRecommendation", "Spot rebalance recommendation was triggered"),
@@ -166,20 +168,35 @@ class ClusterEvents:
         return self._verdicts(result.verdicts) if isinstance(result, DisruptResult) else []
 
     def _provisioned(self, result: ProvisionResult) -> list[Told]:
-        told: list[Told] = []
+        told = self._without_types(result)
         for left in (*result.unplaced, *result.ignored):
-            why = "; ".join(_place(each) for each in left.reasons)
+            if any(each.code in UNTOLD for each in left.reasons):
+                continue
+            why = f"Failed to schedule pod, {_plain(sentences(left.reasons))}"
             for uid in left.pods:
-                told += self._tell(
-                    [self._pod(uid)], WARNING, "FailedScheduling", f"Failed to schedule pod, {_plain(why)}",
-                    window=5 * MINUTE,
-                )  # fmt: skip
+                told += self._tell([self._pod(uid)], WARNING, "FailedScheduling", why, window=5 * MINUTE)
         for claim in result.claims:
             told += self._nominated(claim.pods, f"nodeclaim/{claim.name}")
         for placed in result.placements:
             parts = [f"nodeclaim/{placed.claim}"] if placed.claim else []
             told += self._nominated(placed.pods, ", ".join([*parts, *([f"node/{placed.node}"] if placed.node else [])]))
         return told
+
+    def _without_types(self, result: ProvisionResult) -> list[Told]:
+        """L-438: NodePools that can launch nothing, where a pod has no place and that is a reason."""
+        found = {
+            str(each.params["node_pool"]): sentence(each)
+            for left in result.unplaced
+            for each in left.reasons
+            if each.code in (Code.NO_INSTANCE_TYPES, Code.TOO_FEW_TYPES)
+        }
+        return [
+            each
+            for pool, why in sorted(found.items())
+            for each in self._tell(
+                [self._pool(pool)], WARNING, "NoCompatibleInstanceTypes", _plain(why), window=MINUTE
+            )
+        ]
 
     def _nominated(self, pods: Sequence[str], where: str) -> list[Told]:
         """L-437."""
@@ -333,12 +350,6 @@ def _cut(told: Told) -> Told:
 def _plain(text: str) -> str:
     """For `format`: braces that are the text's own."""
     return text.replace("{", "{{").replace("}", "}}")
-
-
-def _place(reason: Reason) -> str:
-    pool = reason.params.get("nodepool")
-    text = sentence(reason)
-    return f'incompatible with nodepool "{pool}", {text}' if pool and str(pool) not in text else text
 
 
 def _command(move: Move) -> str:

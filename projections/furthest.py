@@ -9,7 +9,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.reasons import Code
 
 _STEPS: tuple[tuple[Code, ...], ...] = (
-    (Code.NO_NODE_POOL, Code.NO_INSTANCE_TYPES),
+    (Code.NO_NODE_POOL, Code.NO_INSTANCE_TYPES, Code.TOO_FEW_TYPES),
     (Code.TAINTS,),
     (Code.LABEL_UNDEFINED,),
     (Code.REQUIREMENTS,),

@@ -19,13 +19,16 @@ from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import Decision, DeleteNode, Intent, ProvisionResult, TaintNode
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, ObjectGone
+from kerf.engine.scheduling.reasons import Code
 from kerf.engine.state.state import State
-from kerf.projections.prose import moment
+from kerf.projections.prose import moment, sentences
 
 Line = dict[str, Any]
 INFO, ERROR = "INFO", "ERROR"
 _NAMED = 5
 """So many names of a list are written out, as Karpenter does."""
+_SAMPLED = 100
+"""Of so many lines of one message each is written, then one in as many (L-360)."""
 
 
 class _Claim:
@@ -95,19 +98,41 @@ class KarpenterLog:
         result = decision.result
         if not isinstance(result, ProvisionResult) or result.repeats:
             return []
-        groups = [claim.pods for claim in result.claims]
-        groups += [placement.pods for placement in result.placements]
-        groups += [left.pods for left in result.unplaced]
-        uids = [uid for group in groups for uid in group]
-        lines = []
-        if uids:
-            pods = sorted(self._pods.get(uid, uid) for uid in uids)
-            lines.append(self._line(INFO, entry, "found provisionable pod(s)", "provisioner", Pods=_listed(pods)))
-        if result.claims:
-            new = sum(len(claim.pods) for claim in result.claims)
-            message = "computed new nodeclaim(s) to fit pod(s)"
-            lines.append(self._line(INFO, entry, message, "provisioner", nodeclaims=len(result.claims), pods=new))
+        return (self._planned(result, entry) if result.claims else []) + self._left(result, entry)
+
+    def _planned(self, result: ProvisionResult, entry: Entry) -> list[Line]:
+        """S-172: of a plan without new nodes nothing is said."""
+        groups = [each.pods for each in (*result.claims, *result.placements, *result.unplaced)]
+        pods = sorted(self._pods.get(uid, uid) for group in groups for uid in group)
+        new = sum(len(each.pods) for each in result.claims)
+        message = "computed new nodeclaim(s) to fit pod(s)"
+        lines = [
+            self._line(INFO, entry, "found provisionable pod(s)", "provisioner", Pods=_listed(pods)),
+            self._line(INFO, entry, message, "provisioner", nodeclaims=len(result.claims), pods=new),
+        ]
+        placed = sum(len(each.pods) for each in result.placements)
+        if placed:
+            message, nodes = "computed unready node(s) will fit pod(s)", len(result.placements)
+            lines.append(self._line(INFO, entry, message, "provisioner", nodes=nodes, pods=placed))
         return lines
+
+    def _left(self, result: ProvisionResult, entry: Entry) -> list[Line]:
+        """S-170: pods without a place. Those that wait for reserved capacity are no failure."""
+        found = [
+            (INFO if codes == {Code.RESOURCE_CLAIMS} else ERROR, uid, sentences(left.reasons))
+            for left in result.unplaced
+            if Code.RESERVATION not in (codes := {each.code for each in left.reasons})
+            for uid in left.pods
+        ]
+        sampled = [*found[:_SAMPLED], *found[2 * _SAMPLED - 1 :: _SAMPLED]]
+        return [
+            self._line(level, entry, "could not schedule pod", "provisioner", Pod=self._named(uid), error=why)
+            for level, uid, why in sampled
+        ]
+
+    def _named(self, uid: str) -> Line:
+        namespace, _, name = self._pods.get(uid, f"/{uid}").partition("/")
+        return {"name": name, "namespace": namespace}
 
     def _requested(self, event: ev.Requested, entry: Entry) -> list[Line]:
         claim = self._claims.setdefault(event.claim, _Claim())

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.engine.disruption.reasons import EMPTY, UNDERUTILIZED
-from kerf.engine.model.pods import Pod
+from kerf.engine.model.pods import Pod, is_provisionable
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -29,6 +29,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, ObjectGone
+from kerf.engine.scheduling.reasons import Code
 from kerf.engine.state.state import State
 from kerf.projections.metric_families import Family
 from kerf.projections.metrics_counted import COUNTED, PREFIX
@@ -50,12 +51,13 @@ _ASKED = {
 
 
 class _Waiting(Struct):
-    """A pod without a node, or not ready yet. Times in ms since the epoch."""
+    """A pod without a node, or not ready yet. Times in ms since the epoch, 0 for not yet (S-52)."""
 
     key: tuple[str, str]  # namespace, name
     created: int
-    seen: int
-    planned: int = 0
+    seen: int = 0  # when it was first one to plan for
+    tried: int = 0  # when a plan first was about it
+    planned: int = 0  # since when plans have a place for it
     bound: bool = False
 
 
@@ -114,7 +116,9 @@ class Metrics:
         if waiting is None:
             if pod.node or pod.deleting or pod.phase != "Pending":
                 return
-            waiting = self._pods[pod.uid] = _Waiting((pod.namespace, pod.name), pod.created, entry.at)
+            waiting = self._pods[pod.uid] = _Waiting((pod.namespace, pod.name), pod.created)
+        if not waiting.seen and is_provisionable(pod):
+            waiting.seen = entry.at
         if pod.node and not waiting.bound:
             waiting.bound = True
             self._took("pods_bound_duration_seconds", waiting.created, entry)
@@ -158,15 +162,25 @@ class Metrics:
     def _provisioned(self, result: ProvisionResult, entry: Entry) -> None:
         self._plan(result.claims, "provisioned")
         self._families["scheduler_ignored_pods_count"].set(sum(len(each.pods) for each in result.ignored))
-        left = sum(len(each.pods) for each in result.unplaced)
-        self._families["scheduler_unschedulable_pods_count"].set(left, "provisioner")
-        groups = [each.pods for each in result.claims] + [each.pods for each in result.placements]
-        groups += [each.pods for each in result.unplaced]
-        for uid in (uid for pods in groups for uid in pods):
+        deferred = [each for each in result.unplaced if any(why.code == Code.RESERVATION for why in each.reasons)]
+        left = [uid for each in result.unplaced for uid in each.pods]
+        waiting = len(left) - sum(len(each.pods) for each in deferred)  # S-175
+        self._families["scheduler_unschedulable_pods_count"].set(waiting, "provisioner")
+        placed = [uid for each in (*result.claims, *result.placements) for uid in each.pods]
+        self._tried(placed, left, entry)
+
+    def _tried(self, placed: Sequence[str], left: Sequence[str], entry: Entry) -> None:
+        """S-52: what is kept of pods that have no node. A place by a plan counts from the first plan with one on, until
+        there is a plan without."""
+        nowhere = frozenset(left)
+        for uid in (*placed, *left):
             pod = self._pods.get(uid)
-            if pod is not None and not pod.planned:
-                pod.planned = entry.at
+            if pod is None or pod.bound:
+                continue
+            if not pod.tried:
+                pod.tried = entry.at
                 self._took("pods_scheduling_decision_duration_seconds", pod.seen, entry)
+            pod.planned = 0 if uid in nowhere else pod.planned or entry.at
 
     def _plan(self, claims: Sequence[PlannedClaim], why: str) -> None:
         for each in claims:

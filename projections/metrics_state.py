@@ -171,7 +171,9 @@ def _waiting(metrics: Metrics, now: int) -> list[Family]:
         "pods_provisioning_scheduling_undecided_time_seconds", "How long pods have been seen and no plan made.", *labels
     )
     queue = _gauge("scheduler_queue_depth", "Pods that are seen and wait for the next plan.", "controller")
-    queue.set(sum(not (each.planned or each.bound) for each in metrics.waiting().values()), "provisioner")
+    queue.set(
+        sum(bool(each.seen) and not (each.tried or each.bound) for each in metrics.waiting().values()), "provisioner"
+    )
     for each in metrics.waiting().values():
         namespace, name = each.key
         unstarted.set(max(0, now - each.created) / 1000, name, namespace)
@@ -182,6 +184,6 @@ def _waiting(metrics: Metrics, now: int) -> list[Family]:
         unbound.set(max(0, now - each.created) / 1000, name, namespace)
         if each.planned:
             planned_unbound.set(max(0, now - each.planned) / 1000, name, namespace)
-        else:
+        elif each.seen and not each.tried:
             undecided.set(max(0, now - each.seen) / 1000, name, namespace)
     return [unbound, unstarted, planned_unbound, planned_unstarted, undecided, queue]

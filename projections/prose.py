@@ -263,6 +263,11 @@ def sentence(reason: Reason) -> str:
     return " ".join(said.split())
 
 
+def sentences(reasons: Sequence[Reason]) -> str:
+    """Why a pod has no place: the word of each NodePool that was asked, in their order (S-174)."""
+    return "; ".join(map(sentence, reasons))
+
+
 def requirement_words(text: str) -> str:
     """The engine's text of a requirement (S-14), with its bounds in words: cpu Exists <=16 is cpu at most 16."""
     return _BOUNDED.sub(_bounds, text)
