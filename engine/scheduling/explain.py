@@ -60,16 +60,20 @@ def trace_opening(template: Template, wanted: PodClass, tracer: Tracer) -> None:
 
 def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
     """Why a NodePool has nothing to launch (S-66)."""
-    catalogue = template.catalogue
-    why = reason(Code.NO_INSTANCE_TYPES, node_pool=template.name, types=len(catalogue.types))
+    catalogue, name, left = template.catalogue, template.name, template.state.viable
+    why = reason(Code.NO_INSTANCE_TYPES, node_pool=name, types=len(catalogue.types))
+    if left:
+        keys = sorted(template.unmet_min_values(template.state.min_values, left))
+        count = len(catalogue.types)
+        why = reason(Code.TOO_FEW_TYPES, node_pool=name, types=count, left=left.bit_count(), keys=keys)
     if tracer is not None:
         hurdles = [
             *_requirement_hurdles(catalogue, template.state.requirements),
             *_offering_hurdles(template, template.state),
         ]
-        if template.state.viable:
+        if left:
             hurdles.append(_Hurdle(MIN_VALUES, 0))
-        tracer.pool_dropped(why, TypeFunnel(template.name, len(catalogue.types), _cuts(catalogue, hurdles)))
+        tracer.pool_dropped(why, TypeFunnel(name, len(catalogue.types), _cuts(catalogue, hurdles)))
     return why
 
 

@@ -37,6 +37,8 @@ class Code(StrEnum):
     """No NodePool is ready, dynamic and not being deleted (S-62)."""
     NO_INSTANCE_TYPES = "no-instance-types"
     """The NodePool's requirements leave no instance type (S-66). `node_pool`, `types` (in its catalogue)."""
+    TOO_FEW_TYPES = "too-few-instance-types"
+    """They leave some, and with these too few values for its minValues (S-66). `node_pool`, `types`, `left`, `keys`."""
     RESOURCE_CLAIMS = "resource-claims-ignored"
     """The pod asks for devices by ResourceClaim, which the settings say to ignore (S-194). `claims`."""
     RESOURCE_CLAIM = "resource-claim"
@@ -124,6 +126,10 @@ _SENTENCES: dict[str, str] = {
     Code.MATCH_FIELDS: "required node affinity uses matchFields ({keys})",
     Code.NO_NODE_POOL: "no NodePool is ready, dynamic and not being deleted",
     Code.NO_INSTANCE_TYPES: "the NodePool's requirements leave none of its {types} instance types",
+    Code.TOO_FEW_TYPES: (
+        "the NodePool's requirements leave {left} of its {types} instance types, with fewer values of {keys} than its "
+        "minValues asks for"
+    ),
     Code.RESOURCE_CLAIMS: (
         "the pod asks for devices by ResourceClaim ({claims}), and dynamic resource allocation is off "
         "(ignore-dra-requests)"
