@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import fields
 
 from kerf.engine.model.ec2nodeclass import EC2NodeClass
 from kerf.engine.model.instances import InstanceType
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.model.templates import Template
 
-MADE = "kerf1"
+MADE = "kerf2"
 """How `NodeClassTerms.hash` is made, and its first part. To be raised with any change of what is hashed: an upgrade of
 kerf must drift nothing (A-65)."""
 SHOWN = 80
@@ -95,9 +96,10 @@ def ec2_terms(node_class: EC2NodeClass) -> NodeClassTerms:
 
 
 def _static(node_class: EC2NodeClass) -> Template:
-    """A-64: the hashed fields, absent ones left out; the order of lists does not count."""
+    """A-64: the hashed fields without those that are absent, zero or the default, also where somebody wrote that; the
+    order of lists does not count."""
     spec = node_class.spec
-    fields: dict[str, Any] = {
+    hashed: dict[str, Any] = {
         "amiFamily": node_class.ami_family,
         "userData": spec.user_data,
         "role": spec.role,
@@ -112,16 +114,27 @@ def _static(node_class: EC2NodeClass) -> Template:
         "context": spec.context,
         "cpuOptions": spec.cpu_options,
     }
-    maps = {"tags": spec.tags, "kubelet": spec.kubelet, "metadataOptions": msgspec.to_builtins(spec.metadata_options)}
-    static = {field: _text(value) for field, value in fields.items() if value}
+    maps = {"tags": spec.tags, "kubelet": spec.kubelet, "metadataOptions": _plain(spec.metadata_options)}
+    static = {field: _text(value) for field, value in hashed.items() if value}
     for field, entries in maps.items():
         static |= {f"{field} {key}": _text(value) for key, value in entries.items() if value is not None}
     return static
 
 
+def _plain(value: Any) -> Any:
+    """A part of the API's object as JSON has it, less what says nothing: msgspec itself leaves out only defaults that
+    nobody wrote."""
+    if isinstance(value, Struct):
+        found = ((known, getattr(value, known.name)) for known in fields(value))
+        return {known.encode_name: _plain(each) for known, each in found if each and each != known.default}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value
+
+
 def _text(value: Any) -> str:
-    plain = msgspec.to_builtins(value)
-    if isinstance(plain, list | tuple):
+    plain = _plain(value)
+    if isinstance(plain, list):
         plain = sorted(plain, key=lambda each: msgspec.json.encode(each, order="sorted"))
     text = plain if isinstance(plain, str) else msgspec.json.encode(plain, order="sorted").decode()
     if len(text) <= SHOWN:

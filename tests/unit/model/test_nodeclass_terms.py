@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from kerf.engine.model.ec2nodeclass import (
@@ -55,6 +56,24 @@ def test_a64_these_fields_count(change: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_a341_these_do_not(change: dict[str, Any]) -> None:
     assert terms(**change) == terms()
+
+
+@pytest.mark.parametrize(
+    ("absent", "written"),
+    [
+        ("{}", '{"metadataOptions": {"httpEndpoint": "enabled", "httpTokens": "required"}}'),
+        ("{}", '{"metadataOptions": {"httpPutResponseHopLimit": 1}}'),
+        ('{"metadataOptions": {"httpTokens": "optional"}}',
+         '{"metadataOptions": {"httpTokens": "optional", "httpProtocolIPv6": "disabled"}}'),
+        ('{"blockDeviceMappings": [{"ebs": {"volumeSize": "20Gi"}}]}',
+         '{"blockDeviceMappings": [{"rootVolume": false, "ebs": {"volumeSize": "20Gi", "encrypted": false}}]}'),
+        ("{}", '{"associatePublicIPAddress": false, "detailedMonitoring": false}'),
+    ],
+)  # fmt: skip
+def test_a64_what_is_absent_zero_or_the_default_is_the_same(absent: str, written: str) -> None:
+    """An API server writes defaults into an object that a file leaves out."""
+    one, other = (msgspec.json.decode(text, type=EC2NodeClassSpec) for text in (absent, written))
+    assert ec2_terms(EC2NodeClass("default", one)) == ec2_terms(EC2NodeClass("default", other))
 
 
 def test_a64_the_order_of_lists_does_not_count_and_a_size_is_compared_as_text() -> None:
