@@ -193,9 +193,7 @@ class ClusterEvents:
         return [
             each
             for pool, why in sorted(found.items())
-            for each in self._tell(
-                [self._pool(pool)], WARNING, "NoCompatibleInstanceTypes", _plain(why), window=MINUTE
-            )
+            for each in self._tell([self._pool(pool)], WARNING, "NoCompatibleInstanceTypes", _plain(why), window=MINUTE)
         ]
 
     def _nominated(self, pods: Sequence[str], where: str) -> list[Told]:

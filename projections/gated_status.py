@@ -32,7 +32,8 @@ class OverlayStatus(Struct, frozen=True):
 
 
 class BufferStatus(Struct, frozen=True):
-    """`template` is the name of a PodTemplate, empty for a workload's pods; `replicas` None without one to go by."""
+    """`template` is the name of a PodTemplate, empty for a workload's pods, and `generation` that of what was read of
+    it; `replicas` None without one to go by."""
 
     namespace: str
     name: str
@@ -40,6 +41,7 @@ class BufferStatus(Struct, frozen=True):
     conditions: tuple[Stated, ...]
     template: str = ""
     replicas: int | None = None
+    generation: int | None = None
 
 
 def overlay_statuses(state: State) -> list[OverlayStatus]:
@@ -85,10 +87,13 @@ class BufferStatuses:
             room = provisioning(each, found, self._plan)
             if room is not None:
                 conditions.append(Stated("Provisioning", room is Provisioning.FITS, room.value))
+            template = facts.pod_templates.get(f"{each.namespace}/{each.template}") if ready else None
             made.append(
                 BufferStatus(
-                    each.namespace, each.name, each.strategy, tuple(conditions), each.template if ready else "",
-                    found.replicas if ready else None,
+                    each.namespace, each.name, each.strategy, tuple(conditions),
+                    template=template.name if template is not None else "",
+                    replicas=found.replicas if ready else None,
+                    generation=template.generation if template is not None else None,
                 )
             )  # fmt: skip
         return made

@@ -102,7 +102,8 @@ class KarpenterLog:
 
     def _planned(self, result: ProvisionResult, entry: Entry) -> list[Line]:
         """S-172: of a plan without new nodes nothing is said."""
-        groups = [each.pods for each in (*result.claims, *result.placements, *result.unplaced)]
+        groups = [each.pods for each in result.claims] + [each.pods for each in result.placements]
+        groups += [each.pods for each in result.unplaced]
         pods = sorted(self._pods.get(uid, uid) for group in groups for uid in group)
         new = sum(len(each.pods) for each in result.claims)
         message = "computed new nodeclaim(s) to fit pod(s)"

@@ -166,7 +166,8 @@ class Metrics:
         left = [uid for each in result.unplaced for uid in each.pods]
         waiting = len(left) - sum(len(each.pods) for each in deferred)  # S-175
         self._families["scheduler_unschedulable_pods_count"].set(waiting, "provisioner")
-        placed = [uid for each in (*result.claims, *result.placements) for uid in each.pods]
+        groups = [each.pods for each in result.claims] + [each.pods for each in result.placements]
+        placed = [uid for pods in groups for uid in pods]
         self._tried(placed, left, entry)
 
     def _tried(self, placed: Sequence[str], left: Sequence[str], entry: Entry) -> None:

@@ -159,6 +159,7 @@ DISRUPTION: dict[str, str] = {
     "repair-blocked": "its node is unhealthy ({condition}), but {ill} of {nodes} nodes are: nothing is repaired",
     "scheduling": "its pods would find other places than was planned ({why})",
     "scale-down-first": "it has drifted, but its NodePool has {count} too many, which go first",
+    "search-ended": "the search for moves had done all its work before it came to it; later passes go on",
     "several-pod-budgets": "pod {pod} may not be evicted: several PodDisruptionBudgets cover it ({budgets})",
     "several-replacements": "its pods would need {count} nodes instead",
     "spot-to-spot-off": "spot nodes are not replaced by spot nodes unless the feature gate is on",

@@ -186,6 +186,7 @@ class Reading:
                     pod.created,
                     virtual=pod.uid in of_buffers,
                     device_claims=devices.claims_of(pod, self.shapes[pod.shape]),
+                    accepted=bool(pod.node),
                 )
                 for pod in self.extensions.spread([*waiting, *moving, *virtual])
             ),
@@ -308,7 +309,8 @@ class Reading:
             claim = entry.get("nodeClaim") and self._object(
                 entry["nodeClaim"], "karpenter.sh/v1", "NodeClaim", NodeClaimObject
             )
-            bound = [self._pod(each, bound=True) for each in entry.get("pods") or []]
+            name = node.name if node else claim.name if claim else ""
+            bound = [replace(self._pod(each, bound=True), node=name) for each in entry.get("pods") or []]
             if node:
                 bound += by_node.get(node.name, [])
             nodes.append(StateNode(node or None, claim or None, tuple(bound), bool(entry.get("markedForDeletion"))))

@@ -22,6 +22,8 @@ from kerf.engine.record.digest import content
 from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.resources import total
 
+NO_LIMIT = 1 << 62
+"""A what-if has no limit of steps (S-60), and no effort: one search is not made within another."""
 SETTLING = Taint("kerf.sh/settling", "NoSchedule")
 """Stands, in simulations only, on nodes that are under consolidateAfter (D-93)."""
 SETTLING_TOLERATED = Toleration(key=SETTLING.key, operator="Exists", effect=SETTLING.effect)
@@ -156,8 +158,11 @@ def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool
     shapes = dict(cluster.shapes)
     free = [*cluster.pending, *gone]
     devices = devices_without(cluster.base.devices, (pod.uid for node in leaves for pod in node.pods))
-    pods = [wanting(pod, pod.shape, shapes, devices) for pod in going]
-    pods += [wanting(pod, _tolerating(pod.shape, shapes) if settling else pod.shape, shapes, devices) for pod in free]
+    unbarred = {pod.uid for pod in (*free, *filter(is_pending, going))} if settling else set()
+    pods = [
+        wanting(pod, _tolerating(pod.shape, shapes) if pod.uid in unbarred else pod.shape, shapes, devices)
+        for pod in (*going, *free)
+    ]
     moved = frozenset(pod.uid for pod in pods)
     seen = noticed(cluster, [shapes[pod.shape] for pod in pods])
     return replace(
@@ -169,13 +174,20 @@ def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool
         bound=tuple(bound(cluster.nodes, moved)) if seen else (),
         leaving=tuple(node.place for node in leaves),
         devices=devices,
-        settings=replace(cluster.base.settings, effort=0),  # one search is not made within another
+        settings=replace(cluster.base.settings, effort=0, max_steps=NO_LIMIT),
     )
+
+
+def is_pending(pod: Pod) -> bool:
+    """Bound, and not running yet: like one without a node, it may go where nodes are settling (S-78)."""
+    return pod.phase == "Pending"
 
 
 def wanting(pod: Pod, shape: str, shapes: Mapping[str, PodShape], devices: DeviceFacts | None) -> PendingPod:
     claims = devices.claims_of(pod, shapes[shape]) if devices is not None else ()
-    return PendingPod(pod.uid, pod.namespace, pod.name, shape, pod.created, device_claims=claims)
+    return PendingPod(
+        pod.uid, pod.namespace, pod.name, shape, pod.created, device_claims=claims, accepted=bool(pod.node)
+    )
 
 
 def _tolerating(digest: str, shapes: dict[str, PodShape]) -> str:

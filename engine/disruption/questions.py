@@ -8,7 +8,16 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.disruption.cluster import Cluster, ClusterNode, bound, moving_pods, noticed, wanting, what_if
+from kerf.engine.disruption.cluster import (
+    Cluster,
+    ClusterNode,
+    bound,
+    is_pending,
+    moving_pods,
+    noticed,
+    wanting,
+    what_if,
+)
 from kerf.engine.model.pods import Resources
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import Ground
@@ -61,10 +70,12 @@ class Questions:
 
     def plan(self, leaving: frozenset[str], most_claims: float) -> Answer | None:
         """The plan with these nodes gone; None if it has to be asked from the beginning: some of them were no places or
-        are settling, or the limits leave other types without them."""
+        are settling, or have pods that may go where others are, or the limits leave other types without them."""
         if not leaving <= self._places.keys() or self._settling & leaving:
             return None
         going = [self._places[name] for name in sorted(leaving)]
+        if self._settling and any(is_pending(pod) for node in going for pod in node.pods):
+            return None
         if self._limits(self._freed(going)) != self._within:
             return None
         leavers = [self._leaver(each) for each in going]

@@ -19,6 +19,7 @@ from kerf.engine.scheduling.default_spread import Kinship, with_defaults
 from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.state.burst import untried_pods
+from kerf.engine.state.daemons import daemon_shape
 from kerf.engine.state.devices import device_facts
 from kerf.engine.state.on_nodes import on_node
 from kerf.engine.state.state import State
@@ -36,7 +37,8 @@ def problem_of(state: State, now: int) -> Problem:
     nodes = _nodes(state, offered)
     leaving = _leaving(state)
     bound = _bound(state, pods, {**_places(state), **{node.name: node.name for node in leaving}})
-    daemons = [d.shape for d in sorted(facts.daemonsets.values(), key=lambda d: (d.namespace, d.name, d.uid))]
+    daemonsets = sorted(facts.daemonsets.values(), key=lambda d: (d.namespace, d.name, d.uid))
+    daemons = [daemon_shape(state, each) for each in daemonsets]
     asked_for = {p.shape for p in pods} | {p.shape for p in bound} | set(daemons)
     shapes = {digest: state.ix.blobs.shape(digest) for digest in sorted(asked_for)}
     pools = tuple(_pool(state, name, offered) for name in sorted(facts.pools))
@@ -53,6 +55,7 @@ def problem_of(state: State, now: int) -> Problem:
                 targets.get(p.uid, ""),
                 p.uid in of_buffers,
                 devices.claims_of(p, shapes[p.shape]) if devices is not None else (),
+                bool(p.node),
             )
             for p in pods
         ),

@@ -125,7 +125,7 @@ class Ground:
             lacking = devices.problem(pod.device_claims) if devices is not None and asks else None
             own_devices = pod.device_claims if asks and lacking is None else None
             wanted = self._classes.of(pod.namespace, pod.shape, claims, own_devices)
-            why = self._refusals(pod.shape, claims, wanted)
+            why = () if pod.accepted or pod.virtual else self._refusals(pod.shape, claims, wanted)
             if why:
                 ignored.append((pod, wanted, why))
             elif shape.resource_claims and problem.settings.ignore_dra_requests:

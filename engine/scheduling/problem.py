@@ -18,7 +18,8 @@ from kerf.engine.model.volumes import VolumeFacts
 class PendingPod(Struct, frozen=True):
     """A pod that wants a place: `uid` is what results name; `shape` is a digest into `Problem.shapes`; `target` is the
     claim, or the unmanaged node, that an earlier plan put it on, "" for none; `virtual`: it stands for the room of a
-    CapacityBuffer (S-179); `device_claims`: its ResourceClaims as namespace/name (S-195)."""
+    CapacityBuffer (S-179); `device_claims`: its ResourceClaims as namespace/name (S-195); `accepted`: it is not refused
+    for what it asks (S-42), for it runs already, on a node that goes (S-46)."""
 
     uid: str
     namespace: str
@@ -28,6 +29,7 @@ class PendingPod(Struct, frozen=True):
     target: str = ""
     virtual: bool = False
     device_claims: tuple[str, ...] = ()
+    accepted: bool = False
 
 
 class BoundPod(Struct, frozen=True):

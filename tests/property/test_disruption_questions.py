@@ -58,6 +58,7 @@ def made(seed: int, *, affinity: bool = False) -> Cluster:
                 more: dict[str, Any] = {"owner": DAEMON} if dice.random() < 0.1 else {}
                 more |= {"deleting": NOW - 1_000} if dice.random() < 0.05 else {}
                 more |= {"do_not_disrupt": "true"} if dice.random() < 0.05 else {}
+                more |= {"phase": "Pending"} if dice.random() < 0.05 else {}
                 pods.append(pod(f"p{number}-{index}", cpu, labels={"app": app}, **manners[app], **more))
         changes: dict[str, Any] = {
             "labels": {lbl.ZONE: dice.choice(ZONES)},

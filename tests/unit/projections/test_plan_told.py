@@ -190,6 +190,7 @@ def test_s52_a_place_counts_from_the_first_plan_with_one_and_not_after_one_witho
 
     world.after(1_000)
     made = next(each.payload.result for each in world.store.entries if isinstance(each.payload, Decision))
+    assert isinstance(made, ProvisionResult)
     assert plan(1, replace(place, unplaced=(lost,))) == 0
     assert plan(2, made) == at + 2_000
     assert plan(3, made) == at + 2_000

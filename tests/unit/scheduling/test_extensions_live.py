@@ -145,6 +145,7 @@ def with_buffer(replicas: int = 2, **settings: Any) -> World:
 
 
 def test_s180_a_buffer_opens_nodes_although_no_pod_waits() -> None:
+    """S-169: and nothing is kept of where its pods are to go."""
     world = with_buffer()
     orders = launches(world.after(1_000))
     facts = world.runtime.state.facts
