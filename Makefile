@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.kerf-setup
 LOCK := requirements/requirements.txt
 HELM := v3.22.0
+KARPENTER := v1.14.0
 UV := VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv
 # How the tests are spread; one test by itself: make test PYTEST_ARGS='tests/unit/test_x.py::test_y'
 PYTEST_ARGS ?= -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: dst helm crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
+.PHONY: dst helm reference crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -48,6 +49,11 @@ dst: setup ## Simulate random clusters under faults and check the invariants (SE
 
 helm: ## Build helm from its published module into the cache, for the tests of the charts
 	@GOBIN="$${XDG_CACHE_HOME:-$$HOME/.cache}/kerf/bin" CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' helm.sh/helm/v3/cmd/helm@$(HELM)
+
+reference: ## Build Karpenter's controller for KWOK from its published module, to be measured beside kerf (Go 1.26, minutes)
+	@into="$${XDG_CACHE_HOME:-$$HOME/.cache}/kerf/reference/$(KARPENTER)"; mkdir -p "$$into" && \
+		GOBIN="$$into" GOFLAGS= CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' sigs.k8s.io/karpenter/kwok@$(KARPENTER) && \
+		mv "$$into/kwok" "$$into/karpenter-kwok"
 
 lint: setup ## Check style and formatting
 	$(BIN)/ruff check .

@@ -1,121 +1,215 @@
-"""kerf on a real control plane with KWOK nodes: how soon pods run, on what, and what it takes.
+"""kerf, or Karpenter, on a real control plane with KWOK nodes: how soon pods run, on what, and what it takes.
 
-    python benchmarks/controlplane.py [--workload FILE] [--seconds 180] [--runs 1] [--no-nomination] [--no-bursts]
-        [--json]
+    python benchmarks/controlplane.py [--controller kerf|karpenter|both] [--workload FILE] [--seconds 180] [--runs 1]
+        [--scale-in SECONDS] [--no-nomination] [--no-bursts] [--json]
 
-Starts etcd, API server, scheduler, controller manager and KWOK (`make controlplane` builds them) on 127.0.0.1, applies
-the workload, by default ../shared/workloads/scale-500.json, and waits until all its pods run. Times are seconds since
-the workload was applied. kube-scheduler takes seconds to say of all pods that they do not fit: `claim_after_first_s`
-and `claim_after_last_s` are from its first and from its last such word to the first NodeClaim, by the API server's own
-clock (`--no-bursts`: the batch window of a second begins with its last word). `requests` are those that the API server
-finished for kerf by the end, from its audit log; `price` is the sum of the nodes' prices in USD per hour; `cpu_s` what
-kerf used of a processor until the first NodeClaim and until the end; `verified` is whether the record decides again as
-recorded; `pending` is what the scheduler says of pods that never ran. `baseline_seconds` is a fixed loop of plain
-Python in the same process before it all. With `--runs N` each run has a control plane of its own.
+Starts etcd, API server, scheduler, controller manager and KWOK (`make controlplane` builds them, `make reference`
+Karpenter's controller) on 127.0.0.1, applies the workload, by default ../shared/workloads/scale-500.json, and waits
+until all its pods run. With `--scale-in` every Deployment is then brought from 50 replicas to 15 at once, and the
+course of the price is followed. Each run has a control plane of its own; with `both` they take turns.
+
+Times are seconds since the workload was applied, `first_claim_s` by the API server's own clock: `claim_after_first_s`
+and `claim_after_last_s` are from kube-scheduler's first and last word on a pod before it. `price` is the sum of the
+nodes' prices in USD per hour. `requests` are those that the API server finished for the controller from the workload to
+REST seconds after all pods ran, from its audit log (`requests_to_start`: before that); `requests_of_all` those of
+everybody in the whole run, by the audit log and by the API server's metrics, which do not tell clients apart. `cpu_s`
+is what the controller used of a processor until it started, the first NodeClaim, the last running pod, and the end of
+that REST; `verified` whether kerf's record decides again as recorded; `pending` what the scheduler says of pods that
+never ran. What others took of the machine shows in `load` (the average before), `others_cores` (processors used by
+neither control plane nor controller until all pods ran) and `baseline_seconds`, a fixed loop of plain Python before.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.karpenter import Karpenter
 from benchmarks.scheduling import baseline
 from tests.controlplane import crds
 from tests.controlplane.plane import CONDITION, ControlPlane, assets
-from tests.controlplane.running import Kerf, node_claims
+from tests.controlplane.running import Kerf, cpu_seconds, node_claims
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKLOAD = ROOT.parent / "shared" / "workloads" / "scale-500.json"
-REFERENCE = {"first_claim_s": 1.4, "all_running_s": 36.8, "claims": 97, "price": 10.25, "memory_mb": 144}
-"""Karpenter's own figures for scale-500.json, measured once on a control plane of this kind with two idle cores."""
 PRICE = "eks-node-viewer/instance-price"
-
-
-def measure(workload: dict[str, Any], seconds: float, folder: Path, *flags: str) -> dict[str, Any]:
-    binaries = assets()
-    if binaries is None:
-        raise SystemExit(f"benchmarks/controlplane.py {CONDITION}")
-    loop = baseline()
-    plane = ControlPlane(binaries, folder / "plane", audit=True)
-    kerf = Kerf(plane, folder, *flags)
-    try:
-        plane.start()
-        crds.install(plane)
-        kerf.start()
-        _until(lambda: kerf.record.exists() and plane.get(_LEASE)["spec"]["holderIdentity"], 30)
-        time.sleep(2)
-        return {**_scale_out(plane, kerf, workload, seconds), "baseline_seconds": round(loop, 6)}
-    finally:
-        if kerf.running:
-            kerf.kill()
-        plane.stop()
-
-
+REST = 5.0  # seconds in which nodes finish what pods need not wait for, and no consolidation begins
+REPLICAS = 15
+COURSE = (20, 38, 54, 67, 70, 99, 131, 161, 193, 257, 318, 366, 414)
+"""Seconds after the scale-in at which the price is told, as far as they go."""
+KERF, KARPENTER = "kerf", "karpenter"
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/karpenter-leader-election"
 _PODS = "/api/v1/namespaces/default/pods"
-
-
-def _scale_out(plane: ControlPlane, kerf: Kerf, workload: dict[str, Any], seconds: float) -> dict[str, Any]:
-    expected = sum(each["spec"]["replicas"] for each in workload["items"] if each["kind"] == "Deployment")
-    started = time.monotonic()
-    plane.apply(workload)
-    applied = time.monotonic() - started
-    _until(lambda: node_claims(plane), seconds)
-    first, cpu = time.monotonic() - started, [kerf.cpu_seconds()]
-    done = _until(lambda: not _not_running(plane), seconds)
-    all_running = time.monotonic() - started
-    memory = kerf.memory_mb()
-    cpu.append(kerf.cpu_seconds())
-    claims, nodes = node_claims(plane), plane.items("/api/v1/nodes")
-    waiting = _not_running(plane)
-    kerf.stop()
-    requests = plane.requests_by("kerf/")
-    return {
-        "pods": expected,
-        "running": len(plane.items(_PODS)) - len(plane.items(f"{_PODS}?{_NOT_RUNNING}")),
-        "applied_s": round(applied, 2),
-        "first_claim_s": round(first, 2),
-        **_from_the_schedulers_word(plane),
-        "all_running_s": round(all_running, 2) if done else None,
-        "claims": len(claims),
-        "price": round(sum(float(node["metadata"]["labels"].get(PRICE, 0)) for node in nodes), 4),
-        "memory_mb": memory,
-        "cpu_s": cpu,
-        "requests": sum(requests.values()),
-        "requests_by_kind": requests,
-        "pending": waiting,
-        "verified": "same" in kerf.verify(),
-        "reference": REFERENCE,
-    }
-
-
 _NOT_RUNNING = "fieldSelector=status.phase%21%3DRunning"
 
 
-def _not_running(plane: ControlPlane) -> list[str]:
-    """What the scheduler says of the first of them; asked so that it costs the API server little."""
-    found = plane.items(f"{_PODS}?{_NOT_RUNNING}&limit=1")
-    return [str(each["status"].get("conditions", [{}])[0].get("message", "")) for each in found]
+class Run:
+    """One controller on a control plane of its own."""
+
+    def __init__(self, plane: ControlPlane, controller: Kerf | Karpenter, agent: str) -> None:
+        self.plane, self.controller, self._agent = plane, controller, agent
+
+    def ready(self) -> None:
+        """Returns when it has the Lease, and some seconds for its watches."""
+        crds.install(self.plane)
+        self.controller.start()
+        if not _until(lambda: self.plane.request("GET", _LEASE)[1].get("spec", {}).get("holderIdentity"), 60):
+            raise SystemExit(f"it does not take the Lease:\n{self.controller.tail()}")
+        time.sleep(3)
+
+    def scale_out(self, workload: dict[str, Any], seconds: float) -> dict[str, Any]:
+        cpu, others = [self.controller.cpu_seconds()], self._others()
+        began, started = time.time(), time.monotonic()
+        self.plane.apply(workload)
+        applied = time.monotonic() - started
+        _until(lambda: node_claims(self.plane), seconds)
+        cpu.append(self.controller.cpu_seconds())
+        done = _until(lambda: not self._not_running(), seconds)
+        took = time.monotonic() - started
+        others = (self._others() - others) / took
+        cpu.append(self.controller.cpu_seconds())
+        nodes, waiting = self.plane.items("/api/v1/nodes"), self._not_running()
+        pods = len(self.plane.items(_PODS)) - len(self.plane.items(f"{_PODS}?{_NOT_RUNNING}"))
+        time.sleep(REST)
+        requests = self.plane.requests_by(self._agent, began)
+        return {
+            "running": pods,
+            "applied_s": round(applied, 2),
+            **self._first_claim(began),
+            "all_running_s": round(took, 2) if done else None,
+            "claims": len(nodes),
+            "price": _price(nodes),
+            "memory_mb": self.controller.memory_mb(),
+            "cpu_s": [*cpu, self.controller.cpu_seconds()],
+            "requests": sum(requests.values()),
+            "requests_by_kind": requests,
+            "requests_to_start": sum(self.plane.requests_by(self._agent, until=began).values()),
+            "pending": waiting,
+            "others_cores": round(others, 2),
+        }
+
+    def scale_in(self, workload: dict[str, Any], seconds: float) -> dict[str, Any]:
+        began, started, cpu = time.time(), time.monotonic(), self.controller.cpu_seconds()
+        for each in workload["items"]:
+            if each["kind"] == "Deployment":
+                path = f"/apis/apps/v1/namespaces/default/deployments/{each['metadata']['name']}"
+                self.plane.request("PATCH", path, {"spec": {"replicas": REPLICAS}}, "application/merge-patch+json")
+        prices: list[tuple[float, float]] = []
+        names: set[str] = set()
+        nodes = self.plane.items("/api/v1/nodes")
+        before = {each["metadata"]["name"] for each in nodes}
+        while (at := time.monotonic() - started) < seconds:
+            nodes = self.plane.items("/api/v1/nodes")
+            prices.append((at, _price(nodes)))
+            names.update(each["metadata"]["name"] for each in nodes)
+            time.sleep(2)
+        requests = self.plane.requests_by(self._agent, began)
+        return {
+            "seconds": seconds,
+            "course": {str(at): _at(prices, at) for at in COURSE if at <= seconds},
+            "mean_price": round(_mean(prices), 4),
+            "price": prices[-1][1],
+            "claims": len(nodes),
+            "launched": len(names - before),
+            "evictions": sum(count for what, count in requests.items() if what.endswith("eviction")),
+            "requests": sum(requests.values()),
+            "requests_by_kind": requests,
+            "cpu_s": round(self.controller.cpu_seconds() - cpu, 2),
+            "memory_mb": self.controller.memory_mb(),
+            "running": len(self.plane.items(_PODS)) - len(self.plane.items(f"{_PODS}?{_NOT_RUNNING}")),
+        }
+
+    def of_all(self) -> dict[str, int]:
+        """Requests of all clients but those for the metrics themselves, by the audit log and by the metrics."""
+        metrics = str(self.plane.request("GET", "/metrics")[1]).splitlines()
+        counted = (line for line in metrics if line.startswith("apiserver_request_total{"))
+        return {
+            "metrics": int(sum(float(line.rpartition(" ")[2]) for line in counted)),
+            "audit": sum(self.plane.requests_by("").values()),
+        }
+
+    def _not_running(self) -> list[str]:
+        """What the scheduler says of the first of them; asked so that it costs the API server little."""
+        found = self.plane.items(f"{_PODS}?{_NOT_RUNNING}&limit=1")
+        return [str(each["status"].get("conditions", [{}])[0].get("message", "")) for each in found]
+
+    def _first_claim(self, began: float) -> dict[str, float]:
+        """Seconds to the first NodeClaim, and from the scheduler's first and last word before."""
+        words: list[float] = []
+        for event in self.plane.audited():
+            ref, at = event.get("objectRef") or {}, datetime.fromisoformat(event["stageTimestamp"]).timestamp()
+            if (event["verb"], ref.get("resource"), ref.get("subresource")) == ("patch", "pods", "status"):
+                words.append(at)
+            elif event["verb"] in ("create", "patch") and ref.get("resource") == "nodeclaims":
+                of_scheduler = {"claim_after_first_s": words[0], "claim_after_last_s": words[-1]} if words else {}
+                times = {"first_claim_s": began, **of_scheduler}
+                return {what: round(at - since, 2) for what, since in times.items()}
+        return {}
+
+    def _others(self) -> float:
+        """Processor seconds that neither the plane nor the controller nor this process has used since the start."""
+        ticks = [int(each) for each in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
+        busy = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+        ours = sum(cpu_seconds(pid) for pid in self.plane.pids()) + self.controller.cpu_seconds() + time.process_time()
+        return busy - ours
 
 
-def _from_the_schedulers_word(plane: ControlPlane) -> dict[str, float]:
-    """Seconds from its first and its last word before the first NodeClaim to that NodeClaim."""
-    words: list[float] = []
-    for event in plane.audited():
-        ref, at = event.get("objectRef") or {}, datetime.fromisoformat(event["stageTimestamp"]).timestamp()
-        if (event["verb"], ref.get("resource"), ref.get("subresource")) == ("patch", "pods", "status"):
-            words.append(at)
-        elif event["verb"] == "patch" and ref.get("resource") == "nodeclaims" and words:
-            return {"claim_after_first_s": round(at - words[0], 2), "claim_after_last_s": round(at - words[-1], 2)}
-    return {}
+def measure(name: str, workload: dict[str, Any], seconds: float, scale_in: float, flags: list[str]) -> dict[str, Any]:
+    binaries = assets()
+    if binaries is None:
+        raise SystemExit(f"benchmarks/controlplane.py {CONDITION}")
+    before = {"load": round(os.getloadavg()[0], 1), "baseline_seconds": round(baseline(), 6)}
+    with tempfile.TemporaryDirectory(prefix="kerf-controlplane-") as temporary:
+        folder = Path(temporary)
+        plane = ControlPlane(binaries, folder / "plane", audit=True)
+        controller = Kerf(plane, folder, *flags) if name == KERF else Karpenter(plane, folder)
+        run = Run(plane, controller, "kerf/" if name == KERF else Karpenter.agent)
+        try:
+            plane.start()
+            run.ready()
+            found = {"controller": name, "pods": _pods(workload), **run.scale_out(workload, seconds), **before}
+            if scale_in:
+                found["scale_in"] = run.scale_in(workload, scale_in)
+            controller.stop()
+            found["requests_of_all"] = run.of_all()
+            if isinstance(controller, Kerf):
+                found["verified"] = "same" in controller.verify()
+            else:
+                found["version"] = controller.version
+            return found
+        finally:
+            if controller.running:
+                controller.kill()
+            plane.stop()
+
+
+def _pods(workload: dict[str, Any]) -> int:
+    return sum(each["spec"]["replicas"] for each in workload["items"] if each["kind"] == "Deployment")
+
+
+def _price(nodes: list[dict[str, Any]]) -> float:
+    return round(sum(float(node["metadata"]["labels"].get(PRICE, 0)) for node in nodes), 4)
+
+
+def _at(prices: list[tuple[float, float]], at: float) -> float:
+    return next((price for when, price in reversed(prices) if when <= at), prices[0][1])
+
+
+def _mean(prices: list[tuple[float, float]]) -> float:
+    """Over time: what the scale-in's hours would have cost an hour."""
+
+    areas = (price * (until - since) for (since, price), (until, _) in pairwise(prices))
+    return sum(areas) / (prices[-1][0] - prices[0][0])
 
 
 def _until(what: Any, seconds: float) -> Any:
@@ -127,9 +221,11 @@ def _until(what: Any, seconds: float) -> Any:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="kerf on a real control plane with KWOK nodes")
+    parser = argparse.ArgumentParser(description="kerf, or Karpenter, on a real control plane with KWOK nodes")
+    parser.add_argument("--controller", choices=(KERF, KARPENTER, "both"), default=KERF)
     parser.add_argument("--workload", type=Path, default=WORKLOAD)
     parser.add_argument("--seconds", type=float, default=180, help="how long to wait for all pods")
+    parser.add_argument("--scale-in", type=float, default=0, metavar="SECONDS", help="follow a scale-in for so long")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--no-nomination", action="store_true", help="leave pods' status.nominatedNodeName alone")
     parser.add_argument("--no-bursts", action="store_true", help="wait for the scheduler's word on every pod")
@@ -140,9 +236,8 @@ def main() -> int:
     if asked.no_bursts:
         flags.append("--batch-enough-pods=0")
     missed = 0
-    for _ in range(asked.runs):
-        with tempfile.TemporaryDirectory(prefix="kerf-controlplane-") as folder:
-            figures = measure(workload, asked.seconds, Path(folder), *flags)
+    for name in ((KARPENTER, KERF) if asked.controller == "both" else (asked.controller,)) * asked.runs:
+        figures = measure(name, workload, asked.seconds, asked.scale_in, flags)
         print(json.dumps(figures) if asked.json else json.dumps(figures, indent=2), flush=True)
         missed += figures["all_running_s"] is None
     return 1 if missed else 0

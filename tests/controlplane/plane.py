@@ -7,6 +7,7 @@ is in one folder; its processes end with it. One token of group system:masters o
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +40,12 @@ def assets() -> Path | None:
 
 
 class ControlPlane:
-    """`start`, then talk to `url` with `token`, or give `kubeconfig` to somebody. `audit` has all requests logged."""
+    """`start`, then talk to `url` with `token`, or give `kubeconfig` to somebody. `audit` has all requests logged;
+    `stages` is what KWOK does with nodes and pods."""
 
-    def __init__(self, binaries: Path, folder: Path, *, audit: bool = False) -> None:
+    def __init__(self, binaries: Path, folder: Path, *, audit: bool = False, stages: Path = STAGES) -> None:
         self.folder = folder
-        self._audit = audit
+        self._audit, self._stages = audit, stages
         self.kubeconfig = folder / "kubeconfig"
         self.token = TOKEN
         self._binaries = binaries
@@ -62,7 +65,8 @@ class ControlPlane:
         self._run("kube-controller-manager", f"--kubeconfig={self.kubeconfig}", "--leader-elect=false",
                   "--secure-port=0", "--kube-api-qps=500", "--kube-api-burst=1000",
                   f"--service-account-private-key-file={self.folder / 'sa.key'}")  # fmt: skip
-        self._run("kwok", f"--kubeconfig={self.kubeconfig}", f"--config={STAGES}", "--node-lease-duration-seconds=40",
+        self._run("kwok", f"--kubeconfig={self.kubeconfig}", f"--config={self._stages}",
+                  "--node-lease-duration-seconds=40",
                   "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake")  # fmt: skip
 
     def start_etcd(self) -> None:
@@ -95,11 +99,13 @@ class ControlPlane:
         )
         return [f"--audit-policy-file={policy}", f"--audit-log-path={self.folder / 'audit.log'}"]
 
-    def requests_by(self, user_agent: str) -> dict[str, int]:
-        """Finished requests of clients whose user agent begins so, by "verb resource"; needs `audit`."""
+    def requests_by(self, user_agent: str, since: float = 0.0, until: float = math.inf) -> dict[str, int]:
+        """Requests of clients whose user agent begins so, finished between two times (s since the epoch), by "verb
+        resource"; needs `audit`."""
         counts: dict[str, int] = {}
         for event in self.audited():
-            if event.get("userAgent", "").startswith(user_agent):
+            at = datetime.fromisoformat(event["stageTimestamp"]).timestamp()
+            if event.get("userAgent", "").startswith(user_agent) and since <= at < until:
                 ref = event.get("objectRef") or {}
                 parts = [ref.get("resource", event["requestURI"]), ref.get("subresource", "")]
                 what = f"{event['verb']} {'/'.join(part for part in parts if part)}"
@@ -112,6 +118,9 @@ class ControlPlane:
             event = json.loads(line)
             if event["stage"] == "ResponseComplete":
                 yield event
+
+    def pids(self) -> list[int]:
+        return [process.pid for process in self._processes.values()]
 
     def stop_process(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
         process = self._processes.pop(name)

@@ -18,26 +18,19 @@ from tests.controlplane.plane import ControlPlane
 T = TypeVar("T")
 
 
-class Kerf:
-    """`kerf run` on a plane. Start it again after `kill` or `stop`, and it goes on with the same record."""
+class Controller:
+    """A controller's process on a plane: what it writes goes to `log`, its processor time and memory can be read."""
 
-    def __init__(self, plane: ControlPlane, folder: Path, *flags: str) -> None:
-        self.record = folder / "record.kerf"
-        self.store = f"sqlite://{self.record}"
-        self.log = folder / "kerf.log"
-        self.kubeconfig = plane.kubeconfig
-        self.flags = flags
+    def __init__(self, log: Path) -> None:
+        self.log = log
         self.environment: dict[str, str] = {}
-        self._plane = plane
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        command = [sys.executable, "-m", "kerf", "run", "--store", self.store]
-        alone = {"KUBECONFIG": "", "METRICS_PORT": "0", "HEALTH_PROBE_PORT": "0", **self.environment}
+    def _run(self, command: list[str], environment: dict[str, str]) -> None:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, "--kubeconfig", str(self.kubeconfig), *self.flags],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **alone},
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                env={**os.environ, **environment, **self.environment},
             )  # fmt: skip
 
     def stop(self) -> int:
@@ -76,8 +69,27 @@ class Kerf:
     def cpu_seconds(self) -> float:
         """What it has used of a processor."""
         assert self._process is not None
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return round((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), 2)
+        return cpu_seconds(self._process.pid)
+
+    def tail(self, lines: int = 40) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+
+class Kerf(Controller):
+    """`kerf run` on a plane. Start it again after `kill` or `stop`, and it goes on with the same record."""
+
+    def __init__(self, plane: ControlPlane, folder: Path, *flags: str) -> None:
+        super().__init__(folder / "kerf.log")
+        self.record = folder / "record.kerf"
+        self.store = f"sqlite://{self.record}"
+        self.kubeconfig = plane.kubeconfig
+        self.flags = flags
+        self._plane = plane
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "kerf", "run", "--store", self.store]
+        alone = {"KUBECONFIG": "", "METRICS_PORT": "0", "HEALTH_PROBE_PORT": "0"}
+        self._run([*command, "--kubeconfig", str(self.kubeconfig), *self.flags], alone)
 
     def verify(self) -> str:
         """What `kerf verify` says. Fails the test unless all is decided as recorded."""
@@ -88,8 +100,11 @@ class Kerf:
         assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{self.tail()}"
         return done.stdout
 
-    def tail(self, lines: int = 40) -> str:
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has used of a processor."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return round((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), 2)
 
 
 def recorded(record: Path | str) -> list[Any]:
