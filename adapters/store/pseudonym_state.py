@@ -33,7 +33,7 @@ from kerf.engine.model.templates import Difference
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
 from kerf.engine.record.digest import deviation
 from kerf.engine.state.health import spec_of
-from kerf.engine.state.state import Facts, Found, Orphan, StaticPool
+from kerf.engine.state.state import DaemonPod, Facts, Found, Orphan, StaticPool
 
 
 def _made_from(found: dict[str, str], names: Names) -> dict[str, str]:
@@ -84,7 +84,8 @@ STATE_FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     Facts: {
         "record": keep, "settings_digest": keep, "streams": Keyed(_stream, keep), "pods": Keyed(keep),
         "nodes": Keyed(_NODE), "claims": Keyed(_CLAIM), "pools": Keyed(_POOL), "node_classes": Keyed(_CLASS_KEY),
-        "catalogues": Keyed(_CLASS_KEY, BLOB), "daemonsets": Keyed(keep), "pdbs": Keyed(keep),
+        "catalogues": Keyed(_CLASS_KEY, BLOB), "daemonsets": Keyed(keep),
+        "daemon_pods": Keyed(keep), "pdbs": Keyed(keep),
         "namespaces": Keyed(kind("namespace")), "volume_claims": Keyed(_in_namespace("volume-claim")),
         "volumes": Keyed(kind("volume")), "storage_classes": Keyed(kind("storage-class")), "csi_nodes": Keyed(_NODE),
         "attachments": Keyed(kind("attachment")), "unavailable": keep, "launches": Keyed(_CLAIM),
@@ -100,6 +101,7 @@ STATE_FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "plan_digest": keep, "moves": Keyed(keep), "holds": Keyed(_CLAIM), "health": Keyed(_POOL),
         "made_from": Keyed(keep, _made_from), "over": Keyed(_CLAIM, keep),
     },
+    DaemonPod: {"uid": keep, "shape": BLOB},
     Orphan: {"claim": _CLAIM},
     Found: {},
     StaticPool: {"code": keep},

@@ -39,7 +39,7 @@ from kerf.engine.scheduling.requirements import Requirement, Requirements
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 6
+VERSION = 7
 PERIOD = 10_000
 """Between two passes, at least (D-16)."""
 SETTLE = 1_000

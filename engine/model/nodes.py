@@ -44,7 +44,7 @@ class DaemonSet(Struct, frozen=True, omit_defaults=True):
     uid: str
     namespace: str
     name: str
-    shape: str  # digest of the PodShape of its template (S-79)
+    shape: str  # digest of the PodShape of its template
 
 
 class PodDisruptionBudget(Struct, frozen=True, omit_defaults=True):

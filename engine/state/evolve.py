@@ -25,6 +25,7 @@ from kerf.engine.state import burst, health
 from kerf.engine.state.adoption import ADOPTION_HANDLERS, claim_object_gone
 from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered, nodes_of_instance
 from kerf.engine.state.cut import CUT_HANDLERS
+from kerf.engine.state.daemons import daemon_pod_seen, daemonset_gone, daemonset_seen
 from kerf.engine.state.decided import decided
 from kerf.engine.state.devices import DEVICE_HANDLERS, DEVICE_KINDS, device_gone
 from kerf.engine.state.extensions import EXTENSION_HANDLERS, EXTENSION_KINDS, extension_gone
@@ -60,6 +61,7 @@ def _pod_seen(state: State, pod: Pod, entry: Entry) -> None:
     old = facts.pods.get(uid)
     facts.pods[uid] = pod
     note_nomination(state, pod)
+    daemon_pod_seen(state, pod, entry)
     if pod.node or (old is not None and old.node):
         _bound(state, old, pod, entry)
     if pod.unschedulable and waits(facts, pod):
@@ -247,12 +249,6 @@ def _catalogue_seen(state: State, catalogue: seen.CatalogueSeen, entry: Entry) -
         room_changed(state, entry.at)
 
 
-def _daemonset_seen(state: State, daemonset: DaemonSet, entry: Entry) -> None:
-    if state.facts.daemonsets.get(daemonset.uid) != daemonset:
-        state.facts.daemonsets[daemonset.uid] = daemonset
-        room_changed(state, entry.at)
-
-
 def _pdb_seen(state: State, pdb: PodDisruptionBudget, entry: Entry) -> None:
     if state.facts.pdbs.get(pdb.uid) != pdb:
         state.facts.pdbs[pdb.uid] = pdb
@@ -298,8 +294,7 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
         facts.catalogues.pop(gone.key, None)
         look_at_all(state)
     elif gone.kind == "daemonset":
-        if facts.daemonsets.pop(gone.key, None) is not None:
-            room_changed(state, entry.at)
+        daemonset_gone(state, gone.key, entry)
     elif gone.kind == "pdb":
         if facts.pdbs.pop(gone.key, None) is not None:
             _budgets_changed(state, entry)
@@ -366,7 +361,7 @@ _HANDLERS: dict[type[Struct], Callable[[State, Any, Entry], None]] = {
     Pod: _pod_seen,
     Node: _node_seen,
     NodePool: _pool_seen,
-    DaemonSet: _daemonset_seen,
+    DaemonSet: daemonset_seen,
     PodDisruptionBudget: _pdb_seen,
     Namespace: _namespace_seen,
     seen.ObjectGone: _object_gone,

@@ -83,6 +83,14 @@ class StaticPool(Struct, frozen=True, omit_defaults=True):
     retry_at: int = 0
 
 
+class DaemonPod(Struct, frozen=True):
+    """The newest pod of a DaemonSet that was seen."""
+
+    created: int
+    uid: str
+    shape: str
+
+
 class Facts(Struct, omit_defaults=True):
     """The part of the state that is stored in snapshots and counts for its digest. Keys as in ObjectGone; NodeClasses
     and catalogues by `group/kind/name`; times in ms since the epoch."""
@@ -101,6 +109,7 @@ class Facts(Struct, omit_defaults=True):
     node_classes: dict[str, NodeClassSeen] = {}
     catalogues: dict[str, str] = {}
     daemonsets: dict[str, DaemonSet] = {}
+    daemon_pods: dict[str, DaemonPod] = {}  # by DaemonSet
     pdbs: dict[str, PodDisruptionBudget] = {}
     namespaces: dict[str, Namespace] = {}
     volume_claims: dict[str, VolumeClaim] = {}

@@ -1,0 +1,79 @@
+"""DaemonSets, and of each the newest pod that was seen: what runs on a node is what admission has made of the template
+(a LimitRange, a webhook that sets requests), and there the DaemonSet's own text does not say it (S-79)."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kerf.engine.model.nodes import DaemonSet
+from kerf.engine.model.pods import DAEMONSET, Pod, PodShape
+from kerf.engine.record.digest import content
+from kerf.engine.record.entries import Entry
+from kerf.engine.state.state import DaemonPod, State
+from kerf.engine.state.window import room_changed
+
+
+def daemonset_seen(state: State, daemonset: DaemonSet, entry: Entry) -> None:
+    """A changed template forgets the pod of the old one."""
+    facts = state.facts
+    known = facts.daemonsets.get(daemonset.uid)
+    if known == daemonset:
+        return
+    facts.daemonsets[daemonset.uid] = daemonset
+    facts.daemon_pods.pop(daemonset.uid, None)
+    if known is None:
+        for pod in facts.pods.values():
+            if pod.owner is not None and pod.owner.uid == daemonset.uid:
+                _newest(state, daemonset, pod)
+    room_changed(state, entry.at)
+
+
+def daemonset_gone(state: State, uid: str, entry: Entry) -> None:
+    facts = state.facts
+    facts.daemon_pods.pop(uid, None)
+    if facts.daemonsets.pop(uid, None) is not None:
+        room_changed(state, entry.at)
+
+
+def daemon_pod_seen(state: State, pod: Pod, entry: Entry) -> None:
+    """Of any pod. It stays known when it is gone: the next one will be like it."""
+    daemonset = _daemonset_of(state, pod)
+    if daemonset is None:
+        return
+    before = _own(state, daemonset)
+    if _newest(state, daemonset, pod) and _own(state, daemonset) != before:
+        room_changed(state, entry.at)
+
+
+def daemon_shape(state: State, daemonset: DaemonSet) -> str:
+    """The digest of what a pod of it comes to: the newest one's shape with the required affinity of the template, which
+    the DaemonSet controller has overwritten with the node's name; the template's as long as no pod was seen."""
+    own = _own(state, daemonset)
+    if own is None:
+        return daemonset.shape
+    blobs = state.ix.blobs
+    shape = replace(own, required_terms=blobs.shape(daemonset.shape).required_terms)
+    digest, _ = content(shape)
+    blobs.offer(digest, shape)
+    return digest
+
+
+def _daemonset_of(state: State, pod: Pod) -> DaemonSet | None:
+    owner = pod.owner
+    return state.facts.daemonsets.get(owner.uid) if owner is not None and owner.kind == DAEMONSET else None
+
+
+def _newest(state: State, daemonset: DaemonSet, pod: Pod) -> bool:
+    """Notes the pod if none is newer; of equally old ones the last by uid."""
+    known = state.facts.daemon_pods.get(daemonset.uid)
+    found = DaemonPod(pod.created, pod.uid, pod.shape)
+    if known is not None and (found == known or (found.created, found.uid) < (known.created, known.uid)):
+        return False
+    state.facts.daemon_pods[daemonset.uid] = found
+    return True
+
+
+def _own(state: State, daemonset: DaemonSet) -> PodShape | None:
+    """What the newest pod is, wherever it is."""
+    newest = state.facts.daemon_pods.get(daemonset.uid)
+    return replace(state.ix.blobs.shape(newest.shape), required_terms=()) if newest is not None else None
