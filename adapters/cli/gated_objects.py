@@ -78,6 +78,8 @@ def _buffer(status: BufferStatus) -> dict[str, Any]:
     found: dict[str, Any] = {"provisioningStrategy": status.strategy}
     if status.template:
         found["podTemplateRef"] = {"name": status.template}
+    if status.generation is not None:
+        found["podTemplateGeneration"] = status.generation
     if status.replicas is not None:
         found["replicas"] = status.replicas
     return found

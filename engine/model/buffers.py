@@ -13,11 +13,13 @@ ACTIVE = "buffer.x-k8s.io/active-capacity"
 
 
 class PodTemplate(Struct, frozen=True, omit_defaults=True):
-    """A v1 PodTemplate; `shape` is the digest of the PodShape of its template."""
+    """A v1 PodTemplate; `shape` is the digest of the PodShape of its template. `generation` counts its changes, 0 where
+    it is not known."""
 
     namespace: str
     name: str
     shape: str
+    generation: int = 0
 
     @property
     def key(self) -> str:

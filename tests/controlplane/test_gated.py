@@ -59,7 +59,8 @@ def test_overlays_and_buffers_say_what_became_of_them(plane: ControlPlane, kerf:
     eventually(lambda: is_true(plane.get(f"{OVERLAYS}/b"), "Ready"), kerf=kerf)
     assert reasons(f"{OVERLAYS}/a") == {"ValidationSucceeded": "Conflict", "Ready": "UnhealthyDependents"}
     eventually(lambda: is_true(plane.get(f"{BUFFERS}/full"), "ReadyForProvisioning"), kerf=kerf)
-    assert plane.get(f"{BUFFERS}/full")["status"]["replicas"] == 2
+    full = plane.get(f"{BUFFERS}/full")["status"]
+    assert (full["replicas"], full["podTemplateRef"], full["podTemplateGeneration"]) == (2, {"name": "web"}, 1)
     assert reasons(f"{BUFFERS}/empty")["ReadyForProvisioning"] == "PodTemplateNotFound"
     eventually(lambda: is_true(plane.get(f"{BUFFERS}/full"), "Provisioning"), kerf=kerf)
     assert kerf.stop() == 0

@@ -49,7 +49,7 @@ def read_pod_template(data: bytes, report: Report) -> Read:
     wire = _read_template(data)
     namespace, _ = identity(report, wire.metadata)
     digest, blobs = template_shape(report, "template", wire.template)
-    return Read(PodTemplate(namespace, wire.metadata.name, digest), blobs)
+    return Read(PodTemplate(namespace, wire.metadata.name, digest, wire.metadata.generation), blobs)
 
 
 def read_capacity_buffer(data: bytes, report: Report) -> Read:

@@ -58,7 +58,7 @@ def test_a_buffer_without_its_template_is_not_ready() -> None:
     world.prepare()
     world.see(Observation(CapacityBuffer("u1", "shop", "b", template="t", replicas=2)))
     status = buffers(world)
-    assert (status.replicas, status.template) == (None, "")
+    assert (status.replicas, status.template, status.generation) == (None, "", None)
     assert said(status) == {
         "ReadyForProvisioning": (False, "PodTemplateNotFound"), "Provisioning": (False, "NotReadyForProvisioning"),
     }  # fmt: skip
@@ -70,11 +70,11 @@ def test_a_buffer_says_what_it_comes_to_and_whether_its_room_is_there() -> None:
     world.prepare()
     shape = PodShape(requests={"memory": 512 * Mi})
     digest, _ = content(shape)
-    template = Observation(PodTemplate("shop", "t", digest), {digest: shape})
+    template = Observation(PodTemplate("shop", "t", digest, generation=3), {digest: shape})
     world.see(template, Observation(CapacityBuffer("u1", "shop", "b", template="t", replicas=2)))
     world.after(20_000)
     status = buffers(world)
-    assert (status.replicas, status.template, status.namespace) == (2, "t", "shop")
+    assert (status.replicas, status.template, status.generation, status.namespace) == (2, "t", 3, "shop")
     assert said(status) == {
         "ReadyForProvisioning": (True, "Resolved"), "Provisioning": (False, "RequiresNewCapacity"),
     }  # fmt: skip
