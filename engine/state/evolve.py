@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.pods import DAEMONSET, Pod, is_active, is_terminal, owned_by
+from kerf.engine.model.pods import DAEMONSET, Pod, is_active, is_reschedulable, is_terminal, owned_by
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS
@@ -100,6 +100,9 @@ def _bound(state: State, old: Pod | None, pod: Pod, entry: Entry) -> None:
     name = ix.claim_by_node.get(pod.node)
     if name is not None:
         ix.touched[name] = entry.position
+        freed = was != now or (old is not None and old.do_not_disrupt != pod.do_not_disrupt)
+        if freed and name in ix.going and is_reschedulable(pod):  # D-159: it may need a place that no plan had for it
+            trigger(state.facts, entry.at)
         changed = was != now or (old is not None and old.deleting != pod.deleting)
         if changed:
             _pod_event(state.facts.claims[name], pod, entry.at)
