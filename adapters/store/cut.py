@@ -303,6 +303,7 @@ def _sweep(store: ChainedStore) -> Iterator[None]:
             since = session.run("SELECT {position}, state FROM stored_events WHERE {position} > ? ORDER BY 1", position)
             for _, encoded in since:
                 named.update(blobs_of(CODEC.decode(encoded)))
+            position = since[-1][0] if since else position  # the next chunk reads on from there
             session.many("DELETE FROM blobs WHERE digest = ?", [(each,) for each in chunk if each not in named])
         yield
     with store.session(commit=True) as session:
