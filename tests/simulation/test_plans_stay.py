@@ -46,7 +46,7 @@ def test_a_large_pod_does_not_take_the_room_of_a_node_that_was_launched_for_othe
     assert verify(run.memory).exit_code == 0
 
 
-def test_a_pass_at_its_limit_launches_and_goes_on_with_the_rest_at_once() -> None:
+def test_s60_a_pass_at_its_limit_launches_and_goes_on_with_the_rest_at_once() -> None:
     world = World(max_steps=2)
     world.prepare()
     world.pending("a", "b", "c", "d", "e", memory=10_000 * Mi)

@@ -37,7 +37,7 @@ def test_d130_the_check_vectors(fields: dict[str, Any], expected: str) -> None:
     assert hash_of(**fields) == expected
 
 
-def test_d127_what_is_behaviour_is_not_hashed() -> None:
+def test_d127_s65_what_is_behaviour_is_not_hashed() -> None:
     behaviour: dict[str, Any] = {
         "requirements": (RequirementSpec("team", "In", ("a",)),), "limits": {"cpu": 1000}, "weight": 10,
         "budgets": (Budget("5"),), "consolidate_after": None, "consolidation_policy": "WhenEmpty", "uid": "u",

@@ -46,11 +46,12 @@ def test_s194_e129_a_pod_that_asks_for_devices_fails_at_once_beside_a_free_node(
 # ── a pass may use so many steps ──────────────────────────────────────
 
 
-def test_a_pass_stops_at_its_limit_and_names_whom_it_has_not_looked_at() -> None:
+def test_s60_a_pass_stops_at_its_limit_and_names_whom_it_has_not_looked_at() -> None:
     given = problem(Workloads().add("a", 5, shape(900)), ladder(1), max_steps=2)
     planned = plan(given)
     assert [each.pods for each in planned.claims] == [("a-0",), ("a-1",)]
     assert planned.truncated == ("a-2", "a-3", "a-4")
+    assert not planned.unplaced, "nothing is said of pods that were not tried"
     assert faults(given, planned) == []
 
 

@@ -1,13 +1,15 @@
-"""S-183 to S-188: overlays, heaviest first, and what comes of them."""
+"""S-183 to S-189: overlays, heaviest first, and what comes of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.devices import Device, ResourceSlice
+from kerf.engine.model.instances import Catalogue, Offering
 from kerf.engine.model.overlays import Adjustment, NodeOverlay
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.scheduling.overlays import Condition, Overlaid, evaluated
@@ -115,3 +117,15 @@ def test_s184_a_label_that_neither_pool_nor_type_defines_matches_nothing() -> No
     assert apply(overlay("o", spec("tier", "In", "gold"), price=1.0)).catalogues == {}
     assert set(apply(overlay("o", spec("tier", "NotIn", "gold"), price=1.0)).catalogues) == {"default"}
     assert set(apply(overlay("o", spec(lbl.NODEPOOL, "In", "default"), price=1.0)).catalogues) == {"default"}
+
+
+def test_s189_a_type_keeps_what_an_overlay_does_not_speak_of() -> None:
+    """Unlike in the reference, its devices; and of its offerings all but the price."""
+    gpus = ResourceSlice("", "gpu.example.com", "gpus", devices=(Device("gpu-0"),))
+    reserved = Offering("z1", "reserved", 0.0, reservation_id="cr-1", reservation_capacity=3)
+    given = replace(instance_type("a", 2, offerings=(reserved,)), slices=(gpus,))
+    both = overlay("o", ONLY_A, price=0.05, capacity={FUSE: 8})
+    (made,) = evaluated([both], [(pool(), Catalogue((given,)))]).catalogues["default"].types
+    assert made.slices == (gpus,)
+    assert made.offerings == (replace(reserved, price=0.05),)
+    assert made.capacity == {**given.capacity, FUSE: 8}

@@ -444,49 +444,6 @@ def test_s85_large_pods_first_then_age_then_uid() -> None:
     assert [each.pods[0] for each in planned.claims] == ["d-0", "c-0", "b-0", "a-0", "e-0"]
 
 
-# ── minValues ───────────────────────────────────────────────────────
-
-
-def test_e66_a_pod_does_not_join_below_min_values() -> None:
-    work = Workloads().add("a", 2, shape(900))
-    assert sizes(plan(problem(work, ladder(1, 4), pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))))) == [1, 1]
-    assert sizes(plan(problem(work, ladder(1, 4), pool("p")))) == [2]
-
-
-def test_e67_a_cut_below_min_values_drops_the_claim() -> None:
-    work = Workloads().add("a", 2, shape(100))
-    pooled = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))
-    planned = plan(problem(work, ladder(1, 4), pooled, max_instance_types=1))
-    assert not planned.claims
-    assert codes(planned) == {"a-0": [Code.MIN_VALUES], "a-1": [Code.MIN_VALUES]}
-
-
-def test_e68_strict_drops_the_template_and_best_effort_lowers_min_values() -> None:
-    work = Workloads().add("a", 1, shape(100))
-    pooled = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=3))
-    assert codes(plan(problem(work, ladder(1, 4), pooled))) == {"a-0": [Code.NO_INSTANCE_TYPES]}
-    (claim,) = plan(problem(work, ladder(1, 4), pooled, min_values_policy="BestEffort")).claims
-    assert claim.min_values_relaxed
-    assert {each.min_values for each in claim.requirements if each.key == lbl.INSTANCE_TYPE} == {2}
-
-
-def test_e69_e70_a_relaxed_heavy_pool_is_preferred_and_each_claim_says_so_itself() -> None:
-    heavy = pool("heavy", spec(lbl.INSTANCE_TYPE, "Exists", least=2), weight=10)
-    work = Workloads().add("large", 1, shape(2000)).add("small", 1, shape(900, host_ports=port()))
-    work.add("other", 1, shape(800, host_ports=port()))
-    planned = plan(problem(work, ladder(1, 4), heavy, pool("light"), min_values_policy="BestEffort"))
-    assert {each.node_pool for each in planned.claims} == {"heavy"}
-    assert [each.min_values_relaxed for each in planned.claims] == [True, False]
-
-
-def test_s108_values_of_a_label_are_counted_over_the_types_that_are_left() -> None:
-    types = tuple(instance_type(f"t{i}", i, labels={"family": (f,)}) for i, f in ((1, "a"), (2, "b"), (4, "b")))
-    pooled = pool("p", spec("family", "Exists", least=2))
-    small, large = Workloads().add("a", 1, shape(100)), Workloads().add("a", 1, shape(1500))
-    assert sizes(plan(problem(small, Catalogue(types), pooled))) == [1]
-    assert codes(plan(problem(large, Catalogue(types), pooled))) == {"a-0": [Code.MIN_VALUES]}
-
-
 # ── what is not supported yet ───────────────────────────────────────
 
 
