@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kerf.engine.model import labels as lbl
@@ -51,9 +53,12 @@ def join(world: World, *, initialized: bool = True) -> None:
 
 
 def test_d107_a_replacement_is_made_like_any_claim_of_its_nodepool() -> None:
-    template = {"labels": {"team": "a"}, "annotations": {"owner": "b"}, "termination_grace_period": 60_000}
-    given = hashed(pool(expire_after=86_400_000, **template))
-    world = in_service(expire_after=86_400_000, **template)
+    template: dict[str, Any] = {
+        "labels": {"team": "a"}, "annotations": {"owner": "b"}, "termination_grace_period": 60_000,
+        "expire_after": 86_400_000,
+    }  # fmt: skip
+    given = hashed(pool(**template))
+    world = in_service(**template)
     world.after(60_000)
     world.see(Observation(given))
     for name in PODS[:3]:
