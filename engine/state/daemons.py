@@ -40,21 +40,17 @@ def daemon_pod_seen(state: State, pod: Pod, entry: Entry) -> None:
     daemonset = _daemonset_of(state, pod)
     if daemonset is None:
         return
-    before = _own(state, daemonset)
-    if _newest(state, daemonset, pod) and _own(state, daemonset) != before:
+    before = _expected(state, daemonset)
+    if _newest(state, daemonset, pod) and _expected(state, daemonset) != before:
         room_changed(state, entry.at)
 
 
 def daemon_shape(state: State, daemonset: DaemonSet) -> str:
-    """The digest of what a pod of it comes to: the newest one's shape with the required affinity of the template, which
-    the DaemonSet controller has overwritten with the node's name; the template's as long as no pod was seen."""
-    own = _own(state, daemonset)
-    if own is None:
-        return daemonset.shape
-    blobs = state.ix.blobs
-    shape = replace(own, required_terms=blobs.shape(daemonset.shape).required_terms)
+    """The digest of what a pod of it comes to: the template with the requests, node selector, host ports and claims of
+    the newest one. Its affinity and tolerations are no news: the DaemonSet controller writes into them."""
+    shape = _expected(state, daemonset)
     digest, _ = content(shape)
-    blobs.offer(digest, shape)
+    state.ix.blobs.offer(digest, shape)
     return digest
 
 
@@ -73,7 +69,13 @@ def _newest(state: State, daemonset: DaemonSet, pod: Pod) -> bool:
     return True
 
 
-def _own(state: State, daemonset: DaemonSet) -> PodShape | None:
-    """What the newest pod is, wherever it is."""
+def _expected(state: State, daemonset: DaemonSet) -> PodShape:
+    template = state.ix.blobs.shape(daemonset.shape)
     newest = state.facts.daemon_pods.get(daemonset.uid)
-    return replace(state.ix.blobs.shape(newest.shape), required_terms=()) if newest is not None else None
+    if newest is None:
+        return template
+    found = state.ix.blobs.shape(newest.shape)
+    return replace(
+        template, requests=found.requests, node_selector=found.node_selector, host_ports=found.host_ports,
+        resource_claims=found.resource_claims,
+    )  # fmt: skip
