@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kerf.engine.disruption.inputs import cluster_of
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
 from kerf.engine.model.overlays import NodeOverlay
@@ -223,4 +224,27 @@ def test_s182_a_pass_that_goes_on_keeps_what_the_one_before_put_where() -> None:
     assert len(results(world)[-1].truncated) == 1
     world.after(1)
     assert sum(world.runtime.state.facts.buffered.values()) == 3
+    honest(world)
+
+
+def test_d9_each_pass_says_anew_which_nodes_keep_room() -> None:
+    """A node of which it says nothing keeps none, and may be empty again."""
+    world = with_buffer(2)
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    world.answer_launch(ref, order)
+    provider = "aws:///us-west-2a/i-1"
+    world.node("n1", provider)
+    world.node("n1", provider, registered="true")
+    world.node("n1", provider, registered="true", initialized="true")
+    state = world.runtime.state
+    assert state.facts.buffered == {order.claim: 2}
+    assert cluster_of(state, world.now).nodes[0].buffers == 2
+    world.see(Observation(CapacityBuffer("buf", "default", "b", template="spare", replicas=1)))
+    world.after(1_000)
+    assert state.facts.buffered == {order.claim: 1}
+    world.see(Observation(CapacityBuffer("buf", "default", "b", template="spare", replicas=0)))
+    world.after(1_000)
+    assert state.facts.buffered == {}
+    assert cluster_of(state, world.now).nodes[0].buffers == 0
     honest(world)
