@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.catalogue import CompiledCatalogue, bits
 from kerf.engine.scheduling.claims import Claim
@@ -88,7 +87,7 @@ def explain_claim(claim: Claim, wanted: PodClass) -> Reason:
         return reason(Code.HOST_PORTS, node_pool=name, ports=_ports(wanted))
     following = template.step(claim.state, wanted.requirements)
     if not isinstance(following, State):
-        return conflict_reason(following, WELL_KNOWN, claim.state.requirements, node_pool=name)
+        return conflict_reason(following, claim.state.requirements, node_pool=name)
     refusing = wanted.demand.refusing(template, following, claim.index)
     if refusing is not None:
         return topology_reason(refusing, node_pool=name)
@@ -204,7 +203,7 @@ def _refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Re
         return reason(Code.TAINTS, node_pool=name, taints=[text(each) for each in taints])
     following = template.step(template.state, wanted.requirements)
     if not isinstance(following, State):
-        return conflict_reason(following, WELL_KNOWN, template.state.requirements, node_pool=name)
+        return conflict_reason(following, template.state.requirements, node_pool=name)
     if template.node_limit_reached:
         return reason(Code.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES, 0))
     allowed = template.within_limits(template.types)

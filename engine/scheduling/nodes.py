@@ -152,7 +152,7 @@ class ExistingNode:
             refused = wanted.devices.refusal_on(self.site)
             if refused is not None:
                 return refused
-        return conflict_reason(found, frozenset(), self.labels)
+        return conflict_reason(found, self.labels)
 
     def _reaches(self, alternatives: tuple[Requirements, ...]) -> bool:
         """Whether the pod's volumes can be here, by one of what they ask for (S-156)."""

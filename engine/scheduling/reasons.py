@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from kerf.engine.model.labels import WELL_KNOWN, is_restricted
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.requirements import Conflict, Requirements, suggestion
 from kerf.engine.scheduling.topology.rules import Rule
@@ -50,7 +51,7 @@ class Code(StrEnum):
     TAINTS = "taints-not-tolerated"
     """`taints`."""
     LABEL_UNDEFINED = "label-undefined"
-    """The candidate does not define labels that the pod selects on. `keys`, `suggestions`."""
+    """The candidate does not define labels that the pod selects on. `keys`, `known` (those of its own that it does)."""
     REQUIREMENTS = "requirements-conflict"
     """`keys`, `incoming` (what the pod asks), `existing` (what the candidate has)."""
     TOPOLOGY = "topology"
@@ -94,13 +95,12 @@ def reason(code: Code, **params: str | int | float | list[str]) -> Reason:
     return Reason(code.value, dict(sorted(params.items())))
 
 
-def conflict_reason(found: tuple[Conflict, ...], undefined: frozenset[str], own: Requirements, **params: str) -> Reason:
-    """The coded form of conflicts between a pod's requirements and those of a candidate (`own`), which may
-    leave the labels in `undefined` open."""
+def conflict_reason(found: tuple[Conflict, ...], own: Requirements, **params: str) -> Reason:
+    """The coded form of conflicts between a pod's requirements and those of a candidate (`own`)."""
     unknown = sorted(each.key for each in found if each.existing is None)
     if unknown:
-        meant = {suggestion(key, undefined, (each.key for each in own)) for key in unknown}
-        return reason(Code.LABEL_UNDEFINED, keys=unknown, suggestions=sorted(each for each in meant if each), **params)
+        known = sorted(each.key for each in own if each.key not in WELL_KNOWN and not is_restricted(each.key))
+        return reason(Code.LABEL_UNDEFINED, keys=unknown, known=known, **params)
     return reason(
         Code.REQUIREMENTS,
         keys=[each.key for each in found],
@@ -170,5 +170,18 @@ def sentence(given: Reason) -> str:
     template = _SENTENCES.get(given.code)
     if template is None:
         return f"{given.code} {shown}" if shown else given.code
-    text = template.format_map(shown)
+    text = template.format_map(shown) + _meant(given)
     return f"NodePool {shown['node_pool']}: {text}" if "node_pool" in shown else text
+
+
+def _meant(given: Reason) -> str:
+    """The labels that may be meant instead of those that nobody knows (S-22). It is found out when it is told: what
+    names look like decides nothing."""
+    keys = given.params.get("keys", given.params.get("key", []))
+    known = given.params.get("known", [])
+    if given.code not in (Code.LABEL_UNDEFINED, Code.RESTRICTED_LABEL) or not isinstance(known, list):
+        return ""
+    asked = keys if isinstance(keys, list) else [str(keys)]
+    found = {suggestion(key, WELL_KNOWN, known) for key in asked if key not in WELL_KNOWN}
+    named = sorted(each for each in found if each is not None)
+    return f" (is {' or '.join(named)} meant?)" if named else ""

@@ -35,7 +35,24 @@ def adopted() -> Run:
     return Run(workshop(scale("1m", 5), scale("12m", 14), scale("40m", 0)), faults=faults, forgets=True)
 
 
-@pytest.mark.parametrize(("made", "kind"), [(static, "decision.made"), (adopted, "claim.adopted")])
+def mistyped() -> Run:
+    """Pods that ask for label keys that nobody knows, which look like some that are known (S-22)."""
+    found = workshop()
+    pool = next(d for d in found if d["kind"] == "NodePool")
+    pool["spec"]["template"].setdefault("metadata", {}).setdefault("labels", {})["example.com/team"] = "red"
+    pods = [
+        {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{number}"},
+            "spec": {"nodeSelector": {key: "red"}, "containers": [{"name": "c", "image": "x"}]},
+        }
+        for number, key in enumerate(("zone", "team", "example.com/taem", "karpenter.sh/capacity-typ"))
+    ]  # fmt: skip
+    return Run([*found, *pods])
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"), [(static, "decision.made"), (adopted, "claim.adopted"), (mistyped, "decision.made")]
+)
 def test_it_is_decided_the_same_without_names(made: object, kind: str, tmp_path: Path) -> None:
     run: Run = made()  # type: ignore[operator]
     assert run.entries(kind)

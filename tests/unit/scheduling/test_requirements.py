@@ -210,6 +210,10 @@ def test_s22_suggestions() -> None:
     assert suggestion("zone", lbl.WELL_KNOWN, ()) == lbl.ZONE
     assert suggestion("deployment", base, ("team",)) is None
     assert suggestion("team", frozenset(), ("example.com/team",)) == "example.com/team"
+    assert suggestion("karpenter.sh/capcity-type", lbl.WELL_KNOWN, ()) == lbl.CAPACITY_TYPE
+    assert suggestion("example.com/taem", lbl.WELL_KNOWN, ("example.com/team",)) == "example.com/team"
+    assert suggestion(lbl.HOSTNAME, lbl.WELL_KNOWN, ()) is None, "one label that is known is not another's typing error"
+    assert suggestion(lbl.REGISTERED, lbl.WELL_KNOWN, ()) is None
 
 
 def test_s23_text_of_a_map_leaves_the_hostname_out() -> None:

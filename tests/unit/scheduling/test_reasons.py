@@ -1,0 +1,43 @@
+"""Reasons in words: which label may be meant (S-22), found when it is told and not when it is decided."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.reasons import Code, sentence
+from tests.unit.scheduling.problems import Workloads, ladder, pool, problem, shape
+
+
+def told(key: str, **labels: str) -> str:
+    """What the only pod is told that asks for this label; the NodePool has some of its own."""
+    work = Workloads().add("a", 1, shape(node_selector={key: "x"}))
+    planned = plan(problem(work, ladder(2), pool(labels=labels)))
+    (left,) = (*planned.unplaced, *planned.ignored)
+    return sentence(left.reasons[0])
+
+
+@pytest.mark.parametrize("key", ["karpenter.sh/capacity-typ", "karpenter.sh/capcity-type"])
+def test_s22_a_mistyped_label_of_karpenters_own_is_told_which_is_meant(key: str) -> None:
+    assert told(key) == f"label {key} may not be selected on (is {lbl.CAPACITY_TYPE} meant?)"
+
+
+def test_s22_a_label_that_nobody_knows_may_be_a_well_known_one_or_one_of_the_nodepool() -> None:
+    assert told("zone").endswith(f"label zone is not defined here (is {lbl.ZONE} meant?)")
+    assert told("team", **{"example.com/team": "red"}).endswith("(is example.com/team meant?)")
+    assert told("deployment", **{"example.com/team": "red"}).endswith("label deployment is not defined here")
+
+
+def test_s22_a_restricted_label_that_is_spelt_rightly_is_no_typing_error() -> None:
+    assert told(lbl.HOSTNAME) == f"label {lbl.HOSTNAME} may not be selected on"
+
+
+def test_what_is_recorded_does_not_depend_on_letters() -> None:
+    """A record whose names are replaced is decided the same: it holds which labels there are, not which look alike."""
+    work = Workloads().add("a", 1, shape(node_selector={"team": "x"}))
+    given = problem(work, ladder(2), pool(labels={"example.com/team": "red", "unlike": "y"}))
+    (left,) = plan(given).unplaced
+    assert left.reasons[0].code == Code.LABEL_UNDEFINED
+    params = {"keys": ["team"], "known": ["example.com/team", "unlike"], "node_pool": "default"}
+    assert left.reasons[0].params == params
