@@ -4,9 +4,11 @@ out for everything else, because its typed models cost milliseconds an object.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -26,6 +28,8 @@ from kerf.adapters.kubernetes.limiter import TokenBucket
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"  # JSON is YAML
 JSON = "application/json"
+AT_ONCE = 32
+"""Requests under way beside watches: each has a connection, and a hundred new ones cost both sides a second."""
 QPS, BURST = 200.0, 300  # L-290's KUBE_CLIENT_QPS and KUBE_CLIENT_BURST
 REQUEST_TIMEOUT = 30.0  # seconds, of a request that is no watch
 CONNECT_TIMEOUT = 10.0
@@ -83,6 +87,7 @@ class Session:
         self._configuration = configuration
         self._rest = RESTClientObject(configuration)
         self._bucket = TokenBucket(qps, burst, time.monotonic)
+        self._gate = asyncio.Semaphore(AT_ONCE)
 
     @property
     def host(self) -> str:
@@ -104,14 +109,15 @@ class Session:
         timeout: float = REQUEST_TIMEOUT,
         limited: bool = True,
     ) -> Answer:
-        """One request and its whole answer. `limited=False` passes by the token bucket (the Lease must not wait behind
-        evictions). Raises Unreachable (KERF602)."""
+        """One request and its whole answer. `limited=False` passes by the token bucket and those under way (the Lease
+        must not wait behind evictions). Raises Unreachable (KERF602)."""
         if limited:
             await self._bucket.wait()
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT)
         try:
-            response = await self._send(method, path, query, body, content_type, limits)
-            return Answer(response.status, await response.read(), response.headers.get("Date", ""))
+            async with self._gate if limited else nullcontext():
+                response = await self._send(method, path, query, body, content_type, limits)
+                return Answer(response.status, await response.read(), response.headers.get("Date", ""))
         except _NETWORK as error:
             raise _unreachable(error, f"{method} {path}") from error
 
