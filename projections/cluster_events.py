@@ -51,9 +51,9 @@ BLOCKED = frozenset(
 """What keeps a node from any voluntary disruption (D-30)."""
 UNCONSOLIDATABLE = frozenset(
     [
-        "consolidate-after-never", "min-values", "no-instance-types", "no-place", "not-worth-it", "nothing-cheaper",
-        "policy-when-empty", "several-replacements", "spot-to-spot-off", "static-nodepool", "too-few-spot-options",
-        "unknown-instance-type",
+        "consolidate-after-never", "min-values", "no-instance-types", "no-place", "no-usable-nodepool", "not-worth-it",
+        "nothing-cheaper", "policy-when-empty", "several-replacements", "spot-to-spot-off", "static-nodepool",
+        "too-few-spot-options", "unknown-instance-type",
     ]
 )  # fmt: skip
 """What keeps it from consolidation (EV-7)."""

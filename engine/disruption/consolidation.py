@@ -149,6 +149,17 @@ def _spot_to_spot(
     return names[:least], requirements
 
 
+def on_offer(command: Command, market: Market) -> Command:
+    """D-98 step 8 asks for spot although there may be none (D-100): then for what the pods admit, which is all cheaper
+    as well. Nothing else can be launched, nor be said to cost anything."""
+    (found,) = command.replacements
+    if found.capacity_types:
+        return command
+    made = replacement(found.claim, found.instance_types, Requirements(found.claim.constraints), market)
+    total = math.fsum(each.price for each in command.candidates)
+    return replace(command, replacements=(made,), savings=total - made.price)
+
+
 def without_same_type(command: Command, market: Market) -> Command | Reason:
     """D-74: several nodes are not replaced by a type that some of them already are, or by a dearer one."""
     found = command.replacements[0]

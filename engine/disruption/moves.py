@@ -20,10 +20,10 @@ from kerf.engine.disruption.aftermath import after
 from kerf.engine.disruption.balanced import Totals, approves, hopeless, pool_totals, price_of
 from kerf.engine.disruption.bounds import Bound
 from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Ledger, Use
-from kerf.engine.disruption.cluster import Cluster
-from kerf.engine.disruption.consolidation import Command, decide, removal
+from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.disruption.consolidation import Command, decide, on_offer, removal, without_same_type
 from kerf.engine.disruption.eligibility import Candidate, Judged, census, judged
-from kerf.engine.disruption.methods import longest, together, usage
+from kerf.engine.disruption.methods import longest, usage
 from kerf.engine.disruption.simulation import A_POD, Simulator
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
@@ -242,8 +242,12 @@ class _Search:
 
     def _simulated(self, candidates: list[Candidate]) -> Command | Reason:
         before = self._simulator.work
-        tried = (together if len(candidates) > 1 else decide)(self._simulator, candidates)
+        tried = decide(self._simulator, candidates)
         self._left -= self._simulator.work - before
+        if isinstance(tried, Command) and tried.replacements:
+            market = self._simulator.market(tried.replacements[0].claim.node_pool)
+            tried = on_offer(tried, market)
+            tried = without_same_type(tried, market) if len(candidates) > 1 else tried
         if isinstance(tried, Command) and (tried.savings <= LEAST or not approves(tried, self._totals)):
             return Reason("not-worth-it")
         return tried
@@ -297,13 +301,23 @@ class _Search:
             empty, busy = self._empty.excluded.get(name), self._busy.excluded.get(name)
             if busy is not None and busy.code == "empty":
                 busy = empty
-            if name in self._settled:
+            if busy is not None:
+                kept[name] = busy  # it would stay although it took no pods
+            elif name in self._settled:
                 kept[name] = Reason("takes-pods")
-            elif busy is None and self._ledger.left(node.node_pool, UNDERUTILIZED) <= 0:
+            elif self._ledger.left(node.node_pool, UNDERUTILIZED) <= 0:
                 kept[name] = Reason("budget", {"nodepool": node.node_pool})
             else:
-                kept[name] = busy or self._refusals.get(name) or Reason("budget", {"nodepool": node.node_pool})
+                kept[name] = self._refusals.get(name) or self._untried(node)
         return kept
+
+    def _untried(self, node: ClusterNode) -> Reason:
+        """Why nothing was asked about a candidate that the budgets for consolidation have room for."""
+        if any(each.name == node.name for each in self._empty.chosen):
+            return Reason("budget", {"nodepool": node.node_pool})
+        if any(each.name == node.name and hopeless(each, self._totals) for each in self._busy.chosen):
+            return Reason("not-worth-it")
+        return Reason("search-ended")
 
 
 def _arrivals(command: Command, candidates: Iterable[Candidate]) -> tuple[Placement, ...]:

@@ -35,18 +35,18 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.record.decisions import Move, MovesResult, PlannedClaim, Verdict
 from kerf.engine.scheduling.provision import named
-from kerf.engine.scheduling.requirements import Requirement, Requirements
+from kerf.engine.scheduling.requirements import Requirement
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 7
+VERSION = 8
 PERIOD = 10_000
 """Between two passes, at least (D-16)."""
 SETTLE = 1_000
 """So long a pass waits for what belongs to the change that brings it about."""
 MOST_DRIFTED = 100
 """Simulations for drifted nodes in one pass, at most."""
-NO_WAY = ("no-place", "no-nodepool")
+NO_WAY = ("no-place", "no-usable-nodepool")
 """What they come to when a node's pods have nowhere to go (D-64, D-90)."""
 TURN = 60_000
 """When so many came to nothing, others are tried this long (ms) after."""
@@ -170,13 +170,10 @@ def move_of(command: Command) -> Move:
 
 
 def _planned(new: Replacement) -> PlannedClaim:
-    """As it will be asked for (S-164). One that spot alone was chosen for (D-98, step 8) although none is to be had
-    goes back to what its pods admit: all of that is cheaper as well."""
-    requirements, kinds = new.requirements, new.capacity_types
-    if not kinds:
-        requirements, kinds = Requirements(new.claim.constraints), new.claim.capacity_types
-    least = requirements.get(INSTANCE_TYPE).min_values
-    asked = requirements.without([INSTANCE_TYPE]).merged(
+    """As it will be asked for (S-164)."""
+    kinds = new.capacity_types
+    least = new.requirements.get(INSTANCE_TYPE).min_values
+    asked = new.requirements.without([INSTANCE_TYPE]).merged(
         [
             Requirement(INSTANCE_TYPE, False, frozenset(new.instance_types), min_values=least),
             Requirement(CAPACITY_TYPE, False, frozenset(kinds)),

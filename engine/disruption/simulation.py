@@ -82,7 +82,7 @@ class Simulator:
 
     def _simulate(self, leaving: frozenset[str], consolidating: bool) -> Outcome:
         if not usable_pools(self.cluster.pools):
-            return Outcome(failure=Reason("no-nodepool"))  # D-90
+            return Outcome(failure=Reason("no-usable-nodepool"))  # D-90
         planned, asked = self._plan(leaving, consolidating)
         if len(planned.claims) > self._most_claims:
             return Outcome(planned.claims)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.disruption.bounds import Bound
 from kerf.engine.disruption.eligibility import census, consolidation
 from kerf.engine.disruption.moves import choose
 from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pools import Budget
-from tests.unit.disruption.clusters import cluster, node, pending, pod, pool, price
+from tests.unit.disruption.clusters import CATALOGUE, cluster, node, pending, pod, pool, price
 
 
 def test_nodes_that_go_without_a_replacement_go_each_by_itself() -> None:
@@ -83,3 +85,52 @@ def test_what_no_cheaper_node_can_hold_is_not_simulated() -> None:
     assert not Bound(Simulator(crowded)).excludes(leaving[:1])
     cheaper = Simulator(cluster(*given.nodes, pools=(pool(requirements=()),)))
     assert not Bound(cheaper).excludes(candidates[:1])
+
+
+# ── why the others stay ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_d30_what_excludes_a_node_is_said_although_it_takes_pods() -> None:
+    """It would stay without them, too."""
+    held = node("held", "large", pod("q", do_not_disrupt="true"))
+    moves = choose(cluster(node("a", "small", pod("p", 600)), held))
+    assert [each.names for each in moves.commands] == [("a",)]
+    assert moves.kept["held"].code == "pod-do-not-disrupt"
+
+
+def test_d83_a_hopeless_candidate_is_not_worth_it_and_no_budget_is_short() -> None:
+    dear = [pod(f"d{number}", 10, deletion_cost=1 << 30) for number in range(5)]
+    given = cluster(
+        node("dear", "small", *dear),
+        node("large", "large", pod("p", 6_000)),
+        pools=(pool(consolidation_policy="Balanced"),),
+    )
+    assert choose(given).kept["dear"].code == "not-worth-it"
+
+
+def test_d90_without_a_nodepool_that_may_launch_it_says_so() -> None:
+    """Its own NodePool is there, and only not ready."""
+    nodes = (node("a", "small", pod("p", 600)), node("b", "small", pod("q", 600)))
+    assert {each.code for each in choose(cluster(*nodes, pools=(pool(ready=False),))).kept.values()} == {
+        "no-usable-nodepool"
+    }
+
+
+def test_a_node_that_the_search_did_not_come_to_says_so() -> None:
+    given = cluster(*(node(f"n{n}", "large", pod(f"p{n}", 3_000)) for n in range(6)))
+    assert {each.code for each in choose(given, work=0).kept.values()} == {"search-ended"}
+
+
+def test_d98_what_is_launched_where_there_is_no_spot_has_its_price() -> None:
+    """Step 8 asks for spot alone; the reference counts nothing for it then (D-100), and saves the more."""
+    sold = tuple(
+        replace(
+            each, offerings=tuple(replace(offer, available=offer.capacity_type != "spot") for offer in each.offerings)
+        )
+        for each in CATALOGUE.types
+    )
+    given = cluster(node("a", "large", pod("p", 600)), catalogue=Catalogue(sold), pools=(pool(requirements=()),))
+    (command,) = choose(given).commands
+    (new,) = command.replacements
+    assert (new.instance_types[0], new.capacity_types) == ("small", ("on-demand",))
+    assert command.savings == pytest.approx(price("large") - price("small"))
