@@ -77,6 +77,7 @@ class Metrics:
         self._pods: dict[str, _Waiting] = {}
         self._made: dict[str, tuple[str, bool]] = {}  # planned claim → why, and whether minValues gave way
         self._evictions: dict[str, None] = {}
+        self._terminations: dict[str, str] = {}  # intent → claim
         self._ends: dict[str, int] = {}  # claim → when the end of its instance was asked for
         self._moves = {ref: each.move for ref, each in state.facts.moves.items()}
 
@@ -145,6 +146,7 @@ class Metrics:
             if isinstance(intent, EvictPod):
                 self._evictions[f"{entry.position}.{index}"] = None
             elif isinstance(intent, TerminateInstance):
+                self._terminations[f"{entry.position}.{index}"] = intent.claim
                 self._ends.setdefault(intent.claim, entry.at)
         result = decision.result
         if isinstance(result, ProvisionResult) and not result.repeats:
@@ -211,6 +213,9 @@ class Metrics:
         if answer.intent in self._evictions:
             del self._evictions[answer.intent]
             self._inc("pods_eviction_requests_total", answer.code)
+        claim = self._terminations.pop(answer.intent, None)
+        if claim is not None and not answer.ok:
+            self._inc("cloudprovider_instance_termination_failures_total", self._claim(claim).zone, "")
 
     def _launch(self, answer: LaunchAnswered, entry: Entry) -> None:
         for each in answer.errors:

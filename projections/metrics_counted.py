@@ -60,6 +60,8 @@ COUNTED: tuple[tuple[str, str, str, tuple[str, ...], tuple[float, ...]], ...] = 
      ("controller", "method", "provider", "error"), ()),
     ("cloudprovider_instance_launch_failures_total", COUNTER, "Offerings that a launch was refused.",
      ("zone", "zone_id", "capacity_type", "reason"), ()),
+    ("cloudprovider_instance_termination_failures_total", COUNTER, "Ends of instances that the cloud refused.",
+     ("zone", "zone_id"), ()),
     ("interruption_received_messages_total", COUNTER, "Interruption messages.", ("message_type",), ()),
     ("interruption_instance_status_unhealthy_total", COUNTER, "Instances that EC2 says are not well.",
      ("category",), ()),
