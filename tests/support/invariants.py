@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.pods import Pod
-from kerf.engine.model.pools import Budget, NodePool
+from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import (
     Decision,
@@ -30,6 +29,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InstanceSeen, ObjectGone
+from tests.support.judge_budgets import allowed
 
 VOLUNTARY = {"empty": "Empty", "underutilized": "Underutilized", "drifted": "Drifted"}
 DISRUPTED = "karpenter.sh/disrupted"
@@ -238,52 +238,6 @@ def _pods(move: Move) -> Iterator[str]:
         yield from placement.pods
     for new in move.replacements:
         yield from new.pods
-
-
-# ── budgets, read a second time ────────────────────────────────────────────────────────────────────────────────────
-
-
-def allowed(pool: NodePool, reason: str, total: int, now: int) -> int:
-    """How many of so many nodes the budgets let go for a reason."""
-    if any(budget.schedule is not None and not _readable(budget.schedule) for budget in pool.budgets):
-        return 0
-    in_force = [b for b in pool.budgets if (not b.reasons or reason in b.reasons) and _in_force(b, now)]
-    return min((_share(budget.nodes, total) for budget in in_force), default=total)
-
-
-def _share(text: str, total: int) -> int:
-    return -(-int(text[:-1]) * total // 100) if text.endswith("%") else int(text)
-
-
-def _in_force(budget: Budget, now: int) -> bool:
-    """Whether one of the minutes of the window's length before now fires."""
-    if budget.schedule is None or budget.duration is None:
-        return True
-    moment = datetime.fromtimestamp(now / 1000, UTC)
-    first = moment - timedelta(milliseconds=budget.duration)
-    minute = moment.replace(second=0, microsecond=0)
-    while minute > first:
-        if _fires(budget.schedule, minute):
-            return True
-        minute -= timedelta(minutes=1)
-    return False
-
-
-def _readable(schedule: str) -> bool:
-    """Of the same forms: no minute after the 59th, no hour after the 23rd."""
-    parts = zip(schedule.split(), (59, 23), strict=False)
-    return all(int(each) <= most for part, most in parts for each in part.split(",") if each.isdigit())
-
-
-def _fires(schedule: str, minute: datetime) -> bool:
-    """Of the forms that the generator writes: numbers, lists, steps and stars; days are stars."""
-    return all(_matches(part, now) for part, now in zip(schedule.split(), (minute.minute, minute.hour), strict=False))
-
-
-def _matches(part: str, value: int) -> bool:
-    if part.startswith("*/"):
-        return value % int(part[2:]) == 0
-    return part == "*" or value in [int(each) for each in part.split(",")]
 
 
 # ── acts ───────────────────────────────────────────────────────────────────────────────────────────────────────────

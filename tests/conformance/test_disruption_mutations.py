@@ -1,0 +1,72 @@
+"""Some clusters mutated at random with every test run; more with `python -m tests.conformance.disruption_mutations`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from kerf.engine.disruption import budgets, eligibility
+from kerf.replay.disrupt_scenarios import disrupt_scenario
+from kerf.replay.scenarios import read_catalogues, read_scenarios
+from tests.conformance.disruption_mutations import FOLDER, found, mutated, wrong
+from tests.support.judge_commands import Court
+
+SEEDS = 60
+SPOILT = 25
+"""Seeds of the tests that break a rule on purpose."""
+
+present = pytest.mark.skipif(not FOLDER.is_dir(), reason="no conformance scenarios beside the repository")
+
+
+@present
+def test_moves_of_mutated_clusters_keep_every_rule() -> None:
+    assert [(name, faults) for name, faults in found(0, SEEDS) if faults] == []
+
+
+@present
+@pytest.mark.parametrize(
+    ("module", "name", "spoilt", "seen"),
+    [
+        (eligibility, "_held_by_pods", lambda *_: None, "excludes"),
+        (eligibility, "WHEN_EMPTY", "", "policy-when-empty excludes"),
+        (budgets, "left", lambda *_, **__: 100, "nodes of"),
+    ],
+)
+def test_the_judge_sees_a_broken_rule(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, spoilt: object, seen: str
+) -> None:
+    """D-30 (11, 12), D-54, D-51."""
+    monkeypatch.setattr(module, name, spoilt)
+    assert any(seen in fault for _, faults in found(1000, SPOILT) for fault in faults)
+
+
+@present
+def test_the_judge_sees_an_answer_that_was_tampered_with() -> None:
+    """A price, a place, a reason: each of a scenario whose answer is right as it is."""
+    catalogues = read_catalogues(FOLDER / "catalogues.json")
+    (scenario,) = (
+        each for each in read_scenarios(FOLDER / "consolidation-scenarios.jsonl") if each["name"] == "k-delete-010"
+    )
+    result = disrupt_scenario(scenario, catalogues)["result"]
+    assert Court(scenario, result, catalogues).faults() == []
+
+    def tampered(change: Any) -> str:
+        made = msgspec.json.decode(msgspec.json.encode(result))
+        change(made["kerf"])
+        return "; ".join(Court(scenario, made, catalogues).faults())
+
+    assert "endPrice" in tampered(lambda kerf: kerf.update(endPrice=0.5))
+    assert "nowhere to go" in tampered(lambda kerf: kerf["commands"][0]["podsToExistingNodes"][0].update(pods=[]))
+    assert "not enough" in tampered(lambda kerf: kerf["commands"][0]["podsToExistingNodes"][0].update(name="node-6"))
+    assert "neither goes nor stays" in tampered(lambda kerf: kerf["kept"].pop("node-6"))
+    assert "budget, and there is room" in tampered(lambda kerf: kerf["kept"]["node-3"].update(code="budget"))
+
+
+@present
+def test_a_seed_is_one_scenario() -> None:
+    scenarios = list(read_scenarios(FOLDER / "consolidation-scenarios.jsonl"))
+    catalogues = read_catalogues(FOLDER / "catalogues.json")
+    assert mutated(scenarios, 7) == mutated(scenarios, 7) != mutated(scenarios, 8)
+    assert wrong(mutated(scenarios, 7), catalogues) == []
