@@ -169,6 +169,7 @@ class ProvisionResult(Struct, frozen=True, tag="provision", omit_defaults=True):
     first_price: float = 0.0  # what the plan cost before effort was spent on it, USD per hour; 0 without effort
     lower_bound: float = 0.0  # no nodes for the pods on `claims` cost less together, USD per hour; 0 bounds nothing
     unbound: int | None = None  # pods that kube-scheduler would find no place for on these nodes; None if not rated
+    retry_at: int = 0  # when a pod may get another node than that launched for it in vain; 0 if there is no such pod
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):

@@ -14,15 +14,16 @@ from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, ProvisionResult
 from kerf.engine.record.digest import content
 from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.in_vain import InVain, in_vain, launched_lately, without
 from kerf.engine.scheduling.inputs import problem_of
-from kerf.engine.scheduling.plan import OpenedClaim
+from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.trace import Tracer
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 12
+VERSION = 13
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
 
 
@@ -33,7 +34,8 @@ class Outcome(Struct, frozen=True):
 
 def due_at(state: State) -> int:
     """When the next pass is due (ms since the epoch), 0 for never: the window closes (S-55), an offering that lacked
-    capacity may be tried again while pods have no place, or the latest pass had not steps enough for all pods."""
+    capacity may be tried again while pods have no place, a pod may get another node than that launched for it, or the
+    latest pass had not steps enough for all pods."""
     facts = state.facts
     times = [closes_at(facts)] if facts.batch_opened else []
     if facts.retry_at:
@@ -46,22 +48,36 @@ def due_at(state: State) -> int:
 def provision(state: State, now: int, tracer: Tracer | None = None) -> Outcome:
     """One pass. A result equal to the latest recorded one only names that one (`repeats`)."""
     problem = problem_of(state, now)
-    planned = best_plan(problem, problem.settings.effort, tracer)
+    planned, vain = _planned(problem, state, now, tracer)
     names = claim_names([opened.node_pool for opened in planned.claims], state)
     claims = tuple(named(name, opened) for name, opened in zip(names, planned.claims, strict=True))
     result = ProvisionResult(
         claims,
         planned.placements,
-        planned.unplaced,
+        (*planned.unplaced, *vain.unplaced),
         planned.ignored,
+        retry_at=vain.until,
         truncated=planned.truncated,
         first_price=planned.first_price,
         lower_bound=planned.lower_bound,
         unbound=len(planned.unbound) if planned.rated else None,
     )
-    if not claims and not result.truncated and content(result)[0] == state.facts.plan_digest:
+    if not claims and not result.truncated and not result.retry_at and content(result)[0] == state.facts.plan_digest:
         return Outcome(ProvisionResult(repeats=state.facts.plan))
     return Outcome(result, launch_orders(claims, problem))
+
+
+def _planned(problem: Problem, state: State, now: int, tracer: Tracer | None) -> tuple[Plan, InVain]:
+    """The plan without the pods that wait for another node. Only what is told in the end is traced."""
+    effort = problem.settings.effort
+    lately = launched_lately(state.facts, now)
+    if not lately:
+        return best_plan(problem, effort, tracer), InVain()
+    planned = best_plan(problem, effort)
+    vain = in_vain(planned, lately, state.facts)
+    if vain.pods or tracer is not None:
+        planned = best_plan(without(problem, vain.pods), effort, tracer)
+    return planned, vain
 
 
 def named(name: str, opened: OpenedClaim) -> PlannedClaim:

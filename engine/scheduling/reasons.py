@@ -89,6 +89,8 @@ class Code(StrEnum):
     each alone."""
     RESERVATION = "reservation-deferred"
     """Reserved capacity would do, and this pass has used it up; the pod waits for the next pass (S-116)."""
+    LAUNCHED_IN_VAIN = "launched-in-vain"
+    """The node that was launched for the pod a moment ago cannot take it; another one has to wait. `claim`."""
 
 
 def reason(code: Code, **params: str | int | float | list[str]) -> Reason:
@@ -161,6 +163,10 @@ _SENTENCES: dict[str, str] = {
         "{offerings} are on offer"
     ),
     Code.RESERVATION: "reserved capacity is used up in this pass; the pod waits for the next one",
+    Code.LAUNCHED_IN_VAIN: (
+        "the node that was launched for it, of NodeClaim {claim}, cannot take it as it is; another one is launched ten "
+        "seconds after that one"
+    ),
 }
 
 

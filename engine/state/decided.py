@@ -65,17 +65,20 @@ def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
     if not goes_on:
         facts.arrived = {}
     burst.planned(state)
-    facts.retry_at = _again(state, entry.at)
+    facts.retry_at = _again(state, result, entry.at)
 
 
-def _again(state: State, at: int) -> int:
+def _again(state: State, result: ProvisionResult, at: int) -> int:
     """When the pods that still wait then are planned for once more although nothing changed: when an offering is to be
-    had again; and when the scheduler has not bound a pod to the node in service that the plan put it on, because others
-    have taken the room (S-57; after ten seconds, then after pauses that double)."""
+    had again; when a pod may get another node than that launched for it in vain; and when the scheduler has not bound a
+    pod to the node in service that the plan put it on, because others have taken the room (S-57; after ten seconds,
+    then after pauses that double)."""
     facts = state.facts
     times = list(facts.unavailable.values()) if facts.unplaced else []
     if any(uid in state.ix.pending and in_service(facts, target) for uid, target in facts.targets.items()):
         times.append(at + min(max(BOUND_WITHIN, at - facts.plan_at), LAST_PAUSE))
+    if result.retry_at:
+        times.append(result.retry_at)
     return min(times, default=0)
 
 

@@ -1,0 +1,66 @@
+"""Another node for a pod whose node cannot take it: not before ten seconds after the one before (S-57)."""
+
+from __future__ import annotations
+
+from kerf.engine.model.pods import Taint
+from kerf.engine.record.decisions import Decision, LaunchInstance, ProvisionResult
+from kerf.engine.scheduling.reasons import Code
+from tests.support.lives import PODS, PROVIDER, UNREGISTERED, launched
+from tests.support.world import Mi, World
+
+SPOILT = Taint("example.com/mine", "NoExecute")
+
+
+def spoilt() -> World:
+    """Somebody has put a taint on the node before it was registered. It is initialized, 0.6 s after the launch was asked
+    for, and its pods wait."""
+    world = launched()
+    world.node("n1", PROVIDER, taints=(UNREGISTERED, SPOILT))
+    world.answer_all()
+    world.after(600)
+    world.node("n1", PROVIDER, registered="true", taints=(SPOILT,))
+    world.answer_all()
+    world.node("n1", PROVIDER, registered="true", initialized="true", taints=(SPOILT,))
+    return world
+
+
+def result(world: World) -> ProvisionResult:
+    found = [e.payload.result for e in world.store.entries if isinstance(e.payload, Decision)]
+    return [each for each in found if isinstance(each, ProvisionResult)][-1]
+
+
+def orders(world: World) -> list[LaunchInstance]:
+    return [order for _, order in world.launches()]
+
+
+def test_s57_a_spoilt_node_is_replaced_ten_seconds_after_it_was_asked_for() -> None:
+    """Each node with the taint was a reason to plan, each plan one for a node: 35 of them in 48 s (the reference's
+    end-to-end suite, "should not produce a runaway scale-up")."""
+    world = spoilt()
+    world.after(1_000)  # the window closes
+    (claim,) = world.runtime.state.facts.claims
+    assert not orders(world)
+    (left,) = result(world).unplaced
+    assert sorted(left.pods) == [f"uid-{name}" for name in PODS]
+    assert [(each.code, each.params) for each in left.reasons] == [(Code.LAUNCHED_IN_VAIN, {"claim": claim})]
+    world.after(8_000)
+    assert not orders(world)
+    world.after(400)  # ten seconds after it was asked for
+    assert len(orders(world)) == 1
+
+
+def test_s57_other_pods_get_a_node_at_once() -> None:
+    world = spoilt()
+    world.pending("new", memory=100 * Mi)
+    world.after(1_000)
+    (order,) = orders(world)
+    (planned,) = result(world).claims
+    assert (planned.name, planned.pods) == (order.claim, ("uid-new",))
+
+
+def test_s57_a_node_that_is_gone_is_replaced_at_once() -> None:
+    world = spoilt()
+    world.instance("i-1", "gone")
+    world.node("n1", PROVIDER, ready=False, registered="true", initialized="true", taints=(SPOILT,))
+    world.after(1_000)
+    assert len(orders(world)) == 1
