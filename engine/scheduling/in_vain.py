@@ -27,8 +27,8 @@ class InVain(Struct, frozen=True):
 
 
 def launched_lately(facts: Facts, now: int) -> dict[str, str]:
-    """Pod (uid) → the claim that was requested for it less than PATIENCE ago, and whose node has joined. (If the room of
-    one that has not goes to others, then by kerf's own plan.)"""
+    """Pod (uid) → the claim that was requested for it less than PATIENCE ago, and whose node has joined. (If the room
+    of one that has not goes to others, then by kerf's own plan.)"""
     young = [
         claim
         for _, claim in sorted(facts.claims.items())
