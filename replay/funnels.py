@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -12,7 +13,7 @@ from kerf.engine.record.decisions import Decision, PlannedClaim, ProvisionResult
 from kerf.engine.record.errors import RecordShortened
 from kerf.engine.runtime.ports import Store
 from kerf.engine.scheduling import provision as provisioning
-from kerf.engine.scheduling.funnel import ClassFunnel, Funnel, FunnelTracer, PoolLook
+from kerf.engine.scheduling.funnel import ClassFunnel, Funnel, FunnelTracer, PoolLook, Refusal
 from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss
 from kerf.engine.state.load import load
 from kerf.replay.errors import SubjectUnknown
@@ -23,9 +24,11 @@ SHOWN = 5
 
 class PoolFunnel(Struct, frozen=True, kw_only=True):
     """One NodePool considered: of `types` each cut ruled some out; `left` remain, of which `cheapest` are the first.
-    `reason` is None if a node was opened here. `near` are single changes that would let more types through."""
+    `reason` is None if a node was opened here, `claim` is its name. `near` are single changes that would let more types
+    through."""
 
     node_pool: str
+    claim: str = ""
     types: int
     cuts: tuple[Cut, ...]
     left: int
@@ -126,6 +129,7 @@ def _placed(found: Replan, each: ClassFunnel, place: str | int | None) -> Placed
     left: tuple[Candidate, ...] = ()
     if isinstance(place, int):
         left = next((c.left for c in found.funnel.claims if c.claim == place), ())
+    names = {c.claim: made.name for c, made in zip(found.funnel.claims, found.remade.claims, strict=True)}
     return Placed(
         decision=found.position,
         version=found.recorded.version,
@@ -133,32 +137,42 @@ def _placed(found: Replan, each: ClassFunnel, place: str | int | None) -> Placed
         pods=sum(len(pods) for _, pods in each.placed) + len(each.unplaced),
         requests=each.requests,
         requirements=each.requirements,
-        refused=_refused(each),
-        pools=tuple(_pool(look) for look in (*found.funnel.dropped, *each.pools)),
+        refused=_refused([r for r in each.refused if r.place != place], names),
+        pools=tuple(_pool(look, names) for look in (*found.funnel.dropped, *_before(each.pools, place))),
         chosen=left[:SHOWN],
         chosen_types=len(left),
         reasons=each.reasons,
     )
 
 
-def _refused(each: ClassFunnel) -> tuple[Refused, ...]:
+def _before(looks: Sequence[PoolLook], place: str | int | None) -> list[PoolLook]:
+    """What was considered until the node at `place` was opened; nodes that the class got besides left out. All, where
+    it was not opened for this class."""
+    end = next((n for n, look in enumerate(looks) if look.claim is not None and look.claim == place), None)
+    if end is None:
+        return list(looks)
+    return [look for look in looks[:end] if look.reason is not None] + [looks[end]]
+
+
+def _refused(refused: Sequence[Refusal], names: Mapping[int, str]) -> tuple[Refused, ...]:
     """By reason, most frequent first."""
-    counts = Counter(repr(refusal.reason) for refusal in each.refused)
-    first = {repr(refusal.reason): refusal for refusal in reversed(each.refused)}
+    counts = Counter(repr(refusal.reason) for refusal in refused)
+    first = {repr(refusal.reason): refusal for refusal in reversed(refused)}
     return tuple(
-        Refused(first[key].reason, number, _place(first[key].place))
+        Refused(first[key].reason, number, _place(first[key].place, names))
         for key, number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     )
 
 
-def _place(place: str | int) -> str:
-    return place if isinstance(place, str) else f"new node {place + 1}"
+def _place(place: str | int, names: Mapping[int, str]) -> str:
+    return place if isinstance(place, str) else f"the new node {names.get(place, place + 1)}"
 
 
-def _pool(look: PoolLook) -> PoolFunnel:
+def _pool(look: PoolLook, names: Mapping[int, str]) -> PoolFunnel:
     funnel = look.funnel
     return PoolFunnel(
         node_pool=funnel.node_pool,
+        claim=names.get(look.claim, "") if look.claim is not None else "",
         types=funnel.types,
         cuts=funnel.cuts,
         left=len(funnel.left),

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -15,6 +15,7 @@ from cyclopts.validators import Number
 from kerf.adapters.cli.output import Printer, emit_json, emit_json_line, progress_line
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import AnyStore, open_record
+from kerf.engine.errors import InputError
 from kerf.engine.record.entries import Entry
 from kerf.replay.at import locate, state_at, summary, time_of
 from kerf.replay.errors import PositionUnknown
@@ -24,7 +25,7 @@ Json = Annotated[bool, Parameter(name="--json", negative="")]
 When = Annotated[str, Parameter(allow_leading_hyphen=True)]
 """A position or a time, "-5m" among them: see `locate`."""
 FOLLOWED_EVERY = 0.5  # seconds between looks at a record that is followed
-_Kind = Literal["pod", "node", "nodeclaim", "decision"]
+_KINDS = ("pod", "node", "nodeclaim", "decision")
 
 
 @contextmanager
@@ -189,7 +190,7 @@ def _entries(store: AnyStore, last: int | None, follow: bool) -> Iterator[Entry]
         time.sleep(FOLLOWED_EVERY)
 
 
-def explain(record: str, kind: _Kind, name: str, /, *, at: When = "end", json: Json = False) -> None:
+def explain(record: str, kind: str, name: str = "", /, *, at: When = "end", json: Json = False) -> None:
     """Explain why a pod, node or NodeClaim is as it is, or a decision.
 
     Examples: `kerf explain record.kerf pod default/web-1`,
@@ -201,7 +202,7 @@ def explain(record: str, kind: _Kind, name: str, /, *, at: When = "end", json: J
     record
         A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
     kind
-        What to explain.
+        What to explain: pod, node, nodeclaim or decision; or that and the name in one, as in node/ip-10-0-1-2.
     name
         A pod's namespace/name, the name of a node or NodeClaim, or a decision's position.
     at
@@ -214,6 +215,7 @@ def explain(record: str, kind: _Kind, name: str, /, *, at: When = "end", json: J
     from kerf.replay.explain_claim import explain_claim, explain_node
     from kerf.replay.outcome import decision_lines
 
+    kind, name = _subject(kind, name)
     with opened(record) as store:
         position = None if at == "end" else locate(store, at)
         printer = Printer()
@@ -269,6 +271,16 @@ def _before(store: AnyStore, text: str) -> int:
             break
         position = entry.position
     return position
+
+
+def _subject(kind: str, name: str) -> tuple[str, str]:
+    """Kind and name, given as two words or, as kubectl takes them, as one."""
+    given = (kind, name) if name else (kind.partition("/")[0], kind.partition("/")[2])
+    if given[0] in _KINDS and given[1]:
+        return given
+    said = f"{kind!r} is nothing to explain" if given[0] not in _KINDS else f"which {kind} is not said"
+    hint = "kerf explain RECORD pod NAMESPACE/NAME, or node NAME, nodeclaim NAME, decision POSITION"
+    raise InputError(said, hint=hint, code="KERF200")
 
 
 def _position(text: str) -> int:

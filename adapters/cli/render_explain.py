@@ -189,7 +189,8 @@ def _placed(printer: Printer, how: Placed) -> None:
 
 
 def _pool(printer: Printer, pool: PoolFunnel) -> None:
-    printer.line(f"  NodePool {pool.node_pool}: {count(pool.types, 'instance type')} considered")
+    new = f" for the new node {pool.claim}" if pool.claim else ""
+    printer.line(f"  NodePool {pool.node_pool}: {count(pool.types, 'instance type')} considered{new}")
     for cut in pool.cuts:
         printer.line(f"    -{cut.types:<5} {cut_sentence(cut)}")
     cheapest = ", ".join(f"{c.instance_type} {dollars(c.price)}/h" for c in pool.cheapest)

@@ -52,9 +52,10 @@ def explain_template(template: Template, wanted: PodClass, tracer: Tracer | None
     return refusal
 
 
-def trace_opening(template: Template, wanted: PodClass, tracer: Tracer) -> None:
+def trace_opening(claim: Claim, wanted: PodClass, tracer: Tracer) -> None:
     """Tell the tracer the funnel of a claim that is being opened; before its limits are counted down."""
-    tracer.pool_considered(wanted, None, _funnel(template, wanted, _hurdles(template, wanted)))
+    template = claim.template
+    tracer.pool_considered(wanted, None, _funnel(template, wanted, _hurdles(template, wanted)), claim.index)
 
 
 def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:

@@ -19,10 +19,11 @@ class Refusal(Struct, frozen=True):
 
 
 class PoolLook(Struct, frozen=True, omit_defaults=True):
-    """A new claim of a NodePool considered for a class; `reason` is None if one was opened."""
+    """A new claim of a NodePool considered for a class; `reason` is None if one was opened, `claim` its index."""
 
     funnel: TypeFunnel
     reason: Reason | None = None
+    claim: int | None = None
 
 
 class ClassFunnel(Struct, frozen=True, omit_defaults=True):
@@ -104,8 +105,10 @@ class FunnelTracer:
     def claim_refused(self, wanted: PodClass, claim: int, reason: Reason) -> None:
         self._of(wanted).refused.append(Refusal(claim, reason))
 
-    def pool_considered(self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel) -> None:
-        self._of(wanted).pools.append(PoolLook(funnel, reason))
+    def pool_considered(
+        self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
+    ) -> None:
+        self._of(wanted).pools.append(PoolLook(funnel, reason, claim))
 
     def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
         self._of(wanted).placed.setdefault(place, []).append(pod.uid)

@@ -201,7 +201,7 @@ class Packing:
                 opening.deferred = reason(Code.RESERVATION, node_pool=template.name)  # S-90
                 return None
             if self._tracer is not None:
-                trace_opening(template, wanted, self._tracer)
+                trace_opening(claim, wanted, self._tracer)
             template.spend(claim.types)
             self.claims.append(claim)
             return claim

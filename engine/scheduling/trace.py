@@ -72,8 +72,10 @@ class Tracer(Protocol):
     def claim_refused(self, wanted: PodClass, claim: int, reason: Reason) -> None:
         """A claim opened earlier in the pass, by its index, that this class cannot join."""
 
-    def pool_considered(self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel) -> None:
-        """A new claim of a NodePool: refused for a reason, or opened (None)."""
+    def pool_considered(
+        self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
+    ) -> None:
+        """A new claim of a NodePool: refused for a reason, or opened (None), then with the claim's index."""
 
     def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
         """A pod has its place: the name of an existing node, or the index of a claim. `wanted` is the

@@ -75,8 +75,12 @@ class Within:
         if claim in self._claims:
             self._tracer.claim_refused(self._class(wanted), self._claims[claim], reason)
 
-    def pool_considered(self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel) -> None:
-        self._tracer.pool_considered(self._class(wanted), reason, funnel)
+    def pool_considered(
+        self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
+    ) -> None:
+        if claim is None or claim in self._claims:
+            number = None if claim is None else self._claims[claim]
+            self._tracer.pool_considered(self._class(wanted), reason, funnel, number)
 
     def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
         where = self._final.get(pod.uid)

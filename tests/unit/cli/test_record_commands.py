@@ -188,6 +188,11 @@ def test_explain(kerf: Any, record: Path, kind: str, name: str, said: str) -> No
     assert isinstance(json.loads(out), dict)
 
 
+@pytest.mark.parametrize(("kind", "name"), [("node", "n1"), ("pod", "default/a"), ("decision", "12")])
+def test_explain_takes_kind_and_name_in_one_as_kubectl_does(kerf: Any, record: Path, kind: str, name: str) -> None:
+    assert kerf("explain", record, f"{kind}/{name}") == kerf("explain", record, kind, name)
+
+
 def test_explain_as_of_then(kerf: Any, record: Path) -> None:
     _, out, _ = kerf("explain", record, "node", "n1", "--at", "31")
     assert "held by default/a, default/b, default/c, default/d, default/e" in out
@@ -239,6 +244,9 @@ def test_golden_folders_are_records_too(kerf: Any, record: Path, tmp_path: Path)
         (["explain", "{record}", "pod", "default/nobody"], "KERF203"),
         (["explain", "{record}", "decision", "twelve"], "KERF202"),
         (["explain", "{record}", "planet", "mars"], "KERF200"),
+        (["explain", "{record}", "planet/mars"], "KERF200"),
+        (["explain", "{record}", "node"], "KERF200"),
+        (["explain", "{record}", "node/"], "KERF200"),
         (["story", "{record}", "nobody"], "KERF203"),
         (["log", "{record}", "--since", "soon"], "KERF202"),
         (["bundle", "export", "{record}", "{record}"], "KERF114"),

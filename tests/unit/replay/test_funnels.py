@@ -1,0 +1,54 @@
+"""Several new nodes of one plan, each with its own way to its types."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.adapters.cli.output import Printer
+from kerf.adapters.cli.render_explain import decision_text, pod_text
+from kerf.engine.model.pods import HostPort
+from kerf.engine.record.observations import Observation
+from kerf.replay.explain import explain_decision, explain_pod
+from tests.support.world import Mi, World, pool
+
+
+def apart() -> World:
+    """Three pods that cannot share a node; the heavy NodePool's limits allow one."""
+    world = World()
+    world.prepare()
+    world.see(Observation(pool("heavy", weight=9, limits={"cpu": 2_000})))
+    world.pending("a", "b", "c", memory=100 * Mi, host_ports=(HostPort(80),))
+    world.after(1_000)
+    return world
+
+
+def test_a_pod_is_told_of_its_own_node_and_of_what_was_considered_before() -> None:
+    world = apart()
+    targets = world.runtime.state.facts.targets
+    pools = {claim.name: claim.node_pool for claim in world.runtime.state.facts.claims.values()}
+    assert sorted(pools.values()) == ["default", "default", "heavy"]
+    for name in "abc":
+        found = explain_pod(world.store, f"default/{name}").how
+        assert found is not None
+        mine = targets[f"uid-{name}"]
+        *before, last = found.pools
+        assert (last.claim, last.node_pool, last.reason) == (mine, pools[mine], None)
+        assert [(each.node_pool, each.claim) for each in before] == (
+            [] if last.node_pool == "heavy" else [("heavy", "")]
+        )
+        assert all(each.reason is not None for each in before)
+        assert mine not in " ".join(each.example for each in found.refused)
+
+
+def test_new_nodes_are_named_where_funnels_and_refusals_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    world = apart()
+    claims = set(world.runtime.state.facts.claims)
+    position = next(each.position for each in world.store.entries if each.type == "decision.made")
+    decision_text(Printer(), explain_decision(world.store, position), [])
+    pod_text(Printer(), explain_pod(world.store, "default/a"))
+    out = capsys.readouterr().out
+    named = {line.rsplit(" ", 1)[1] for line in out.splitlines() if "considered for the new node" in line}
+    assert named == claims
+    refused = [line for line in out.splitlines() if line.startswith("  not on the new node ")]
+    assert refused
+    assert all(any(name in line for name in claims) for line in refused)
