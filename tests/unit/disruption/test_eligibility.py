@@ -67,6 +67,21 @@ def test_d30_w21_the_first_check_that_fails_excludes(changes: dict[str, Any], ex
     assert code(node("n1", "small", **changes)) == expected
 
 
+def test_l283_the_checks_come_in_this_order() -> None:
+    """One fault after the other is taken away, and the next one shows."""
+    faults: dict[str, Any] = {
+        "managed": False, "has_node": False, "initialized": False, "marked": True, "nominated": True,
+        "annotations": {lbl.DO_NOT_DISRUPT: "true"}, "labels": {lbl.NODEPOOL: ""},
+    }  # fmt: skip
+    found = []
+    while faults:
+        found.append(code(node("n1", "small", **faults)))
+        del faults[next(iter(faults))]
+    assert found == [
+        "not-managed", "no-node", "not-initialized", "going", "nominated", "do-not-disrupt", "no-nodepool-label",
+    ]  # fmt: skip
+
+
 def test_d29_a_pool_without_instance_types_has_no_candidates() -> None:
     assert code(node("n1", "small"), catalogue=Catalogue(())) == "no-instance-types"
 
@@ -177,7 +192,8 @@ def test_d37_a_little_priority_costs_a_little_more() -> None:
     assert 1.0 < eviction_cost(0, 1) < 1.0001
 
 
-def test_d38_d39_only_costs_above_zero_count() -> None:
+def test_d38_d39_l271_only_costs_above_zero_count() -> None:
+    """One, and that of each pod but daemons."""
     found = candidate(node("n1", "large", pod("a"), pod("b", deletion_cost=-200_000_000), pod("c", owner=DAEMON)))
     assert (found.cost, found.price) == (2.0, price("large"))
     assert found.ratio == price("large") / 2
