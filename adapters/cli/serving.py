@@ -27,6 +27,9 @@ from kerf.projections.metrics_offerings import offering_families
 from kerf.projections.metrics_state import state_families
 
 KEPT = 5.0  # seconds that what was scraped is given again: a scrape looks at every pod
+PATIENCE = 2.0
+"""Seconds that a scrape waits for the end of a turn. A plan for thousands of pods takes longer: then it gets what the
+last scrape got, with its age."""
 
 
 class PortInUse(InputError):
@@ -85,18 +88,28 @@ class Telemetry:
     async def metrics(self) -> bytes:
         """Prometheus's text. No turn runs while the state is read."""
         if self._made is not None and time.monotonic() - self._made[0] < KEPT:
-            return self._made[1]
+            return self._last(*self._made)
         world, metrics = self._world, self._metrics
         families = [_build(), *self._synced(), *self.requests.families()]
         families += self.retaining.families() if self.retaining is not None else []
         if world is None or metrics is None:
             return exposition(families) + process_text()
-        async with world.controller.between_turns:
+        if not await _taken(world.controller.between_turns, PATIENCE if self._made is not None else None):
+            assert self._made is not None
+            return self._last(*self._made)
+        try:
             families += metrics.families() + (self._conditions.families() if self._conditions is not None else [])
             families += await asyncio.to_thread(self._gauges, world.runtime.state, metrics)
+        finally:
+            world.controller.between_turns.release()
         text = await asyncio.to_thread(exposition, families) + process_text()
         self._made = time.monotonic(), text
-        return text
+        return self._last(*self._made)
+
+    def _last(self, made: float, text: bytes) -> bytes:
+        age = Family("kerf_metrics_age_seconds", GAUGE, "How long ago the metrics of the state were made.")
+        age.set(time.monotonic() - made)
+        return text + exposition([age])
 
     def _gauges(self, state: State, metrics: Metrics) -> list[Family]:
         now = wall_clock()
@@ -112,6 +125,15 @@ class Telemetry:
         ready = Family("kerf_ready", GAUGE, "Whether kerf sees the cluster, writes its record, and may act.")
         ready.set(float(world is not None and not self.faults()))
         return [synced, ready]
+
+
+async def _taken(lock: asyncio.Lock, patience: float | None) -> bool:
+    """Whether the lock could be taken within so many seconds."""
+    try:
+        async with asyncio.timeout(patience):
+            return await lock.acquire()
+    except TimeoutError:
+        return False
 
 
 def _build() -> Family:

@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from kerf.adapters.cli import serving
 from kerf.adapters.cli.serving import PortInUse, Serving, Telemetry
 from kerf.engine.record.errors import StoreFull
 from kerf.engine.runtime.runtime import Runtime
@@ -144,3 +145,30 @@ def test_state_metrics_can_be_left_out() -> None:
     assert "karpenter_cluster_state_node_count" in found[True]
     assert "karpenter_cluster_state_node_count" not in found[False]
     assert "karpenter_nodeclaims_created_total" in found[False]
+
+
+def test_a_scrape_during_a_long_turn_gets_what_the_last_one_got_and_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "KEPT", 0.0)
+    monkeypatch.setattr(serving, "PATIENCE", 0.0)
+    driven = World()
+    telemetry = Telemetry(provider="kwok", state_metrics=True)
+    telemetry.take_office(driven.runtime)
+    watched = world(driven.runtime)
+    telemetry.watch(watched)
+
+    async def run() -> tuple[str, str, str]:
+        before = await telemetry.metrics()
+        driven.prepare()
+        async with watched.controller.between_turns:
+            during = await telemetry.metrics()
+        return before.decode(), during.decode(), (await telemetry.metrics()).decode()
+
+    before, during, after = asyncio.run(run())
+    parts = [text.partition("# HELP kerf_metrics_age_seconds") for text in (before, during, after)]
+    assert parts[0][0] == parts[1][0]
+    assert 'karpenter_nodepools_cost_total{nodepool="default"}' in parts[2][0], (
+        "the turn is over, and the NodePool shows"
+    )
+    assert 'karpenter_nodepools_cost_total{nodepool="default"}' not in parts[1][0]
+    ages = [float(part[2].split()[-1]) for part in parts]
+    assert ages[0] < ages[1]
