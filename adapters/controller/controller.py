@@ -171,7 +171,7 @@ class Controller:
         """Answers to what was begun are recorded, so that the next process need not look for them."""
         if self._effects:
             await asyncio.wait(list(self._effects), timeout=10)
-        batch = self._inbox.take()
+        batch = self._inbox.take_all()
         if batch and self.runtime.ready:
             await asyncio.get_running_loop().run_in_executor(self._turner, self._last_turn, batch)
         self._turner.shutdown(wait=False)

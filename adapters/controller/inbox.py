@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from kerf.engine.model.nodes import Node
 from kerf.engine.record.observations import Observation
 
 
@@ -26,7 +27,16 @@ class Inbox:
             self._news.set()
 
     def take(self) -> list[Observation]:
-        """All of it, in the order of arrival."""
+        """What is for one turn, in the order of arrival: all, up to where a Node is ready again. A turn decides on
+        the state that it leaves: nobody would have judged that the Node was ill (D-134)."""
+        end = _recovery(self._arrived)
+        taken, self._arrived = self._arrived[:end], self._arrived[end:]
+        self.taken_out += len(taken)
+        if not self._arrived:
+            self._news.clear()
+        return taken
+
+    def take_all(self) -> list[Observation]:
         taken, self._arrived = self._arrived, []
         self.taken_out += len(taken)
         self._news.clear()
@@ -44,3 +54,18 @@ class Inbox:
         except TimeoutError:
             return False
         return True
+
+
+def _recovery(arrived: list[Observation]) -> int:
+    """Where a Node is ready that was not earlier in the list; the list's end if there is none. One that never said
+    whether it is ready was not ill: it has just joined."""
+    ill: set[str] = set()
+    for number, observation in enumerate(arrived):
+        node = observation.payload
+        if not isinstance(node, Node):
+            continue
+        if node.ready and node.name in ill:
+            return number
+        if not node.ready and node.ready_since:
+            ill.add(node.name)
+    return len(arrived)
