@@ -14,7 +14,7 @@ from kerf.engine.disruption.balanced import approves, pool_totals
 from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
-from kerf.engine.disruption.consolidation import Command, decide, removal
+from kerf.engine.disruption.consolidation import Command, decide, on_offer, removal
 from kerf.engine.disruption.eligibility import Candidate, census
 from kerf.engine.disruption.methods import allowed
 from kerf.engine.disruption.moves import LEAST, choose
@@ -257,7 +257,10 @@ def _alone(cluster: Cluster, node: ClusterNode) -> Goes | None:
     candidate = next((each for each in found.chosen if each.name == node.name), None)
     if candidate is None or allowed(cluster, UNDERUTILIZED)[candidate.pool.name] <= 0:
         return None
-    tried = decide(Simulator(cluster), [candidate])
+    simulator = Simulator(cluster)
+    tried = decide(simulator, [candidate])
+    if isinstance(tried, Command) and tried.replacements:
+        tried = on_offer(tried, simulator.market(tried.replacements[0].claim.node_pool))
     if isinstance(tried, Reason) or tried.savings <= LEAST:
         return None
     return _goes(tried) if approves(tried, pool_totals(cluster, found.eligible)) else None

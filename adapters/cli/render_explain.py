@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import groupby
+from math import isfinite
 
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import quantities
 from kerf.adapters.cli.render_why import came_for_text, left_text, methods_text, removal_text
 from kerf.engine.record.decisions import Offer, ProvisionResult
+from kerf.engine.scheduling.trace import Candidate
 from kerf.projections.prose import (
     TO_BE_REMOVED,
     count,
@@ -193,7 +195,7 @@ def _pool(printer: Printer, pool: PoolFunnel) -> None:
     printer.line(f"  NodePool {pool.node_pool}: {count(pool.types, 'instance type')} considered{new}")
     for cut in pool.cuts:
         printer.line(f"    -{cut.types:<5} {cut_sentence(cut)}")
-    cheapest = ", ".join(f"{c.instance_type} {dollars(c.price)}/h" for c in pool.cheapest)
+    cheapest = ", ".join(map(_choice, pool.cheapest))
     printer.line(f"    ={pool.left:<5} left" + (f": {cheapest}" if cheapest else ""))
     if pool.reason is not None:
         for near in pool.near[:1]:
@@ -210,7 +212,13 @@ def _chosen(printer: Printer, how: Placed) -> None:
         f"at {dollars(first.price)}/h"
     )
     if dearer:
-        printer.line("  dearer: " + ", ".join(f"{c.instance_type} {dollars(c.price)}/h" for c in dearer))
+        printer.line("  dearer: " + ", ".join(map(_choice, dearer)))
+
+
+def _choice(choice: Candidate) -> str:
+    """A type that is possible has no price while nobody sells it: one beside reserved capacity (S-164)."""
+    price = f"{dollars(choice.price)}/h" if isfinite(choice.price) else "(none on offer)"
+    return f"{choice.instance_type} {price}"
 
 
 def _launch(printer: Printer, launch: Launch) -> None:

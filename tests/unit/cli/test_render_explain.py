@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from kerf.adapters.cli.output import Printer
-from kerf.adapters.cli.render_explain import claim_text, pod_text
+from kerf.adapters.cli.render_explain import claim_text, decision_text, pod_text
+from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
-from kerf.replay.explain import explain_pod
+from kerf.engine.scheduling.trace import Candidate
+from kerf.replay.explain import DecisionExplanation, PlanExplanation, explain_pod
 from kerf.replay.explain_claim import explain_claim
+from kerf.replay.funnels import Placed
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.world import World
 
@@ -41,3 +46,21 @@ def test_a_stuck_drain_says_which_pods_and_for_how_long(capsys: pytest.CaptureFi
     assert "  default/a: the eviction (429) was refused: it is tried again after a pause\n" in out
     assert "  without a terminationGracePeriod it waits for as long as they stay\n" in out
     assert "it waits: 5 pods still to leave\n" in out
+
+
+def test_a_type_that_nobody_sells_now_has_no_price(capsys: pytest.CaptureFixture[str]) -> None:
+    """S-164: beside reserved capacity a node may become types of which there is none on offer."""
+    chosen = (Candidate("c5.large", 0.085), Candidate("c5.xlarge", math.inf))
+    how = Placed(
+        decision=1, version=1, same=True, pods=1, requests={}, requirements=(), refused=(), pools=(), chosen=chosen,
+        chosen_types=2, reasons=(),
+    )  # fmt: skip
+    plan = PlanExplanation(claim="p-1", pods=("default/a",), how=how)
+    found = DecisionExplanation(
+        position=1, decider="provision", now=0, looked_at=0, version=1, version_today=1, same=True,
+        result=ProvisionResult(), intents=0, repeats=0, plans=(plan,),
+    )  # fmt: skip
+    decision_text(Printer(), found, [])
+    out = capsys.readouterr().out
+    assert "  dearer: c5.xlarge (none on offer)\n" in out
+    assert "inf" not in out
