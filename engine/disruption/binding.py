@@ -11,9 +11,11 @@ from msgspec.structs import replace
 from kerf.engine.disruption.cluster import Cluster, bound, moving_pods, wanting, what_if
 from kerf.engine.disruption.consolidation import Command
 from kerf.engine.disruption.crowding import crowded_out
+from kerf.engine.disruption.turns import turn
 from kerf.engine.model.pods import Pod
 from kerf.engine.model.priorities import CRITICAL
 from kerf.engine.scheduling.daemons import Daemon, daemons
+from kerf.engine.scheduling.improvement.habits import HABITS, USUAL
 from kerf.engine.scheduling.improvement.rating import Scheduler, seat_name
 from kerf.engine.scheduling.improvement.seats import planned
 from kerf.engine.scheduling.plan import OpenedClaim
@@ -29,8 +31,11 @@ MOST_PAIRS = 50_000
 class Binding:
     """What the scheduler would make of one cluster without some of its nodes."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, turns: tuple[int, ...] = ()) -> None:
+        """`turns`: by which the pods of nodes that go leave (`turns`), all at once if there are none. Where so much
+        is built on it, schedulers of both habits of scoring are asked."""
         self._cluster = cluster
+        self._turns = turns
         self._sizes: dict[str, list[tuple[str, int]]] = {}
         self._asked: dict[tuple[frozenset[str], tuple[Hashable, ...]], bool] = {}
 
@@ -85,11 +90,16 @@ class Binding:
         on_new = frozenset(uid for each in claims for uid in each.pods)
         pods = {pod.uid: pod for pod in (*going, *gone)}
         pods |= {pod.uid: pod for pod in self._cluster.pending if pod.uid in on_new}
-        seats = [planned(seat_name(number), each, self._daemons, self._still) for number, each in enumerate(claims)]
         moved = [((pod.namespace, pod.shape), self._nodes[pod.uid]) for pod in going if pod.uid in self._nodes]
-        queue = [wanting(pod, pod.shape, self._still.shapes, None) for pod in sorted(pods.values(), key=self._rank)]
+        waiting = frozenset(pod.uid for pod in going) if self._turns else frozenset()
+        ranked = sorted(pods.values(), key=lambda pod: self._rank(pod, self._turns if pod.uid in waiting else ()))
+        queue = [wanting(pod, pod.shape, self._still.shapes, None) for pod in ranked]
         scheduler = self._scheduler if self._few else Scheduler(replace(self._still, pods=tuple(queue)))
-        return frozenset(scheduler.rebound(seats, queue, leaving, moved).left)
+        left: frozenset[str] = frozenset()
+        for habit in (HABITS[0], USUAL) if self._turns else (USUAL,):
+            seats = [planned(seat_name(number), each, self._daemons, self._still) for number, each in enumerate(claims)]
+            left = left or frozenset(scheduler.rebound(seats, queue, leaving, moved, habit).left)
+        return left
 
     @cached_property
     def _few(self) -> bool:
@@ -121,12 +131,13 @@ class Binding:
         still = self._still
         return daemons(still.daemons, still.shapes, still.settings.ignore_dra_requests)
 
-    def _rank(self, pod: Pod) -> tuple[bool, int, list[tuple[str, int]], str, str, str]:
+    def _rank(self, pod: Pod, turns: tuple[int, ...]) -> tuple[bool, int, int, list[tuple[str, int]], str, str, str]:
         """In what order pods come back: critical ones are evicted only when the others are gone (D-143, D-144), and by
-        then these have their places. Of those of one priority nobody knows: small ones that take the room of large ones
-        do most harm."""
+        then these have their places; so have those of an earlier turn. Of others of one priority nobody knows: small
+        ones that take the room of large ones do most harm."""
         shape = self._cluster.shapes[pod.shape]
         sizes = self._sizes.get(pod.shape)
         if sizes is None:
             sizes = self._sizes[pod.shape] = sorted(shape.requests.items())
-        return shape.priority_class in CRITICAL, -shape.priority, sizes, pod.namespace, pod.name, pod.uid
+        late = turn(shape, turns) if turns else 0
+        return shape.priority_class in CRITICAL, late, -shape.priority, sizes, pod.namespace, pod.name, pod.uid

@@ -3,7 +3,7 @@ does not come (D-116…D-118). The work item is the move, not one of its candida
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.eligibility import Candidate, Filter, census
 from kerf.engine.disruption.inputs import cluster_of
+from kerf.engine.disruption.jointly import placed
 from kerf.engine.disruption.methods import allowed, within
 from kerf.engine.disruption.room import PATIENCE, Room
 from kerf.engine.disruption.simulation import Simulator
@@ -86,15 +87,31 @@ def ready(state: State, now: int) -> dict[str, Move | Reason]:
         return {}
     cluster = cluster_of(state, now)
     judged: dict[str, Move | Reason] = {}
+    asked: set[int] = set()  # proposals whose moves go together: as a whole they are judged once
     for ref in due:
-        if not _may_start(waiting[ref], state, now, room):
+        if ref in judged or not _may_start(waiting[ref], state, now, room):
             continue
-        move = waiting.pop(ref).move
-        found = judged[ref] = validated(move, cluster, [each.move for each in waiting.values()])
-        if isinstance(found, Move):
-            cluster = underway(cluster, [found])
-            room.take(found)
+        beside = [each for each in due if each not in judged and _together(each, ref, waiting)]
+        found: dict[str, Move | Reason] = {}
+        if len(beside) > 1 and proposal(ref)[0] not in asked:
+            asked.add(proposal(ref)[0])
+            rest = [each.move for other, each in waiting.items() if other not in beside]
+            found = still_together({each: waiting[each].move for each in beside}, cluster, rest)
+        if not found:
+            rest = [each.move for other, each in waiting.items() if other != ref]
+            found = {ref: validated(waiting[ref].move, cluster, rest)}
+        for each, result in found.items():
+            del waiting[each]
+            judged[each] = result
+            if isinstance(result, Move):
+                cluster = underway(cluster, [result])
+                room.take(result)
     return judged
+
+
+def _together(one: str, other: str, waiting: Mapping[str, Underway]) -> bool:
+    """Whether two moves are of one set that goes by turns."""
+    return proposal(one)[0] == proposal(other)[0] and all(waiting[each].move.turns for each in (one, other))
 
 
 def _may_start(underway: Underway, state: State, now: int, room: Room) -> bool:
@@ -112,6 +129,29 @@ def validated(move: Move, cluster: Cluster, others: Iterable[Move]) -> Move | Re
     if move.why == why.DRIFTED:
         return move  # D-108: proposed a moment ago, and never validated
     return _still_worth_it(move, cluster, others)
+
+
+def still_together(moves: Mapping[str, Move], cluster: Cluster, others: Iterable[Move]) -> dict[str, Move | Reason]:
+    """D-110 for moves that go together: those whose nodes are no candidates any more stay, the others go if they may as
+    a whole. Nothing if they may not: then each of them is judged by itself."""
+    found: dict[str, Move | Reason] = {}
+    present: dict[str, list[Candidate]] = {}
+    candidates = census(cluster, eligibility.consolidation).chosen
+    for ref, move in moves.items():
+        own = [each for each in candidates if each.node.place.claim in move.claims]
+        present |= {ref: own} if len(own) == len(move.claims) else {}
+        found[ref] = Reason("churn", {"claims": list(move.claims)})
+    going = [each for own in present.values() for each in own]
+    if not going or len(within(going, allowed(cluster, UNDERUTILIZED))) < len(going):
+        return {}
+    names = [each.name for each in going]
+    beside = underway(cluster, others)
+    outcome = simulated(Simulator(beside, prepared=False), names, 0, ())
+    turns = next(iter(moves.values())).turns
+    if isinstance(outcome, Reason) or Binding(beside, turns).left_over(names, ()):
+        return {}
+    arrivals = {ref: placed(outcome.placements, own) for ref, own in present.items()}
+    return found | {ref: replace(moves[ref], placements=there) for ref, there in arrivals.items()}
 
 
 def _present(move: Move, cluster: Cluster, own: Filter) -> tuple[list[Candidate], list[str]]:
@@ -145,7 +185,7 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
     found = simulated(Simulator(beside, prepared=False), names, len(move.replacements), options)
     if isinstance(found, Reason):
         return found
-    if Binding(beside).left_over(names, found.claims):
+    if Binding(beside, move.turns).left_over(names, found.claims):
         return Reason("left-over")
     news = tuple(
         replace(old, pods=new.pods, requests=new.requests)

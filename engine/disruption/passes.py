@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, active
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation import Command, Replacement, removal
-from kerf.engine.disruption.eligibility import Candidate, census, judged
+from kerf.engine.disruption.eligibility import Candidate, Judged, census, judged
 from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
+from kerf.engine.disruption.jointly import jointly
 from kerf.engine.disruption.methods import allowed
-from kerf.engine.disruption.moves import choose
+from kerf.engine.disruption.moves import LEAST, Moves, choose
 from kerf.engine.disruption.pods import FOR_GOOD, protected_until
 from kerf.engine.disruption.reasons import DRIFTED as HAS_DRIFTED
 from kerf.engine.disruption.room import AHEAD
@@ -39,7 +42,7 @@ from kerf.engine.scheduling.requirements import Requirement
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 8
+VERSION = 9
 PERIOD = 10_000
 """Between two passes, at least (D-16)."""
 SETTLE = 1_000
@@ -79,16 +82,26 @@ def look(state: State, now: int) -> MovesResult:
     in_vain = sum(why.code in NO_WAY for why in refused.values())
     again = now + TURN if not drifted and in_vain >= MOST_DRIFTED else 0
     moves = replaced + drifted
-    binding = Binding(cluster)
-    chosen = choose(cluster, known=None if moves else known, rounds=AHEAD, fits=binding.fits)
-    together = binding.bindable(chosen.commands)
-    moves += [move_of(each) for each in _by_worth(together)]
-    refused |= {name: Reason("left-over") for each in chosen.commands if each not in together for name in each.names}
+    chosen, turns = _chosen(cluster, None if moves else known, refused)
+    moves += [move_of(each, turns) for each in _by_worth(chosen.commands)]
     kept = {**chosen.kept, **_idle(cluster, found.excluded), **refused}
     verdicts = tuple(_verdicts(state, cluster, kept, moves, proposed))
     short = _short_of_budget([*chosen.kept.values(), *refused.values()])
     look_at = soonest(again, _look_at(state, cluster, short, now))
     return MovesResult(tuple(moves), verdicts, look_at, chosen.exhausted)
+
+
+def _chosen(cluster: Cluster, known: Judged | None, refused: dict[str, Reason]) -> tuple[Moves, tuple[int, ...]]:
+    """kerf's own moves, and by which turns their pods leave: one set that goes at once if that comes to a cheaper
+    fleet, else commands one after the other. Why others cannot go is left in `refused`."""
+    binding = Binding(cluster)
+    chosen = choose(cluster, known=known, rounds=AHEAD, fits=binding.fits)
+    at_once = jointly(cluster, known)
+    if at_once is not None and at_once.moves.end_price < chosen.end_price - LEAST:
+        return at_once.moves, at_once.turns
+    kept = binding.bindable(chosen.commands)
+    refused |= {name: Reason("left-over") for each in chosen.commands if each not in kept for name in each.names}
+    return replace(chosen, commands=tuple(kept)), ()
 
 
 # ── drift ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -159,13 +172,15 @@ def _by_worth(commands: Iterable[Command]) -> list[Command]:
 # ── from commands to moves ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def move_of(command: Command) -> Move:
+def move_of(command: Command, turns: tuple[int, ...] = ()) -> Move:
+    """`turns`: by which pods of nodes leave that go together."""
     return Move(
         why=command.reason.lower(),
         claims=tuple(sorted(each.node.place.claim for each in command.candidates)),
         replacements=tuple(map(_planned, command.replacements)),
         placements=command.placements,
         savings=command.savings,
+        turns=turns if command.reason != EMPTY else (),
     )
 
 

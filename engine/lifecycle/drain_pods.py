@@ -6,6 +6,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.disruption.pods import FOR_GOOD, protected_until
+from kerf.engine.disruption.reasons import UNDERUTILIZED
+from kerf.engine.disruption.turns import PAUSE, turn
 from kerf.engine.lifecycle.notice import stays_until
 from kerf.engine.lifecycle.step import Step, ask_again_at, may_ask, soonest, wait
 from kerf.engine.model import labels as lbl
@@ -81,11 +83,22 @@ def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, it
     stays = stays_until(claim, pod, state)
     if now < stays:
         return wait("waiting-for-next-place", due=soonest(due, stays))
+    turn_comes = turn_at(claim, pod, state)
+    if now < turn_comes:
+        return wait("waiting-for-turn", due=soonest(due, turn_comes))
     key = effects.eviction(pod.uid)
     effect = claim.effect(key)
     attempt = effect.attempts + 1 if effect is not None else 1
     order = EvictPod(claim.name, node.name, pod.uid, pod.namespace, pod.name, attempt)
     return _unless_asked(claim, key, order, now, due=due)
+
+
+def turn_at(claim: NodeClaim, pod: Pod, state: State) -> int:
+    """When a pod leaves of a node that goes with others, large pods first (ms since the epoch); 0 for at once. A reason
+    that leaves no choice knows no turns."""
+    if not claim.turns or claim.why != UNDERUTILIZED:
+        return 0
+    return claim.drain_started + PAUSE * turn(state.ix.blobs.shape(pod.shape), claim.turns)
 
 
 def _forced_at(claim: NodeClaim, pod: Pod, state: State) -> int:

@@ -190,13 +190,15 @@ class DisruptResult(Struct, frozen=True, tag="disrupt", omit_defaults=True):
 
 class Move(Struct, frozen=True, omit_defaults=True):
     """NodeClaims that go together, and what has to be there before. `why`: empty, underutilized, drifted. Replacements
-    get their names when the move starts; placements are those of pods that move. `savings` in USD per hour."""
+    get their names when the move starts; placements are those of pods that move. `savings` in USD per hour. `turns`:
+    moves of one proposal that have them go together, and their pods leave by these turns (disruption.turns)."""
 
     why: str
     claims: tuple[str, ...]
     replacements: tuple[PlannedClaim, ...] = ()
     placements: tuple[Placement, ...] = ()
     savings: float = 0.0
+    turns: tuple[int, ...] = ()
 
 
 class MovesResult(Struct, frozen=True, tag="moves", omit_defaults=True):

@@ -78,6 +78,9 @@ def stepped(state: State, result: MoveResult, entry: Entry) -> None:
         facts.moves[result.move] = Underway(result.begun, entry.at, started=True)
         index_moves(state)
         _aim(state, result.begun, entry)
+        for name in result.begun.claims:
+            if name in facts.claims:
+                facts.claims[name].turns = result.begun.turns
     else:
         _end(state, result.move)
         changed = bool(facts.moves_changed) or facts.moves_looked > before.at  # a pass leaves no change unseen

@@ -95,11 +95,16 @@ class Scheduler:
         return run.run([each for each in self._queue(habit) if each.uid in uids], most), run.touches
 
     def rebound(
-        self, new: Sequence[Seat], queue: Sequence[PendingPod], gone: frozenset[str], moved: Iterable[tuple[Pair, str]]
+        self,
+        new: Sequence[Seat],
+        queue: Sequence[PendingPod],
+        gone: frozenset[str],
+        moved: Iterable[tuple[Pair, str]],
+        habit: Habit = USUAL,
     ) -> Bound:
         """These pods bound one by one to the old nodes but those that are gone, and to the new ones. `moved`: pods that
         are counted where they are, on nodes of these names, and are not there any more."""
-        run = self._on(new, gone, USUAL)
+        run = self._on(new, gone, habit)
         for pair, name in moved:
             run.company.left(pair, self._numbers[name])
         found = run.run(queue, math.inf)

@@ -1,0 +1,182 @@
+"""Nodes that go together where the budgets let all of them go: one set, judged as a whole.
+
+Where commands are chosen one after the other (`moves`), a node that takes pods of one is no candidate of another, and
+none may build on the order in which pods leave. A set that goes at once knows both: its pods have their places on what
+stays in the end, and they leave by turns. So it comes down to a cheaper fleet, without moving a pod twice.
+
+The set grows from the nodes that hold the least for what they cost; then dearer ones change places with cheaper ones
+in it. The search ends by the work done.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.balanced import approves, pool_totals, price_of
+from kerf.engine.disruption.binding import Binding
+from kerf.engine.disruption.bounds import RESOURCES
+from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation import Command, decide, removal
+from kerf.engine.disruption.eligibility import Candidate, Census, Judged, census, judged
+from kerf.engine.disruption.methods import allowed
+from kerf.engine.disruption.moves import A_CHECK, LEAST, Moves
+from kerf.engine.disruption.simulation import A_POD, Simulator
+from kerf.engine.disruption.turns import turns_of, weight
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import Placement
+from kerf.engine.scheduling.resources import total
+
+WORK = 90_000
+"""What a search may cost, as that for moves (`moves.WORK`)."""
+
+
+class Together(Struct, frozen=True):
+    """`moves` may all be made at once, if the pods of their nodes leave by these `turns`."""
+
+    moves: Moves
+    turns: tuple[int, ...]
+
+
+def jointly(cluster: Cluster, known: Judged | None = None, *, work: int = WORK) -> Together | None:
+    """The cheapest set found; None if there is none, or the budgets do not let all candidates go at once. Equal
+    clusters give equal sets. `known`: what `judged` says of the cluster, if that is known."""
+    known = judged(cluster) if known is None else known
+    empty = census(cluster, eligibility.emptiness, known=known)
+    busy = census(cluster, eligibility.consolidation, known=known)
+    if len(busy.chosen) < 2 or not _open(cluster, (*empty.chosen, *busy.chosen)):
+        return None
+    return _Search(cluster, empty, busy, work).run()
+
+
+def _open(cluster: Cluster, candidates: Iterable[Candidate]) -> bool:
+    """Whether the budgets let all of them go at once."""
+    counts: dict[str, int] = {}
+    for each in candidates:
+        counts[each.pool.name] = counts.get(each.pool.name, 0) + 1
+    limits = [allowed(cluster, reason) for reason in (EMPTY, UNDERUTILIZED)]
+    return all(limit.get(pool, 0) >= count for pool, count in counts.items() for limit in limits)
+
+
+class _Search:
+    def __init__(self, cluster: Cluster, empty: Census, busy: Census, work: int) -> None:
+        self._cluster = cluster
+        self._empty, self._busy = empty, busy
+        shapes = cluster.shapes
+        self.turns = turns_of(shapes[pod.shape] for each in busy.chosen for pod in each.pods)
+        self._binding = Binding(cluster, self.turns)
+        self._simulator = Simulator(cluster, most_claims=1)
+        self._left = work
+        self._needs = {each.name: total(shapes[pod.shape].requests for pod in each.pods) for each in busy.chosen}
+        self._load = {each.name: weight(self._needs[each.name]) / max(each.price, LEAST) for each in busy.chosen}
+        self._order = sorted(busy.chosen, key=lambda each: (self._load[each.name], each.name))
+        self._idle = frozenset(each.name for each in empty.chosen)
+        takers = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in self._idle]
+        self._free = {node.name: node.place.available for node in takers}
+
+    def run(self) -> Together | None:
+        going = self._with_others(self._prefix())
+        while going and (better := self._exchanged(going)) is not None:
+            going = self._with_others(better)
+        return self._together(going) if going else None
+
+    # ── the set ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _prefix(self) -> list[Candidate]:
+        """The longest one that bisection finds."""
+        least, most = 0, len(self._order) + 1
+        while most - least > 1:
+            middle = (least + most) // 2
+            least, most = (middle, most) if self._fits(self._order[:middle]) else (least, middle)
+        return self._order[:least]
+
+    def _with_others(self, going: list[Candidate]) -> list[Candidate]:
+        """And each that may go beside those before it."""
+        names = {each.name for each in going}
+        for each in self._order:
+            if each.name not in names and self._fits([*going, each]):
+                going = [*going, each]
+        return going
+
+    def _exchanged(self, going: list[Candidate]) -> list[Candidate] | None:
+        """With a dearer node in the place of a cheaper one; None if there is no such pair."""
+        for stays, goes in self._pairs(going):
+            if self._left <= 0:
+                return None
+            changed = [*(each for each in going if each is not stays), goes]
+            if self._fits(changed):
+                return changed
+        return None
+
+    def _pairs(self, going: list[Candidate]) -> Iterator[tuple[Candidate, Candidate]]:
+        """(one of the set, a dearer one): the dearest and emptiest first, for the cheapest and fullest."""
+        names = {each.name for each in going}
+        kept = sorted((each for each in self._order if each.name not in names), key=lambda each: -each.price)
+        cheap = sorted(going, key=lambda each: (each.price, -self._load[each.name], each.name))
+        for goes in kept:
+            yield from ((each, goes) for each in cheap if each.price < goes.price - LEAST)
+
+    def _fits(self, going: Sequence[Candidate]) -> bool:
+        """Whether all pods have places on what stays, by the plan and by the scheduler's own way."""
+        if self._left <= 0 or not self._roomy(going):
+            return False
+        names = self._idle | {each.name for each in going}
+        self._left -= A_CHECK * len(self._cluster.nodes) + A_POD * sum(len(each.pods) for each in going)
+        if self._binding.left_over(names, ()):
+            return False
+        before = self._simulator.work
+        outcome = self._simulator.without(names)
+        self._left -= self._simulator.work - before
+        return outcome.failure is None and not outcome.claims
+
+    def _roomy(self, going: Sequence[Candidate]) -> bool:
+        """Whether what stays has as much free as all their pods ask for."""
+        names = {each.name for each in going}
+        free = [room for name, room in self._free.items() if name not in names]
+        return all(
+            sum(self._needs[name].get(each, 0) for name in names) <= sum(max(0, room.get(each, 0)) for room in free)
+            for each in RESOURCES
+        )
+
+    # ── what becomes of it ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _together(self, going: list[Candidate]) -> Together | None:
+        totals = pool_totals(self._cluster, self._busy.eligible)
+        whole = decide(self._simulator, [*self._empty.chosen, *going])
+        if isinstance(whole, Reason):
+            return None
+        single = [
+            Command(UNDERUTILIZED, (each,), (), placed(whole.placements, [each]), each.price)
+            for each in sorted(going, key=lambda each: each.name)
+        ]
+        if not all(approves(each, totals) for each in single):
+            return None
+        commands = ([removal(self._empty.chosen)] if self._empty.chosen else []) + single
+        removed = self._idle | {each.name for each in going}
+        types = self._cluster.types()
+        stay = [node for node in self._cluster.nodes if node.name not in removed and not node.marked]
+        price = math.fsum(price_of(node, types) for node in stay)
+        takers = {each.node for command in single for each in command.placements}
+        moves = Moves(tuple(commands), price, self._kept(removed, takers), self._left <= 0)
+        return Together(moves, self.turns)
+
+    def _kept(self, removed: frozenset[str], takers: set[str]) -> dict[str, Reason]:
+        """Why each other node stays."""
+        kept: dict[str, Reason] = {}
+        for name in sorted(node.name for node in self._cluster.nodes if node.name not in removed):
+            busy = self._busy.excluded.get(name)
+            if busy is not None and busy.code == "empty":
+                busy = self._empty.excluded.get(name)
+            kept[name] = busy or Reason("takes-pods" if name in takers else "left-over")
+        return kept
+
+
+def placed(placements: Iterable[Placement], candidates: Iterable[Candidate]) -> tuple[Placement, ...]:
+    """Where the pods of these nodes go."""
+    own = frozenset(pod.uid for each in candidates for pod in each.pods)
+    there = [Placement(each.node, each.claim, tuple(uid for uid in each.pods if uid in own)) for each in placements]
+    return tuple(each for each in there if each.pods)

@@ -1,0 +1,46 @@
+"""In what order pods of nodes that go together leave: large ones first, so that small ones fill what these leave over.
+
+The cluster's scheduler knows no plan, and binds pods as they come. Small ones that come first spread over all nodes,
+and then large ones find no place although there is room for all; so do those that may go to some nodes only, when
+others of their size come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.model.pods import PodShape, Resources
+
+A_CORE = 4 << 30
+"""Bytes of memory that weigh as much as a core: what instances for any purpose have of it."""
+PAUSE = 800
+"""Milliseconds from one turn to the next, in which pods come back and are bound."""
+MOST = 6
+"""Turns, so that the last one comes before a drain may be over, which takes 5 s at least (L-198)."""
+
+
+def weight(requests: Resources) -> int:
+    """In thousandths of a core."""
+    return max(requests.get("cpu", 0), requests.get("memory", 0) * 1_000 // A_CORE)
+
+
+def grade(shape: PodShape) -> int:
+    """How early pods leave. Of two grades one weighs twice as much as the other, or may not go everywhere."""
+    return 2 * weight(shape.requests).bit_length() + _choosy(shape)
+
+
+def _choosy(shape: PodShape) -> bool:
+    spread = any(each.topology_key != HOSTNAME for each in shape.spread)
+    return spread or bool(shape.node_selector or shape.required_terms or shape.affinity)
+
+
+def turns_of(shapes: Iterable[PodShape]) -> tuple[int, ...]:
+    """The least grade of each turn but the last."""
+    return tuple(sorted({grade(each) for each in shapes}, reverse=True)[:MOST][:-1])
+
+
+def turn(shape: PodShape, turns: Sequence[int]) -> int:
+    """Which turn it is that pods of this shape leave in, from 0."""
+    own = grade(shape)
+    return sum(own < least for least in turns)
