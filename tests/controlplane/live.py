@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.running import Kerf, eventually, is_true, node_pool, recorded
+from tests.controlplane.running import Kerf, deployment_of, eventually, is_true, node_pool, recorded
 
 T = TypeVar("T")
 MERGE = "application/merge-patch+json"
@@ -164,16 +164,7 @@ def workload(name: str, replicas: int, cpu: str = "500m", **spec: Any) -> dict[s
     inside = {
         "metadata": {key: template["metadata"][key] for key in ("labels", "annotations") if key in template["metadata"]}
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {**inside, "spec": template["spec"]},
-        },
-    }
+    return deployment_of(name, replicas, {**inside, "spec": template["spec"]})
 
 
 def budget(app: str, **spec: Any) -> dict[str, Any]:

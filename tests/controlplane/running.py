@@ -157,7 +157,15 @@ def node_class(name: str = "default") -> dict[str, Any]:
 
 
 def deployment(name: str, replicas: int, cpu: str, memory: str = "128Mi") -> dict[str, Any]:
+    """One of pods that ask for so much, and end at once."""
     container = {"name": "c", "image": "pause", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
+    labelled = {"labels": {"app": name}}
+    spec = {"terminationGracePeriodSeconds": 0, "containers": [container]}
+    return deployment_of(name, replicas, {"metadata": labelled, "spec": spec})
+
+
+def deployment_of(name: str, replicas: int, template: dict[str, Any]) -> dict[str, Any]:
+    """One of such pods, which carry the label `app`."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -165,10 +173,7 @@ def deployment(name: str, replicas: int, cpu: str, memory: str = "128Mi") -> dic
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {"terminationGracePeriodSeconds": 0, "containers": [container]},
-            },
+            "template": template,
         },
     }
 
