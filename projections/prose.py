@@ -84,6 +84,7 @@ LIFECYCLE: dict[str, str] = {
     "waiting-for-volumes": "volumes are still attached ({count}): {volumes}",
     "waiting-for-next-place": "the node that it goes to is not in service yet, and the notice leaves time",
     "waiting-for-group": "pods that go before it are still there",
+    "waiting-for-turn": "nodes go together, and their large pods leave before it",
     "waiting-for-replacement": "{replacements} has to be in service before",
     "waiting-for-pods": "{pods} still to leave",
     "waiting-to-retry": "{effect} was refused: it is tried again after a pause",

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from kerf.engine.disruption.pods import PodRules, protected_until
 from kerf.engine.lifecycle.advance import node_of
-from kerf.engine.lifecycle.drain_pods import awaited
+from kerf.engine.lifecycle.drain_pods import awaited, turn_at
 from kerf.engine.lifecycle.notice import stays_until
 from kerf.engine.model.pods import Pod
 from kerf.engine.model.reasons import Reason
@@ -46,6 +46,8 @@ def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State) -> Rea
         return Reason("do-not-disrupt")
     if effect is None and state.facts.at < stays_until(claim, pod, state):
         return Reason("waiting-for-next-place")
+    if effect is None and state.facts.at < turn_at(claim, pod, state):
+        return Reason("waiting-for-turn")
     if effect is None or effect.ok is None:
         return Reason("waiting-for-effect", {"effect": "the eviction"})
     shapes = {pod.shape: state.ix.blobs.shape(pod.shape)}

@@ -11,6 +11,7 @@ from kerf.adapters.simulation.scenario import START
 from kerf.engine.disruption.turns import PAUSE
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveResult, MovesResult
+from kerf.replay.leaving import leaving
 from tests.property.test_fold import re_derived
 from tests.support.simulated import Run, scale, workshop
 
@@ -35,13 +36,13 @@ def deployment(name: str) -> dict[str, Any]:
     }
 
 
-def scaled_in(faults: FaultPlan | None = None) -> Run:
+def scaled_in(faults: FaultPlan | None = None, *, until: int = 40 * MINUTE) -> Run:
     actions = [{**scale("20m", REPLICAS[name] // LEFT), "name": name} for name in SIZES]
     documents = workshop(*actions)
     for each in documents:
         if each["kind"] == "NodePool":
             each["spec"]["disruption"] = {"consolidateAfter": "10s", "budgets": [{"nodes": "100%"}]}
-    return Run([*documents, *map(deployment, SIZES)], until=40 * MINUTE, faults=faults)
+    return Run([*documents, *map(deployment, SIZES)], until=until, faults=faults)
 
 
 def since(run: Run, kind: type[Any]) -> list[tuple[int, Any]]:
@@ -73,6 +74,13 @@ def test_all_of_them_go_at_once_and_their_large_pods_first() -> None:
     orders = [i for _, made in since(run, Decision) for i in made.intents if isinstance(i, LaunchInstance)]
     assert orders == []
     assert re_derived(run.memory) == run.memory.entries
+
+
+def test_between_the_turns_it_is_told_what_pods_wait_for() -> None:
+    state = scaled_in(until=20 * MINUTE + 26_040 + PAUSE // 2).runtime.state
+    left = [each for claim in state.facts.claims.values() for each in leaving(claim, state)]
+    assert {each.pod.split("-")[0] for each in left} == {"other/middle", "other/little"}
+    assert {each.reason.code for each in left} == {"waiting-for-turn"}
 
 
 @pytest.mark.parametrize("point", list(KillPoint))
