@@ -8,6 +8,9 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.state.state import Facts, State
 
+GAPS = 50
+"""See `_pause`."""
+
 
 def trigger(facts: Facts, at: int) -> None:
     """Opens the window, or extends it."""
@@ -42,12 +45,19 @@ def nomination(settings: Settings) -> int:
 
 def closes_at(facts: Facts) -> int:
     """When the open window closes (S-55): quiet for `batch_idle`, or `batch_max` after it opened; in a burst
-    `batch_idle` after it opened, or a quarter of that after the last pod came."""
+    `batch_idle` after it opened, or when no more pods seem to come."""
     settings = facts.settings
     if 0 < settings.batch_enough <= len(facts.arrived):
-        quiet = max(facts.batch_opened + settings.batch_idle, facts.arrived_at + settings.batch_idle // 4)
+        quiet = max(facts.batch_opened + settings.batch_idle, facts.arrived_at + _pause(facts))
         return min(facts.batch_opened + settings.batch_max, quiet)
     return min(facts.batch_opened + settings.batch_max, facts.batch_last + settings.batch_idle)
+
+
+def _pause(facts: Facts) -> int:
+    """After so long without another pod (ms) none is waited for: GAPS times as long as one took to follow another, and
+    a tenth to a quarter of `batch_idle`. Nodes for pods that come after all cost more than nodes for all together."""
+    idle, lasted = facts.settings.batch_idle, facts.arrived_at - facts.batch_opened
+    return max(idle // 10, min(idle // 4, GAPS * lasted // len(facts.arrived)))
 
 
 def in_service(facts: Facts, target: str) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model.pods import Pod, PodShape
+from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.events import Requested
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.digest import content
@@ -13,6 +14,8 @@ from kerf.engine.record.observations import LaunchAnswered, LaunchError, Observa
 from kerf.engine.state import snapshot
 from kerf.engine.state.burst import untried_pods
 from kerf.engine.state.load import load
+from kerf.engine.state.state import Facts
+from kerf.engine.state.window import closes_at
 from tests.property.test_fold import re_derived
 from tests.support.world import START, Mi, World
 
@@ -99,6 +102,14 @@ def test_pods_that_go_on_coming_are_waited_for_a_little() -> None:
     assert world.passes() == 0
     world.after(150)
     assert world.planned() == ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize(("lasted", "pause"), [(300, 100), (1_200, 120), (2_000, 200), (9_000, 250)])
+def test_the_faster_they_come_the_sooner_no_more_are_waited_for(lasted: int, pause: int) -> None:
+    """S-55. 500 pods within some time, and what is waited after the last one."""
+    facts = Facts(settings=Settings(batch_enough=ENOUGH), batch_opened=START, arrived_at=START + lasted)
+    facts.arrived = {f"uid-{number}": None for number in range(500)}
+    assert closes_at(facts) == START + max(1_000, lasted + pause)
 
 
 def test_a_refusal_of_what_is_planned_for_opens_no_window() -> None:
