@@ -1,0 +1,25 @@
+"""One account for each module of tests: starting moto takes two seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kerf.adapters.aws.demo import Environment, demo_environment
+from tests.contract.aws.world import CLOCK, AwsWorld
+
+
+@pytest.fixture(scope="module")
+def environment() -> Iterator[Environment]:
+    """One account for the whole module: starting moto takes two seconds."""
+    with demo_environment(CLOCK) as made:
+        yield made
+
+
+@pytest.fixture
+def world(environment: Environment) -> Iterator[AwsWorld]:
+    classes = list(environment.node_classes)
+    yield AwsWorld(environment)
+    environment.operator.plan.clear()
+    environment.node_classes[:] = classes

@@ -1,0 +1,144 @@
+"""`AwsCloud` through boto3 against moto and the shim: the contract, and what a launch asks EC2 for."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+import yaml
+from msgspec.structs import replace
+
+from kerf.adapters.aws.demo import CLUSTER, Environment
+from kerf.engine.model import labels
+from kerf.engine.model.pods import Taint
+from tests.contract.aws.world import AwsWorld, Calls, tag_set
+from tests.contract.cloud_contract import CloudContract, CloudWorld, order
+
+
+class TestContract(CloudContract):
+    @pytest.fixture
+    def world(self, environment: Environment) -> Iterator[CloudWorld]:
+        yield AwsWorld(environment)
+        environment.operator.plan.clear()
+
+
+def test_the_fleet_request(world: AwsWorld) -> None:
+    """A-273…A-282, A-321."""
+    calls = Calls(world.environment, "CreateFleet")
+    world.cloud().launch(order(world, "fleet-request", labels.SPOT), intent="1.0", token="token-fleet")
+    (request,) = calls.of("CreateFleet")
+    assert (request["Type"], request["ClientToken"]) == ("instant", "token-fleet")
+    assert request["TargetCapacitySpecification"] == {
+        "TotalTargetCapacity": 1,
+        "DefaultTargetCapacityType": "spot",
+    }
+    assert request["SpotOptions"] == {"AllocationStrategy": "price-capacity-optimized"}
+    assert "OnDemandOptions" not in request
+    overrides = [o for config in request["LaunchTemplateConfigs"] for o in config["Overrides"]]
+    assert {(o["InstanceType"], o["AvailabilityZone"], o["Priority"]) for o in overrides} == {
+        (o.instance_type, o.zone, o.price) for o in world.offers
+    }
+    assert all(o["SubnetId"].startswith("subnet-") and o["ImageId"].startswith("ami-") for o in overrides)
+    expected = {
+        "eks:eks-cluster-name": CLUSTER,
+        f"kubernetes.io/cluster/{CLUSTER}": "owned",
+        "karpenter.sh/nodepool": "default",
+        "karpenter.k8s.aws/ec2nodeclass": "default",
+        "karpenter.sh/nodeclaim": "fleet-request",
+    }
+    assert {s["ResourceType"]: tag_set(s) for s in request["TagSpecifications"]} == dict.fromkeys(
+        ("instance", "volume", "fleet"), expected
+    )
+
+
+def test_the_instance_carries_the_tags_and_boots_an_image_of_its_architecture(world: AwsWorld) -> None:
+    """A-115, A-321: m6g.large is an Arm type."""
+    answer = world.cloud().launch(order(world, "tagged"), intent="1.0", token="tagged")
+    (found,) = world.described("tagged")
+    assert found["ImageId"] == answer.image
+    (image,) = world.environment.operator.ec2.describe_images(ImageIds=[answer.image])["Images"]
+    assert image["Architecture"] == ("arm64" if answer.instance_type == "m6g.large" else "x86_64")
+    assert {t["Key"]: t["Value"] for t in found["Tags"]}["karpenter.sh/nodeclaim"] == "tagged"
+
+
+def test_the_launch_template(world: AwsWorld) -> None:
+    """A-234…A-252, A-255."""
+    fresh = replace(world.environment.node_classes[0].spec, tags={"team": "a"}, detailed_monitoring=True)
+    world.environment.node_classes[0] = replace(world.environment.node_classes[0], spec=fresh, generation=2)
+    calls = Calls(world.environment, "CreateLaunchTemplate")
+    world.cloud().launch(order(world, "template", labels.SPOT), intent="1.0", token="template")
+    made = calls.of("CreateLaunchTemplate")
+    assert len(made) == 2, "one for the Arm image, one for the other two types, which have equally many pods"
+    data = made[0]["LaunchTemplateData"]
+    assert data["Monitoring"] == {"Enabled": True}
+    assert data["Placement"] == {"Tenancy": "default"}
+    assert data["CapacityReservationSpecification"] == {"CapacityReservationPreference": "none"}
+    assert data["BlockDeviceMappings"] == [
+        {"DeviceName": "/dev/xvda", "Ebs": {"Encrypted": True, "VolumeType": "gp3", "VolumeSize": 20}}
+    ]
+    assert data["MetadataOptions"]["HttpTokens"] == "required"
+    (interface,) = data["NetworkInterfaces"]
+    assert interface["DeviceIndex"] == 0
+    assert [group[:3] for group in interface["Groups"]] == ["sg-"]
+    kinds = {s["ResourceType"]: tag_set(s) for s in data["TagSpecifications"]}
+    assert set(kinds) == {"network-interface", "spot-instances-request"}
+    assert kinds["network-interface"]["team"] == "a"
+    assert "karpenter.sh/nodeclaim" not in kinds["network-interface"], "a template serves many claims"
+    assert all(params["LaunchTemplateName"].startswith("karpenter.k8s.aws/") for params in made)
+
+
+def test_the_node_config(world: AwsWorld) -> None:
+    """A-258, A-259, A-264."""
+    calls = Calls(world.environment, "CreateLaunchTemplate")
+    wanted = replace(
+        order(world, "booted"),
+        offers=world.offers[2:],
+        labels={labels.NODEPOOL: "default", labels.ZONE: "us-west-2c", "team": "b"},
+        taints=(Taint("dedicated", "NoSchedule", "web"),),
+    )
+    world.cloud().launch(wanted, intent="1.0", token="booted")
+    (made,) = calls.of("CreateLaunchTemplate")
+    text = base64.b64decode(made["LaunchTemplateData"]["UserData"]).decode()
+    assert text.startswith('MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="//"\n')
+    config = yaml.safe_load(text.partition("application/node.eks.aws\n\n")[2].partition("--//--")[0])
+    assert config["spec"]["cluster"] == {
+        "name": CLUSTER,
+        "apiServerEndpoint": "https://kerf-demo.invalid",
+        "certificateAuthority": "a2VyZg==",
+        "cidr": "10.100.0.0/16",
+    }
+    kubelet = config["spec"]["kubelet"]
+    assert kubelet["config"]["maxPods"] == 29
+    assert kubelet["config"]["clusterDNS"] == ["10.100.0.10"]
+    assert kubelet["config"]["registerWithTaints"] == [
+        {"key": "dedicated", "effect": "NoSchedule", "value": "web"},
+        {"key": "karpenter.sh/unregistered", "effect": "NoExecute"},
+    ]
+    (flag,) = kubelet["flags"]
+    assert flag == (
+        '--node-labels="karpenter.sh/capacity-type=on-demand,karpenter.sh/do-not-sync-taints=true,'
+        'karpenter.sh/nodepool=default,team=b"'
+    )
+
+
+def test_a_452_a_template_deleted_behind_our_back_is_made_again(world: AwsWorld) -> None:
+    world.cloud().launch(order(world, "before"), intent="1.0", token="before")
+    ec2 = world.environment.operator.ec2
+    for template in ec2.describe_launch_templates()["LaunchTemplates"]:
+        ec2.delete_launch_template(LaunchTemplateId=template["LaunchTemplateId"])
+    answer = world.cloud().launch(order(world, "after"), intent="2.0", token="after")
+    assert answer.instance
+
+
+def test_a_237_unused_templates_are_deleted_also_those_of_an_earlier_process(world: AwsWorld) -> None:
+    ec2 = world.environment.operator.ec2
+    world.cloud().launch(order(world, "swept"), intent="1.0", token="swept")
+    assert ec2.describe_launch_templates()["LaunchTemplates"]
+    cloud = world.restarted()
+    cloud.observe()
+    assert ec2.describe_launch_templates()["LaunchTemplates"], "a minute has not passed"
+    world.advance(61_000)
+    cloud.observe()
+    assert ec2.describe_launch_templates()["LaunchTemplates"] == []
+    assert world.cloud().launch(order(world, "swept-2"), intent="2.0", token="swept-2").instance

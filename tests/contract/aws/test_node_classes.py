@@ -1,0 +1,141 @@
+"""What `AwsCloud` says of EC2NodeClasses, their catalogues and prices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.adapters.aws.demo import CLUSTER
+from kerf.adapters.aws.facts import facts_of, tables
+from kerf.adapters.aws.resolved import DEPENDENTS
+from kerf.engine.model import labels
+from kerf.engine.model.ec2nodeclass import AMITerm
+from kerf.engine.model.instances import Catalogue, InstanceType
+from kerf.engine.model.nodeclass_terms import image_for
+from kerf.engine.record.observations import InputRefused
+from tests.contract.aws.world import START, AwsWorld, observed, resolved
+from tests.contract.cloud_contract import order
+
+
+def test_the_resolved_node_class(world: AwsWorld) -> None:
+    """A-54, A-95, A-98, A-105, A-110, A-117."""
+    status = resolved(world.restarted().observe()).status
+    assert [subnet.zone for subnet in sorted(status.subnets, key=lambda s: s.zone)] == [
+        "us-west-2a",
+        "us-west-2b",
+        "us-west-2c",
+    ]
+    assert all(subnet.zone_id for subnet in status.subnets)
+    assert [group.name for group in status.security_groups] == ["nodes"]
+    assert len(status.amis) == 5
+    assert status.instance_profile.startswith(CLUSTER + "_")
+    assert {c.type: c.status for c in status.conditions} == dict.fromkeys((*DEPENDENTS, "Ready"), "True")
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"ami_selector_terms": (AMITerm(alias="al2@latest"),)}, "UnsupportedAlias"),
+        ({"ami_selector_terms": (AMITerm(id="ami-0"),), "ami_family": "AL2023"}, "AMINotFound"),
+        ({"subnet_selector_terms": ()}, "SubnetsNotFound"),
+        ({"security_group_selector_terms": ()}, "SecurityGroupsNotFound"),
+        ({"kubelet": {"maxPods": "vcpus * 8"}}, "KubeletExpressionsDisabled"),
+        (
+            {"ami_selector_terms": (AMITerm(alias="bottlerocket@latest"),), "kubelet": {"podsPerCore": 4}},
+            "UnsupportedKubeletConfiguration",
+        ),
+    ],
+)
+def test_a_node_class_that_is_not_ready_says_why_and_launches_nothing(
+    world: AwsWorld, spec: dict[str, Any], reason: str
+) -> None:
+    """A-57…A-63, L-153."""
+    known = world.environment.node_classes[0]
+    world.environment.node_classes[0] = replace(known, spec=replace(known.spec, **spec))
+    cloud = world.restarted()
+    seen = cloud.observe()
+    conditions = {c.type: c for c in resolved(seen).status.conditions}
+    assert reason in {condition.reason for condition in conditions.values()}
+    assert conditions["Ready"].status == "False"
+    answer = cloud.launch(order(world, f"not-ready-{reason}"), intent="1.0", token=f"not-ready-{reason}")
+    assert answer.kind == "nodeclass-not-ready"
+    assert reason in answer.message
+
+
+def test_a_333_an_instance_has_not_drifted_when_it_is_launched_or_found_again(world: AwsWorld) -> None:
+    """What the answer says of it is what the class asks for (A-334…A-337)."""
+    cloud = world.restarted()
+    terms = observed(cloud).terms
+    assert terms is not None
+    assert terms.static["amiFamily"] == "AL2023"
+    started = cloud.launch(order(world, "undrifted"), intent="1.0", token="undrifted")
+    found = cloud.find(order(world, "undrifted"), intent="1.0", token="")
+    assert found is not None
+    assert started.class_hash == terms.hash
+    arch = "arm64" if started.instance_type == "m6g.large" else "amd64"
+    kind = InstanceType(started.instance_type, {}, requirements={labels.ARCH: (arch,)})
+    assert started.security_groups == terms.security_groups != ()
+    assert found.security_groups == (), "moto shows none of a launch template's: then it is not known"
+    for answer in (started, found):
+        assert answer.subnet in terms.subnets
+        assert answer.image == image_for(terms.images, kind)
+
+
+def test_a_219_a_459_a_class_that_is_being_deleted_counts_as_none(world: AwsWorld) -> None:
+    world.environment.node_classes[0] = replace(world.environment.node_classes[0], deleting=START)
+    cloud = world.restarted()
+    seen = observed(cloud)
+    assert (seen.ready, seen.reason) == (False, "Deleting")
+    answer = cloud.launch(order(world, "deleting"), intent="1.0", token="deleting")
+    assert (answer.kind, answer.code) == ("insufficient-capacity", "NodeClassNotFound")
+
+
+def test_what_a_launch_could_not_renew_is_said_by_the_next_observe(world: AwsWorld) -> None:
+    world.environment.operator.fault("DescribeSpotPriceHistory", "refused", 1)
+    cloud = world.restarted()
+    assert cloud.launch(order(world, "first"), intent="1.0", token="first").instance
+    assert [o.payload.object for o in cloud.observe() if isinstance(o.payload, InputRefused)] == ["spot prices"]
+
+
+def test_a_136_a_refused_call_leaves_the_status_as_it_was(world: AwsWorld) -> None:
+    cloud = world.restarted()
+    assert observed(cloud).ready
+    world.environment.operator.fault("Describe*", "refused", 100)
+    world.advance(61_000)
+    assert cloud.observe() == []
+
+
+def test_a_136_a_class_that_was_never_resolved_is_not_ready(world: AwsWorld) -> None:
+    cloud = world.restarted()
+    world.environment.operator.fault("DescribeSubnets", "refused", 1)
+    assert not observed(cloud).ready
+    answer = cloud.launch(order(world, "unknown"), intent="1.0", token="unknown")
+    assert (answer.kind, answer.code) == ("error", "NodeClassReadinessUnknown")
+    world.advance(61_000)
+    assert observed(cloud).ready
+
+
+def test_prices_come_from_the_pricing_api_and_the_spot_history(world: AwsWorld) -> None:
+    """A-203…A-206."""
+    (catalogue,) = [b for o in world.restarted().observe() for b in o.blobs.values() if isinstance(b, Catalogue)]
+    (kind,) = [kind for kind in catalogue.types if kind.name == "m5.large"]
+    assert {o.price for o in kind.offerings if o.capacity_type == labels.ON_DEMAND} == {0.096}
+    assert len({o.price for o in kind.offerings if o.capacity_type == labels.SPOT}) == 3
+    assert len(catalogue.types) > 700
+
+
+def test_without_the_pricing_api_the_table_stands_in_and_says_its_date(world: AwsWorld) -> None:
+    world.environment.operator.fault("GetProducts", "refused", 1)
+    cloud = world.restarted()
+    seen = cloud.observe()
+    (refused,) = [o.payload for o in seen if isinstance(o.payload, InputRefused)]
+    assert (refused.source, refused.object) == ("prices", "on-demand prices")
+    (catalogue,) = [b for o in seen for b in o.blobs.values() if isinstance(b, Catalogue)]
+    assert "us-east-1 on-demand price table of 2026-07-20" in catalogue.source
+
+
+def test_the_committed_facts_are_what_describe_instance_types_says(world: AwsWorld) -> None:
+    entries = world.environment.operator.ec2.describe_instance_types(InstanceTypes=["m5.large"])["InstanceTypes"]
+    assert facts_of(entries[0]) == tables().types[entries[0]["InstanceType"]]

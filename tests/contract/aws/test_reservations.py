@@ -1,0 +1,110 @@
+"""Capacity reservations and placement groups of EC2NodeClasses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from kerf.engine.model import labels
+from kerf.engine.model.ec2nodeclass import CapacityReservationTerm, PlacementGroupSelector
+from kerf.engine.record.decisions import Offer
+from kerf.engine.record.observations import NodeClassSeen, Observation
+from tests.contract.aws.world import CLOCK, AwsWorld, Calls, catalogue_of, observed, resolved, with_spec
+from tests.contract.cloud_contract import order
+
+
+def reserved(seen: Sequence[Observation]) -> list[tuple[str, int, bool]]:
+    """The reserved offerings of all types: reservation, what is left, whether it may be used."""
+    offerings = (o for kind in catalogue_of(seen).types for o in kind.offerings if o.capacity_type == labels.RESERVED)
+    return [(o.reservation_id, o.reservation_capacity, o.available) for o in offerings]
+
+
+def reservation(id: str, zone: str = "us-west-2a", **more: Any) -> dict[str, Any]:
+    return {
+        "CapacityReservationId": id, "InstanceType": "m5.large", "AvailabilityZone": zone, "OwnerId": "123456789012",
+        "InstanceMatchCriteria": "targeted", "AvailableInstanceCount": 2, "State": "active", **more,
+    }  # fmt: skip
+
+
+def test_a_124_a_209_a_247_a_capacity_reservation_is_offered_and_used(world: AwsWorld) -> None:
+    """A-210: what a launch took is not offered again."""
+    world.environment.operator.shim.reservations = [
+        reservation("cr-1"),
+        reservation("cr-2", Interruptible=True),  # not offered
+        reservation("cr-3", EndDate=datetime.fromtimestamp(CLOCK.now / 1000 - 1, UTC)),  # over
+    ]
+    cloud = with_spec(world, capacity_reservation_selector_terms=(CapacityReservationTerm(tags={"team": "*"}),))
+    seen = cloud.observe()
+    assert [each.id for each in resolved(seen).status.capacity_reservations] == ["cr-1", "cr-2"]
+    assert reserved(seen) == [("cr-1", 2, True)]
+    calls = Calls(world.environment, "CreateFleet", "CreateLaunchTemplate")
+    wanted = order(world, "reserved", labels.RESERVED)
+    wanted = replace(wanted, reservation="cr-1", offers=(Offer("m5.large", "us-west-2a", 0.0),))
+    answer = cloud.launch(wanted, intent="1.0", token="reserved")
+    assert (answer.capacity_type, bool(answer.instance)) == (labels.RESERVED, True)
+    (fleet,), (template,) = calls.of("CreateFleet"), calls.of("CreateLaunchTemplate")
+    assert fleet["TargetCapacitySpecification"]["DefaultTargetCapacityType"] == "on-demand"
+    assert template["LaunchTemplateData"]["CapacityReservationSpecification"] == {
+        "CapacityReservationPreference": "capacity-reservations-only",
+        "CapacityReservationTarget": {"CapacityReservationId": "cr-1"},
+    }
+    assert reserved(cloud.observe()) == [("cr-1", 1, True)]
+
+
+def test_a_126_a_274_a_375_a_capacity_block_is_bought_as_one_and_given_up_before_its_end(world: AwsWorld) -> None:
+    ends = datetime.fromtimestamp(CLOCK.now / 1000 + 3600, UTC)
+    block = reservation("cr-b", EndDate=ends, ReservationType="capacity-block")
+    world.environment.operator.shim.reservations = [block]
+    cloud = with_spec(world, capacity_reservation_selector_terms=(CapacityReservationTerm(id="cr-b"),))
+    assert reserved(cloud.observe()) == [("cr-b", 2, True)]
+    calls = Calls(world.environment, "CreateFleet", "CreateLaunchTemplate")
+    wanted = replace(order(world, "block", labels.RESERVED), reservation="cr-b")
+    assert cloud.launch(wanted, intent="1.0", token="block").instance
+    (fleet,), (template, *_) = calls.of("CreateFleet"), calls.of("CreateLaunchTemplate")
+    assert fleet["TargetCapacitySpecification"]["DefaultTargetCapacityType"] == "capacity-block"
+    assert "OnDemandOptions" not in fleet
+    assert template["LaunchTemplateData"]["InstanceMarketOptions"] == {"MarketType": "capacity-block"}
+    world.advance(1_260_000)  # 39 minutes before its end
+    seen = cloud.observe()
+    assert resolved(seen).status.capacity_reservations[0].state == "expiring"
+    assert reserved(seen) == [("cr-b", 2, False)]
+
+
+def test_a_124_an_unknown_reservation_is_none(world: AwsWorld) -> None:
+    world.environment.operator.shim.reservations = []
+    cloud = with_spec(world, capacity_reservation_selector_terms=(CapacityReservationTerm(id="cr-0"),))
+    seen = cloud.observe()
+    assert resolved(seen).ready
+    assert not reserved(seen)
+
+
+def test_a_127_a_141_a_246_instances_start_in_the_placement_group(world: AwsWorld) -> None:
+    group = {"GroupId": "pg-1", "GroupName": "close", "Strategy": "cluster", "State": "available"}
+    world.environment.operator.shim.placement_groups = [group]
+    cloud = with_spec(world, placement_group_selector=PlacementGroupSelector(name="close"))
+    seen = cloud.observe()
+    (told,) = [o.payload for o in seen if isinstance(o.payload, NodeClassSeen)]
+    assert told.terms is not None
+    assert (told.ready, told.terms.placement_group) == (True, "pg-1")
+    types = {kind.name: kind for kind in catalogue_of(seen).types}
+    assert types["m5.large"].requirements["karpenter.k8s.aws/placement-group-id"] == ("pg-1",)
+    assert not any(offer.available for offer in types["t3.medium"].offerings)  # T3 may not be in a cluster group
+    calls = Calls(world.environment, "CreateLaunchTemplate")
+    assert cloud.launch(order(world, "close"), intent="1.0", token="close").instance
+    assert {data["LaunchTemplateData"]["Placement"]["GroupId"] for data in calls.of("CreateLaunchTemplate")} == {"pg-1"}
+    world.environment.operator.fault("DescribePlacementGroups", "refused", 1)
+    world.advance(61_000)
+    told = observed(cloud)
+    assert told.terms is not None
+    assert (told.ready, told.terms.placement_group) == (False, "pg-1")  # not known to be gone: nothing drifts
+
+
+def test_a_61_a_class_whose_placement_group_is_not_there_is_not_ready(world: AwsWorld) -> None:
+    world.environment.operator.shim.placement_groups = []
+    cloud = with_spec(world, placement_group_selector=PlacementGroupSelector(id="pg-0"))
+    conditions = {c.type: c for c in resolved(cloud.observe()).status.conditions}
+    assert conditions["PlacementGroupReady"].reason == "PlacementGroupResolutionFailed"
+    assert conditions["Ready"].status == "False"
