@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from kerf.adapters.aws.demo import CLUSTER
 from kerf.engine.model import labels
 from kerf.engine.model.ec2nodeclass import CapacityReservationTerm, PlacementGroupSelector
 from kerf.engine.record.decisions import Offer
@@ -71,6 +72,47 @@ def test_a_126_a_274_a_375_a_capacity_block_is_bought_as_one_and_given_up_before
     seen = cloud.observe()
     assert resolved(seen).status.capacity_reservations[0].state == "expiring"
     assert reserved(seen) == [("cr-b", 2, False)]
+
+
+def test_a_375_the_instances_of_a_capacity_block_that_ends_soon_are_told_as_unhealthy(world: AwsWorld) -> None:
+    """Those of this cluster alone, and not before 40 minutes are left."""
+    ends = datetime.fromtimestamp(CLOCK.now / 1000 + 3600, UTC)
+    block = reservation("cr-e", EndDate=ends, ReservationType="capacity-block")
+    world.environment.operator.shim.reservations = [block]
+    cloud = with_spec(world, capacity_reservation_selector_terms=(CapacityReservationTerm(id="cr-e"),))
+    cloud.observe()
+    calls = Calls(world.environment, "DescribeInstances")
+    assert cloud.unhealthy() == []
+    assert calls.of("DescribeInstances") == []
+    world.advance(1_260_000)
+    cloud.observe()
+    del calls.made[:]
+
+    def in_the_block(parsed: dict[str, Any], **_: Any) -> None:
+        parsed["Reservations"] = [{"Instances": [{"InstanceId": "i-block-2"}, {"InstanceId": "i-block-1"}]}]
+
+    def unfiltered(params: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """moto does not know the filter."""
+        return params | {"Filters": [f for f in params["Filters"] if f["Name"] != "capacity-reservation-id"]}
+
+    events = world.environment.operator.ec2.meta.events
+    hooks = {
+        "after-call.ec2.DescribeInstances": in_the_block,
+        "provide-client-params.ec2.DescribeInstances": unfiltered,
+    }
+    for event, hook in hooks.items():
+        events.register(event, hook)
+    try:
+        assert cloud.unhealthy() == [
+            ("i-block-1", "capacity_reservation_expiring"), ("i-block-2", "capacity_reservation_expiring"),
+        ]  # fmt: skip
+    finally:
+        for event, hook in hooks.items():
+            events.unregister(event, hook)
+    (asked,) = calls.of("DescribeInstances")
+    wanted = {each["Name"]: each["Values"] for each in asked["Filters"]}
+    assert wanted["capacity-reservation-id"] == ["cr-e"]
+    assert wanted["tag:eks:eks-cluster-name"] == [CLUSTER]
 
 
 def test_a_124_an_unknown_reservation_is_none(world: AwsWorld) -> None:
