@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.adapters.kubernetes.bridge import Bridge
-from kerf.adapters.kubernetes.session import Answer, Session
+from kerf.adapters.kubernetes.session import JSON, MERGE, Answer, Session
 
 NODES = "/api/v1/nodes"
 
@@ -25,6 +25,9 @@ class NodeObjects:
     def get(self, name: str) -> tuple[int, dict[str, Any]]:
         return self._ask("GET", f"{NODES}/{name}")
 
+    def annotate(self, name: str, annotations: dict[str, str]) -> tuple[int, dict[str, Any]]:
+        return self._ask("PATCH", f"{NODES}/{name}", {"metadata": {"annotations": annotations}}, MERGE)
+
     def delete(self, name: str) -> tuple[int, dict[str, Any]]:
         return self._ask("DELETE", f"{NODES}/{name}")
 
@@ -34,6 +37,6 @@ class NodeObjects:
         answer: Answer = self._bridge.call(self._session.request("GET", NODES, query=query))
         return answer.status, list(answer.json().get("items", ()))
 
-    def _ask(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
-        answer: Answer = self._bridge.call(self._session.request(method, path, body=body))
+    def _ask(self, method: str, path: str, body: object = None, content_type: str = JSON) -> tuple[int, dict[str, Any]]:
+        answer: Answer = self._bridge.call(self._session.request(method, path, body=body, content_type=content_type))
         return answer.status, answer.json()

@@ -36,6 +36,8 @@ KIND = "KWOKNodeClass"
 SCHEME = "kwok://"
 CONFLICT, NOT_FOUND = 409, 404
 CLAIM_LABEL = f"{GROUP}/nodeclaim"
+ENDED = f"{GROUP}/ended"
+"""An annotation: kerf has ended the instance. A Node that somebody else deletes runs on while it is drained."""
 _WORDS = (
     "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "islet", "jetty", "knoll", "larch",
     "maple", "north", "ocean", "pearl", "quartz", "ridge", "slate", "tidal", "umber", "vale", "wharf", "yarrow",
@@ -47,6 +49,7 @@ class Nodes(Protocol):
 
     def create(self, document: dict[str, Any]) -> tuple[int, dict[str, Any]]: ...
     def get(self, name: str) -> tuple[int, dict[str, Any]]: ...
+    def annotate(self, name: str, annotations: dict[str, str]) -> tuple[int, dict[str, Any]]: ...
     def delete(self, name: str) -> tuple[int, dict[str, Any]]: ...
     def labelled(self, label: str, value: str = "") -> tuple[int, list[dict[str, Any]]]: ...
 
@@ -142,19 +145,21 @@ class KwokCloud:
             return self._of_claim(order, intent)
         if status >= 300:
             raise NodesRefused(f"{status}: {found.get('message', '')}", where=f"claim {order.claim}")
-        return None if _deleting(found) else self._answer(order, intent, found, adopted=True)
+        return None if _gone(found) else self._answer(order, intent, found, adopted=True)
 
     def _of_claim(self, order: LaunchInstance, intent: str) -> LaunchAnswered | None:
         """A Node that was made by another record's token is the claim's all the same."""
         status, found = self._nodes.labelled(CLAIM_LABEL, order.claim)
         if status >= 300:
             raise NodesRefused(f"{status}", where=f"nodes of claim {order.claim}")
-        there = next((node for node in found if not _deleting(node)), None)
+        there = next((node for node in found if not _gone(node)), None)
         return None if there is None else self._answer(order, intent, there, adopted=True)
 
     def terminate(self, instance: str, *, intent: str) -> EffectAnswered:
         self._coming.pop(instance, None)
-        status, found = self._nodes.delete(instance)
+        status, found = self._nodes.annotate(instance, {ENDED: "true"})
+        if status < 300:
+            status, found = self._nodes.delete(instance)
         ok = status < 300 or status == NOT_FOUND
         return EffectAnswered(intent, ok, "200" if ok else str(status), "" if ok else str(found.get("message", "")))
 
@@ -166,19 +171,20 @@ class KwokCloud:
         status, found = self._nodes.labelled(CLAIM_LABEL)
         if status >= 300:
             raise NodesRefused(f"{status}", where="nodes of claims")
-        there = {str(node["metadata"]["name"]): node for node in found if not _deleting(node)}
+        there = {str(node["metadata"]["name"]): node for node in found if not _gone(node)}
         coming = [
             TaggedInstance(name, claim, self._now()) for name, claim in list(self._coming.items()) if name not in there
         ]
         return [*coming, *(_tagged(name, node) for name, node in there.items())]
 
     def _described(self, instance: str) -> InstanceSeen:
-        """L-475: a Node that is missing or being deleted is an instance that is gone."""
+        """L-475: a Node that is missing or being deleted is an instance that is gone; but one that is ready, and that
+        kerf has not ended, is still to be drained (L-194). Its finalizer holds it."""
         coming = self._coming.get(instance)
         if coming is not None:
             return InstanceSeen(instance, "pending", coming)
         status, found = self._nodes.get(instance)
-        if status == NOT_FOUND or (status < 300 and _deleting(found)):
+        if status == NOT_FOUND or (status < 300 and _gone(found)):
             return InstanceSeen(instance, "gone")
         if status >= 300:
             raise NodesRefused(f"{status}: {found.get('message', '')}", where=f"node {instance}")
@@ -234,8 +240,10 @@ def _labels(node: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _deleting(node: dict[str, Any]) -> bool:
-    return bool(node.get("metadata", {}).get("deletionTimestamp"))
+def _gone(node: dict[str, Any]) -> bool:
+    metadata = node.get("metadata", {})
+    ended = ENDED in (metadata.get("annotations") or {})
+    return bool(metadata.get("deletionTimestamp")) and (ended or not _ready(node))
 
 
 def _ready(node: dict[str, Any]) -> bool:

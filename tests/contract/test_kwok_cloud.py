@@ -50,6 +50,12 @@ class FakeNodes:
         there = [each for each in self.nodes.values() if label in each["metadata"]["labels"]]
         return 200, [each for each in there if not value or each["metadata"]["labels"][label] == value]
 
+    def annotate(self, name: str, annotations: dict[str, str]) -> Answer:
+        status, found = self.get(name)
+        if status == 200:
+            found["metadata"].setdefault("annotations", {}).update(annotations)
+        return status, found
+
     def delete(self, name: str) -> Answer:
         status, found = self.get(name)
         if found.get("metadata", {}).get("finalizers"):
@@ -198,6 +204,20 @@ def test_a_node_that_is_being_deleted_is_an_instance_that_is_gone(world: KwokWor
     assert world.cloud().terminate(instance, intent="8.0").ok
     assert instance in world.nodes.nodes
     assert [seen.status for seen in world.cloud().describe([instance])] == ["gone"]
+
+
+def test_a_ready_node_that_somebody_else_deletes_runs_on_until_it_is_drained(world: KwokWorld) -> None:
+    """L-194: a Ready Node is always drained; its finalizer holds it. One that is not ready has nothing to drain."""
+    instance = world.cloud().launch(order(world, "c"), intent="7.0", token="t").instance
+    world.nodes.nodes[instance]["metadata"]["finalizers"] = ["karpenter.sh/termination"]
+    world.nodes.become_ready()
+    world.nodes.delete(instance)
+    assert [seen.status for seen in world.cloud().describe([instance])] == ["running"]
+    assert [tagged.instance for tagged in world.cloud().listing()] == [instance]
+    assert world.cloud().terminate(instance, intent="8.0").ok
+    for cloud in (world.cloud(), world.restarted()):
+        assert [seen.status for seen in cloud.describe([instance])] == ["gone"]
+        assert not cloud.listing()
 
 
 def test_a_node_class_that_is_not_ready_launches_nothing(world: KwokWorld) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kerf.engine.nodeclaim.events import Tainted
-from tests.controlplane.live import CLAIMS, CLASSES, NODES, Live, nodes_of, on, pod, require, workload
+from kerf.engine.record.observations import InstanceSeen
+from tests.controlplane.live import CLAIMS, CLASSES, NODES, PODS, Live, nodes_of, on, pod, require, workload
 from tests.controlplane.running import is_true, node_class
 
 pytestmark = pytest.mark.slow
@@ -104,6 +105,26 @@ def test_a_claim_that_a_user_deletes_is_drained_and_its_pods_go_elsewhere(cluste
     cluster.running("moves", 2)
     cluster.ready("given-up", 1)
     assert [each.why for each in cluster.payloads(Tainted) if each.claim == name] == ["deleted"]
+
+
+def test_pods_that_must_not_be_disrupted_hold_a_node_that_the_garbage_collector_deletes(cluster: Live) -> None:
+    """L-194, L-202: deleted with what depends on it (`--cascade=foreground`), a claim loses its Node at once; that is
+    ready, so it is drained, and its instance runs until then."""
+    stays = pod("stays", annotations={"karpenter.sh/do-not-disrupt": "true"}, **on("cascade"))
+    cluster.make(nodes_of("cascade"), stays)
+    cluster.running("stays")
+    (claim,) = cluster.ready("cascade", 1)
+    (node,) = cluster.nodes("cascade")
+    here = f"{NODES}/{node['metadata']['name']}"
+    foreground = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground"}
+    cluster.plane.request("DELETE", f"{CLAIMS}/{claim['metadata']['name']}", foreground)
+    cluster.until(lambda: cluster.plane.get(here)["metadata"].get("deletionTimestamp"))
+    said = InstanceSeen(node["metadata"]["name"], "running", claim["metadata"]["name"])
+    cluster.until(lambda: said in cluster.payloads(InstanceSeen))
+    assert [each["metadata"].get("deletionTimestamp") for each in cluster.pods("stays")] == [None]
+    cluster.delete(f"{PODS}/stays?gracePeriodSeconds=0")
+    cluster.gone(here)
+    cluster.gone(f"{CLAIMS}/{claim['metadata']['name']}")
 
 
 def test_a_node_whose_finalizer_somebody_takes_off_is_replaced(cluster: Live) -> None:
