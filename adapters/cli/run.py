@@ -42,6 +42,8 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.runtime.runtime import Runtime
 
 _NONE = Flags()
+NODE_CLASS_KINDS = {"kwok": "karpenter.kwok.sh/KWOKNodeClass", "aws": "karpenter.k8s.aws/EC2NodeClass"}
+"""By provider."""
 _SETTINGS = Group("Settings", help="Karpenter's. Each is an environment variable too: METRICS_PORT for --metrics-port.")
 
 
@@ -92,7 +94,8 @@ class _Wanted(Struct, frozen=True):
 
     @property
     def engine(self) -> Settings:
-        return replace(self.options.engine, observe=self.observe, cluster=self.cluster)
+        kind = NODE_CLASS_KINDS[self.provider]
+        return replace(self.options.engine, observe=self.observe, cluster=self.cluster, node_classes=kind)
 
 
 async def _run(wanted: _Wanted) -> int:

@@ -422,7 +422,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     reasons.Reason: {"code": keep, "params": params},
     settings.Settings: {
         "cluster_name": kind("cluster"), "cluster": kind("cluster"),
-        "preference_policy": keep, "min_values_policy": keep,
+        "preference_policy": keep, "min_values_policy": keep, "node_classes": keep,
     },
     # observations
     observations.RecordStarted: {"record": keep, "engine": keep},

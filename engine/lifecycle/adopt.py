@@ -20,7 +20,7 @@ from kerf.engine.scheduling.bare_claims import bare
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.state.state import Found, State
 
-VERSION = 1
+VERSION = 2
 PATIENCE = 60_000
 """For so long (ms) what belongs to it is waited for: the instance types of its NodeClass, which know its price, and its
 Node, without which it would be taken for one whose Node was deleted."""
@@ -50,9 +50,11 @@ def adopt(found: Found, state: State, now: int) -> Step:
 
 
 def managed(claim: NodeClaimObject, state: State) -> bool:
-    """L-48: of a kind of NodeClass that this cloud has; others are another controller's."""
-    kind = f"{claim.node_class.group}/{claim.node_class.kind}/"
-    return any(key.startswith(kind) for key in state.facts.node_classes)
+    """L-48: of a kind of NodeClass that this cloud has, also where there is none; others are another controller's."""
+    kind = f"{claim.node_class.group}/{claim.node_class.kind}"
+    return kind == state.facts.settings.node_classes or any(
+        key.startswith(f"{kind}/") for key in state.facts.node_classes
+    )
 
 
 def _complete(claim: NodeClaimObject, state: State) -> bool:

@@ -38,3 +38,4 @@ class Settings(Struct, frozen=True):
     observe: bool = False  # beside a Karpenter that acts: decide, and do nothing
     static_capacity: bool = False  # gate StaticCapacity (D-160): keep NodePools with spec.replicas at their size
     cluster: str = ""  # uid of its namespace kube-system: whose record this is; "" where nobody said
+    node_classes: str = ""  # group/Kind of the provider's NodeClasses (L-48); "" where only those seen tell

@@ -16,6 +16,7 @@ from kerf.engine.record.observations import (
     EffectAnswered,
     InstanceSeen,
     InstancesListed,
+    LaunchAnswered,
     NodeClaimDeletionSeen,
     ObjectGone,
     Observation,
@@ -104,6 +105,21 @@ def test_it_expires_by_its_own_age() -> None:
     """D-131, L-240."""
     made = world(claim(expire_after=120_000))
     assert claim_of(made).why == "expired"
+
+
+def test_l159_one_whose_class_is_missing_is_asked_for_and_refused_although_there_is_no_class_at_all() -> None:
+    """By the provider's kind; without it nobody would know whose the claim is."""
+    made = World(node_classes=f"{NODE_CLASS.group}/{NODE_CLASS.kind}")
+    made.see(Observation(claim(0)))
+    made.after(PATIENCE)
+    ((ref, order),) = made.launches()
+    assert order.offers == ()
+    refused = LaunchAnswered(ref, "default-abcde", kind="insufficient-capacity", message="no EC2NodeClass default")
+    made.see(Observation(refused))
+    assert not made.runtime.state.facts.claims
+    nobodys = World()
+    nobodys.see(Observation(claim(0)))
+    assert not nobodys.after(PATIENCE)
 
 
 def test_l48_one_of_another_providers_class_is_left_alone() -> None:
