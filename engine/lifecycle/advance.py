@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerf.engine.lifecycle.published import drivers_missing
 from kerf.engine.lifecycle.readiness import not_initialized_because
-from kerf.engine.lifecycle.step import Step, ask, wait
+from kerf.engine.lifecycle.step import VISIBLE_WITHIN, Step, ask, wait
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import InstanceType
 from kerf.engine.model.nodes import Node
@@ -13,12 +13,14 @@ from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED, LAUNCHED, REGISTERED, REQUESTED
-from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode, UntaintNode
+from kerf.engine.record.decisions import DeleteNode, InitializeNode, Intent, RegisterNode, UntaintNode
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
 from kerf.engine.state.state import State
 
-VERSION = 3
+VERSION = 4
+LAST_PAUSE = 3_600_000
+"""Between two orders that put back what somebody undoes again and again, in ms."""
 
 
 def advance(claim: NodeClaim, state: State, now: int) -> Step:
@@ -41,11 +43,21 @@ def _in_service(claim: NodeClaim, node: Node | None, now: int) -> Step:
     if node is None:
         return wait("in-service")
     if any((t.key, t.effect) == (lbl.DISRUPTED_TAINT, "NoSchedule") for t in node.taints):
-        return ask(claim, effects.UNTAINT, UntaintNode(claim.name, node.name), now, code="untaint")
+        return _again(claim, effects.UNTAINT, UntaintNode(claim.name, node.name), now, code="untaint")
     order = _relabelled(claim, node)
     if order is None:
         return wait("in-service")
-    return ask(claim, effects.REGISTER, order, now, code="relabel")
+    return _again(claim, effects.REGISTER, order, now, code="relabel")
+
+
+def _again(claim: NodeClaim, key: str, order: Intent, now: int, *, code: str) -> Step:
+    """Asks for what somebody has undone. Where another controller undoes it each time, the pauses double."""
+    effect = claim.effect(key)
+    if effect is not None and effect.ok:
+        due = effect.answered + min(VISIBLE_WITHIN << min(effect.attempts - 1, 6), LAST_PAUSE)
+        if now < due:
+            return wait("waiting-to-retry", effect=key, due=due)
+    return ask(claim, key, order, now, code=code)
 
 
 def _relabelled(claim: NodeClaim, node: Node) -> RegisterNode | None:

@@ -93,6 +93,26 @@ def test_l242_the_label_of_its_nodeclass_is_put_back(value: str | None) -> None:
     assert shown(world, **{"karpenter.k8s.aws/ec2nodeclass": "default"}) == []
 
 
+def test_l242_who_takes_it_off_again_and_again_is_answered_ever_more_rarely() -> None:
+    """Another controller that does so would otherwise cost a write a minute for ever; one a day is put back at once."""
+    world = in_service()
+    world.after(60_000)
+    start, orders = world.now, []
+    shown(world, **{"karpenter.k8s.aws/ec2nodeclass": None})
+    while world.now < start + 8 * 3_600_000:
+        if any(isinstance(intent, RegisterNode) for _, intent in world.intents):
+            orders.append((world.now - start) // 60_000)
+            world.answer_all()
+            shown(world, **{"karpenter.k8s.aws/ec2nodeclass": "default"})
+            shown(world, **{"karpenter.k8s.aws/ec2nodeclass": None})
+        else:
+            world.after(60_000)
+    assert orders[:8] == [0, 2, 6, 14, 30, 62, 122, 182]
+    shown(world, **{"karpenter.k8s.aws/ec2nodeclass": "default"})
+    world.after(24 * 3_600_000)
+    assert shown(world, **{"karpenter.k8s.aws/ec2nodeclass": None})
+
+
 def test_l165_other_labels_are_the_users() -> None:
     world = in_service()
     assert shown(world, team="blue", **{"node.kubernetes.io/instance-type": None}) == []
