@@ -29,6 +29,14 @@ def test_e67_a_cut_below_min_values_drops_the_claim() -> None:
     assert codes(planned) == {"a-0": [Code.MIN_VALUES], "a-1": [Code.MIN_VALUES]}
 
 
+def test_s162_under_best_effort_a_cut_drops_no_claim() -> None:
+    work = Workloads().add("a", 2, shape(100))
+    pooled = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))
+    planned = plan(problem(work, ladder(1, 4), pooled, max_instance_types=1, min_values_policy="BestEffort"))
+    assert [each.instance_types for each in planned.claims] == [("t01",)]
+    assert not planned.unplaced
+
+
 def test_e68_strict_drops_the_template_and_best_effort_lowers_min_values() -> None:
     work = Workloads().add("a", 1, shape(100))
     pooled = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=3))

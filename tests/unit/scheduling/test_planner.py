@@ -69,7 +69,7 @@ def test_e15_exists_on_an_undefined_label_fails_and_does_not_exist_is_placed() -
     assert "foo" not in claim.labels
 
 
-def test_e16_e17_values_of_one_label() -> None:
+def test_s101_e16_e17_values_of_one_label() -> None:
     teams = pool("default", spec("foo", "In", "a", "b"))
     work = Workloads().add("x", 1, shape(node_selector={"foo": "a"}))
     work.add("y", 1, shape(required_terms=(term(("foo", "NotIn", ("b",))),)))
@@ -214,7 +214,7 @@ def test_e32_e33_soft_taints() -> None:
 # ── taints ──────────────────────────────────────────────────────────
 
 
-def test_taints_keep_pods_off_and_startup_taints_do_not() -> None:
+def test_s99_taints_keep_pods_off_and_startup_taints_do_not() -> None:
     work = Workloads().add("a", 1, shape())
     work.add("b", 1, shape(tolerations=(Toleration("dedicated", "Exists"),)))
     planned = plan(problem(work, ladder(2), pool("p", taints=(HARD,), startup_taints=(Taint("s", "NoSchedule"),))))
@@ -262,7 +262,7 @@ def test_s69_a_resource_that_no_type_has_limits_nothing_until_overdrawn() -> Non
     assert codes(planned) == {"a-0": [Code.LIMITS]}
 
 
-def test_e41_daemon_overhead() -> None:
+def test_s102_e41_daemon_overhead() -> None:
     work = Workloads().add("a", 1, shape(1000, GI))
     (claim,) = plan(problem(work, ladder(2, 4, 8), daemons=[shape(2000, 2 * GI)])).claims
     assert claim.instance_types == ("t04", "t08")
@@ -311,7 +311,7 @@ def test_s81_a_daemon_that_selects_a_label_of_types() -> None:
     assert claim.instance_types == ("fast",)
 
 
-def test_e46_every_term_of_a_daemon_is_tried_for_every_type() -> None:
+def test_s82_e46_every_term_of_a_daemon_is_tried_for_every_type() -> None:
     types = tuple(
         instance_type(f"{arch}-4", 4, labels={lbl.ARCH: (arch,)}, price=price)
         for arch, price in (("arm64", 1.0), ("amd64", 2.0))
@@ -326,7 +326,7 @@ def test_e46_every_term_of_a_daemon_is_tried_for_every_type() -> None:
 # ── existing nodes ──────────────────────────────────────────────────
 
 
-def test_e47_a_missing_label_on_an_existing_node() -> None:
+def test_s94_e47_a_missing_label_on_an_existing_node() -> None:
     work = Workloads().add("a", 1, shape(node_selector={lbl.ZONE: "z1"}))
     planned = plan(problem(work, ladder(2), nodes=[node("n", labels={})]))
     assert not planned.placements
@@ -374,7 +374,7 @@ def test_a_node_on_its_way_takes_a_pod_only_if_whatever_comes_will_do() -> None:
     assert plan(problem(either, ladder(2), nodes=[coming])).placements
 
 
-def test_a_negation_defines_no_label_on_an_existing_node() -> None:
+def test_s96_a_negation_defines_no_label_on_an_existing_node() -> None:
     """Unlike the reference (S-96): the node has no such label, so the second pod could not run there."""
     work = Workloads().add("large", 1, shape(200, required_terms=(term(("foo", "NotIn", ("bar",))),)))
     work.add("small", 1, shape(100, node_selector={"foo": "baz"}))
@@ -421,7 +421,7 @@ def test_e62_price_orders_types_and_rules_none_out() -> None:
     assert claim.capacity_types == ("on-demand", "spot")
 
 
-def test_e64_hopeless_pods_end_the_loop_and_are_grouped() -> None:
+def test_s86_e64_hopeless_pods_end_the_loop_and_are_grouped() -> None:
     planned = plan(problem(Workloads().add("a", 3, shape(99_000)), ladder(2)))
     assert [each.pods for each in planned.unplaced] == [("a-0", "a-1", "a-2")]
     assert codes(planned)["a-0"] == [Code.TYPES_RESOURCES]

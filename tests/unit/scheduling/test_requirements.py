@@ -136,6 +136,9 @@ def test_s11_two_complements_share_a_value_even_if_none_is_left() -> None:
     assert not r("Gte", "5").intersects(r("Lte", "3"))
     assert not r("In", "a").intersects(r("NotIn", "a"))
     assert r("In", "7").intersects(r("Gt", "3"))
+    assert not r("In", "1", "3").intersects(r("Gt", "3")), "no listed value is within the bounds"
+    assert not r("Gt", "3").intersects(r("In", "x"))
+    assert not r("DoesNotExist").intersects(r("Exists"))
 
 
 def test_s12_any_is_the_least_candidate() -> None:
@@ -169,6 +172,13 @@ def test_s17_e8_an_unknown_label_passes_only_where_it_may_be_undefined() -> None
     (conflict,) = Requirements().incompatibilities(incoming)
     assert conflict.key == lbl.ZONE
     assert conflict.existing is None
+
+
+def test_s17_a_label_that_may_be_undefined_and_is_defined_has_to_agree() -> None:
+    own = Requirements([r("In", "z1", key=lbl.ZONE)])
+    assert own.compatible(Requirements([r("In", "z1", "z2", key=lbl.ZONE)]), lbl.WELL_KNOWN)
+    assert not own.compatible(Requirements([r("In", "z2", key=lbl.ZONE)]), lbl.WELL_KNOWN)
+    assert Requirements([r("Exists", key=lbl.ZONE)]).compatible(Requirements()), "what only the node says is no matter"
 
 
 @pytest.mark.parametrize("operator", ["In", "Exists", "Gt", "Lt", "Gte", "Lte"])

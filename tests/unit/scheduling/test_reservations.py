@@ -21,7 +21,7 @@ def deferred(planned: Plan) -> list[str]:
     return [uid for group in planned.unplaced for uid in group.pods if group.reasons[0].code == Code.RESERVATION]
 
 
-def test_e71_a_claim_holds_every_reservation_it_might_use_and_others_wait() -> None:
+def test_s113_e71_a_claim_holds_every_reservation_it_might_use_and_others_wait() -> None:
     types = (reserved("small", 2, ("r1", 1)), reserved("medium", 3, ("r2", 1)), reserved("large", 64))
     work = Workloads().add("a", 3, shape(1800))
     only = pool("p", spec(lbl.INSTANCE_TYPE, "In", "small", "medium"))
@@ -52,7 +52,7 @@ def test_e72_e73_a_reservation_that_two_pools_share_is_counted_once() -> None:
     assert len(plan(problem(work, two, pool("a"), pool("b"))).claims) == 2
 
 
-def test_e75_e76_a_deferred_pod_moves_to_no_other_pool_and_gives_up_no_preference() -> None:
+def test_s32_s90_e75_e76_a_deferred_pod_moves_to_no_other_pool_and_gives_up_no_preference() -> None:
     types = Catalogue((reserved("small", 2, ("r1", 1)),))
     work = Workloads().add("a", 2, shape(1800, preferred_terms=(preferred(1, (lbl.NODEPOOL, "In", ("heavy",))),)))
     planned = plan(problem(work, types, pool("heavy", weight=10), pool("light")))

@@ -1,4 +1,4 @@
-"""What a NodePool can launch, and what a launched claim says (S-64, S-65, S-84, S-163, S-166, S-167)."""
+"""What a NodePool can launch, and what a launched claim says (S-64, S-65, S-84, S-163 to S-167)."""
 
 from __future__ import annotations
 
@@ -161,6 +161,19 @@ def test_s166_values_are_in_the_order_of_the_alphabet_and_not_of_prices() -> Non
     by_key = {each.key: each.values for each in claim.requirements}
     assert by_key[lbl.INSTANCE_TYPE] == ("t1", "t2", "t3")
     assert [each.key for each in claim.requirements] == sorted(each.key for each in claim.requirements)
+
+
+def test_s164_types_and_capacity_types_are_named_and_minvalues_kept() -> None:
+    """Capacity types are those that an available offering of one of the types has."""
+    only_od = instance_type("t2", 2, capacity_types=("on-demand",))
+    types = Catalogue((instance_type("t1", 1), only_od, instance_type("t4", 4, labels={lbl.ARCH: ("arm64",)})))
+    two = made_pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=1), spec(lbl.ARCH, "In", "amd64"))
+    (claim,) = plan(problem(Workloads().add("a", 1, shape(500)), types, two)).claims
+    by_key = {each.key: each for each in claim.requirements}
+    assert (by_key[lbl.INSTANCE_TYPE].values, by_key[lbl.INSTANCE_TYPE].min_values) == (("t1", "t2"), 1)
+    assert by_key[lbl.CAPACITY_TYPE].values == ("on-demand", "spot")
+    (claim,) = plan(problem(Workloads().add("a", 1, shape(1_500)), types, two)).claims
+    assert {each.values for each in claim.requirements if each.key == lbl.CAPACITY_TYPE} == {("on-demand",)}
 
 
 # ── DaemonSets on nodes that exist ──────────────────────────────────────
