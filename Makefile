@@ -12,10 +12,10 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: dst helm reference crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
+.PHONY: dst helm reference reference-e2e crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
 
 help: ## List the targets
-	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Make .venv with everything that kerf, its demo and its tests need
 
@@ -43,6 +43,10 @@ controlplane: ## Build etcd, kube-apiserver, kube-scheduler, kube-controller-man
 # With KUBEBUILDER_ASSETS set, the binaries in that folder are used.
 test-controlplane: setup $(if $(KUBEBUILDER_ASSETS),,controlplane) ## Run the tests on a real control plane
 	$(BIN)/python -m pytest $(or $(CONTROLPLANE_TESTS),tests/controlplane)
+
+# Of its published module; E2E_ARGS='--focus Drift --clusters 3 --suite performance'.
+reference-e2e: setup $(if $(KUBEBUILDER_ASSETS),,controlplane) ## Run Karpenter's own end-to-end suite against kerf on a real control plane (Go 1.26, two hours)
+	$(BIN)/python -m tests.controlplane.reference $(E2E_ARGS)
 
 dst: setup ## Simulate random clusters under faults and check the invariants (SEEDS=n, FIRST=n; SEED=n for one)
 	$(BIN)/python -m tests.dst $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) --first $(or $(FIRST),0))

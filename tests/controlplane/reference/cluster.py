@@ -1,0 +1,74 @@
+"""A control plane as the reference's suites expect it, with kerf in the place of Karpenter."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import yaml
+
+from tests.controlplane import crds
+from tests.controlplane.plane import ControlPlane, assets
+from tests.controlplane.reference.suite import KWOK, KWOK_VERSION, MODULE, CannotBuild, Suite, device_driver, download
+from tests.controlplane.running import Kerf
+
+GATES = "NodeRepair=true,CapacityBuffer=true,StaticCapacity=true"
+"""Those that the reference's own runs of its suites switch on."""
+_OF_KWOK = ("node/fast", "node/heartbeat-with-lease", "pod/fast")
+
+
+def stages(version: str, into: Path) -> Path:
+    """What KWOK's nodes and pods do: its own `fast` stages and, over those of the same name, the reference's."""
+    kwok = download(KWOK, KWOK_VERSION) / "kustomize" / "stage"
+    own = download(MODULE, version) / "hack" / "kwok" / "stages"
+    found = {
+        file.name: file.read_text()
+        for folder in (*(kwok / each for each in _OF_KWOK), own)
+        for file in sorted(folder.glob("*.yaml"))
+        if file.name != "kustomization.yaml"
+    }
+    into.write_text("\n---\n".join(found.values()))
+    return into
+
+
+class Cluster:
+    """Empty, with kerf's CustomResourceDefinitions and a kerf that acts; for the suite `dra` with the driver of its
+    devices, too. For one spec after the other."""
+
+    def __init__(self, suite: Suite, folder: Path, environment: dict[str, str]) -> None:
+        binaries = assets()
+        if binaries is None:
+            raise CannotBuild("no control plane: run `make controlplane`")
+        folder.mkdir(parents=True)
+        self.plane = ControlPlane(binaries, folder / "plane", stages=stages(suite.version, folder / "stages.yaml"))
+        self.kerf = Kerf(self.plane, folder, "--mode", "control", "--provider", "kwok")
+        self.kerf.environment = {"FEATURE_GATES": GATES, **environment}
+        self._suite, self._folder = suite, folder
+        self._driver: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.plane.start()
+        crds.install(self.plane)
+        if self._suite.name == "dra":
+            self._start_driver()
+        self.kerf.start()
+
+    def stop(self) -> None:
+        if self.kerf.running:
+            self.kerf.stop()
+        if self._driver is not None:
+            self._driver.kill()
+            self._driver.wait()
+        self.plane.stop()
+
+    def _start_driver(self) -> None:
+        definitions = download(MODULE, self._suite.version) / "dra-kwok-driver" / "pkg" / "apis" / "crds"
+        for file in sorted(definitions.glob("*.yaml")):
+            self.plane.apply(yaml.safe_load(file.read_text()))
+        with (self._folder / "driver.log").open("ab") as log:
+            self._driver = subprocess.Popen(
+                [device_driver(self._suite.version)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                env={**os.environ, "KUBECONFIG": str(self.plane.kubeconfig)},
+            )  # fmt: skip
