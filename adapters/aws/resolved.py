@@ -3,7 +3,7 @@ settings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -78,18 +78,13 @@ def node_settings(node_class: EC2NodeClass, *, reserved_enis: int = 0, overhead:
     spec, kubelet = node_class.spec, node_class.spec.kubelet
     max_pods = kubelet.get("maxPods")
     if isinstance(max_pods, str):
-        raise InputError(
-            "maxPods is an expression, and the gate NodeClassCEL is off",
-            where=f"EC2NodeClass/{node_class.name} spec.kubelet.maxPods",
-            hint="Write a number",
-            code="KERF522",
-        )
+        raise _expression(node_class, "maxPods")
     return NodeSettings(
         family=node_class.ami_family,
         max_pods=max_pods,
         pods_per_core=kubelet.get("podsPerCore") or 0,
-        kube_reserved=_amounts(kubelet.get("kubeReserved") or {}),
-        system_reserved=_amounts(kubelet.get("systemReserved") or {}),
+        kube_reserved=_amounts(node_class, "kubeReserved"),
+        system_reserved=_amounts(node_class, "systemReserved"),
         eviction_hard={
             signal: text if text.endswith("%") else parse_quantity(text, signal)
             for signal, text in sorted((kubelet.get("evictionHard") or {}).items())
@@ -119,8 +114,26 @@ def volume_bytes(ebs: BlockDevice | None) -> int:
     return parse_quantity(ebs.volume_size, "storage") if ebs is not None and ebs.volume_size else 0
 
 
-def _amounts(quantities: Mapping[str, str]) -> dict[str, int]:
-    return {resource: parse_quantity(text, resource) for resource, text in sorted(quantities.items())}
+def _amounts(node_class: EC2NodeClass, field: str) -> dict[str, int]:
+    """What is no quantity is an expression, unless it begins with a minus sign, which none may (A-50, A-52)."""
+    found = {}
+    for resource, text in sorted((node_class.spec.kubelet.get(field) or {}).items()):
+        try:
+            found[resource] = parse_quantity(text, resource)
+        except InputError as error:
+            if not isinstance(text, str) or text.startswith("-"):
+                raise
+            raise _expression(node_class, f"{field}.{resource}") from error
+    return found
+
+
+def _expression(node_class: EC2NodeClass, field: str) -> InputError:
+    return InputError(
+        f"{field} is an expression, and the gate NodeClassCEL is off",
+        where=f"EC2NodeClass/{node_class.name} spec.kubelet.{field}",
+        hint="Write a number",
+        code="KERF522",
+    )
 
 
 def image_of(images: Sequence[ResolvedAMI], kind: InstanceType) -> str:

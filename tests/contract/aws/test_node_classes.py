@@ -42,6 +42,7 @@ def test_the_resolved_node_class(world: AwsWorld) -> None:
         ({"subnet_selector_terms": ()}, "SubnetsNotFound"),
         ({"security_group_selector_terms": ()}, "SecurityGroupsNotFound"),
         ({"kubelet": {"maxPods": "vcpus * 8"}}, "KubeletExpressionsDisabled"),
+        ({"kubelet": {"kubeReserved": {"memory": "11 * max_pods + 255"}}}, "KubeletExpressionsDisabled"),
         (
             {"ami_selector_terms": (AMITerm(alias="bottlerocket@latest"),), "kubelet": {"podsPerCore": 4}},
             "UnsupportedKubeletConfiguration",

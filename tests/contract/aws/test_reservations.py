@@ -96,7 +96,7 @@ def test_a_375_the_instances_of_a_capacity_block_that_ends_soon_are_told_as_unhe
         return params | {"Filters": [f for f in params["Filters"] if f["Name"] != "capacity-reservation-id"]}
 
     events = world.environment.operator.ec2.meta.events
-    hooks = {
+    hooks: dict[str, Any] = {
         "after-call.ec2.DescribeInstances": in_the_block,
         "provide-client-params.ec2.DescribeInstances": unfiltered,
     }

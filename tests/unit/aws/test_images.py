@@ -1,5 +1,7 @@
 """Aliases, image choice, and which image a type boots (A-101…A-115, A-461, A-463), and reading a NodeClass."""
 
+from typing import Any
+
 import pytest
 
 from kerf.adapters.aws.facts import tables
@@ -128,9 +130,19 @@ def test_kubelet_settings_reach_the_formulas() -> None:
     assert found.eviction_hard == {"memory.available": "5%", "nodefs.available": 2 << 30}
 
 
-def test_a_52_an_expression_is_refused() -> None:
-    with pytest.raises(InputError, match="KERF522"):
-        node_settings(node_class(kubelet={"maxPods": "vcpus * 10"}))
+@pytest.mark.parametrize(
+    ("kubelet", "code"),
+    [
+        ({"maxPods": "vcpus * 10"}, "KERF522"),
+        ({"kubeReserved": {"memory": "11 * max_pods + 255"}}, "KERF522"),
+        ({"systemReserved": {"cpu": "vcpus"}}, "KERF522"),
+        ({"kubeReserved": {"memory": "-1 * max_pods"}}, "KERF306"),
+    ],
+)
+def test_a_52_a_429_an_expression_is_refused(kubelet: dict[str, Any], code: str) -> None:
+    """A-50: what begins with a minus sign is none."""
+    with pytest.raises(InputError, match=code):
+        node_settings(node_class(kubelet=kubelet))
 
 
 def test_a_56_readiness() -> None:
