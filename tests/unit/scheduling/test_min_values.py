@@ -139,3 +139,18 @@ def test_s109_a_lowered_template_comes_before_the_next() -> None:
 
     assert chosen("BestEffort") == ["heavy"]
     assert chosen("Strict") == ["light"]
+
+
+def test_s108_a_types_values_count_in_full_whatever_the_pod_asks_of_the_label() -> None:
+    """Its nodes will be in one zone; the type is there in three."""
+    two = pool("p", spec(lbl.ZONE, "Exists", least=3))
+    work = Workloads().add("a", 1, shape(100, node_selector={lbl.ZONE: "z1"}))
+    assert sizes(plan(problem(work, ladder(2), two))) == [1]
+    fewer = Catalogue((instance_type("t", 2, zones=("z1", "z2")),))
+    assert codes(plan(problem(work, fewer, two))) == {"a-0": [Code.TOO_FEW_TYPES]}
+
+
+def test_s108_where_no_type_is_left_at_all_minvalues_are_not_the_reason() -> None:
+    work = Workloads().add("a", 1, shape(99_000))
+    planned = plan(problem(work, ladder(1, 2), pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))))
+    assert codes(planned) == {"a-0": [Code.TYPES_RESOURCES]}

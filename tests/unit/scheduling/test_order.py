@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput
 from tests.unit.scheduling.problems import Workloads, instance_type, ladder, pool, problem, shape, spec
@@ -34,3 +34,17 @@ def test_s204_s162_types_go_by_their_cheapest_offering_then_by_name_and_are_cut(
     assert plan(problem(work, Catalogue(tuple(types)))).claims[0].instance_types == ("d", "b", "a", "c")
     assert plan(problem(work, gone)).claims[0].instance_types[0] == "b"
     assert plan(problem(work, Catalogue(tuple(types)), max_instance_types=2)).claims[0].instance_types == ("d", "b")
+
+
+def test_s204_what_counts_is_what_the_claim_may_buy() -> None:
+    """By spot prices `a` is the cheaper one, by on-demand prices `b`."""
+
+    def offered(name: str, on_demand: float, spot: float) -> InstanceType:
+        offers = (Offering("z1", lbl.ON_DEMAND, on_demand), Offering("z1", lbl.SPOT, spot))
+        return instance_type(name, 4, offerings=offers, zones=("z1",))
+
+    types = Catalogue((offered("a", 0.2, 0.01), offered("b", 0.1, 0.05)))
+    work = Workloads().add("web", 1, shape(1000))
+    on_demand = pool("p", spec(lbl.CAPACITY_TYPE, "In", lbl.ON_DEMAND))
+    assert plan(problem(work, types)).claims[0].instance_types == ("a", "b")
+    assert plan(problem(work, types, on_demand)).claims[0].instance_types == ("b", "a")

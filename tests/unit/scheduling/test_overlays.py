@@ -129,3 +129,22 @@ def test_s189_a_type_keeps_what_an_overlay_does_not_speak_of() -> None:
     assert made.slices == (gpus,)
     assert made.offerings == (replace(reserved, price=0.05),)
     assert made.capacity == {**given.capacity, FUSE: 8}
+
+
+def test_s184_labels_of_the_nodepool_and_its_template_are_looked_at_too() -> None:
+    pools = [(pool("red", labels={"team": "red"}), CATALOGUE), (pool("blue", labels={"team": "blue"}), CATALOGUE)]
+    for wanted in (spec("team", "In", "red"), spec(lbl.NODEPOOL, "In", "red"), spec("team", "NotIn", "blue")):
+        assert set(evaluated([overlay("o", wanted, price=1.0)], pools).catalogues) == {"red"}
+
+
+def test_s184_a_type_without_an_offering_that_matches_is_none_of_its_types() -> None:
+    """Its capacity stays as it is too."""
+    in_z2 = overlay("o", spec(lbl.ZONE, "In", "z2"), capacity={FUSE: 8})
+    found = apply(in_z2).catalogues["default"].types
+    assert [each.name for each in found if FUSE in each.capacity] == ["a"]
+
+
+def test_s188_a_nodepool_without_types_holds_up_no_other() -> None:
+    found = evaluated([overlay("o", price=1.0)], [(pool("none"), Catalogue(())), (pool("some"), CATALOGUE)])
+    assert set(found.catalogues) == {"some"}
+    assert found.conditions == {"o": Condition.SUCCEEDED}
