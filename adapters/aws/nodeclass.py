@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.adapters.aws import placement_groups
+from kerf.adapters.aws import placement_groups, tags
 from kerf.adapters.aws.images import Images
 from kerf.adapters.aws.placement_groups import FAILED, PlacementGroup
 from kerf.adapters.aws.placement_groups import NONE as NO_GROUP
@@ -209,6 +209,8 @@ class NodeClasses:
             return _invalid(reason, str(error))
         if why := _unsupported(family, node_class.spec.kubelet):
             return _invalid("UnsupportedKubeletConfiguration", why)
+        if forbidden := tags.restricted(node_class.spec.tags):
+            return _invalid("TagValidationFailed", f"tags that only kerf sets: {', '.join(forbidden)}")
         return ready("ValidationSucceeded")
 
 

@@ -3,6 +3,7 @@ launch on."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,15 @@ CLUSTER = "eks:eks-cluster-name"
 NODECLAIM = "karpenter.sh/nodeclaim"
 NODEPOOL = "karpenter.sh/nodepool"
 NODECLASS = "karpenter.k8s.aws/ec2nodeclass"
+
+
+_CLUSTERS = re.compile(r"kubernetes\.io/cluster/[0-9A-Za-z][A-Za-z0-9\-_]*")
+
+
+def restricted(own: Mapping[str, str]) -> list[str]:
+    """A-322: the keys that a class may not set itself, for they say whose a thing is."""
+    ours = (CLUSTER, NODECLAIM, NODEPOOL, NODECLASS)
+    return sorted(key for key in own if key in ours or _CLUSTERS.fullmatch(key))
 
 
 def owned(cluster: str, node_class: str, own: Mapping[str, str]) -> dict[str, str]:

@@ -43,6 +43,7 @@ def test_the_resolved_node_class(world: AwsWorld) -> None:
         ({"security_group_selector_terms": ()}, "SecurityGroupsNotFound"),
         ({"kubelet": {"maxPods": "vcpus * 8"}}, "KubeletExpressionsDisabled"),
         ({"kubelet": {"kubeReserved": {"memory": "11 * max_pods + 255"}}}, "KubeletExpressionsDisabled"),
+        ({"tags": {"team": "a", "karpenter.sh/nodepool": "mine"}}, "TagValidationFailed"),
         (
             {"ami_selector_terms": (AMITerm(alias="bottlerocket@latest"),), "kubelet": {"podsPerCore": 4}},
             "UnsupportedKubeletConfiguration",
