@@ -32,9 +32,12 @@ class FakeNodes:
     def __init__(self) -> None:
         self.nodes: dict[str, dict[str, Any]] = {}
         self.lose = False
+        self.refuse = False
 
     def create(self, document: dict[str, Any]) -> Answer:
         name = document["metadata"]["name"]
+        if self.refuse:
+            return 422, {"message": "denied by an admission policy"}
         if name in self.nodes:
             return 409, {"message": "already exists"}
         self.nodes[name] = document
@@ -187,6 +190,14 @@ def test_a_registration_delay_holds_the_node_back_not_the_answer(world: KwokWorl
     assert [seen.status for seen in world.cloud().describe([answer.instance])] == ["pending"]
     world.advance(30_000)
     assert list(world.nodes.nodes) == [answer.instance]
+
+
+def test_a_node_that_the_api_server_refuses_is_a_failed_launch(world: KwokWorld) -> None:
+    """Unlike L-473: it will never join."""
+    world.nodes.refuse = True
+    answer = world.cloud().launch(order(world, "c"), intent="7.0", token="t")
+    assert (answer.instance, answer.kind, answer.code) == ("", "error", "422")
+    assert answer.message == "denied by an admission policy"
 
 
 def test_an_instance_that_ends_before_its_node_was_made_never_gets_one(world: KwokWorld) -> None:

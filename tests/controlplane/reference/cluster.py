@@ -10,6 +10,7 @@ import yaml
 
 from tests.controlplane import crds
 from tests.controlplane.plane import ControlPlane, assets
+from tests.controlplane.reference import standin
 from tests.controlplane.reference.suite import KWOK, KWOK_VERSION, MODULE, CannotBuild, Suite, device_driver, download
 from tests.controlplane.running import Kerf
 
@@ -34,7 +35,7 @@ def stages(version: str, into: Path) -> Path:
 
 class Cluster:
     """Empty, with kerf's CustomResourceDefinitions and a kerf that acts; for the suite `dra` with the driver of its
-    devices, too. For one spec after the other."""
+    devices, for `performance` with a Pod that stands for kerf. For one spec after the other."""
 
     def __init__(self, suite: Suite, folder: Path, environment: dict[str, str]) -> None:
         binaries = assets()
@@ -43,7 +44,8 @@ class Cluster:
         folder.mkdir(parents=True)
         self.plane = ControlPlane(binaries, folder / "plane", stages=stages(suite.version, folder / "stages.yaml"))
         self.kerf = Kerf(self.plane, folder, "--mode", "control", "--provider", "kwok")
-        self.kerf.environment = {"FEATURE_GATES": GATES, **environment}
+        metrics = {"METRICS_PORT": str(standin.METRICS_PORT)} if suite.name == "performance" else {}
+        self.kerf.environment = {"FEATURE_GATES": GATES, **metrics, **environment}
         self._suite, self._folder = suite, folder
         self._driver: subprocess.Popen[bytes] | None = None
 
@@ -52,6 +54,8 @@ class Cluster:
         crds.install(self.plane)
         if self._suite.name == "dra":
             self._start_driver()
+        if self._suite.name == "performance":
+            standin.make(self.plane)
         self.kerf.start()
 
     def stop(self) -> None:
