@@ -33,24 +33,31 @@ from kerf.engine.scheduling.resources import total
 
 WORK = 90_000
 """What a search may cost, as that for moves (`moves.WORK`)."""
+MOST = 300
+"""Nodes of a set, but for empty ones."""
+HABITS = 2
+"""So many schedulers are asked (`Binding`)."""
 
 
 class Together(Struct, frozen=True):
-    """`moves` may all be made at once, if the pods of their nodes leave by these `turns`."""
+    """`moves` may all be made at once, if the pods of their nodes leave by these `turns`; None if nothing was found for
+    the `work` that was done."""
 
-    moves: Moves
-    turns: tuple[int, ...]
+    moves: Moves | None = None
+    turns: tuple[int, ...] = ()
+    work: int = 0
 
 
-def jointly(cluster: Cluster, known: Judged | None = None, *, work: int = WORK) -> Together | None:
-    """The cheapest set found; None if there is none, or the budgets do not let all candidates go at once. Equal
+def jointly(cluster: Cluster, known: Judged | None = None, *, work: int = WORK) -> Together:
+    """The cheapest set found; nothing is looked for where the budgets do not let all candidates go at once. Equal
     clusters give equal sets. `known`: what `judged` says of the cluster, if that is known."""
     known = judged(cluster) if known is None else known
     empty = census(cluster, eligibility.emptiness, known=known)
     busy = census(cluster, eligibility.consolidation, known=known)
     if len(busy.chosen) < 2 or not _open(cluster, (*empty.chosen, *busy.chosen)):
-        return None
-    return _Search(cluster, empty, busy, work).run()
+        return Together()
+    search = _Search(cluster, empty, busy, work)
+    return Together(search.run(), search.turns, min(work, work - search.left))
 
 
 def _open(cluster: Cluster, candidates: Iterable[Candidate]) -> bool:
@@ -70,15 +77,15 @@ class _Search:
         self.turns = turns_of(shapes[pod.shape] for each in busy.chosen for pod in each.pods)
         self._binding = Binding(cluster, self.turns)
         self._simulator = Simulator(cluster, most_claims=1)
-        self._left = work
+        self.left = work
         self._needs = {each.name: total(shapes[pod.shape].requests for pod in each.pods) for each in busy.chosen}
         self._load = {each.name: weight(self._needs[each.name]) / max(each.price, LEAST) for each in busy.chosen}
-        self._order = sorted(busy.chosen, key=lambda each: (self._load[each.name], each.name))
+        self._order = sorted(busy.chosen, key=lambda each: (self._load[each.name], each.name))[:MOST]
         self._idle = frozenset(each.name for each in empty.chosen)
         takers = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in self._idle]
         self._free = {node.name: node.place.available for node in takers}
 
-    def run(self) -> Together | None:
+    def run(self) -> Moves | None:
         going = self._with_others(self._prefix())
         while going and (better := self._exchanged(going)) is not None:
             going = self._with_others(better)
@@ -87,8 +94,10 @@ class _Search:
     # ── the set ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _prefix(self) -> list[Candidate]:
-        """The longest one that bisection finds."""
-        least, most = 0, len(self._order) + 1
+        """The longest one that bisection finds, if not all of them fit."""
+        least, most = 0, len(self._order)
+        if self._fits(self._order):
+            return self._order
         while most - least > 1:
             middle = (least + most) // 2
             least, most = (middle, most) if self._fits(self._order[:middle]) else (least, middle)
@@ -105,7 +114,7 @@ class _Search:
     def _exchanged(self, going: list[Candidate]) -> list[Candidate] | None:
         """With a dearer node in the place of a cheaper one; None if there is no such pair."""
         for stays, goes in self._pairs(going):
-            if self._left <= 0:
+            if self.left <= 0:
                 return None
             changed = [*(each for each in going if each is not stays), goes]
             if self._fits(changed):
@@ -122,15 +131,16 @@ class _Search:
 
     def _fits(self, going: Sequence[Candidate]) -> bool:
         """Whether all pods have places on what stays, by the plan and by the scheduler's own way."""
-        if self._left <= 0 or not self._roomy(going):
+        if not self._roomy(going):
             return False
         names = self._idle | {each.name for each in going}
-        self._left -= A_CHECK * len(self._cluster.nodes) + A_POD * sum(len(each.pods) for each in going)
-        if self._binding.left_over(names, ()):
+        cost = A_CHECK * len(self._cluster.nodes) + HABITS * A_POD * sum(len(each.pods) for each in going)
+        self.left -= cost
+        if self.left <= 0 or self._binding.left_over(names, ()):
             return False
         before = self._simulator.work
         outcome = self._simulator.without(names)
-        self._left -= self._simulator.work - before
+        self.left -= self._simulator.work - before
         return outcome.failure is None and not outcome.claims
 
     def _roomy(self, going: Sequence[Candidate]) -> bool:
@@ -144,7 +154,7 @@ class _Search:
 
     # ── what becomes of it ─────────────────────────────────────────────────────────────────────────────────────
 
-    def _together(self, going: list[Candidate]) -> Together | None:
+    def _together(self, going: list[Candidate]) -> Moves | None:
         totals = pool_totals(self._cluster, self._busy.eligible)
         whole = decide(self._simulator, [*self._empty.chosen, *going])
         if isinstance(whole, Reason):
@@ -161,8 +171,7 @@ class _Search:
         stay = [node for node in self._cluster.nodes if node.name not in removed and not node.marked]
         price = math.fsum(price_of(node, types) for node in stay)
         takers = {each.node for command in single for each in command.placements}
-        moves = Moves(tuple(commands), price, self._kept(removed, takers), self._left <= 0)
-        return Together(moves, self.turns)
+        return Moves(tuple(commands), price, self._kept(removed, takers), self.left <= 0)
 
     def _kept(self, removed: frozenset[str], takers: set[str]) -> dict[str, Reason]:
         """Why each other node stays."""

@@ -7,6 +7,7 @@ that is under way already. Passes run when something has changed or a time has c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from kerf.engine.disruption.eligibility import Candidate, Judged, census, judged
 from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.jointly import jointly
 from kerf.engine.disruption.methods import allowed
-from kerf.engine.disruption.moves import LEAST, Moves, choose
+from kerf.engine.disruption.moves import LEAST, WORK, Moves, choose
 from kerf.engine.disruption.pods import FOR_GOOD, protected_until
 from kerf.engine.disruption.reasons import DRIFTED as HAS_DRIFTED
 from kerf.engine.disruption.room import AHEAD
@@ -82,7 +83,7 @@ def look(state: State, now: int) -> MovesResult:
     in_vain = sum(why.code in NO_WAY for why in refused.values())
     again = now + TURN if not drifted and in_vain >= MOST_DRIFTED else 0
     moves = replaced + drifted
-    chosen, turns = _chosen(cluster, None if moves else known, refused)
+    chosen, turns = own_moves(cluster, None if moves else known, refused)
     moves += [move_of(each, turns) for each in _by_worth(chosen.commands)]
     kept = {**chosen.kept, **_idle(cluster, found.excluded), **refused}
     verdicts = tuple(_verdicts(state, cluster, kept, moves, proposed))
@@ -91,17 +92,20 @@ def look(state: State, now: int) -> MovesResult:
     return MovesResult(tuple(moves), verdicts, look_at, chosen.exhausted)
 
 
-def _chosen(cluster: Cluster, known: Judged | None, refused: dict[str, Reason]) -> tuple[Moves, tuple[int, ...]]:
+def own_moves(cluster: Cluster, known: Judged | None, refused: dict[str, Reason]) -> tuple[Moves, tuple[int, ...]]:
     """kerf's own moves, and by which turns their pods leave: one set that goes at once if that comes to a cheaper
     fleet, else commands one after the other. Why others cannot go is left in `refused`."""
-    binding = Binding(cluster)
-    chosen = choose(cluster, known=known, rounds=AHEAD, fits=binding.fits)
-    at_once = jointly(cluster, known)
-    if at_once is not None and at_once.moves.end_price < chosen.end_price - LEAST:
+    at_once, binding = jointly(cluster, known), Binding(cluster)
+    work = max(WORK // 3, WORK - at_once.work)
+    chosen = choose(cluster, work=work, known=known, rounds=AHEAD, fits=binding.fits)
+    least = at_once.moves.end_price if at_once.moves is not None else math.inf
+    kept = binding.bindable(chosen.commands) if chosen.end_price <= least + LEAST else []
+    dropped = [each for each in chosen.commands if each not in kept]
+    end_price = math.fsum([chosen.end_price, *(each.savings for each in dropped)])
+    if at_once.moves is not None and least < end_price - LEAST:
         return at_once.moves, at_once.turns
-    kept = binding.bindable(chosen.commands)
-    refused |= {name: Reason("left-over") for each in chosen.commands if each not in kept for name in each.names}
-    return replace(chosen, commands=tuple(kept)), ()
+    refused |= {name: Reason("left-over") for each in dropped for name in each.names}
+    return replace(chosen, commands=tuple(kept), end_price=end_price), ()
 
 
 # ── drift ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,7 +7,7 @@ import pytest
 from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.carrying import still_together
 from kerf.engine.disruption.cluster import Cluster
-from kerf.engine.disruption.jointly import jointly
+from kerf.engine.disruption.jointly import Together, jointly
 from kerf.engine.disruption.moves import choose
 from kerf.engine.disruption.passes import move_of
 from kerf.engine.disruption.turns import turn, turns_of
@@ -32,17 +32,21 @@ def tight(budget: str = "100%", *, churned: bool = False) -> Cluster:
     )
 
 
+def turns(given: Cluster) -> tuple[int, ...]:
+    return turns_of(given.shapes[pod.shape] for one in given.nodes for pod in one.pods)
+
+
 def proposed(given: Cluster) -> dict[str, Move]:
     found = jointly(given)
-    assert found is not None
+    assert found.moves is not None
     return {each.names[0]: move_of(each, found.turns) for each in found.moves.commands}
 
 
 def test_large_pods_leave_first_and_of_as_large_ones_those_that_may_not_go_everywhere() -> None:
     choosy = PodShape(requests=SMALL, spread=(SpreadConstraint("topology.kubernetes.io/zone"),))
     shapes = [PodShape(requests=SMALL), choosy, PodShape(requests=LARGE), PodShape(requests=CORE)]
-    turns = turns_of(shapes)
-    assert [turn(each, turns) for each in shapes] == [3, 2, 0, 1]
+    given = turns_of(shapes)
+    assert [turn(each, given) for each in shapes] == [3, 2, 0, 1]
 
 
 def test_what_spreads_by_host_may_go_nearly_everywhere() -> None:
@@ -52,23 +56,22 @@ def test_what_spreads_by_host_may_go_nearly_everywhere() -> None:
 
 def test_l198_turns_are_over_before_a_drain_may_be() -> None:
     shapes = [PodShape(requests={"cpu": 1 << n}) for n in range(20)]
-    turns = turns_of(shapes)
-    assert sorted({turn(each, turns) for each in shapes}) == list(range(6))
-    assert turn(shapes[0], turns) == turn(shapes[14], turns) == 5
+    given = turns_of(shapes)
+    assert sorted({turn(each, given) for each in shapes}) == list(range(6))
+    assert turn(shapes[0], given) == turn(shapes[14], given) == 5
 
 
 def test_the_scheduler_is_asked_by_turns() -> None:
     given = tight()
     assert Binding(given).left_over(["a", "b"], ()) == {"uid-large"}
-    turns = turns_of(given.shapes[each.shape] for one in given.nodes[:2] for each in one.pods)
-    assert Binding(given, turns).left_over(["a", "b"], ()) == frozenset()
+    assert Binding(given, turns(given)).left_over(["a", "b"], ()) == frozenset()
 
 
 def test_a_set_that_goes_at_once_comes_to_a_cheaper_fleet() -> None:
     given = tight()
     one_by_one = choose(given, fits=Binding(given).fits)
     found = jointly(given)
-    assert found is not None
+    assert found.moves is not None
     assert [each.names for each in found.moves.commands] == [("a",), ("b",)]
     assert found.moves.end_price == pytest.approx(2 * price("medium"))
     assert found.moves.end_price < one_by_one.end_price
@@ -79,21 +82,21 @@ def test_a_set_that_goes_at_once_comes_to_a_cheaper_fleet() -> None:
 
 
 def test_d51_only_where_the_budgets_let_all_of_them_go() -> None:
-    assert jointly(tight("3")) is None
-    assert jointly(tight("4")) is not None
+    assert jointly(tight("3")) == Together()
+    assert jointly(tight("4")).moves is not None
 
 
 def test_the_search_ends_by_its_work_and_says_so() -> None:
-    assert jointly(tight(), work=0) is None
-    short = jointly(tight(), work=1)
-    assert short is not None
-    assert (len(short.moves.commands), short.moves.exhausted) == (1, True)
+    assert jointly(tight(), work=1) == Together(None, turns(tight()), 1)
+    short = jointly(tight(), work=60)
+    assert short.moves is not None
+    assert (len(short.moves.commands), short.moves.exhausted, short.work) == (1, True, 60)
 
 
 def test_empty_nodes_go_beside_and_are_no_places() -> None:
     given = tight()
     found = jointly(cluster(*given.nodes, node("idle", "small")))
-    assert found is not None
+    assert found.moves is not None
     assert [(each.reason, each.names) for each in found.moves.commands] == [
         ("Empty", ("idle",)),
         ("Underutilized", ("a",)),
