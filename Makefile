@@ -54,10 +54,8 @@ dst: setup ## Simulate random clusters under faults and check the invariants (SE
 helm: ## Build helm from its published module into the cache, for the tests of the charts
 	@GOBIN="$${XDG_CACHE_HOME:-$$HOME/.cache}/kerf/bin" CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' helm.sh/helm/v3/cmd/helm@$(HELM)
 
-reference: ## Build Karpenter's controller for KWOK from its published module, to be measured beside kerf (Go 1.26, minutes)
-	@into="$${XDG_CACHE_HOME:-$$HOME/.cache}/kerf/reference/$(KARPENTER)"; mkdir -p "$$into" && \
-		GOBIN="$$into" GOFLAGS= CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' sigs.k8s.io/karpenter/kwok@$(KARPENTER) && \
-		mv "$$into/kwok" "$$into/karpenter-kwok"
+reference: ## Build Karpenter's controller for KWOK and its scheduling benchmark, to be measured beside kerf (Go 1.26, minutes)
+	@benchmarks/build_karpenter.sh $(KARPENTER)
 
 lint: setup ## Check style and formatting
 	$(BIN)/ruff check .

@@ -1,20 +1,44 @@
-"""Karpenter's own controller for KWOK on a test's control plane, to be measured beside kerf (`make reference`)."""
+"""Karpenter itself, to be measured beside kerf: its controller for KWOK on a test's control plane, and the benchmark of
+its scheduler. `make reference` builds both from its published module."""
 
 from __future__ import annotations
 
 import os
+import resource
+import subprocess
 from pathlib import Path
 
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.running import Controller
 
-CONDITION = "needs Karpenter's controller for KWOK: run `make reference`"
+CONTROLLER, SCHEDULING = "karpenter-kwok", "scheduling.test"
 
 
-def binary() -> Path | None:
-    """The newest that was built, in a folder named after its version."""
+def built(name: str) -> Path:
+    """The newest there is, in a folder named after its version."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kerf"
-    return max(cache.glob("reference/v*/karpenter-kwok"), default=None)
+    found = max(cache.glob(f"reference/v*/{name}"), default=None)
+    if found is None:
+        raise SystemExit(f"this needs Karpenter's {name}: run `make reference`")
+    return found
+
+
+def scheduling(benchmark: str, runs: int) -> dict[str, float]:
+    """The best of some runs of one of Karpenter's benchmarks of its scheduler."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    flags = ["-test.run=^$", f"-test.bench=^{benchmark}$", "-test.benchtime=1x", f"-test.count={runs}"]
+    done = subprocess.run([built(SCHEDULING), *flags], capture_output=True, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith(benchmark)]
+    results = [dict(zip(line[3::2], map(float, line[2::2]), strict=True)) for line in lines]
+    best = max(results, key=lambda each: each["pods/sec"])
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {
+        "pods_per_s": round(best["pods/sec"], 1),
+        "seconds": round(best["ns/op"] / 1e9, 6),
+        "cpu_seconds": round(cpu / runs, 2),
+        "nodes": int(best["nodes"]),
+    }
 
 
 class Karpenter(Controller):
@@ -25,11 +49,8 @@ class Karpenter(Controller):
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
         super().__init__(folder / "karpenter.log")
-        found = binary()
-        if found is None:
-            raise SystemExit(f"benchmarks/controlplane.py {CONDITION}")
-        self._binary, self._kubeconfig = found, plane.kubeconfig
-        self.version = found.parent.name
+        self._binary, self._kubeconfig = built(CONTROLLER), plane.kubeconfig
+        self.version = self._binary.parent.name
 
     def start(self) -> None:
         namespace = "kube-system"

@@ -3,14 +3,20 @@
     python benchmarks/scheduling.py --pods 1000 --shape plain-ec2 [--runs 5] [--effort 0] [--json]
     python benchmarks/scheduling.py --growth [--runs 1] [--json]
     python benchmarks/scheduling.py --effort-curve [--json]
+    python benchmarks/scheduling.py --karpenter [--runs 3] [--json]
 
-`seconds` is the best of some runs on a compiled catalogue; `first_seconds` the first one, which compiles it too.
+`seconds` is the best of some runs on a compiled catalogue, `cpu_seconds` likewise; `first_seconds` the first one, which
+compiles it too.
 `price` is the sum of the claims' cheapest offerings, USD per hour; with `--effort`, `first_price` is what it was before
 any effort, `lower_bound` what it is at least, and `unbound` the pods that kube-scheduler would leave over.
 `--growth` measures the shape with 1,000, 10,000 and 100,000 pods, and the other cases that matter, one after the other;
 `cost_growth` is the seconds per pod of the largest over those of the smallest.
 `--effort-curve` plans the conformance scenarios beside the repository with more and more effort: per effort how many
 plans bind whole, their price in sum, and the CPU seconds of all, and of the dearest one.
+`--karpenter` runs Karpenter's own benchmark of its scheduler (`make reference` builds it) and kerf's planner, at effort
+0, on pods of the same mix, in turns: pods per second of wall time, best of the runs, and nodes. Karpenter's uses all
+processors; its `cpu_seconds` are those of a whole run, with what it makes before. `ratio`: kerf's pods per second over
+Karpenter's.
 `baseline_seconds` is a fixed loop of plain Python in the same process: figures of two machines, or of one at two times,
 compare through it.
 """
@@ -20,6 +26,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import platform
 import resource
 import sys
@@ -29,6 +36,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks import karpenter
 from benchmarks.workloads.scheduling import SHAPES
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.rating import unbound
@@ -42,6 +50,13 @@ EFFORTS = (0, 10, 25, 50, 100, 200, 400)
 BASELINE_STEPS = 2_000_000
 TARGET = {"plain-ec2": 5_000.0, "diverse": 8_000.0, "preferences": 3_000.0, "unique": 1_000.0}
 """Pods per second: for 1,000 pods; diverse for 5,000 to 20,000; preferences for 4,000; unique for 5,000."""
+KARPENTERS = {
+    "BenchmarkScheduling1000": ("diverse", 1_000),
+    "BenchmarkScheduling5000": ("diverse", 5_000),
+    "BenchmarkScheduling10000": ("diverse", 10_000),
+    "BenchmarkRespectPreferences": ("preferences", 4_000),
+}
+"""Karpenter's benchmarks, by name: the same pods here."""
 GROWTH = (1_000, 10_000, 100_000)
 CASES = (("beside-nodes", 1_000), ("plain-ec2", 1_000), ("preferences", 4_000), ("unique", 5_000))
 
@@ -56,17 +71,19 @@ def baseline() -> float:
     return time.perf_counter() - started
 
 
-def timed(problem: Problem, effort: int) -> tuple[float, Plan]:
-    started = time.perf_counter()
+def timed(problem: Problem, effort: int) -> tuple[float, float, Plan]:
+    """Seconds of wall and of processor time."""
+    started, used = time.perf_counter(), time.process_time()
     planned = best_plan(problem, effort)
-    return time.perf_counter() - started, planned
+    return time.perf_counter() - started, time.process_time() - used, planned
 
 
 def measure(shape: str, pods: int, runs: int, effort: int) -> dict[str, Any]:
     problem = SHAPES[shape](pods)
-    first, planned = timed(problem, effort)
-    seconds = min(timed(problem, effort)[0] for _ in range(runs))
-    placed = sum(len(each.pods) for each in (*planned.claims, *planned.placements))
+    first, _, planned = timed(problem, effort)
+    times = [timed(problem, effort)[:2] for _ in range(runs)]
+    seconds, cpu = min(wall for wall, _ in times), min(cpu for _, cpu in times)
+    placed = len(planned.placed)
     if placed != pods:
         raise SystemExit(f"{pods - placed} pods were not placed: the workload or the planner is wrong")
     return {
@@ -76,6 +93,7 @@ def measure(shape: str, pods: int, runs: int, effort: int) -> dict[str, Any]:
         "types": sum(len(each.types) for each in problem.catalogues.values()),
         "pods_per_s": round(pods / seconds, 1),
         "seconds": round(seconds, 6),
+        "cpu_seconds": round(cpu, 6),
         "first_seconds": round(first, 6),
         "nodes": len(planned.claims),
         "price": round(math.fsum(claim.price for claim in planned.claims), 6),
@@ -87,6 +105,17 @@ def measure(shape: str, pods: int, runs: int, effort: int) -> dict[str, Any]:
         "target_pods_per_s": TARGET.get(shape),
         "python": platform.python_version(),
     }
+
+
+def beside_karpenter(runs: int) -> dict[str, Any]:
+    """Each benchmark of Karpenter's, and kerf's planner on as many pods of that mix right after it."""
+    found = {}
+    for name, (shape, pods) in KARPENTERS.items():
+        theirs = karpenter.scheduling(name, runs)
+        ours = {key: value for key, value in measure(shape, pods, runs, 0).items() if key in theirs}
+        ratio = round(ours["pods_per_s"] / theirs["pods_per_s"], 2)
+        found[f"{shape} {pods}"] = {"kerf": ours, "karpenter": theirs, "ratio": ratio}
+    return {**found, "load": os.getloadavg()[0], "baseline_seconds": round(baseline(), 6)}
 
 
 def growth(shape: str, runs: int, effort: int) -> dict[str, Any]:
@@ -136,6 +165,7 @@ def main() -> int:
     parser.add_argument("--effort", type=int, default=0, help="search steps for a cheaper plan; 0: the first one")
     parser.add_argument("--growth", action="store_true", help="several sizes and cases instead of one")
     parser.add_argument("--effort-curve", action="store_true", help="what effort buys on the conformance scenarios")
+    parser.add_argument("--karpenter", action="store_true", help="beside Karpenter's own benchmark")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     asked = parser.parse_args()
     if asked.shape not in SHAPES:
@@ -146,6 +176,8 @@ def main() -> int:
         if not SCENARIOS.is_dir():
             parser.error("there are no conformance scenarios beside the repository")
         figures = effort_curve()
+    elif asked.karpenter:
+        figures = beside_karpenter(asked.runs)
     elif asked.growth:
         figures = growth(asked.shape, asked.runs, asked.effort)
     else:
