@@ -11,6 +11,7 @@ from kerf.adapters.simulation.nodes import UNSCHEDULABLE
 from kerf.adapters.simulation.scenario import START
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.errors import KerfError
+from kerf.engine.model.pods import PodShape
 from kerf.engine.record.decisions import Decision, EvictPod
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import StoreError, StoreLocked
@@ -24,9 +25,10 @@ from kerf.replay.verify import verify
 from tests.dst.beginning import STATIC, keeps_its_nodes
 from tests.dst.coverage import counted
 from tests.dst.scenario import CALM, END, MINUTE, STORM, Scenario
-from tests.support.invariants import Broken, Witness
+from tests.support.invariants import Broken
 from tests.support.memory import MemoryStore
 from tests.support.simulated import Run
+from tests.support.witness import Witness
 
 HEAL = 11 * MINUTE
 """After the storm, users mend what only they can mend."""
@@ -64,7 +66,7 @@ class Play(Run):
         )
 
     def prepare(self, simulation: Simulation) -> None:
-        self.witness = Witness(simulation, self._entries, self._known, self._life)
+        self.witness = Witness(simulation, self._entries, self._known, self._life, self._shape)
         clock = simulation.clock
         for begin, end in self.scenario.outages:
             clock.at(START + begin, "store fails", lambda: self._fail(StoreLocked("locked")))
@@ -104,8 +106,15 @@ class Play(Run):
         pod = self.runtime.state.facts.pods.get(uid)
         return pod.node if pod is not None else ""
 
+    def _shape(self, digest: str) -> PodShape:
+        return self.runtime.state.ix.blobs.shape(digest)
+
     def _look(self, simulation: Simulation) -> None:
         self.late += _at_rest(self.scenario, simulation)
+        now, claims = simulation.clock.now, self.runtime.state.facts.claims
+        alive = (each.machine for each in simulation.cloud.alive())
+        leaked = [each.instance for each in alive if each.claim not in claims]
+        self.late += [Broken("no instance leaked", f"{name} runs, and no claim has it", 0, now) for name in leaked]
 
 
 def play(scenario: Scenario) -> Outcome:

@@ -7,12 +7,15 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import Pod
 from kerf.engine.model.pools import Budget, NodePool
-from kerf.engine.nodeclaim.events import DrainStarted, Initialized
-from kerf.engine.record.decisions import Decision, MovesResult
+from kerf.engine.nodeclaim.events import DrainStarted, Initialized, Requested, Tainted
+from kerf.engine.record.decisions import Decision, MoveResult, MovesResult
 from kerf.engine.record.entries import Entry
 from tests.dst.play import Outcome, play
 from tests.dst.scenario import scenario
+from tests.support.grounds import Picture
 from tests.support.invariants import Ledger
 
 RECORDED = 1
@@ -84,6 +87,71 @@ def test_a_node_of_two_moves_is_seen(recorded: Outcome) -> None:
         return replace(entry, payload=replace(decision, result=result))
 
     assert {"one move a node", "one place a pod"} <= broken(map(doubled, entries(recorded)))
+
+
+def grounds(recorded: Outcome, tampered: Iterable[Entry]) -> set[str]:
+    """What is broken for one who also keeps a picture of the cluster."""
+    assert recorded.run is not None
+    blobs = recorded.run.runtime.state.ix.blobs
+    return {each.invariant for each in Ledger(picture=Picture(blobs.shape)).read(tampered)}
+
+
+def test_the_record_as_it_is_has_grounds_for_every_move(recorded: Outcome) -> None:
+    assert grounds(recorded, entries(recorded)) == set()
+
+
+def test_d30_a_node_with_a_protected_pod_is_seen(recorded: Outcome) -> None:
+    def protected(entry: Entry) -> Entry:
+        pod = entry.payload
+        return replace(entry, payload=replace(pod, do_not_disrupt="true")) if isinstance(pod, Pod) else entry
+
+    assert "nothing forbids it" in grounds(recorded, map(protected, entries(recorded)))
+
+
+def test_d88_pods_without_a_place_are_seen(recorded: Outcome) -> None:
+    def homeless(entry: Entry) -> Entry:
+        decision = entry.payload
+        if (
+            not isinstance(decision, Decision)
+            or not isinstance(decision.result, MoveResult)
+            or not decision.result.begun
+        ):
+            return entry
+        begun = replace(decision.result.begun, placements=())
+        return replace(entry, payload=replace(decision, result=replace(decision.result, begun=begun)))
+
+    assert "somewhere to go" in grounds(recorded, map(homeless, entries(recorded)))
+
+
+def test_a_place_without_room_is_seen(recorded: Outcome) -> None:
+    def small(entry: Entry) -> Entry:
+        node = entry.payload
+        return replace(entry, payload=replace(node, allocatable={"cpu": 10})) if isinstance(node, Node) else entry
+
+    assert "somewhere to go" in grounds(recorded, map(small, entries(recorded)))
+
+
+def test_d50_nodes_that_are_not_ready_consume_the_budgets(recorded: Outcome) -> None:
+    def silent(entry: Entry) -> Entry:
+        node = entry.payload
+        return replace(entry, payload=replace(node, ready=False)) if isinstance(node, Node) else entry
+
+    assert "budget" in grounds(recorded, map(silent, entries(recorded)))
+
+
+def test_a_node_that_goes_by_choice_without_a_move_is_seen(recorded: Outcome) -> None:
+    kept = [entry for entry in entries(recorded) if getattr(entry.payload, "decider", "") != "move"]
+    assert "moves" in broken(kept)
+
+
+def test_l189_a_deadline_without_a_grace_period_is_seen(recorded: Outcome) -> None:
+    def pressed(entry: Entry) -> Entry:
+        event = entry.payload
+        if isinstance(event, Requested):
+            return replace(entry, payload=replace(event, termination_grace_period=None))
+        return replace(entry, payload=replace(event, deadline=1)) if isinstance(event, Tainted) else entry
+
+    assert "no force before the deadline" in broken(map(pressed, entries(recorded)))
 
 
 def test_a_claim_that_begins_twice_is_seen(recorded: Outcome) -> None:

@@ -1,27 +1,19 @@
-"""What must hold of every run, whatever goes wrong: checked from the record's entries and from the virtual cluster and
-cloud, with nothing of what decides (engine/lifecycle, engine/disruption, engine/scheduling).
-
-`Ledger` reads entries, one after the other, and says what is broken by one of them. `Witness` stands between the
-driver and the ports, and looks at the cluster at the moment of each act.
-"""
+"""What must hold of every run, whatever goes wrong: checked from the record's entries, with nothing of what decides
+(engine/lifecycle, engine/disruption, engine/scheduling). `Ledger` reads entries, one after the other, and says what is
+broken by one of them; `witness` looks at the cluster and the cloud besides."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.pods import Pod
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import (
     Decision,
-    DeletePod,
-    EvictPod,
     Intent,
-    LaunchInstance,
     Move,
     MoveResult,
     MovesResult,
@@ -29,14 +21,10 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InstanceSeen, ObjectGone
+from tests.support.grounds import Picture
 from tests.support.judge_budgets import allowed
 
 VOLUNTARY = {"empty": "Empty", "underutilized": "Underutilized", "drifted": "Drifted"}
-DISRUPTED = "karpenter.sh/disrupted"
-STUCK = 60_000
-"""A pod that is terminating for longer than this after its time is nobody's to wait for (L-202)."""
-
-
 LONG_AGO = 1
 """When a claim that was adopted on its way out was tainted: its record is lost."""
 
@@ -72,7 +60,7 @@ class Life:
 
 @dataclass
 class Ledger:
-    """The record as its events tell it."""
+    """The record as its events tell it. With a `picture` it also knows on what grounds nodes go by choice."""
 
     lives: dict[str, Life] = field(default_factory=dict)
     pools: dict[str, NodePool] = field(default_factory=dict)
@@ -82,6 +70,7 @@ class Ledger:
     gone: set[str] = field(default_factory=set)  # pods, by uid
     seen: Counter[str] = field(default_factory=Counter)
     last: int = 0
+    picture: Picture | None = None
 
     def read(self, entries: Iterable[Entry]) -> Iterator[Broken]:
         for entry in entries:
@@ -91,6 +80,8 @@ class Ledger:
 
     def _entry(self, entry: Entry) -> Iterator[tuple[str, str]]:
         payload = entry.payload
+        if self.picture is not None:
+            self.picture.see(payload)
         if isinstance(payload, NodePool):
             self.pools[payload.name] = payload
         elif isinstance(payload, ObjectGone) and payload.kind == "nodepool":
@@ -140,6 +131,7 @@ class Ledger:
             self.seen[f"why {event.why}"] += 1
             life.going, life.deadline = event.why, event.deadline
             life.tainted = life.tainted or entry.at
+            yield from self._condemned(life)
         elif isinstance(event, ev.Untainted):
             life.going, life.deadline, life.tainted = "", None, 0
         elif isinstance(event, ev.DrainStarted):
@@ -151,6 +143,14 @@ class Ledger:
         ):
             life.over = True
             self._end_moves()
+
+    def _condemned(self, life: Life) -> Iterator[tuple[str, str]]:
+        """Whoever goes by choice goes by a move that has started; only a grace period makes a deadline then."""
+        by_choice = VOLUNTARY.get(life.going)
+        if by_choice and not any(life.name in move.claims for move in self.started.values()):
+            yield "moves", f"{life.name} is {life.going}, and no move of it has started"
+        if (by_choice or life.going == "expired") and life.grace is None and life.deadline is not None:
+            yield "no force before the deadline", f"{life.name} ({life.going}) has a deadline, and no grace period"
 
     def _drain(self, life: Life) -> Iterator[tuple[str, str]]:
         """Replacement first: whoever goes by choice goes when all that replaces it is in service."""
@@ -199,6 +199,7 @@ class Ledger:
         if result.step != "started" or result.begun is None:
             if result.step == "abandoned":
                 move = self.started.pop(result.move, None)
+                self._break_promises(move)
             if move is None:
                 yield "moves", f"{result.move} is {result.step}, and nobody knows it"
             return
@@ -216,6 +217,27 @@ class Ledger:
             if target is not None and (target.going or target.over):
                 yield "somewhere to go", f"{result.move} puts pods onto {place.claim}, which is going"
         yield from self._budget(result.move, begun, entry.at)
+        if self.picture is not None:
+            yield from self._grounds(self.picture, result.move, begun, entry.at)
+
+    def _break_promises(self, move: Move | None) -> None:
+        if self.picture is not None and move is not None:
+            for uid in _pods(move):
+                self.picture.promised.pop(uid, None)
+
+    def _grounds(self, picture: Picture, ref: str, move: Move, now: int) -> Iterator[tuple[str, str]]:
+        """Nothing forbids it to go (D-30, D-54), and its pods have a place. NodePools of a fixed size replace nodes by
+        the like, whatever runs there (D-167)."""
+        lives = [self.lives[claim] for claim in move.claims]
+        for life in lives:
+            pool = self.pools.get(life.pool)
+            if pool is not None:
+                waived = move.why == "drifted" and life.grace is not None
+                for what in picture.forbidden(life.node, pool, move.why, now, waived=waived):
+                    yield "nothing forbids it", f"{ref} takes {life.name} ({move.why}): {what}"
+        bound = [each.node for each in lives if each.pool in self.pools and self.pools[each.pool].replicas is None]
+        for what in picture.homeless(bound, move, now):
+            yield "somewhere to go", f"{ref} ({move.why}): {what}"
 
     def _budget(self, ref: str, move: Move, now: int) -> Iterator[tuple[str, str]]:
         """At this instant no more nodes of a NodePool are on their way out than the budget allows."""
@@ -226,11 +248,16 @@ class Ledger:
                 continue
             counted = [x for x in self.lives.values() if x.pool == name and x.initialized and not x.over]
             counted = [x for x in counted if not x.terminating]
-            going = sum(bool(x.going) or x.name in move.claims for x in counted)
+            going = sum(bool(x.going) or x.name in move.claims or not self._ready(x) for x in counted)
             most = allowed(pool, VOLUNTARY[move.why], len(counted), now)
             if going > most:
                 what = f"{going} of {len(counted)} nodes of {name} go, {most} may ({move.why}, {ref})"
                 yield "budget", what
+
+    def _ready(self, life: Life) -> bool:
+        """Those that are not consume the budgets as well (D-50)."""
+        node = self.picture.nodes.get(life.node) if self.picture is not None else None
+        return self.picture is None or (node is not None and node.ready)
 
 
 def _pods(move: Move) -> Iterator[str]:
@@ -238,114 +265,3 @@ def _pods(move: Move) -> Iterator[str]:
         yield from placement.pods
     for new in move.replacements:
         yield from new.pods
-
-
-# ── acts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Witness:
-    """Sees each act on the cluster and the cloud. `entries` gives what the record holds after a position, `known` the
-    node that the controller knows a pod to be on (uid → name), `life` which process acts, and `record` whose."""
-
-    def __init__(
-        self,
-        simulation: Simulation,
-        entries: Callable[[int], Iterable[Entry]],
-        known: Callable[[str], str],
-        life: Callable[[], tuple[int, int]],
-    ) -> None:
-        self.simulation, self._entries, self._known, self._life = simulation, entries, known, life
-        self.broken: list[Broken] = []
-        self.ledger = Ledger()
-        self.acts: Counter[str] = Counter()
-        self.ledgers = [self.ledger]
-        self._done: dict[tuple[int, str], int] = {}  # (record, "position.index") → the process that has done it
-        self._record = 0
-        for name in ("register", "initialize", "taint", "untaint", "evict", "delete_pod", "delete_node"):
-            self._watch(simulation.writes, name)
-        for name in ("launch", "terminate"):
-            self._watch(simulation.cloud, name)
-
-    def _watch(self, port: object, name: str) -> None:
-        inner = getattr(port, name)
-
-        def act(order: Any, *, intent: str, **more: Any) -> Any:
-            self._before(name, order, intent)
-            return inner(order, intent=intent, **more)
-
-        setattr(port, name, act)
-
-    def catch_up(self) -> None:
-        """Reads what the record has got since the last look."""
-        _, record = self._life()
-        if record != self._record:
-            self._record, self.ledger = record, Ledger()
-            self.ledgers.append(self.ledger)
-        self.broken += self.ledger.read(self._entries(self.ledger.last))
-
-    def _before(self, name: str, order: Any, intent: str) -> None:
-        self.catch_up()
-        self.acts[name] += 1
-        cause = self.ledger.intents.get(intent)
-        given = cause.instance if name == "terminate" and isinstance(cause, TerminateInstance) else cause
-        if cause is None or (given != order and not isinstance(order, LaunchInstance)):
-            self._break("one cause an act", f"{name} {order} has no intent {intent} in the record")
-            return
-        process, record = self._life()
-        if self._done.get((record, intent)) == process:
-            self._break("one cause an act", f"{name} is done twice for {intent}")
-        self._done[record, intent] = process
-        if isinstance(cause, TerminateInstance):
-            self._terminates(cause)
-        elif isinstance(order, DeletePod):
-            self._forces(order)
-        elif isinstance(order, EvictPod):
-            self._evicts(order)
-
-    def _break(self, invariant: str, what: str) -> None:
-        self.broken.append(Broken(invariant, what, self.ledger.last, self.simulation.clock.now))
-
-    def _terminates(self, order: TerminateInstance) -> None:
-        """No instance ends under a pod that was neither evicted nor has run out of time."""
-        life, now = self.ledger.lives.get(order.claim), self.simulation.clock.now
-        instance = self.simulation.cloud.instances.get(order.instance)
-        if life is None or instance is None or instance.ended or not life.node:
-            return
-        for pod in self.simulation.cluster.api.pods_on(life.node):
-            if self._holds(pod, life, now):
-                what = f"{order.instance} ({life.name}, {life.going}) ends under {pod.namespace}/{pod.name}"
-                self._break("no pod lost", what)
-
-    def _holds(self, pod: Pod, life: Life, now: int) -> bool:
-        shape = self.simulation.cluster.api.shape(pod)
-        at_home = any(t.operator == "Exists" and t.key in ("", DISRUPTED) for t in shape.tolerations)
-        own = pod.owner is not None and pod.owner.kind == "Node"
-        if at_home or own or pod.phase in ("Succeeded", "Failed") or self._known(pod.uid) != life.node:
-            return False
-        return not (pod.deleting and now > pod.deleting + STUCK)
-
-    def _forces(self, order: DeletePod) -> None:
-        """No force earlier than a pod's own grace before the deadline, and that a grace period after the taint."""
-        life, now = self.ledger.lives[order.claim], self.simulation.clock.now
-        pod = self.simulation.cluster.api.pods.get(order.uid)
-        if life.deadline is None:
-            self._break("no force before the deadline", f"{order.namespace}/{order.name} of {life.name}: there is none")
-            return
-        own = self.simulation.cluster.api.shape(pod).grace if pod is not None else None
-        if pod is not None and not pod.deleting and now < life.deadline - (30 if own is None else own) * 1000:
-            self._break(
-                "no force before the deadline", f"{order.namespace}/{order.name}: {life.deadline - now} ms early"
-            )
-        if life.going != "unhealthy" and life.grace is not None and life.deadline < life.tainted + life.grace - 1000:
-            self._break("no force before the deadline", f"{life.name}: the deadline is before its grace period")
-
-    def _evicts(self, order: EvictPod) -> None:
-        life = self.ledger.lives.get(order.claim)
-        pod = self.simulation.cluster.api.pods.get(order.uid)
-        node = self.simulation.cluster.api.nodes.get(order.node)
-        if life is None and node is not None and not node.deleting:
-            self._break("one cause an act", f"{order.namespace}/{order.name} is evicted from {order.node}, which stays")
-        if life is not None and not life.draining and life.going:
-            self._break("one cause an act", f"{order.namespace}/{order.name} is evicted; {life.name} does not drain")
-        if pod is not None and pod.do_not_disrupt == "true":
-            self._break("do-not-disrupt", f"{order.namespace}/{order.name} is evicted")
