@@ -1,17 +1,19 @@
-"""Compiled catalogues: bitsets against plain loops (S-75, S-103, S-105)."""
+"""Compiled catalogues: bitsets against plain loops (S-75, S-103 to S-105)."""
 
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.scheduling import catalogue as module
 from kerf.engine.scheduling.catalogue import bits, compile_catalogue, compiled
+from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.requirements import requirement
 from kerf.engine.scheduling.resources import fits
 from kerf.engine.scheduling.templates import available
-from tests.unit.scheduling.problems import GI, instance_type, ladder
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, problem, shape
 
 TYPES = (
     instance_type("b", 4, labels={"n": ("4",), "gpu": ()}),
@@ -127,3 +129,17 @@ def test_the_cache_serves_only_the_catalogue_it_was_made_from(monkeypatch: pytes
     for number in range(3):
         compiled(f"more-{number}", one)
     assert len(module._cache) == 2
+
+
+def test_s104_what_a_type_has_for_pods() -> None:
+    """Capacity less overhead; huge pages are memory that pods cannot have as such, and less than none is left none."""
+    huge = replace(
+        instance_type("h", 4, memory=4 * GI, extra={"hugepages-2Mi": GI, "hugepages-1Gi": GI}),
+        overhead={"cpu": 100, "memory": GI // 2},
+    )
+    left = huge.allocatable()
+    assert (left["cpu"], left["memory"], left["hugepages-2Mi"]) == (3_900, 4 * GI - GI // 2 - 2 * GI, GI)
+    assert instance_type("h", 4, memory=GI, extra={"hugepages-1Gi": 2 * GI}).allocatable()["memory"] == 0
+    work = Workloads().add("a", 1, shape(100, 2 * GI))
+    assert plan(problem(work, Catalogue((huge,)))).unplaced
+    assert plan(problem(Workloads().add("a", 1, shape(100, 3 * GI // 2)), Catalogue((huge,)))).claims

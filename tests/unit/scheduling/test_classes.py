@@ -27,7 +27,7 @@ def steps(shape: PodShape, soft_taints: bool = False) -> list[PodShape]:
     return found
 
 
-def test_s27_selector_first_required_and_heaviest_preferred_term() -> None:
+def test_s27_s28_selector_first_required_and_heaviest_preferred_term() -> None:
     shape = PodShape(
         node_selector={lbl.ARCH: "amd64"},
         required_terms=(term(("team", "Exists", ())), term(("other", "Exists", ()))),

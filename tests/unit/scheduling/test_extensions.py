@@ -33,7 +33,7 @@ def aimed(given: Problem, **targets: str) -> Problem:
 # ── devices ──────────────────────────────────────
 
 
-def test_s194_e129_a_pod_that_asks_for_devices_fails_at_once_beside_a_free_node() -> None:
+def test_s92_s194_e129_a_pod_that_asks_for_devices_fails_at_once_beside_a_free_node() -> None:
     wants = shape(resource_claims=("gpu",), preferred_terms=(preferred(1, (lbl.ZONE, "In", ("z9",))),))
     work = Workloads().add("a", 1, wants).add("b", 1, shape())
     planned = plan(problem(work, ladder(2), nodes=[node("n")]))

@@ -198,7 +198,7 @@ def test_e31_a_requirement_beats_a_preference() -> None:
     assert zones_of(plan(problem(work, ladder(2)))) == ["z3"]
 
 
-def test_s37_policy_ignore_does_not_look_at_preferences() -> None:
+def test_s29_s37_policy_ignore_does_not_look_at_preferences() -> None:
     work = Workloads().add("a", 1, shape(preferred_terms=(preferred(1, zone("z2")),)))
     assert zones_of(plan(problem(work, ladder(2), preference_policy="Ignore"))) == []
     assert zones_of(plan(problem(work, ladder(2)))) == ["z2"]

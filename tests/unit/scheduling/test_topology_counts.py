@@ -1,0 +1,86 @@
+"""What topology counts, and where (S-127, S-132, S-133, S-147, S-157)."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint, VolumeRef
+from kerf.engine.model.volumes import VolumeFacts
+from kerf.engine.record.observations import Observation
+from kerf.engine.scheduling.inputs import problem_of
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem import NodeInput, PendingPod
+from tests.support.lives import PODS, in_service
+from tests.unit.scheduling.problems import GI, ZONES, Workloads, ladder, pool, problem, shape, spec, term
+
+WEB = Selector({"app": "web"})
+
+
+def web(cpu: int = 900, **fields: object) -> PodShape:
+    return shape(cpu, labels={"app": "web"}, **fields)
+
+
+def zones(made: Plan) -> list[str]:
+    """Of the claims, in their order; several where it is open."""
+    return ["|".join(each.values) for claim in made.claims for each in claim.requirements if each.key == lbl.ZONE]
+
+
+def test_s127_a_domain_that_one_nodepool_offers_without_a_taint_is_one_for_everybody() -> None:
+    """Whatever taints the others have; a domain that all of them taint is none for pods that do not tolerate it."""
+    spread = SpreadConstraint("k", selector=WEB, node_taints_policy="Honor")
+    tainted = (Taint("t", "NoSchedule"),)
+    pools = [
+        pool("a", spec("k", "In", "foo", "bar"), taints=tainted, weight=1),
+        pool("b", spec("k", "In", "foo", "baz")),
+    ]
+    made = plan(problem(Workloads().add("w", 4, web(spread=(spread,))), ladder(1), *pools))
+    values = sorted(each.values[0] for claim in made.claims for each in claim.requirements if each.key == "k")
+    assert values == ["baz", "baz", "foo", "foo"]
+    assert {each.node_pool for each in made.claims} == {"b"}
+
+
+def test_s132_pods_that_move_are_not_counted_where_they_are() -> None:
+    """Those of a node that goes are pods of the pass, beside those that wait."""
+    world = in_service()
+    world.pending("alone", anti_affinity=(AffinityTerm(lbl.HOSTNAME, Selector()),))
+    asked = problem_of(world.runtime.state, world.now)
+    assert {each.name for each in asked.bound} == set(PODS)
+    world.see(Observation(replace(world.runtime.state.facts.nodes["n1"], deleting=world.now)))
+    asked = problem_of(world.runtime.state, world.now)
+    assert {each.name for each in asked.pods} == {"alone", *PODS}
+    assert asked.bound == ()
+
+
+def test_s133_a_rule_that_is_first_looked_at_after_a_relaxation_counts_what_was_placed_before() -> None:
+    """Unlike in the reference: the second pod gives up a zone that there is not, and then keeps away from the first."""
+    apart = (AffinityTerm(lbl.ZONE, WEB),)
+    work = Workloads().add("first", 1, web(node_selector={lbl.ZONE: "z1"}))
+    terms = tuple(term((lbl.ZONE, "In", values)) for values in (("nowhere",), ("z1", "z2")))
+    wish = replace(shape(100, anti_affinity=apart), required_terms=terms)
+    made = plan(problem(work.add("second", 1, wish), ladder(1, 2)))
+    assert zones(made) == ["z1", "z2"]
+
+
+@pytest.mark.parametrize("taken", [0, 1, 2, 3])
+def test_s147_zones_without_such_pods_are_all_that_anti_affinity_leaves(taken: int) -> None:
+    nodes = [NodeInput(each, "", {lbl.ZONE: each}, (), {"cpu": 0, "memory": GI, "pods": 9}) for each in ZONES]
+    bound = [(web(), each) for each in ZONES[:taken]]
+    work = Workloads().add("w", 1, shape(100, anti_affinity=(AffinityTerm(lbl.ZONE, WEB),)))
+    made = plan(problem(work, ladder(2), nodes=nodes, bound=bound))
+    assert bool(made.unplaced) == (taken == 3)
+    for found in zones(made):
+        assert not set(found.split("|")) & set(ZONES[:taken])
+
+
+def test_s157_a_pod_that_moves_is_placed_though_its_volume_is_not_known() -> None:
+    """One that waits is refused for it (S-153)."""
+    given = shape(100, volumes=(VolumeRef("data", "gone"),))
+    work = Workloads()
+    digest = work.shape(given)
+    work.pods += [PendingPod(name, "default", name, digest, accepted=name == "moves") for name in ("moves", "waits")]
+    made = plan(replace(problem(work, ladder(2)), volumes=VolumeFacts()))
+    assert [each.pods for each in made.claims] == [("moves",)]
+    assert [each.pods for each in made.ignored] == [("waits",)]
