@@ -13,7 +13,7 @@ from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED, LAUNCHED, REGISTERED, REQUESTED
-from kerf.engine.record.decisions import DeleteNode, InitializeNode, Intent, RegisterNode, UntaintNode
+from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode, UntaintNode
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
 from kerf.engine.state.state import State
@@ -43,21 +43,21 @@ def _in_service(claim: NodeClaim, node: Node | None, now: int) -> Step:
     if node is None:
         return wait("in-service")
     if any((t.key, t.effect) == (lbl.DISRUPTED_TAINT, "NoSchedule") for t in node.taints):
-        return _again(claim, effects.UNTAINT, UntaintNode(claim.name, node.name), now, code="untaint")
-    order = _relabelled(claim, node)
-    if order is None:
+        order = UntaintNode(claim.name, node.name)
+        return _undone_again(claim, effects.UNTAINT, now) or ask(claim, effects.UNTAINT, order, now, code="untaint")
+    labels = _relabelled(claim, node)
+    if labels is None:
         return wait("in-service")
-    return _again(claim, effects.REGISTER, order, now, code="relabel")
+    return _undone_again(claim, effects.REGISTER, now) or ask(claim, effects.REGISTER, labels, now, code="relabel")
 
 
-def _again(claim: NodeClaim, key: str, order: Intent, now: int, *, code: str) -> Step:
-    """Asks for what somebody has undone. Where another controller undoes it each time, the pauses double."""
+def _undone_again(claim: NodeClaim, key: str, now: int) -> Step | None:
+    """Waits where another controller undoes the effect each time: the pauses double."""
     effect = claim.effect(key)
-    if effect is not None and effect.ok:
-        due = effect.answered + min(VISIBLE_WITHIN << min(effect.attempts - 1, 6), LAST_PAUSE)
-        if now < due:
-            return wait("waiting-to-retry", effect=key, due=due)
-    return ask(claim, key, order, now, code=code)
+    if effect is None or not effect.ok:
+        return None
+    due = effect.answered + min(VISIBLE_WITHIN << min(effect.attempts - 1, 6), LAST_PAUSE)
+    return wait("waiting-to-retry", effect=key, due=due) if now < due else None
 
 
 def _relabelled(claim: NodeClaim, node: Node) -> RegisterNode | None:
