@@ -65,6 +65,7 @@ SENTENCES: dict[str, str] = {
     "nodeclass-not-ready": "NodeClass {name} is not ready: {reason}",
     "nodeclass-gone": "NodeClass {name} is gone",
     "catalogue-seen": "the instance types and prices of NodeClass {name} are known anew",
+    "reservations-seen": "left of the capacity reservations of NodeClass {name}: {left}",
     "object-seen": "{kind} {name} is there",
     "object-gone": "{kind} {name} is gone",
     "deletion-asked": "{actor} asks for the deletion of {name}",

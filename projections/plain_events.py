@@ -59,6 +59,12 @@ def _catalogue(catalogue: seen.CatalogueSeen, entry: Entry) -> list[Event]:
     return [event(entry, "catalogue-seen", DEBUG, f"nodeclass/{catalogue.node_class.rpartition('/')[2]}")]
 
 
+def _reservations(reservations: seen.ReservationsSeen, entry: Entry) -> list[Event]:
+    subject = f"nodeclass/{reservations.node_class.rpartition('/')[2]}"
+    left = ", ".join(f"{name}: {count}" for name, count in sorted(reservations.left.items()))
+    return [event(entry, "reservations-seen", DEBUG, subject, left=left)]
+
+
 def _object(found: Any, entry: Entry) -> list[Event]:
     """An object that the timeline only names."""
     kind = type(found).__name__
@@ -104,6 +110,7 @@ PLAIN: dict[type[Struct], Callable[[Any, Entry], list[Event]]] = {
     **dict.fromkeys((VolumeClaim, Volume, StorageClass, CSINode, VolumeAttachment), _object),
     **dict.fromkeys((ResourceClaim, DeviceClass, ResourceSlice), _object),
     seen.CatalogueSeen: _catalogue,
+    seen.ReservationsSeen: _reservations,
     seen.RecordStarted: _started,
     seen.OfficeTaken: _office,
     seen.RecordCut: _cut,

@@ -38,6 +38,7 @@ from kerf.engine.record.observations import (
     LaunchAnswered,
     NodeClassSeen,
     Observation,
+    ReservationsSeen,
     TaggedInstance,
 )
 
@@ -59,6 +60,7 @@ class _Known(Struct):
     seen: NodeClassSeen | None = None
     catalogue: str = ""
     made_from: tuple[object, ...] = ()
+    left: ReservationsSeen | None = None
 
 
 class AwsCloud:
@@ -187,21 +189,26 @@ class AwsCloud:
         return condition(resolved.status, "Ready") or Condition("Ready", "Unknown", "AwaitingReconciliation")
 
     def _catalogue(self, known: _Known) -> list[Observation]:
-        """A new catalogue if what it is made from changed, and it came out another one."""
+        """A new catalogue if what it is made from changed, and it came out another one. How much is left of a
+        reservation, as long as it is something, is told by itself: each launch into one changes it."""
         market, resolved = self._markets.market, known.resolved
         reservations = self._classes.reservations.offered(resolved.status)
         group = self._classes.placement_group(resolved.name)
-        made_from = (market, resolved.spec, resolved.status.subnets, reservations, group)
+        some = tuple(replace(each, available=min(each.available, 1)) for each in reservations)
+        made_from = (market, resolved.spec, resolved.status.subnets, some, group)
+        left = ReservationsSeen(f"{GROUP}/{KIND}/{resolved.name}", {each.id: each.available for each in reservations})
+        counted = [Observation(left)] if left.left and left != known.left else []
+        known.left = left
         if known.made_from == made_from or not resolved.status.subnets:
-            return []
+            return counted
         made = self._made(resolved)
         known.made_from = made_from
         known.types = {kind.name: kind for kind in made.types}
         digest, _ = content(made)
         if digest == known.catalogue:
-            return []
+            return counted
         known.catalogue = digest
-        return [Observation(CatalogueSeen(f"{GROUP}/{KIND}/{resolved.name}", digest), {digest: made})]
+        return [Observation(CatalogueSeen(left.node_class, digest), {digest: made}), *counted]
 
     def _made(self, resolved: EC2NodeClass) -> Catalogue:
         settings = self._settings

@@ -434,6 +434,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "annotations": key_map,
     },
     observations.CatalogueSeen: {"node_class": _NODECLASS_KEY, "digest": BLOB},
+    observations.ReservationsSeen: {"node_class": _NODECLASS_KEY, "left": Keyed(kind("reservation"))},
     observations.NodeClaimDeletionSeen: {"claim": _CLAIM, "actor": kind("actor")},
     observations.LaunchError: {
         "code": keep, "message": blank, "instance_type": keep, "zone": keep, "capacity_type": keep,

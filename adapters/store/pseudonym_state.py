@@ -85,7 +85,7 @@ STATE_FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "record": keep, "settings_digest": keep, "streams": Keyed(_stream, keep), "pods": Keyed(keep),
         "nodes": Keyed(_NODE), "claims": Keyed(_CLAIM), "pools": Keyed(_POOL), "node_classes": Keyed(_CLASS_KEY),
         "catalogues": Keyed(_CLASS_KEY, BLOB), "daemonsets": Keyed(keep),
-        "daemon_pods": Keyed(keep), "pdbs": Keyed(keep),
+        "reservations": Keyed(_CLASS_KEY), "daemon_pods": Keyed(keep), "pdbs": Keyed(keep),
         "namespaces": Keyed(kind("namespace")), "volume_claims": Keyed(_in_namespace("volume-claim")),
         "volumes": Keyed(kind("volume")), "storage_classes": Keyed(kind("storage-class")), "csi_nodes": Keyed(_NODE),
         "attachments": Keyed(kind("attachment")), "unavailable": keep, "launches": Keyed(_CLAIM),

@@ -83,6 +83,14 @@ class CatalogueSeen(Struct, frozen=True):
     digest: str
 
 
+class ReservationsSeen(Struct, frozen=True):
+    """How many instances each capacity reservation of a NodeClass (`group/kind/name`) has left, by its id. Which have
+    any at all the NodeClass's catalogue says, with the numbers of when it was made."""
+
+    node_class: str
+    left: dict[str, int]
+
+
 class NodeClaimDeletionSeen(Struct, frozen=True, omit_defaults=True):
     """Somebody other than kerf asked for the deletion of a NodeClaim object (or of its Node)."""
 

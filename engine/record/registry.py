@@ -53,6 +53,7 @@ OBSERVATIONS: tuple[EntryType, ...] = (
     EntryType("resourceslice.seen", 1, ResourceSlice),
     EntryType("object.gone", 1, seen.ObjectGone),
     EntryType("catalogue.seen", 1, seen.CatalogueSeen),
+    EntryType("reservations.seen", 1, seen.ReservationsSeen),
     EntryType("nodeclaim.seen", 1, NodeClaimObject),
     EntryType("nodeclaim.deletion-seen", 1, seen.NodeClaimDeletionSeen),
     EntryType("launch.answered", 1, seen.LaunchAnswered),

@@ -15,6 +15,7 @@ from kerf.engine.record.decisions import LaunchInstance, PlannedClaim
 from kerf.engine.scheduling.catalogue import bits, compiled
 from kerf.engine.scheduling.inputs import unavailable
 from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.reserved import catalogue_of
 from kerf.engine.scheduling.results import claim_labels
 from kerf.engine.state.state import State
 
@@ -53,7 +54,7 @@ def bare(
     now: int,
 ) -> Bare:
     """What claims with these requirements may be launched as; no offers while the NodeClass has no catalogue."""
-    digest = state.facts.catalogues.get(f"{node_class.group}/{node_class.kind}/{node_class.name}", "")
+    digest = catalogue_of(state, node_class.key)
     choice = Choice("", ())
     if digest:
         catalogue = state.ix.blobs.catalogue(digest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kerf.engine.model.pods import Resources
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.scheduling.overlays import overlaid
+from kerf.engine.scheduling.reserved import catalogue_of
 from kerf.engine.state.state import State
 
 
@@ -12,13 +13,13 @@ class PoolCatalogues:
     """Digests of catalogues, which the state's blobs hold."""
 
     def __init__(self, state: State) -> None:
-        self._facts, self._blobs = state.facts, state.ix.blobs
+        self._state, self._facts, self._blobs = state, state.facts, state.ix.blobs
         self._by_pool = {name: self._of_class(pool.node_class.key) for name, pool in self._facts.pools.items()}
         if self._facts.settings.node_overlays and self._facts.overlays:
             self._overlay()
 
     def _of_class(self, key: str) -> str:
-        return self._facts.catalogues.get(key, "")
+        return catalogue_of(self._state, key)
 
     def _overlay(self) -> None:
         facts, blobs = self._facts, self._blobs

@@ -30,6 +30,7 @@ from kerf.engine.state.decided import decided
 from kerf.engine.state.devices import DEVICE_HANDLERS, DEVICE_KINDS, device_gone
 from kerf.engine.state.extensions import EXTENSION_HANDLERS, EXTENSION_KINDS, extension_gone
 from kerf.engine.state.nominations import note_nomination, waits, waits_untried
+from kerf.engine.state.reservations import RESERVATION_HANDLERS
 from kerf.engine.state.state import State
 from kerf.engine.state.static import forget_pool, gate_seen, look_at_all, look_at_pool
 from kerf.engine.state.upkeep import catalogue_kept, class_kept, pool_kept
@@ -295,6 +296,7 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
     elif gone.kind == "nodeclass":
         facts.node_classes.pop(gone.key, None)
         facts.catalogues.pop(gone.key, None)
+        facts.reservations.pop(gone.key, None)
         look_at_all(state)
     elif gone.kind == "daemonset":
         daemonset_gone(state, gone.key, entry)
@@ -385,5 +387,6 @@ _HANDLERS: dict[type[Struct], Callable[[State, Any, Entry], None]] = {
     **ADOPTION_HANDLERS,
     **EXTENSION_HANDLERS,
     **DEVICE_HANDLERS,
+    **RESERVATION_HANDLERS,
     **dict.fromkeys(CLAIM_EVENTS, claim_event),
 }

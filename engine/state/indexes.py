@@ -67,6 +67,10 @@ class Blobs:
             found = self._catalogues[digest] = msgspec.msgpack.decode(self.source(digest), type=Catalogue)
         return found
 
+    def has_catalogue(self, digest: str) -> bool:
+        """Whether it was offered or asked for, and is not forgotten."""
+        return digest in self._catalogues
+
     def instance_type(self, digest: str, name: str) -> InstanceType | None:
         """One type of a catalogue, by name."""
         types = self._types.get(digest)

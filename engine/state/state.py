@@ -19,7 +19,7 @@ from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttac
 from kerf.engine.model.workloads import Workload
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent, LaunchInstance, Move
-from kerf.engine.record.observations import NodeClassSeen
+from kerf.engine.record.observations import NodeClassSeen, ReservationsSeen
 from kerf.engine.state.indexes import Blobs, Indexes
 
 
@@ -108,6 +108,7 @@ class Facts(Struct, omit_defaults=True):
     pools: dict[str, NodePool] = {}
     node_classes: dict[str, NodeClassSeen] = {}
     catalogues: dict[str, str] = {}
+    reservations: dict[str, ReservationsSeen] = {}  # by NodeClass: what is left of them since its catalogue was made
     daemonsets: dict[str, DaemonSet] = {}
     daemon_pods: dict[str, DaemonPod] = {}  # by DaemonSet
     pdbs: dict[str, PodDisruptionBudget] = {}

@@ -12,7 +12,7 @@ from kerf.adapters.aws.demo import CLUSTER
 from kerf.engine.model import labels
 from kerf.engine.model.ec2nodeclass import CapacityReservationTerm, PlacementGroupSelector
 from kerf.engine.record.decisions import Offer
-from kerf.engine.record.observations import NodeClassSeen, Observation
+from kerf.engine.record.observations import NodeClassSeen, Observation, ReservationsSeen
 from tests.contract.aws.world import CLOCK, AwsWorld, Calls, catalogue_of, observed, resolved, with_spec
 from tests.contract.cloud_contract import order
 
@@ -21,6 +21,12 @@ def reserved(seen: Sequence[Observation]) -> list[tuple[str, int, bool]]:
     """The reserved offerings of all types: reservation, what is left, whether it may be used."""
     offerings = (o for kind in catalogue_of(seen).types for o in kind.offerings if o.capacity_type == labels.RESERVED)
     return [(o.reservation_id, o.reservation_capacity, o.available) for o in offerings]
+
+
+def told(seen: Sequence[Observation]) -> list[dict[str, int]]:
+    """All that was observed, which is what is left of reservations."""
+    assert all(isinstance(each.payload, ReservationsSeen) for each in seen)
+    return [each.payload.left for each in seen if isinstance(each.payload, ReservationsSeen)]
 
 
 def reservation(id: str, zone: str = "us-west-2a", **more: Any) -> dict[str, Any]:
@@ -52,7 +58,11 @@ def test_a_124_a_209_a_247_a_capacity_reservation_is_offered_and_used(world: Aws
         "CapacityReservationPreference": "capacity-reservations-only",
         "CapacityReservationTarget": {"CapacityReservationId": "cr-1"},
     }
-    assert reserved(cloud.observe()) == [("cr-1", 1, True)]
+    assert told(cloud.observe()) == [{"cr-1": 1, "cr-2": 2}], "and no catalogue: EC2's is some megabytes"
+    assert told(cloud.observe()) == []
+    world.environment.operator.shim.reservations = [reservation("cr-1", AvailableInstanceCount=0)]
+    world.advance(60_000)
+    assert reserved(cloud.observe()) == [("cr-1", 0, False)], "one that has none left is in a catalogue of its own"
 
 
 def test_a_126_a_274_a_375_a_capacity_block_is_bought_as_one_and_given_up_before_its_end(world: AwsWorld) -> None:

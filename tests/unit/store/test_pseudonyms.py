@@ -61,6 +61,7 @@ from kerf.engine.record.observations import (
     ObjectGone,
     OfficeTaken,
     RecordStarted,
+    ReservationsSeen,
     SettingsSeen,
 )
 from kerf.engine.record.registry import TYPES
@@ -116,6 +117,7 @@ PAYLOADS: list[Struct] = [
     DaemonSet("u-3", "acme-prod", "acme-agent", SHAPE_DIGEST),
     NodeClassSeen("karpenter.k8s.aws", "EC2NodeClass", "acme-class", ready=True, digest="f" * 32),
     CatalogueSeen("karpenter.k8s.aws/EC2NodeClass/acme-class", CATALOGUE_DIGEST),
+    ReservationsSeen("karpenter.k8s.aws/EC2NodeClass/acme-class", {"cr-acme": 3}),
     NodePool("acme-pool", REF, requirements=(RequirementSpec("acme.example/tier", "In", ("acme-gold",)),)),
     Node("acme-node-1", provider_id="aws:///eu-west-1a/i-acme0001", labels=NODE_LABELS, taints=(GOLD,)),
     Requested("acme-pool-x1", "acme-pool", REF, (), ("m7g.large",), {"cpu": 500}, ("u-1", "u-2"), 0.08, 4),

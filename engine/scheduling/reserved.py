@@ -1,0 +1,44 @@
+"""A NodeClass's catalogue with what is left of its capacity reservations now (A-125, A-210).
+
+The record has a catalogue once, and what a launch takes of a reservation as a few bytes. What is made of both is made
+anew by whoever asks for it; it has a digest of its own, which no record names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+
+import msgspec
+from msgspec.structs import replace
+
+from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.state.state import State
+
+
+def catalogue_of(state: State, node_class: str) -> str:
+    """The digest of the catalogue of a NodeClass (`group/kind/name`), which the state's blobs hold; "" for none."""
+    digest, seen = state.facts.catalogues.get(node_class, ""), state.facts.reservations.get(node_class)
+    if not digest or seen is None or not seen.left:
+        return digest
+    text = msgspec.json.encode(seen.left, order="sorted")
+    own = f"{digest}/{blake2b(text, digest_size=8).hexdigest()}"
+    blobs = state.ix.blobs
+    if not blobs.has_catalogue(own):
+        blobs.offer(own, _counted(blobs.catalogue(digest), seen.left))
+    return own
+
+
+def _counted(catalogue: Catalogue, left: Mapping[str, int]) -> Catalogue:
+    return replace(catalogue, types=tuple(_type(each, left) for each in catalogue.types))
+
+
+def _type(given: InstanceType, left: Mapping[str, int]) -> InstanceType:
+    if not any(each.reservation_id in left for each in given.offerings):
+        return given
+    return replace(given, offerings=tuple(_offering(each, left) for each in given.offerings))
+
+
+def _offering(given: Offering, left: Mapping[str, int]) -> Offering:
+    count = left.get(given.reservation_id)
+    return given if count is None else replace(given, reservation_capacity=count)
