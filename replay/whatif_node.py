@@ -11,13 +11,12 @@ from msgspec import Struct
 
 from kerf.engine.disruption import eligibility, passes
 from kerf.engine.disruption.balanced import approves, pool_totals
-from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
 from kerf.engine.disruption.consolidation import Command, decide, on_offer, removal
 from kerf.engine.disruption.eligibility import Candidate, census
 from kerf.engine.disruption.methods import allowed
-from kerf.engine.disruption.moves import LEAST, choose
+from kerf.engine.disruption.moves import LEAST
 from kerf.engine.disruption.simulation import Outcome, Simulator
 from kerf.engine.model.pods import Pod, Resources, is_reschedulable
 from kerf.engine.model.reasons import Reason
@@ -148,12 +147,12 @@ def consolidation(cluster: Cluster, node: ClusterNode) -> Decided:
     found = _candidate(cluster, node, eligibility.consolidation, UNDERUTILIZED, eventual=False)
     if isinstance(found, Reason):
         return Reason("goes-as-empty") if found.code == "empty" else found
-    binding = Binding(cluster)
-    chosen = choose(cluster, fits=binding.fits)
+    refused: dict[str, Reason] = {}
+    chosen, _ = passes.own_moves(cluster, None, refused)
     for command in chosen.commands:
         if node.name in command.names:
-            return _goes(command) if command in binding.bindable(chosen.commands) else Reason("left-over")
-    return chosen.kept.get(node.name, Reason("not-looked-at"))
+            return _goes(command)
+    return refused.get(node.name) or chosen.kept.get(node.name) or Reason("not-looked-at")
 
 
 def _candidate(

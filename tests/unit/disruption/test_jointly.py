@@ -15,6 +15,7 @@ from kerf.engine.model.pods import PodShape, SpreadConstraint
 from kerf.engine.model.pools import Budget
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
+from kerf.replay.whatif_node import Goes, consolidation, node_in
 from tests.unit.disruption.clusters import cluster, node, pod, pool, price
 
 SMALL, LARGE, CORE = {"cpu": 100}, {"cpu": 1_500}, {"memory": 4 << 30}
@@ -123,3 +124,10 @@ def test_d110_where_the_whole_does_not_hold_any_more_each_is_judged_by_itself() 
     moves = proposed(tight())
     fuller = [each for each in tight().nodes if each.name != "roomier"]
     assert still_together(moves, cluster(*fuller, node("roomier", "medium", pod("there", 3_000))), ()) == {}
+
+
+def test_explain_asks_what_a_pass_asks() -> None:
+    """Why is it still here: nodes that only go together were said to have no place."""
+    given = tight()
+    assert isinstance(consolidation(given, node_in(given, "claim-b")), Goes)
+    assert consolidation(given, node_in(given, "claim-roomier")) == Reason("takes-pods")
