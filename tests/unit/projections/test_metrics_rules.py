@@ -9,6 +9,7 @@ from kerf.adapters.cli.exposition import exposition
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import DAEMONSET, Owner, Pod, PodShape
 from kerf.engine.model.pools import Budget
+from kerf.engine.model.settings import Settings
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import (
     EffectAnswered,
@@ -18,6 +19,7 @@ from kerf.engine.record.observations import (
     NodeClaimDeletionSeen,
     ObjectGone,
     Observation,
+    SettingsSeen,
 )
 from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics import Metrics
@@ -76,6 +78,26 @@ def test_l370_l371_l374_the_end_of_a_node_is_timed_from_the_decision_and_its_ins
     assert value(found, "karpenter_nodeclaims_instance_termination_duration_seconds_sum", nodepool="default") == 30
     assert value(found, "karpenter_nodes_termination_duration_seconds_sum", nodepool="default") == 35
     assert value(found, "karpenter_nodes_termination_duration_seconds_count", nodepool="default") == 1
+
+
+def test_l369_a_repair_is_counted_by_the_condition_and_the_image() -> None:
+    world = in_service()
+    claim_of(world).image = "ami-1"
+    world.see(Observation(SettingsSeen(Settings(node_repair=True))))
+    for index in range(2, 7):
+        other = replace(world.runtime.state.facts.nodes["n1"], name=f"n{index}", provider_id=f"aws:///z/{index}")
+        world.see(Observation(other))
+    metrics = Metrics(world.runtime.state, "aws")
+    before = len(world.store.entries)
+    node = world.runtime.state.facts.nodes["n1"]
+    world.see(Observation(replace(node, ready=False, ready_since=world.now)))
+    world.after(30 * 60_000)
+    for entry in world.store.entries[before:]:
+        metrics.apply(entry)
+    (key,) = scraped(exposition(metrics.families()))["karpenter_nodeclaims_unhealthy_disrupted_total"]
+    assert dict(key) == {
+        "condition": "ready", "nodepool": "default", "capacity_type": "on-demand", "image_id": "ami-1",
+    }  # fmt: skip
 
 
 def test_l396_l397_evictions_by_the_answer_and_drained_pods_by_why() -> None:

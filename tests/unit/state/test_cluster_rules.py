@@ -106,16 +106,16 @@ def passes(world: World) -> list[MovesResult]:
     return [result for result in found if isinstance(result, MovesResult)]
 
 
-def test_l262_a_node_without_its_claim_and_a_claim_without_its_node_are_there_alone() -> None:
+def test_d4_l262_a_node_without_its_claim_and_a_claim_without_its_node_are_there_alone() -> None:
     world = in_service()
     world.see(Observation(ObjectGone("node", "n1")))
     (alone,) = cluster_of(world.runtime.state, world.now).nodes
-    assert (alone.place.claim, alone.has_node) == (claim_of(world).name, False)
+    assert (alone.place.claim, alone.has_node, alone.managed) == (claim_of(world).name, False, True)
     other = World()
     other.prepare()
     other.see(Observation(Node("n1", provider_id=PROVIDER, ready=True, created=other.now)))
     (alone,) = cluster_of(other.runtime.state, other.now).nodes
-    assert (alone.place.claim, alone.name) == ("", "n1")
+    assert (alone.place.claim, alone.name, alone.managed) == ("", "n1", False)
     other.see(Observation(ObjectGone("node", "n1")))
     assert cluster_of(other.runtime.state, other.now).nodes == ()
 
