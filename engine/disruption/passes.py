@@ -17,6 +17,7 @@ from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, active
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation import Command, Replacement, removal
+from kerf.engine.disruption.drift_places import DriftPlaces
 from kerf.engine.disruption.eligibility import Candidate, Judged, census, judged
 from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.jointly import jointly
@@ -25,7 +26,6 @@ from kerf.engine.disruption.moves import LEAST, WORK, Moves, choose
 from kerf.engine.disruption.pods import FOR_GOOD, protected_until
 from kerf.engine.disruption.reasons import DRIFTED as HAS_DRIFTED
 from kerf.engine.disruption.room import AHEAD
-from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.disruption.static_drift import static_drift
 from kerf.engine.disruption.underway import underway
 from kerf.engine.errors import InputError
@@ -114,11 +114,22 @@ def own_moves(cluster: Cluster, known: Judged | None, refused: dict[str, Reason]
 def replace_drifted(cluster: Cluster, refused: dict[str, Reason]) -> tuple[list[Move], Cluster]:
     """Each drifted node by itself, as long as the budgets allow (D-62…D-65): the moves, and the cluster with them under
     way. Why others cannot go is left in `refused`. One that takes pods of another stays until they are there."""
+    if not any(node.drifted_since for node in cluster.nodes):
+        return [], cluster
+    told: dict[str, Reason] = {}
+    places = DriftPlaces(cluster, asking=False)
+    found = _drifted_in_turn(cluster, told, places)
+    if places.left_over():
+        told.clear()
+        found = _drifted_in_turn(cluster, told, DriftPlaces(cluster, asking=True))
+    refused |= told
+    return found
+
+
+def _drifted_in_turn(cluster: Cluster, refused: dict[str, Reason], places: DriftPlaces) -> tuple[list[Move], Cluster]:
     moves: list[Move] = []
     promised: set[str] = set()
     tried = 0
-    if not any(node.drifted_since for node in cluster.nodes):
-        return moves, cluster
     for each in in_turn(by_age(census(cluster, eligibility.drift, eventual=True).chosen), cluster.now):
         if allowed(cluster, DRIFTED)[each.pool.name] <= 0:
             refused[each.name] = Reason("budget", {"nodepool": each.pool.name})
@@ -129,7 +140,7 @@ def replace_drifted(cluster: Cluster, refused: dict[str, Reason]) -> tuple[list[
         if tried >= MOST_DRIFTED:
             break
         tried += 1
-        found = drift(cluster, each)
+        found = drift(cluster, each, places)
         if isinstance(found, Reason):
             refused[each.name] = found
             continue
@@ -155,9 +166,9 @@ def in_turn(candidates: list[Candidate], now: int) -> list[Candidate]:
     return [*first, *others[start:], *others[:start]]
 
 
-def drift(cluster: Cluster, candidate: Candidate) -> Move | Reason:
-    """D-64, D-65: what replaces a drifted node, whatever it costs."""
-    outcome = Simulator(cluster, prepared=False).without([candidate.name], consolidating=False)
+def drift(cluster: Cluster, candidate: Candidate, places: DriftPlaces | None = None) -> Move | Reason:
+    """D-64, D-65: what replaces a drifted node, whatever it costs. `places`: of those that go before it in the pass."""
+    outcome = (places or DriftPlaces(cluster, asking=True)).found(cluster, candidate)
     if outcome.failure is not None:
         return outcome.failure
     replacements = tuple(named("", each) for each in outcome.claims)
