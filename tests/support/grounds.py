@@ -19,7 +19,8 @@ from tests.support.judge_labels import selected, tolerated, tolerates, wants_nod
 @dataclass
 class Picture:
     """The pods (by uid), Nodes (by name) and PodDisruptionBudgets (by uid) that the record has shown last, and the pods
-    that moves have promised a place: uid → (where, and where they were then). `shape` knows the shape of a digest."""
+    that moves have promised a place: uid → (where, and where they were then); one that waits is promised nothing, for
+    the next plan may place it otherwise. `shape` knows the shape of a digest."""
 
     shape: Callable[[str], PodShape]
     pods: dict[str, Pod] = field(default_factory=dict)
@@ -87,7 +88,8 @@ class Picture:
             held = not pod.deleting and (_shielded(pod, now) or self._never(pod, now))
             if pod.uid not in placed and pod.uid not in launched and not held:
                 yield f"{pod.key} has nowhere to go"
-        self.promised |= {uid: (to, self.pods[uid].node) for uid, to in placed.items() if uid in self.pods}
+        there = {uid: self.pods[uid].node for uid in placed if uid in self.pods}
+        self.promised |= {uid: (placed[uid], node) for uid, node in there.items() if node}
         for name in sorted(set(placed.values())):
             yield from self._too_much(name, [uid for uid, node in placed.items() if node == name])
 
@@ -105,7 +107,8 @@ class Picture:
         if node is None or not node.labels.get("karpenter.sh/initialized"):
             return  # of a node on its way only its claim is known
         arriving = [self.pods[uid] for uid, (to, _) in self.promised.items() if to == name and uid in self.pods]
-        coming = [pod for pod in arriving if not pod.deleting and pod.node == self.promised[pod.uid][1]]
+        coming = [each for each in arriving if not each.deleting and each.node == self.promised[each.uid][1]]
+        coming = [each for each in coming if each.node in self.nodes]  # with its Node a pod is soon gone, too
         pods = {pod.uid: pod for pod in (*self.on(name), *coming)}
         asked: dict[str, int] = {"pods": len(pods)}
         for pod in pods.values():
