@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerf.engine.model.pods import Pod, PodShape, Toleration, VolumeRef
 from kerf.engine.model.volumes import VolumeAttachment, VolumeClaim
 from kerf.engine.nodeclaim.events import Drained, VolumesDetached
-from kerf.engine.record.decisions import EvictPod, TerminateInstance
+from kerf.engine.record.decisions import EvictPod, LaunchInstance, TerminateInstance
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from tests.support.lives import PODS, claim_of, in_service, show_taint, types
