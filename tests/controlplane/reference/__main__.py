@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.controlplane.reference.cluster import Cluster
+from tests.controlplane.reference.cluster import Cluster, require
 from tests.controlplane.reference.suite import VERSION, CannotBuild, Outcome, Spec, Suite
 
 GOOD = ("passed", "skipped")
@@ -99,6 +99,7 @@ def main() -> int:
         if options.list:
             print("\n".join(f"{spec.file:28} {spec.text}" for spec in specs))
             return 0
+        require(suite)
         folder = options.output or Path(tempfile.mkdtemp(prefix="kerf-reference-"))
         folder.mkdir(parents=True, exist_ok=True)
         environment = dict(each.split("=", 1) for each in options.env)

@@ -33,14 +33,23 @@ def stages(version: str, into: Path) -> Path:
     return into
 
 
+def require(suite: Suite) -> None:
+    """Raises CannotBuild if a cluster for the suite would lack something."""
+    if assets() is None:
+        raise CannotBuild("no control plane: run `make controlplane`")
+    download(KWOK, KWOK_VERSION)
+    download(MODULE, suite.version)
+    if suite.name == "dra":
+        device_driver(suite.version)
+
+
 class Cluster:
     """Empty, with kerf's CustomResourceDefinitions and a kerf that acts; for the suite `dra` with the driver of its
     devices, for `performance` with a Pod that stands for kerf. For one spec after the other."""
 
     def __init__(self, suite: Suite, folder: Path, environment: dict[str, str]) -> None:
         binaries = assets()
-        if binaries is None:
-            raise CannotBuild("no control plane: run `make controlplane`")
+        assert binaries is not None  # see `require`
         folder.mkdir(parents=True)
         self.plane = ControlPlane(binaries, folder / "plane", stages=stages(suite.version, folder / "stages.yaml"))
         self.kerf = Kerf(self.plane, folder, "--mode", "control", "--provider", "kwok")
