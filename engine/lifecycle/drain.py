@@ -21,7 +21,7 @@ from kerf.engine.record.decisions import DeleteNode, TaintNode, TerminateInstanc
 from kerf.engine.state.moves import waits_for
 from kerf.engine.state.state import State
 
-VERSION = 3
+VERSION = 4
 
 
 def drain(claim: NodeClaim, state: State, now: int) -> Step:

@@ -14,7 +14,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.pods import DAEMONSET, Pod, is_active, is_reschedulable, is_terminal, owned_by
 from kerf.engine.model.pools import NodePool
-from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.claim import Effect, NodeClaim
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.record import observations as seen
@@ -256,21 +256,27 @@ def _catalogue_seen(state: State, catalogue: seen.CatalogueSeen, entry: Entry) -
 def _pdb_seen(state: State, pdb: PodDisruptionBudget, entry: Entry) -> None:
     if state.facts.pdbs.get(pdb.uid) != pdb:
         state.facts.pdbs[pdb.uid] = pdb
-        _budgets_changed(state, entry)
+        _budget_changed(state, pdb.namespace, entry)
 
 
-def _budgets_changed(state: State, entry: Entry) -> None:
-    """Evictions that a PodDisruptionBudget refused are tried again as soon as one changes; pods that it lets go now
-    need another place."""
+def _budget_changed(state: State, namespace: str, entry: Entry) -> None:
+    """Evictions that a PodDisruptionBudget refused are tried again as soon as one of their namespace changes; pods that
+    it lets go now need another place."""
     unsettle(state.facts, entry.at)
     if state.ix.going:
         room_changed(state, entry.at)
     for name in state.ix.going:
-        refused = [e for e in state.facts.claims[name].effects.values() if e.ok is False and e.code in BUDGET_CODES]
+        effects = state.facts.claims[name].effects.values()
+        refused = [each for each in effects if each.ok is False and each.code in BUDGET_CODES and _of(each, namespace)]
         for effect in refused:
             effect.retry_at = entry.at
         if refused:
             state.ix.touched[name] = entry.position
+
+
+def _of(effect: Effect, namespace: str) -> bool:
+    """Whether it is about a pod of this namespace."""
+    return effect.pod.partition("/")[0] == namespace
 
 
 def _namespace_seen(state: State, namespace: Namespace, entry: Entry) -> None:
@@ -301,8 +307,9 @@ def _object_gone(state: State, gone: seen.ObjectGone, entry: Entry) -> None:
     elif gone.kind == "daemonset":
         daemonset_gone(state, gone.key, entry)
     elif gone.kind == "pdb":
-        if facts.pdbs.pop(gone.key, None) is not None:
-            _budgets_changed(state, entry)
+        pdb = facts.pdbs.pop(gone.key, None)
+        if pdb is not None:
+            _budget_changed(state, pdb.namespace, entry)
     elif gone.kind == "namespace":
         facts.namespaces.pop(gone.key, None)
     elif gone.kind in EXTENSION_KINDS:

@@ -213,6 +213,19 @@ def test_d150_a_refusal_over_several_budgets_is_tried_again_when_one_changes() -
     assert evicted(world) == ["web"]
 
 
+def test_d150_a_budget_of_another_namespace_has_nothing_tried_again() -> None:
+    world = serving()
+    put(world, "web")
+    drain(world)
+    (refused,) = [ref for ref, i in world.intents if isinstance(i, EvictPod)]
+    world.see(Observation(EffectAnswered(refused, False, "429", "no")))
+    world.see(Observation(PodDisruptionBudget("uid-other", "elsewhere", "pdb", disruptions_allowed=1)))
+    world.see(Observation(ObjectGone("pdb", "uid-other")))
+    assert evicted(world) == []
+    world.see(Observation(PodDisruptionBudget("uid-pdb", "default", "pdb", disruptions_allowed=1)))
+    assert evicted(world) == ["web"]
+
+
 def test_w76_an_instance_that_is_gone_ends_the_drain_whatever_the_node_says() -> None:
     """D-140, the first half of W-76; the second is a difference on purpose (docs/differences.md)."""
     world = serving()
