@@ -1,15 +1,15 @@
 """Writes planned nodes' names into pending pods (status.nominatedNodeName), so that kube-scheduler follows the plan.
 
-For pods whose claim has been launched and is not in service yet, as soon as its Node's name is known, as far as they
-must be told (kerf.engine.scheduling.telling). What the plan no longer says is taken back. A nomination that somebody
-else made is never touched. API servers before 1.35 ignore or mistake such nominations (KEP-5278), so that nothing is
-written there.
+For pods whose claim has been launched and is not in service yet, as soon as its Node's name is known; but not while all
+that wait are alike, because none takes another's place then. What the plan no longer says is taken back. A nomination
+that somebody else made is never touched. API servers before 1.35 ignore or mistake such nominations (KEP-5278), so that
+nothing is written there.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +20,7 @@ from kerf.engine.errors import KerfError
 from kerf.engine.model.pods import Pod
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import LAUNCHED, REGISTERED
-from kerf.engine.scheduling.telling import is_contested, must_be_told
+from kerf.engine.state.nominations import is_contested
 from kerf.engine.state.state import State
 
 SINCE = (1, 35)
@@ -60,15 +60,14 @@ class Nominations:
         """Writes what is new and takes back what no longer holds. Called on the loop, between turns."""
         facts = state.facts
         wanted: dict[str, str] = {}
-        contested = is_contested(state)
-        for name, uids in state.ix.waiting_for.items():
-            claim = facts.claims.get(name)
-            node = self._node_of(claim, state)
-            if claim is None or not node:
-                continue
-            wanted.update((uid, node) for uid in uids)
-            if contested:
-                self._tell((facts.pods[uid] for uid in uids if uid in facts.pods), claim, node, state)
+        for claim, pods in state.ix.waiting_for.items():
+            node = self._node_of(facts.claims.get(claim), state)
+            if node:
+                wanted.update((uid, node) for uid in pods)
+        for uid, node in wanted.items() if is_contested(state) else ():
+            pod = facts.pods.get(uid)
+            if pod is not None and self._may_write(pod, node, state):
+                self._write(pod, node)
         for uid, node in {**facts.nominations, **self._written}.items():
             if uid not in wanted:
                 self._take_back(uid, node, state)
@@ -89,12 +88,6 @@ class Nominations:
             return ""
         seen = state.ix.nodes_by_provider.get(claim.provider_id, {})
         return next(iter(seen)) if len(seen) == 1 else self._node_name(claim)
-
-    def _tell(self, pods: Iterable[Pod], claim: NodeClaim, node: str, state: State) -> None:
-        shape = state.ix.blobs.shape
-        for pod in pods:
-            if self._may_write(pod, node, state) and must_be_told(shape(pod.shape), claim.allocatable):
-                self._write(pod, node)
 
     def _may_write(self, pod: Pod, node: str, state: State) -> bool:
         if pod.node or pod.deleting or self._written.get(pod.uid) == node:

@@ -37,6 +37,16 @@ def waits_untried(facts: Facts, pod: Pod) -> bool:
     return is_untried(_without_ours(facts, pod))
 
 
+def is_contested(state: State) -> bool:
+    """Whether a pod may take the place that is planned for another: not where all that waits is alike, and its volumes
+    or devices tie none of it to one node rather than another."""
+    pods = state.facts.pods
+    waiting = {uid for uids in state.ix.waiting_for.values() for uid in uids} | set(state.ix.pending)
+    kinds = {(pods[uid].namespace, pods[uid].shape) for uid in waiting if uid in pods}
+    shapes = (state.ix.blobs.shape(digest) for _, digest in kinds)
+    return len(kinds) > 1 or any(each.volumes or each.resource_claims for each in shapes)
+
+
 def _without_ours(facts: Facts, pod: Pod) -> Pod:
     ours = pod.nominated and facts.nominations.get(pod.uid) == pod.nominated
     return replace(pod, nominated="") if ours else pod

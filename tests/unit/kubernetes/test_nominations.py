@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from msgspec.structs import replace
 
 from kerf.adapters.kubernetes.nominations import Nominations
-from kerf.engine.model.pods import Pod, PodShape, SpreadConstraint
+from kerf.engine.model.pods import Pod, PodShape, VolumeRef
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import Observation
-from kerf.engine.scheduling.telling import is_contested, must_be_told
+from kerf.engine.state.nominations import is_contested
 from tests.support import lives
-from tests.support.world import Mi, World
+from tests.support.world import World
 from tests.unit.kubernetes.fake_api import FakeApi, serving
-
-ROOM = {"cpu": 4000, "memory": 8192 * Mi, "pods": 110}
 
 
 def stranger(world: World, **requests: int) -> None:
@@ -67,19 +64,14 @@ def test_nobody_is_told_before_the_launch_is_known() -> None:
     assert told(world) == []
 
 
-@pytest.mark.parametrize(
-    ("shape", "told"),
-    [
-        (PodShape(requests={"cpu": 199, "memory": 100 * Mi}), False),
-        (PodShape(requests={"cpu": 200, "memory": 100 * Mi}), True),
-        (PodShape(requests={"cpu": 10, "memory": 512 * Mi}), True),
-        (PodShape(requests={"nvidia.com/gpu": 1}), True),
-        (PodShape(), False),
-        (PodShape(requests={"cpu": 10}, spread=(SpreadConstraint("topology.kubernetes.io/zone"),)), True),
-    ],
-)
-def test_small_pods_that_do_not_mind_where_others_are_find_a_place_untold(shape: PodShape, told: bool) -> None:
-    assert must_be_told(shape, ROOM) is told
+def test_alike_pods_that_a_volume_may_tie_to_a_node_are_told() -> None:
+    world = World()
+    world.prepare()
+    shape = PodShape(requests={"cpu": 100}, volumes=(VolumeRef("data"),))
+    digest, _ = content(shape)
+    pods = [Pod(f"uid-{name}", "default", name, digest, unschedulable=True) for name in "ab"]
+    world.see(*(Observation(pod, {digest: shape}) for pod in pods))
+    assert is_contested(world.runtime.state)
 
 
 def test_a_nomination_that_the_scheduler_made_is_left() -> None:
