@@ -54,8 +54,7 @@ def test_s31_s35_a_pod_gives_up_what_it_has_to_and_one_that_fails_nothing() -> N
 
 def test_s89_of_claims_with_as_many_pods_the_one_that_grew_last_comes_first() -> None:
     """A stable sort of the list in which a claim that has grown stands before those of its new size."""
-    work = (
-        Workloads().add("a", 3, shape(900, host_ports=(HostPort(80),))).add("b", 2, shape(100)).add("c", 1, shape(50))
-    )
+    apart = shape(900, host_ports=(HostPort(80),))
+    work = Workloads().add("a", 3, apart).add("b", 3, shape(100)).add("c", 1, shape(50))
     planned = plan(problem(work, ladder(2)))
-    assert [each.pods for each in planned.claims] == [("a-0", "b-0"), ("a-1", "b-1"), ("a-2", "c-0")]
+    assert [each.pods for each in planned.claims] == [("a-0", "b-0"), ("a-1", "b-1"), ("a-2", "b-2", "c-0")]
