@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import AffinityTerm, HostPort, PodShape, Selector, SpreadConstraint, Taint
+from kerf.engine.model.pods import AffinityTerm, HostPort, PodShape, Selector, SpreadConstraint
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput
@@ -15,11 +17,11 @@ from tests.unit.scheduling.problems import GI, Workloads, ladder, problem, shape
 WEB = Selector({"app": "web"})
 
 
-def there(name: str, cpu: int = 4_000, taints: tuple[Taint, ...] = (), **labels: str) -> NodeInput:
-    return NodeInput(name, "", labels, taints, {"cpu": cpu, "memory": 8 * GI, "pods": 20})
+def there(name: str, **labels: str) -> NodeInput:
+    return NodeInput(name, "", labels, (), {"cpu": 4_000, "memory": 8 * GI, "pods": 20})
 
 
-def web(cpu: int = 100, **fields: object) -> PodShape:
+def web(cpu: int = 100, **fields: Any) -> PodShape:
     return shape(cpu, labels={"app": "web"}, **fields)
 
 
@@ -43,7 +45,7 @@ def test_s5_labels_of_nodes_may_be_aliases_too() -> None:
 @pytest.mark.parametrize("key", [lbl.ZONE, "rack"])
 @pytest.mark.parametrize("kind", ["spread", "affinity", "anti"])
 def test_s137_a_node_without_the_label_takes_nobody_who_asks_for_its_domain(key: str, kind: str) -> None:
-    fields: dict[str, dict[str, object]] = {
+    fields: dict[str, dict[str, Any]] = {
         "spread": {"spread": (SpreadConstraint(key, selector=WEB),)},
         "affinity": {"affinity": (AffinityTerm(key, WEB),)},
         "anti": {"anti_affinity": (AffinityTerm(key, WEB),)},

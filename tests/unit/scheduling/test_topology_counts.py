@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -19,7 +21,7 @@ from tests.unit.scheduling.problems import GI, ZONES, Workloads, ladder, pool, p
 WEB = Selector({"app": "web"})
 
 
-def web(cpu: int = 900, **fields: object) -> PodShape:
+def web(cpu: int = 900, **fields: Any) -> PodShape:
     return shape(cpu, labels={"app": "web"}, **fields)
 
 
