@@ -3,6 +3,8 @@ S-193, D-160 to D-166). Behind the gate StaticCapacity."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 from msgspec import Struct
 
 from kerf.engine.disruption.cost import legacy_cost, remaining_lifetime
@@ -20,7 +22,7 @@ from kerf.engine.scheduling.bare_claims import Bare, launch, of_template, planne
 from kerf.engine.scheduling.provision import claim_names
 from kerf.engine.state.state import State
 
-VERSION = 2
+VERSION = 3
 ACTOR = "static scale-down"
 NODES = "nodes"
 UNLAUNCHED, EMPTY, WORKING = 0, 1, 2
@@ -76,19 +78,34 @@ def _scale_up(pool: NodePool, running: int, counted: int, state: State, now: int
         granted = min(granted, limit - counted)
     if granted <= 0:
         return _blocked(pool, running, Reason("static-limit", {"nodes": limit or 0}), state)
-    asked = of_template(pool, state, now)
-    if not asked.choice.offers:
+    asked = _asked(pool, granted, state, now)
+    if not asked:
         retry_at = min((t for t in state.facts.unavailable.values() if t > now), default=0)
         return _blocked(pool, running, Reason("static-no-offering"), state, retry_at)
-    return _launches(pool, running, granted, asked, state)
+    return _launches(pool, running, asked, state)
 
 
-def _launches(pool: NodePool, running: int, count: int, asked: Bare, state: State) -> Outcome:
+def _asked(pool: NodePool, count: int, state: State, now: int) -> list[Bare]:
+    """What so many claims are launched as: no more of them in a reservation than it has left (A-210), but where nothing
+    else is to be had. None if there is nothing at all."""
+    first = asked = of_template(pool, state, now)
+    if not first.choice.offers:
+        return []
+    found, taken = [first], Counter[str]()
+    while len(found) < count:
+        if asked.choice.reservation:
+            taken[asked.choice.reservation] += 1
+            asked = of_template(pool, state, now, taken)
+        found.append(asked if asked.choice.offers else first)
+    return found
+
+
+def _launches(pool: NodePool, running: int, asked: list[Bare], state: State) -> Outcome:
     assert pool.replicas is not None
-    names = claim_names([pool.name] * count, state)
-    claims = tuple(planned(name, pool.name, asked) for name in names)
-    result = StaticResult(pool.name, pool.replicas, running, Reason("static-scale-up", {"count": count}), claims)
-    return Outcome(result, tuple(launch(name, pool, asked) for name in names))
+    named = list(zip(claim_names([pool.name] * len(asked), state), asked, strict=True))
+    claims = tuple(planned(name, pool.name, each) for name, each in named)
+    result = StaticResult(pool.name, pool.replicas, running, Reason("static-scale-up", {"count": len(asked)}), claims)
+    return Outcome(result, tuple(launch(name, pool, each) for name, each in named))
 
 
 def _blocked(pool: NodePool, running: int, reason: Reason, state: State, retry_at: int = 0) -> Outcome:

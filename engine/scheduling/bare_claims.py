@@ -4,6 +4,7 @@ NodeClaim object that somebody made by hand (L-145)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -15,9 +16,11 @@ from kerf.engine.record.decisions import LaunchInstance, PlannedClaim
 from kerf.engine.scheduling.catalogue import bits, compiled
 from kerf.engine.scheduling.inputs import unavailable
 from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.reserved import catalogue_of
+from kerf.engine.scheduling.reserved import catalogue_of, taken_from
 from kerf.engine.scheduling.results import claim_labels
 from kerf.engine.state.state import State
+
+NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 class Bare(Struct, frozen=True):
@@ -38,11 +41,12 @@ class Bare(Struct, frozen=True):
         return self.choice.offers[0].price if self.choice.offers else 0.0
 
 
-def of_template(pool: NodePool, state: State, now: int) -> Bare:
-    """S-192: the template's requirements without types, no requests; custom labels as in S-165."""
+def of_template(pool: NodePool, state: State, now: int, taken: Mapping[str, int] = NOTHING) -> Bare:
+    """S-192: the template's requirements without types, no requests; custom labels as in S-165. `taken`: of
+    reservations, by those that are launched beside it."""
     own = {**pool.labels, NODEPOOL: pool.name, pool.node_class.label: pool.node_class.name}
     requirements = Requirements.of_specs(pool.requirements).merged(Requirements.of_labels(own))
-    return bare(requirements, claim_labels(own, requirements), {}, pool.node_class, state, now)
+    return bare(requirements, claim_labels(own, requirements), {}, pool.node_class, state, now, taken)
 
 
 def bare(
@@ -52,6 +56,7 @@ def bare(
     node_class: NodeClassRef,
     state: State,
     now: int,
+    taken: Mapping[str, int] = NOTHING,
 ) -> Bare:
     """What claims with these requirements may be launched as; no offers while the NodeClass has no catalogue."""
     digest = catalogue_of(state, node_class.key)
@@ -64,7 +69,8 @@ def bare(
             left &= types.admitting(each)
         names = tuple(types.names[number] for number in bits(left))
         most = state.facts.settings.max_launch_types
-        choice = choose(catalogue, names, requirements, unavailable(state, now), max_types=most)
+        left_over = taken_from(catalogue, taken)
+        choice = choose(left_over, names, requirements, unavailable(state, now), max_types=most)
     return Bare(requirements, dict(labels), requests, choice)
 
 

@@ -29,6 +29,19 @@ def catalogue_of(state: State, node_class: str) -> str:
     return own
 
 
+def taken_from(catalogue: Catalogue, taken: Mapping[str, int]) -> Catalogue:
+    """The catalogue when so many instances more have been taken of its reservations, by their ids."""
+    if not taken:
+        return catalogue
+    offerings = (each for given in catalogue.types for each in given.offerings)
+    left = {
+        each.reservation_id: max(0, each.reservation_capacity - taken[each.reservation_id])
+        for each in offerings
+        if each.reservation_id in taken
+    }
+    return _counted(catalogue, left)
+
+
 def _counted(catalogue: Catalogue, left: Mapping[str, int]) -> Catalogue:
     return replace(catalogue, types=tuple(_type(each, left) for each in catalogue.types))
 

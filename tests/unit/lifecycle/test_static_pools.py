@@ -6,16 +6,23 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import Catalogue, Offering
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import DAEMONSET, Owner, Pod, PodShape
 from kerf.engine.model.pools import NodePool, RequirementSpec
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import LaunchInstance, StaticResult
 from kerf.engine.record.digest import content
-from kerf.engine.record.observations import LaunchAnswered, NodeClaimDeletionSeen, NodeClassSeen, Observation
+from kerf.engine.record.observations import (
+    CatalogueSeen,
+    LaunchAnswered,
+    NodeClaimDeletionSeen,
+    NodeClassSeen,
+    Observation,
+)
 from kerf.engine.state import snapshot
 from tests.property.test_fold import re_derived
-from tests.support.world import NODE_CLASS, World, pool
+from tests.support.world import CATALOGUE, NODE_CLASS, World, pool
 
 
 def static(replicas: int | None, **changes: object) -> NodePool:
@@ -115,6 +122,40 @@ def test_d163_claims_on_their_way_out_count_against_the_limit() -> None:
     made.answer_all()
     made.instance("i-1", "gone")
     assert len(made.launches()) == 1
+
+
+def reserving(made: World, **left: int) -> None:
+    """The cheapest type has these reservations besides."""
+    cheapest, *others = CATALOGUE.types
+    offerings = tuple(
+        Offering("us-west-2a", lbl.RESERVED, 0.0, reservation_id=name, reservation_capacity=count)
+        for name, count in left.items()
+    )
+    sold = {**cheapest.requirements, lbl.CAPACITY_TYPE: ("on-demand", "spot", "reserved")}
+    kind = replace(cheapest, offerings=cheapest.offerings + offerings, requirements=sold)
+    catalogue = Catalogue((kind, *others), source="reserving")
+    digest, _ = content(catalogue)
+    made.see(Observation(CatalogueSeen(NODE_CLASS.key, digest), {digest: catalogue}))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        (("on-demand", "reserved"), ["more", "less", "more", "", ""]),
+        (("reserved",), ["more", "less", "more", "more", "more"]),
+    ],
+)
+def test_a210_launches_at_once_take_no_more_of_a_reservation_than_it_has(
+    kinds: tuple[str, ...], expected: list[str]
+) -> None:
+    """Where nothing else is to be had they ask for it all the same, and EC2 says no."""
+    made = World(static_capacity=True)
+    given = replace(static(0), requirements=(RequirementSpec(lbl.CAPACITY_TYPE, "In", kinds),))
+    made.prepare(given)
+    reserving(made, less=1, more=2)
+    made.see(Observation(replace(given, replicas=5)))
+    assert [order.reservation for _, order in made.launches()] == expected
+    assert re_derived(made.store) == made.store.entries
 
 
 def test_a_limit_is_said_once() -> None:
