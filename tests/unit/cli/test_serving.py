@@ -134,7 +134,7 @@ def test_a_port_of_0_is_not_opened_and_one_that_is_taken_is_an_error(telemetry: 
 
 
 def test_state_metrics_can_be_left_out() -> None:
-    """L-293."""
+    """L-293, L-236: those of pods, nodes and NodePools, and no others."""
     runtime = World().runtime
     found = {}
     for wanted in (True, False):
@@ -145,6 +145,7 @@ def test_state_metrics_can_be_left_out() -> None:
     assert "karpenter_cluster_state_node_count" in found[True]
     assert "karpenter_cluster_state_node_count" not in found[False]
     assert "karpenter_nodeclaims_created_total" in found[False]
+    assert "operator_nodepool_status_condition_count" in found[False]
 
 
 def test_a_scrape_during_a_long_turn_gets_what_the_last_one_got_and_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
