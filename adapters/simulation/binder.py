@@ -175,6 +175,9 @@ class Binder:
             if score is None:
                 continue
             occupied = self.occupancy(name)
+            rank = (*score, _allocation(occupied.used, node, shape.requests), name)
+            if best is not None and rank > best:
+                continue  # whether there is a place or not
             if not occupied.fits(shape.requests, node) or not ports_free(shape.host_ports, occupied.ports):
                 continue
             if topology is not None and not topology(node):
@@ -183,9 +186,7 @@ class Binder:
                 continue
             if devices is not None and not devices(node):
                 continue
-            rank = (*score, _allocation(occupied.used, node, shape.requests), name)
-            if best is None or rank < best:
-                best = rank
+            best = rank
         return None if best is None else best[-1]
 
     def _candidates(self, pod: Pod) -> Iterable[str]:
