@@ -156,8 +156,9 @@ def still_together(moves: Mapping[str, Move], cluster: Cluster, others: Iterable
 
 def _present(move: Move, cluster: Cluster, own: Filter) -> tuple[list[Candidate], list[str]]:
     """The candidates that still are some, and the claims of the others."""
-    found = [each for each in census(cluster, own).chosen if each.node.place.claim in move.claims]
-    return found, sorted(frozenset(move.claims) - {each.node.place.claim for each in found})
+    claims = frozenset(move.claims)
+    found = list(census(cluster, own, known=eligibility.judged(cluster, claims=claims)).chosen)
+    return found, sorted(claims - {each.node.place.claim for each in found})
 
 
 def _still_empty(move: Move, cluster: Cluster) -> Move | Reason:

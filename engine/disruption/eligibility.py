@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -17,7 +18,7 @@ from kerf.engine.model.reasons import Reason
 WHEN_EMPTY = "WhenEmpty"
 
 
-class Candidate(Struct, frozen=True):
+class Candidate(Struct, frozen=True, dict=True):
     """A node that may be disrupted (D-33). `pods` are its reschedulable ones; `price` is in USD per hour (D-34), `cost`
     its rescheduling cost (D-38). `strict`: only a node without such pods is empty."""
 
@@ -29,7 +30,7 @@ class Candidate(Struct, frozen=True):
     cost: float
     strict: bool = False
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.node.name
 
@@ -62,10 +63,12 @@ class Census(Struct, frozen=True):
 Judged = tuple[tuple[ClusterNode, Candidate | Reason], ...]
 
 
-def judged(cluster: Cluster, *, eventual: bool = False) -> Judged:
-    """What is the same for all methods of a class (D-31): of each node the candidate, or why it is none."""
+def judged(cluster: Cluster, *, eventual: bool = False, claims: Container[str] | None = None) -> Judged:
+    """What is the same for all methods of a class (D-31): of each node the candidate, or why it is none. `claims`:
+    only of the nodes of these; None for all."""
     types = cluster.types()
-    return tuple((node, judge(node, cluster, eventual=eventual, types=types)) for node in cluster.nodes)
+    nodes = cluster.nodes if claims is None else [each for each in cluster.nodes if each.place.claim in claims]
+    return tuple((node, judge(node, cluster, eventual=eventual, types=types)) for node in nodes)
 
 
 def census(cluster: Cluster, own: Filter, *, eventual: bool = False, known: Judged | None = None) -> Census:

@@ -132,6 +132,7 @@ class _Search:
         self._settled: set[str] = set()  # nodes that go, or take pods that move
         self._refusals: dict[str, Reason] = {}
         self._open: list[Tried] | None = None
+        self._prefix: tuple[Command | None] | None = None  # what `longest` finds, until a command is taken
         self._ways: dict[tuple[str, ...], tuple[Rank, Command]] = {}  # how sets may go, until a command is taken
 
     def run(self) -> Moves:
@@ -159,7 +160,7 @@ class _Search:
         return False
 
     def _take(self, command: Command) -> None:
-        self._open = None
+        self._open = self._prefix = None
         self._ways.clear()
         self._commands += self._parts(command)
         for each in command.candidates:
@@ -214,9 +215,12 @@ class _Search:
         """What the reference's search finds, so that the end is never dearer than its own."""
         if self._left <= 0:
             return None
-        before = self._simulator.work
-        found = longest(self._simulator, self._within(self._busy.chosen, UNDERUTILIZED), self._totals)
-        self._left -= self._simulator.work - before
+        if self._prefix is None:
+            before = self._simulator.work
+            within = self._within(self._busy.chosen, UNDERUTILIZED)
+            self._prefix = (longest(self._simulator, within, self._totals),)
+            self._left -= self._simulator.work - before
+        (found,) = self._prefix
         return found if found is not None and found.savings > LEAST and found.names not in self._unfit else None
 
     def _bound(self, candidates: list[Candidate]) -> float:
