@@ -16,7 +16,7 @@ plans bind whole, their price in sum, and the CPU seconds of all, and of the dea
 `--karpenter` runs Karpenter's own benchmark of its scheduler (`make reference` builds it) and kerf's planner, at effort
 0, on pods of the same mix, in turns: pods per second of wall time, best of the runs, and nodes. Karpenter's uses all
 processors; its `cpu_seconds` are those of a whole run, with what it makes before. `ratio`: kerf's pods per second over
-Karpenter's.
+Karpenter's; `cpu_ratio`: Karpenter's CPU seconds over kerf's, which says more on a machine that others use.
 `baseline_seconds` is a fixed loop of plain Python in the same process: figures of two machines, or of one at two times,
 compare through it.
 """
@@ -114,7 +114,8 @@ def beside_karpenter(runs: int) -> dict[str, Any]:
         theirs = karpenter.scheduling(name, runs)
         ours = {key: value for key, value in measure(shape, pods, runs, 0).items() if key in theirs}
         ratio = round(ours["pods_per_s"] / theirs["pods_per_s"], 2)
-        found[f"{shape} {pods}"] = {"kerf": ours, "karpenter": theirs, "ratio": ratio}
+        cpu_ratio = round(theirs["cpu_seconds"] / ours["cpu_seconds"], 2)
+        found[f"{shape} {pods}"] = {"kerf": ours, "karpenter": theirs, "ratio": ratio, "cpu_ratio": cpu_ratio}
     return {**found, "load": os.getloadavg()[0], "baseline_seconds": round(baseline(), 6)}
 
 
