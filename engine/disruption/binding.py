@@ -114,7 +114,8 @@ class Binding:
         _, gone = moving_pods(self._cluster, frozenset())
         there = tuple(bound(self._cluster.nodes, frozenset(pod.uid for pod in gone)))
         pods = {(each.namespace, each.shape): each for each in still.pods}
-        pods |= {(each.namespace, each.shape): PendingPod("", each.namespace, "", each.shape) for each in there}
+        pairs = {(each.namespace, each.shape) for each in there}
+        pods |= {(namespace, shape): PendingPod("", namespace, "", shape) for namespace, shape in pairs}
         return replace(still, pods=tuple(each for _, each in sorted(pods.items())), bound=there)
 
     @cached_property

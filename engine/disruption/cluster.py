@@ -7,6 +7,7 @@ Deciders build it from the state, `kerf disrupt` from a scenario. It is a value:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,7 +30,7 @@ SETTLING = Taint("kerf.sh/settling", "NoSchedule")
 SETTLING_TOLERATED = Toleration(key=SETTLING.key, operator="Exists", effect=SETTLING.effect)
 
 
-class ClusterNode(Struct, frozen=True):
+class ClusterNode(Struct, frozen=True, dict=True):
     """A state node (D-4). `place` is what the planner sees of it; `pods` are all pods bound to it. Times are
     milliseconds since the epoch, 0 when absent; `created`, `expire_after` and `grace_period` are the NodeClaim's.
 
@@ -60,9 +61,18 @@ class ClusterNode(Struct, frozen=True):
     buffers: int = 0
     held_until: int = 0
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.place.name
+
+    @cached_property
+    def bound(self) -> tuple[BoundPod, ...]:
+        """The pods that count here."""
+        return tuple(
+            BoundPod(pod.uid, pod.namespace, pod.shape, self.name, bool(pod.deleting), pod.name)
+            for pod in self.pods
+            if not is_terminal(pod)
+        )
 
     @property
     def labels(self) -> dict[str, str]:
@@ -199,7 +209,10 @@ def _tolerating(digest: str, shapes: dict[str, PodShape]) -> str:
 
 
 def _tainted(place: NodeInput) -> NodeInput:
-    return replace(place, taints=(*place.taints, SETTLING))
+    found: NodeInput | None = place.made.get(SETTLING)
+    if found is None:
+        found = place.made[SETTLING] = replace(place, taints=(*place.taints, SETTLING))
+    return found
 
 
 def _usage(nodes: Iterable[ClusterNode], pool: str) -> Resources:
@@ -218,9 +231,4 @@ def noticed(cluster: Cluster, moving: Iterable[PodShape]) -> bool:
 
 def bound(nodes: Iterable[ClusterNode], moved: frozenset[str]) -> list[BoundPod]:
     """The pods that count where they are: all but these (uids)."""
-    return [
-        BoundPod(pod.uid, pod.namespace, pod.shape, node.name, bool(pod.deleting), pod.name)
-        for node in nodes
-        for pod in node.pods
-        if pod.uid not in moved and not is_terminal(pod)
-    ]
+    return [each for node in nodes for each in node.bound if each.uid not in moved]

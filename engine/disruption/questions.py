@@ -20,7 +20,7 @@ from kerf.engine.disruption.cluster import (
 )
 from kerf.engine.model.pods import Resources
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.planner import Ground
+from kerf.engine.scheduling.planner import Ground, Line
 from kerf.engine.scheduling.problem import BoundPod, PendingPod
 from kerf.engine.scheduling.resources import added
 
@@ -38,6 +38,7 @@ class _Leaver(Struct, frozen=True):
     """The pods of one node that move if it goes: as they are asked about, and as they counted until then."""
 
     asked: tuple[PendingPod, ...]
+    line: Line
     bound: tuple[BoundPod, ...]
 
 
@@ -59,13 +60,15 @@ class Questions:
         self._bound = bound(cluster.nodes, frozenset(pod.uid for pod in gone))
         self._leavers: dict[str, _Leaver] = {}
         self._usage = {each.pool.name: each.usage for each in still.pools}
-        pairs = {(each.namespace, each.shape): PendingPod("", each.namespace, "", each.shape) for each in self._bound}
+        there = {(each.namespace, each.shape) for each in self._bound}
+        pairs = {(namespace, shape): PendingPod("", namespace, "", shape) for namespace, shape in there}
         pairs |= {(each.namespace, each.shape): each for each in still.pods}
         self._ground = Ground(
             replace(still, pods=tuple(each for _, each in sorted(pairs.items())), bound=tuple(self._bound))
         )
         self._numbers = {each.name: each.number for each in self._ground.nodes}
         self._counted = self._ground.topology.counted()
+        self._free_line = self._ground.lined_up(self._free)
         self._within = self._limits({})
 
     def plan(self, leaving: frozenset[str], most_claims: float) -> Answer | None:
@@ -87,7 +90,8 @@ class Questions:
         nodes = list(self._ground.nodes)
         for each in going:
             nodes[self._numbers[each.name]] = nodes[self._numbers[each.name]].gone()
-        planned = self._ground.plan(asked, nodes, None, most_claims)
+        lines = [*(each.line for each in leavers), self._free_line]
+        planned = self._ground.plan(lines, nodes, None, most_claims)
         seen = noticed(self._cluster, (self._shapes[each.shape] for each in asked))
         counted = len(self._bound) - sum(len(each.bound) for each in leavers) if seen else 0
         return Answer(planned, asked, len(nodes) - len(going), counted)
@@ -99,7 +103,7 @@ class Questions:
             pods = [pod for pod in node.pods if rules.moves(pod)]
             asked = tuple(wanting(pod, pod.shape, {}, None) for pod in pods)
             found = self._leavers[node.name] = _Leaver(
-                asked, tuple(bound([replace(node, pods=tuple(pods))], frozenset()))
+                asked, self._ground.lined_up(asked), tuple(bound([replace(node, pods=tuple(pods))], frozenset()))
             )
         return found
 

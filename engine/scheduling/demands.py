@@ -68,6 +68,10 @@ class Demand:
         """The rules over hostnames. Unless `follows`, a refusal is final."""
         return all(rule.allows(host) for rule in self.host_rules)
 
+    def refused_before(self, host: Domain) -> bool:
+        """Whether it was refused for good before any pod was placed."""
+        return any(rule.final and rule.refused_before(host) for rule in self.host_rules)
+
     @property
     def follows(self) -> frozenset[Domain] | None:
         """The only hosts that affinity over the hostname leaves; None if there is no such rule or nothing to follow

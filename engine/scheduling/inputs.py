@@ -217,7 +217,16 @@ def _nodes(state: State, offered: PoolCatalogues) -> tuple[NodeInput, ...]:
         node = facts.nodes[name]
         if name not in ix.claim_by_node and not node.deleting and not node.labels.get(lbl.NODEPOOL):
             found.append(_input(node.name, "", node.labels, node, state, node.allocatable, node.taints))
-    return tuple(found)
+    return _as_before(found, state)
+
+
+def _as_before(nodes: list[NodeInput], state: State) -> tuple[NodeInput, ...]:
+    """For nodes that equal those of the problem before these themselves, with what has been compiled of them: from one
+    pass to the next few change."""
+    before: dict[str, NodeInput] = state.ix.node_inputs
+    kept = tuple(known if (known := before.get(each.name)) == each else each for each in nodes)
+    state.ix.node_inputs = {each.name: each for each in kept}
+    return kept
 
 
 def _places(state: State) -> dict[str, str]:

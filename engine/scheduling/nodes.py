@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.pods import Resources
@@ -18,6 +18,7 @@ from kerf.engine.scheduling.requirements import NEGATIVE, Conflict, Requirements
 from kerf.engine.scheduling.resources import added, fits, lacking
 from kerf.engine.scheduling.taints import text, untolerated
 from kerf.engine.scheduling.topology.counts import PodCount
+from kerf.engine.scheduling.topology.rules import Domain
 from kerf.engine.scheduling.volumes import Attachment
 
 NOTHING = Requirements()
@@ -27,8 +28,7 @@ class ExistingNode:
     """One node in one pass. Its labels are what they are: unlike the reference (S-96), a pod that asks for
     a label *not* to have a value does not define that label for the pods after it."""
 
-    def __init__(self, given: NodeInput, daemons: Iterable[Daemon], limits: Mapping[str, int] | None = None) -> None:
-        """`limits`: how many volumes of a CSI driver can be attached; all, if it is not there."""
+    def __init__(self, given: NodeInput, daemons: Iterable[Daemon]) -> None:
         self.name = given.name
         self.claim = given.claim
         self.initialized = given.initialized
@@ -43,11 +43,27 @@ class ExistingNode:
         self._set_remaining({name: amount - waiting.get(name, 0) for name, amount in given.available.items()})
         self.ports = given.host_ports
         self.pods: list[PendingPod] = []
-        self._limits = limits or {}
+        self._limits: Mapping[str, int] = {}
         self._attached: set[Attachment] = set()
         self._domains: dict[str, tuple[str, ...]] = {}
+        self._entered: dict[int, Domain | None] = {}  # by count of this problem's topology: where pods enter it
         self.number = 0  # its place in the order of nodes
         self.shared = True  # between passes, so that none may put pods on it
+
+    @classmethod
+    def of(
+        cls, given: NodeInput, daemons: Iterable[Daemon], what: Hashable, limits: Mapping[str, int] | None = None
+    ) -> ExistingNode:
+        """One for a problem, compiled once: `what` tells `daemons` from others. `limits`: how many volumes of a CSI
+        driver can be attached; all, if it is not there."""
+        found = given.made.get((cls, what))
+        if found is None:
+            found = given.made[cls, what] = cls(given, daemons)
+        made: ExistingNode = found.own()
+        made._limits = limits or {}
+        made._entered = {}
+        made.shared = True
+        return made
 
     def own(self) -> ExistingNode:
         """The same node for one pass to put pods on; this one has none of a pass."""
@@ -77,16 +93,28 @@ class ExistingNode:
         """S-94, but for domains other than the host (`Demand.allows_domains`). A refusal is final within a pass: a
         node only fills up."""
         return (
+            self.has_room(wanted)
+            and wanted.demand.allows_host(self.host)
+            and self.suits(wanted)
+            and (wanted.devices is None or (self.site is not None and wanted.devices.on_site(self.site)))
+        )
+
+    def has_room(self, wanted: PodClass) -> bool:
+        """For resources, volumes and host ports."""
+        return (
             wanted.cpu <= self.cpu
             and wanted.memory <= self.memory
             and fits(wanted.requests, self.remaining)
-            and wanted.demand.allows_host(self.host)
-            and self._reaches(wanted.demand.alternatives)
             and not self.drivers_full(wanted.attached)
+            and not conflicts(wanted.ports, self.ports)
+        )
+
+    def suits(self, wanted: PodClass) -> bool:
+        """By its labels and taints, which stay."""
+        return (
+            self._reaches(wanted.demand.alternatives)
             and not self._conflicts(wanted.requirements)
             and not untolerated(self.taints, wanted.tolerations)
-            and not conflicts(wanted.ports, self.ports)
-            and (wanted.devices is None or (self.site is not None and wanted.devices.on_site(self.site)))
         )
 
     def take(self, pod: PendingPod, wanted: PodClass) -> None:
@@ -125,9 +153,17 @@ class ExistingNode:
     def enter(self, counts: Iterable[PodCount], pods: int = 1) -> None:
         """Count so many more pods in the domains of this node."""
         for each in counts:
-            domain = self.host if each.key == HOSTNAME else self.domain(each.key)
-            if domain is not None and each.admits_node(self.taints, self.labels):
+            if each.number not in self._entered:
+                self._entered[each.number] = self._entrance(each)
+            domain = self._entered[each.number]
+            if domain is not None:
                 each.add(domain, pods)
+
+    def _entrance(self, count: PodCount) -> Domain | None:
+        """The domain that its pods are counted in; None if they are not."""
+        if not count.admits_node(self.taints, self.labels):
+            return None
+        return self.host if count.key == HOSTNAME else self.domain(count.key)
 
     def refusal(self, wanted: PodClass) -> Reason:
         """Why it does not accept the class; only asked when it does not."""

@@ -21,8 +21,9 @@ from kerf.engine.scheduling.claims import Claim
 from kerf.engine.scheduling.classes import PodClasses
 from kerf.engine.scheduling.demands import Option
 from kerf.engine.scheduling.explain import explain_template, trace_opening
+from kerf.engine.scheduling.lanes import Lanes
 from kerf.engine.scheduling.nodes import ExistingNode
-from kerf.engine.scheduling.places import ClaimSearch, Lanes, NodeSearch
+from kerf.engine.scheduling.places import ClaimSearch, NodeSearch
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod
 from kerf.engine.scheduling.reasons import Code, reason
@@ -67,6 +68,7 @@ class Packing:
         nobody wants the rest of the plan, and the pods that have no place yet are `truncated`. Where there is reserved
         capacity it ends only by itself: how many claims there are depends on whether that is used."""
         self.nodes = list(nodes)
+        self.filled: dict[int, ExistingNode] = {}  # those that have been given pods
         self.templates = templates
         self.claims: list[Claim] = []
         self.reservations = Reservations(templates)
@@ -160,7 +162,7 @@ class Packing:
     def _take(self, place: Place, pod: PendingPod, wanted: PodClass) -> None:
         if isinstance(place, ExistingNode):
             if place.shared:
-                place = self.nodes[place.number] = place.own()
+                place = self.nodes[place.number] = self.filled[place.number] = place.own()
             place.take(pod, wanted)
             if wanted.devices is not None:
                 wanted.devices.take_site(place.name)

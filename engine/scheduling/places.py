@@ -15,16 +15,12 @@ from kerf.engine.model.pods import Resources
 from kerf.engine.scheduling.claims import Claim
 from kerf.engine.scheduling.demands import Demand, Domains
 from kerf.engine.scheduling.explain import explain_claim
+from kerf.engine.scheduling.lanes import Lane, Lanes
 from kerf.engine.scheduling.nodes import ExistingNode
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.reservations import Reservations
 from kerf.engine.scheduling.templates import State, Template
 from kerf.engine.scheduling.trace import Tracer
-
-Lane = list[int]
-"""Numbers of nodes, ascending."""
-Lanes = dict[tuple[str, ...], dict[Domains, Lane]]
-"""By keys of topology: the nodes in the same domains."""
 
 
 class NodeSearch:
@@ -46,7 +42,7 @@ class NodeSearch:
             return next((node for node in there if self._allowed(node, demand) and node.accepts(wanted)), None)
         looked = self._looks.setdefault(wanted.number, {})
         best = len(self._nodes)
-        for domains, lane in self._lanes_of(demand).items():
+        for domains, lane in self._lanes.of(wanted):
             if demand.allows_domains(domains):
                 best = min(best, self._first(wanted, domains, lane, looked))
         return self._nodes[best] if best < len(self._nodes) else None
@@ -61,32 +57,25 @@ class NodeSearch:
 
     def _first(self, wanted: PodClass, domains: Domains, lane: Lane, looked: dict[Domains, int]) -> int:
         """The first node of a lane that accepts, else their number; those before it have refused for good."""
-        at, nodes, cpu, memory = looked.get(domains, 0), self._nodes, wanted.cpu, wanted.memory
-        while at < len(lane):
-            node = nodes[lane[at]]
+        at, nodes, numbers = looked.get(domains, 0), self._nodes, lane.numbers
+        cpu, memory = wanted.cpu, wanted.memory
+        while at < len(numbers) or lane.read_on():
+            node = nodes[numbers[at]]
             if cpu <= node.cpu and memory <= node.memory and node.accepts(wanted):
                 looked[domains] = at
-                return lane[at]
+                return numbers[at]
             if self._tracer is not None:
                 self._tracer.node_refused(wanted, node.name, node.refusal(wanted))
             at += 1
         looked[domains] = at
-        return len(self._nodes)
-
-    def _lanes_of(self, demand: Demand) -> dict[Domains, Lane]:
-        lanes = self._lanes.get(demand.keys)
-        if lanes is None:
-            lanes = self._lanes[demand.keys] = {}
-            for number, node in enumerate(self._nodes):
-                lanes.setdefault(tuple(node.domains(key) for key in demand.keys), []).append(number)
-        return lanes
+        return len(nodes)
 
     def explain(self, wanted: PodClass) -> None:
         """Tell the tracer of the nodes that topology keeps a class from, which `find` skips in whole lanes."""
         assert self._tracer is not None
         looked = self._looks.get(wanted.number, {})
-        for domains, lane in self._lanes_of(wanted.demand).items():
-            for number in lane[looked.get(domains, 0) :]:
+        for domains, numbers in self._lanes.whole(wanted.demand).items():
+            for number in numbers[looked.get(domains, 0) :]:
                 node = self._nodes[number]
                 self._tracer.node_refused(wanted, node.name, node.refusal(wanted))
 

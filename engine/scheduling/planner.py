@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import NamedTuple
 
 from kerf.engine.model.devices import read_reference
 from kerf.engine.model.reasons import Reason
@@ -15,9 +18,9 @@ from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.devices.allocation import Devices
 from kerf.engine.scheduling.devices.sites import devices_of, site_of
 from kerf.engine.scheduling.explain import explain_dropped
+from kerf.engine.scheduling.lanes import Lanes
 from kerf.engine.scheduling.nodes import ExistingNode
 from kerf.engine.scheduling.packing import Packing
-from kerf.engine.scheduling.places import Lanes
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
@@ -36,6 +39,16 @@ STRICT = "Strict"
 
 Queued = tuple[PendingPod, PodClass]
 Failure = tuple[PendingPod, PodClass, tuple[Reason, ...]]
+Turn = tuple[int, int, int, str]
+"""By which pods are packed (S-85)."""
+
+
+class Line(NamedTuple):
+    """Pods of a plan: those to pack, those that are ignored (S-42), and those that cannot be tried."""
+
+    queue: list[tuple[Turn, Queued]]
+    ignored: list[Failure]
+    failures: list[Failure]
 
 
 def plan(problem: Problem, tracer: Tracer | None = None, most_claims: float = math.inf) -> Plan:
@@ -46,7 +59,7 @@ def plan(problem: Problem, tracer: Tracer | None = None, most_claims: float = ma
     not hold: the caller builds problems, so that is a defect and not bad input.
     """
     ground = Ground(problem, tracer)
-    return ground.plan(problem.pods, ground.nodes, tracer, most_claims)
+    return ground.plan([ground.lined_up(problem.pods)], ground.nodes, tracer, most_claims)
 
 
 class Ground:
@@ -65,9 +78,10 @@ class Ground:
         self.templates = [each for each in templates if each.types]
         soft = any(taint.effect == PREFER_NO_SCHEDULE for each in self.templates for taint in each.pool.taints)
         facts = problem.volumes or VolumeFacts()
-        nodes = [ExistingNode(each, given_daemons, facts.limits.get(each.name)) for each in problem.nodes]
+        what = problem.daemons, problem.settings.ignore_dra_requests
+        nodes = [ExistingNode.of(each, given_daemons, what, facts.limits.get(each.name)) for each in problem.nodes]
         _attach(nodes, problem, facts)
-        leaving = [ExistingNode(each, ()) for each in problem.leaving]
+        leaving = [ExistingNode.of(each, (), ()) for each in problem.leaving]
         self.topology = Topology(problem, self.templates, [*nodes, *leaving])
         self._devices = devices_of(problem)
         if self._devices is not None:
@@ -76,19 +90,22 @@ class Ground:
         self.nodes = sorted(nodes, key=lambda each: each.order)
         for number, node in enumerate(self.nodes):
             node.number = number
-        self._lanes: Lanes = {}
+        self._lanes = Lanes(self.nodes, traced=tracer is not None)
         self._launches = Launches(problem.settings.max_instance_types)
         policy = problem.settings.preference_policy
         self._classes = PodClasses(problem.shapes, self.topology, policy, soft, problem.volumes, self._devices)
         self._refused: dict[tuple[str, tuple[str, ...]], tuple[Reason, ...]] = {}
 
     def plan(
-        self, pods: Iterable[PendingPod], nodes: Sequence[ExistingNode], tracer: Tracer | None, most_claims: float
+        self, lines: Iterable[Line], nodes: Sequence[ExistingNode], tracer: Tracer | None, most_claims: float
     ) -> Plan:
-        """`nodes`: those of here, in their order, some of them `gone`. Limits of templates and counts of topology are
-        used up."""
+        """Of the pods of all these lines. `nodes`: those of here, in their order, some of them `gone`. Limits of
+        templates and counts of topology are used up."""
         settings = self._problem.settings
-        queue, ignored, failures = self._sorted_out(pods)
+        lines = list(lines)
+        queue = [each for _, each in sorted(chain.from_iterable(each.queue for each in lines), key=itemgetter(0))]
+        ignored = [failure for each in lines for failure in each.ignored]
+        failures = [failure for each in lines for failure in each.failures]
         packing = Packing(
             nodes,
             self._lanes,
@@ -109,13 +126,18 @@ class Ground:
                 tracer.unplaced(pod, wanted, why)
         truncated = tuple(pod.uid for pod in sorted(packing.truncated, key=_by_name))
         uneven = self.topology.uneven
-        return Plan(claims, _placements(packing.nodes), _grouped(failures), _grouped(ignored), truncated, uneven=uneven)
+        return Plan(
+            claims,
+            _placements(packing.filled.values()),
+            _grouped(failures),
+            _grouped(ignored),
+            truncated,
+            uneven=uneven,
+        )
 
-    def _sorted_out(self, pods: Iterable[PendingPod]) -> tuple[list[Queued], list[Failure], list[Failure]]:
-        """The pods to pack in their order (S-85), those that are ignored (S-42), and those that cannot be
-        tried."""
+    def lined_up(self, pods: Iterable[PendingPod]) -> Line:
         problem, devices = self._problem, self._devices
-        queue: list[Queued] = []
+        queue: list[tuple[Turn, Queued]] = []
         ignored: list[Failure] = []
         failures: list[Failure] = []
         for pod in pods:
@@ -139,9 +161,8 @@ class Ground:
                 features = list(wanted.unsupported)
                 failures.append((pod, wanted, (reason(Code.NOT_SUPPORTED_YET, features=features),)))
             else:
-                queue.append((pod, wanted))
-        queue.sort(key=lambda each: (-each[1].cpu, -each[1].memory, each[0].created, each[0].uid))
-        return queue, ignored, failures
+                queue.append(((-wanted.cpu, -wanted.memory, pod.created, pod.uid), (pod, wanted)))
+        return Line(queue, ignored, failures)
 
     def _refusals(self, digest: str, claims: tuple[str, ...], wanted: PodClass) -> tuple[Reason, ...]:
         found = self._refused.get((digest, claims))
@@ -192,7 +213,7 @@ def _finish(
 def _placements(nodes: Iterable[ExistingNode]) -> tuple[Placement, ...]:
     return tuple(
         Placement(node.name, node.claim, tuple(pod.uid for pod in sorted(node.pods, key=_by_name)))
-        for node in sorted((each for each in nodes if each.pods), key=lambda each: each.name)
+        for node in sorted(nodes, key=lambda each: each.name)
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from functools import cached_property
+from typing import Any
 
 from msgspec import Struct
 
@@ -53,7 +55,7 @@ class PoolInput(Struct, frozen=True):
     usage: Resources = {}
 
 
-class NodeInput(Struct, frozen=True):
+class NodeInput(Struct, frozen=True, dict=True):
     """A node that exists or is on its way and is not marked for deletion (S-71).
 
     `name` as of S-71; `claim` is its NodeClaim's name ("" if unmanaged). `taints` are those that count (S-72);
@@ -71,6 +73,11 @@ class NodeInput(Struct, frozen=True):
     bound_daemons: Resources = {}
     host_ports: tuple[HostPort, ...] = ()
     requirements: tuple[RequirementSpec, ...] = ()
+
+    @cached_property
+    def made(self) -> dict[Hashable, Any]:
+        """What has been compiled of it, by what else that depends on: many problems are about the same nodes."""
+        return {}
 
 
 class Problem(Struct, frozen=True):

@@ -122,4 +122,6 @@ class Indexes:
         self.health: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # position → NodePool → unhealthy nodes of all
         self.followed: dict[str, tuple[int, str, bool]] = {}  # claim → what nothing followed from (observe mode)
         self.on_nodes: dict[str, Any] = {}  # node → what its pods come to (`on_nodes.OnNode`)
+        self.node_inputs: dict[str, Any] = {}  # the nodes of the latest problem, by name (`scheduling.inputs`)
+        self.cluster_nodes: dict[str, Any] = {}  # those of the latest `Cluster` (`disruption.inputs`)
         self.judged: dict[str, Any] = {}  # claim → what its latest verdict on drift followed from

@@ -44,7 +44,7 @@ IN_ZONES = Catalogue(tuple(in_zones(name, cpu) for name, cpu in SIZES.items()))
 
 def made(seed: int, *, affinity: bool = False) -> Cluster:
     """Up to ten nodes in three zones with pods that spread and keep apart; some nodes are settling, on their way out,
-    or not initialized, and the NodePool's limits may be near."""
+    or not initialized, some have one hostname, and the NodePool's limits may be near."""
     dice = random.Random(seed)
     manners = {app: _manners(app, dice, affinity) for app in APPS}
     nodes = []
@@ -61,7 +61,7 @@ def made(seed: int, *, affinity: bool = False) -> Cluster:
                 more |= {"phase": "Pending"} if dice.random() < 0.05 else {}
                 pods.append(pod(f"p{number}-{index}", cpu, labels={"app": app}, **manners[app], **more))
         changes: dict[str, Any] = {
-            "labels": {lbl.ZONE: dice.choice(ZONES)},
+            "labels": {lbl.ZONE: dice.choice(ZONES), **({lbl.HOSTNAME: "shared"} if dice.random() < 0.1 else {})},
             "marked": dice.random() < 0.1,
             "tracked": dice.random() < 0.95,
             "initialized": dice.random() < 0.9,

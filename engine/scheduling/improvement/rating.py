@@ -14,7 +14,7 @@ per problem, and what depends on a kind of node once per kind.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 
@@ -27,7 +27,7 @@ from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.improvement.company import Company
 from kerf.engine.scheduling.improvement.habits import USUAL, Habit
 from kerf.engine.scheduling.improvement.manners import Manners, Pair, Place, meets_one
-from kerf.engine.scheduling.improvement.seats import Seat, counted, existing, planned
+from kerf.engine.scheduling.improvement.seats import Liking, Seat, counted, existing, planned
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem import PendingPod, Problem
 from kerf.engine.scheduling.requirements import Requirements
@@ -45,6 +45,11 @@ NODE_AFFINITY, TAINT_TOLERATION = 2, 3
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 
+INDIFFERENT = 100.0 * TAINT_TOLERATION
+"""The fixed score of all nodes where pods like none of them better, and no soft taint repels them."""
+
+Placed = tuple[Liking, int]
+"""What pods think of a node, and its number."""
 Entry = tuple[float, int, int, int]
 """The score of a node, less is better, its rank among equals, its number and its version."""
 
@@ -114,7 +119,7 @@ class Scheduler:
     def _on(self, new: Sequence[Seat], gone: frozenset[str], habit: Habit) -> _Run:
         before = len(self._places)
         places = [_place(before + number, each) for number, each in enumerate(new)]
-        old = [None if each.name in gone else each.fresh() for each in self.old]
+        old = [None if each.name in gone else each for each in self.old]
         seats = [*old, *([None] * (before - len(old))), *new]
         return _Run(self, seats, self._company.joined(places), before, habit)
 
@@ -147,10 +152,11 @@ class Scheduler:
         plain = replace(
             shape, labels={}, priority=0, priority_class="", grace=None, spread=(), affinity=(), anti_affinity=()
         )
-        key = newer, _encoder.encode(plain), volumes, demands, entered
+        alone = newer, _encoder.encode(plain), volumes
+        key = alone, demands, entered
         found = self._classes.get(key)
         if found is None:
-            found = self._classes[key] = _Class(len(self._classes), pair, shape, volumes, self.old, newer)
+            found = self._classes[key] = _Class(len(self._classes), pair, shape, volumes, self.old, newer, alone)
         return found
 
 
@@ -166,10 +172,17 @@ def making(problem: Problem) -> int:
 
 class _Class:
     """Pods of one shape before the scheduler. `old`: the old nodes that have a place for one, by number; `newer`: see
-    `Habit`."""
+    `Habit`; `alone`: equal for all that a node by itself does not tell apart."""
 
     def __init__(
-        self, number: int, pair: Pair, shape: PodShape, volumes: PodVolumes, old: Sequence[Seat], newer: bool
+        self,
+        number: int,
+        pair: Pair,
+        shape: PodShape,
+        volumes: PodVolumes,
+        old: Sequence[Seat],
+        newer: bool,
+        alone: Hashable,
     ) -> None:
         self.number = number
         self.newer = newer
@@ -182,19 +195,29 @@ class _Class:
         self._asked = tuple(
             own.merged(each) for own in alternatives_of(shape) for each in there if not own.conflicts(each)
         )
-        self._kinds: dict[int, tuple[float, float, int] | None] = {}
-        self.old = [(place, n) for n, each in enumerate(old) if (place := self._looked(each)) is not None]
+        self._kinds: dict[int, Liking | None] = {}
+        self.old = [(place, n) for n, each in enumerate(old) if (place := each.liking(alone, self._looked)) is not None]
+        self.indifferent = not _tell_apart(self.old)
+        self.fixed = dict.fromkeys((number for _, number in self.old), INDIFFERENT)
+        self._ranked: dict[Habit, list[Entry]] = {}
 
-    def place(self, seat: Seat) -> tuple[float, float, int] | None:
-        """How much the pods like a node, how many soft taints repel them, and its score while nothing has been bound to
-        it; None if it is no place for them."""
+    def ranked(self, habit: Habit) -> list[Entry]:
+        """The old nodes while nothing has been bound to them, best first, if the pods are `indifferent`."""
+        found = self._ranked.get(habit)
+        if found is None:
+            made = [(-INDIFFERENT - score, habit.rank(number), number, 0) for (_, _, score), number in self.old]
+            found = self._ranked[habit] = sorted(made)
+        return found
+
+    def place(self, seat: Seat) -> Liking | None:
+        """The score is that while nothing has been bound to it; None if it is no place for them."""
         if seat.kind < 0:
             return self._looked(seat)
         if seat.kind not in self._kinds:
             self._kinds[seat.kind] = self._looked(seat.origin)
         return self._kinds[seat.kind]
 
-    def _looked(self, seat: Seat) -> tuple[float, float, int] | None:
+    def _looked(self, seat: Seat) -> Liking | None:
         if not self._possible(seat) or not seat.holds(self.shape, self.requests, self.volumes):
             return None
         liked = sum(
@@ -215,15 +238,15 @@ class _Class:
 
 
 class _Run:
-    """One set of nodes being filled. `seats` by number; `filled`: the number of the seat of each pod, as they were
-    bound."""
+    """One set of nodes being filled. `seats` by number, which other runs may share; `filled`: the number of the seat of
+    each pod, as they were bound."""
 
     def __init__(
         self, scheduler: Scheduler, seats: Sequence[Seat | None], company: Company, new: int, habit: Habit
     ) -> None:
         """`new`: the number of the first new node."""
         self._scheduler = scheduler
-        self._seats = seats
+        self._seats = list(seats)
         self._new = new
         self.habit = habit
         self.company = company
@@ -253,10 +276,25 @@ class _Run:
         assert found is not None  # nodes that leave are no places
         return found
 
-    def places(self, wanted: _Class) -> list[tuple[tuple[float, float, int], int]]:
-        new = range(self._new, len(self._seats))
-        old = [each for each in wanted.old if self._seats[each[1]] is not None]
-        return old + [(place, n) for n in new if (place := wanted.place(self.seat(n))) is not None]
+    def bind(self, number: int, wanted: _Class) -> None:
+        seat = self.seat(number)
+        if not seat.version:
+            seat = self._seats[number] = seat.fresh()
+        seat.bind(wanted.shape, wanted.requests, wanted.counted, wanted.volumes)
+        self.company.bound(wanted.pair, number)
+        self.filled.append(number)
+
+    def old(self, wanted: _Class) -> list[Placed]:
+        return [each for each in wanted.old if self._seats[each[1]] is not None]
+
+    def new(self, wanted: _Class) -> list[Placed]:
+        numbers = range(self._new, len(self._seats))
+        return [(place, n) for n in numbers if (place := wanted.place(self.seat(n))) is not None]
+
+    def untouched(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Those of nodes that are there and that nothing has been bound to."""
+        seats = self._seats
+        return [each for each in entries if (seat := seats[each[2]]) is not None and not seat.version]
 
     def _of(self, wanted: _Class) -> _Waiters:
         found = self._waiters.get(wanted.number)
@@ -272,13 +310,20 @@ class _Waiters:
     def __init__(self, run: _Run, wanted: _Class) -> None:
         self._run = run
         self._wanted = wanted
-        places = run.places(wanted)
-        self._fixed = dict(zip((number for _, number in places), _fixed_scores([p for p, _ in places]), strict=True))
-        self._heap = [self._first(place[2], number) for place, number in places]
+        new = run.new(wanted)
+        if wanted.indifferent and not _tell_apart(new):
+            self._fixed = {**wanted.fixed, **dict.fromkeys((number for _, number in new), INDIFFERENT)}
+            self._heap = run.untouched(wanted.ranked(run.habit))
+            self._heap += [self._entry(number) for number in frozenset(run.filled) if number in wanted.fixed]
+        else:
+            places = [*run.old(wanted), *new]
+            self._fixed = dict(zip((n for _, n in places), _fixed_scores([p for p, _ in places]), strict=True))
+            self._heap = [self._first(place[2], number) for place, number in run.old(wanted)]
+        self._heap += [self._first(place[2], number) for place, number in new]
         heapify(self._heap)
         self._read = len(run.filled)
         self._tastes = run.company.tastes(wanted.pair)
-        run.touches += len(places)
+        run.touches += len(self._heap)
 
     def best(self) -> int | None:
         """Bind one pod: the number of its seat."""
@@ -294,9 +339,7 @@ class _Waiters:
         if not feasible:
             return None
         number = self._preferred(feasible)
-        self._run.seat(number).bind(wanted.shape, wanted.requests, wanted.counted, wanted.volumes)
-        self._run.company.bound(wanted.pair, number)
-        filled.append(number)
+        self._run.bind(number, wanted)
         return number
 
     def _first(self, score: int, number: int) -> Entry:
@@ -340,7 +383,12 @@ def _place(number: int, seat: Seat) -> Place:
     return Place(number, seat.labels, seat.known, seat.name, seat.taints, seat.kind)
 
 
-def _fixed_scores(places: Sequence[tuple[float, float, int]]) -> list[float]:
+def _tell_apart(places: Iterable[Placed]) -> bool:
+    """Whether pods like some of these nodes better, or soft taints repel them from some."""
+    return any(liked or shunned for (liked, shunned, _), _ in places)
+
+
+def _fixed_scores(places: Sequence[Liking]) -> list[float]:
     """Preferred node affinity and soft taints, each brought to 0…100 over the feasible nodes."""
     most = max((liked for liked, _, _ in places), default=0)
     worst = max((shunned for _, shunned, _ in places), default=0)

@@ -4,7 +4,7 @@ offering."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, ZONE_ID
@@ -20,9 +20,13 @@ from kerf.engine.scheduling.volumes import Attachment, claim_names, of_claims
 
 DEFAULT_REQUESTS = (("cpu", 100), ("memory", 200 * 2**20))
 """What a pod without requests counts as for the score of the least allocated node."""
+KNOWN_KINDS = 32
+"""Of so many kinds of pods it is kept what they think of a node."""
 
 Scored = tuple[int, int]
 """CPU and memory."""
+Liking = tuple[float, float, int]
+"""How much pods like a node, how many soft taints repel them, and its score."""
 
 
 def counted(requests: Resources) -> Scored:
@@ -51,6 +55,7 @@ class Seat:
         self._attached: frozenset[Attachment] = frozenset()
         self.version = 0
         self.origin = self  # as it was before anything was bound to it
+        self._likings: dict[Hashable, Liking | None] = {}
 
     def fresh(self, name: str = "") -> Seat:
         """The same node, or one like it of another name, for pods to be bound to it; nothing must be bound to this
@@ -61,7 +66,18 @@ class Seat:
         made._sound, made._total, made._scored = self._sound, self._total, self._scored
         made._limits, made._attached = self._limits, self._attached
         made.origin = self
+        made._likings = {}
         return made
+
+    def liking(self, kind: Hashable, look: Callable[[Seat], Liking | None]) -> Liking | None:
+        """What pods of a kind think of it while nothing is bound to it, as they found when they looked first: problems
+        share a node."""
+        known = self._likings
+        if kind not in known:
+            if len(known) >= KNOWN_KINDS:
+                known.clear()
+            known[kind] = look(self)
+        return known[kind]
 
     def attach(self, attached: Iterable[Attachment], limits: Mapping[str, int]) -> None:
         """The volumes that are there already, and how many of a driver there may be."""
@@ -120,18 +136,27 @@ def _evenness(cpu: float, memory: float) -> int:
 
 
 def existing(given: NodeInput, expected: Iterable[Daemon], problem: Problem) -> Seat:
+    """Of a node as it is; nothing must be bound to it (see `Seat.fresh`): problems share it."""
+    what = Seat, problem.daemons, problem.settings.ignore_dra_requests, tuple(problem.catalogues)
+    made: Seat | None = given.made.get(what)
+    if made is None:
+        made = given.made[what] = _compiled(given, expected, problem)
+    facts = problem.volumes
+    if facts is not None and given.name in facts.limits:
+        there = [each for each in problem.bound if each.node == given.name and problem.shapes[each.shape].volumes]
+        claims = [name for each in there for name in claim_names(each.namespace, each.name, problem.shapes[each.shape])]
+        made = made.fresh()
+        made.attach(of_claims(facts, claims).attached, facts.limits[given.name])
+    return made
+
+
+def _compiled(given: NodeInput, expected: Iterable[Daemon], problem: Problem) -> Seat:
     labels = Requirements.of_labels(given.labels)
     waiting = reserved_for(expected, given.taints, labels, given.bound_daemons)
     free = {name: amount - waiting.get(name, 0) for name, amount in given.available.items()}
     kind = type_named(problem.catalogues.values(), given.labels.get(INSTANCE_TYPE, ""))
     total = kind.allocatable() if kind is not None else given.available
-    made = Seat(given.name, given.labels, given.taints, free, total, given.host_ports)
-    facts = problem.volumes
-    if facts is not None and given.name in facts.limits:
-        there = [each for each in problem.bound if each.node == given.name and problem.shapes[each.shape].volumes]
-        claims = [name for each in there for name in claim_names(each.namespace, each.name, problem.shapes[each.shape])]
-        made.attach(of_claims(facts, claims).attached, facts.limits[given.name])
-    return made
+    return Seat(given.name, given.labels, given.taints, free, total, given.host_ports)
 
 
 def planned(name: str, claim: OpenedClaim, expected: Iterable[Daemon], problem: Problem, like: int = -1) -> Seat:

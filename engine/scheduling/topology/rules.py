@@ -6,6 +6,8 @@ grow in a pass, so `Apart`, and `Spread` over hosts, refuse a domain for good; t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.requirements import Requirement
 
@@ -14,16 +16,17 @@ Domain = str | int
 
 
 class DomainCount:
-    """How many pods of one kind are in each domain of a key; a known domain without any counts 0. `version` counts
-    changes, `number` tells counts apart. `evened`: whoever is counted settles where his node will be at once, and where
-    fewest are (see `Problem.careful`)."""
+    """How many pods of one kind are in each domain of a key; a known domain without any counts 0. `before`: what it was
+    restarted from. `version` counts changes, `number` tells counts apart. `evened`: whoever is counted settles where
+    his node will be at once, and where fewest are (see `Problem.careful`)."""
 
-    __slots__ = ("counts", "evened", "key", "number", "total", "version")
+    __slots__ = ("before", "counts", "evened", "key", "number", "total", "version")
 
     def __init__(self, number: int, key: str) -> None:
         self.number = number
         self.key = key
         self.counts: dict[Domain, int] = {}
+        self.before: Mapping[Domain, int] = {}
         self.total = 0
         self.version = 0
         self.evened = False
@@ -35,7 +38,7 @@ class DomainCount:
 
     def restart(self, counts: dict[Domain, int], total: int) -> None:
         """Count from here, as if nothing had been counted since."""
-        self.counts = dict(counts)
+        self.before, self.counts = counts, dict(counts)
         self.total = total
         self.version += 1
 
@@ -64,6 +67,10 @@ class Rule:
         return True
 
     def allows(self, domain: Domain) -> bool:
+        raise NotImplementedError
+
+    def refused_before(self, domain: Domain) -> bool:
+        """Whether it was when the count was restarted; only asked of rules that are `final`."""
         raise NotImplementedError
 
     def rank(self, domain: Domain) -> int:
@@ -97,6 +104,9 @@ class Spread(Rule):
             return self.count.counts.get(domain, 0) + self.own <= self.max_skew
         present = self.count.counts.get(domain)
         return present is not None and present + self.own - self.least <= self.max_skew
+
+    def refused_before(self, domain: Domain) -> bool:
+        return self.count.before.get(domain, 0) + self.own > self.max_skew
 
     def rank(self, domain: Domain) -> int:
         return self.count.counts.get(domain, 0)
@@ -151,3 +161,6 @@ class Apart(Rule):
 
     def allows(self, domain: Domain) -> bool:
         return not self.count.counts.get(domain, 0)
+
+    def refused_before(self, domain: Domain) -> bool:
+        return self.count.before.get(domain, 0) > 0

@@ -235,20 +235,21 @@ class Topology:
         for pod in bound:
             node = self._nodes.get(pod.node)
             if node is not None:
-                selected, owned = self._entering(pod.namespace, pod.shape, shapes)
-                node.enter(owned if pod.terminating else [*selected, *owned], pods)
+                every, owned = self._entering(pod.namespace, pod.shape, shapes)
+                node.enter(owned if pod.terminating else every, pods)
 
     def _entering(
         self, namespace: str, digest: str, shapes: Mapping[str, PodShape]
     ) -> tuple[list[PodCount], list[PodCount]]:
-        """The counts of pods that are selected and of those that keep others away, which pods of a shape enter. All
-        counts exist by then."""
+        """The counts that pods of a shape enter, and those of them that are of pods that keep others away, for which
+        they need not be selected. All counts exist by then."""
         found = self._entered.get((namespace, digest))
         if found is None:
             shape = shapes[digest]
             selecting = self._matching(namespace, shape.labels)
             selected = [count for each in selecting for count in each.counts.values()]
-            found = self._entered[namespace, digest] = selected, self._owned(namespace, shape)
+            owned = self._owned(namespace, shape)
+            found = self._entered[namespace, digest] = [*selected, *owned], owned
         return found
 
     def counted(self) -> tuple[Counts, ...]:
