@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -25,7 +25,7 @@ def cluster_of(state: State, now: int) -> Cluster:
     """The cluster as the state shows it. Nodes of moves that were only proposed stand as if nobody had."""
     facts = state.facts
     base = problem_of(state, now)
-    nodes = tuple(_nodes(state, {each.claim or each.name: each for each in base.nodes}, now))
+    nodes = _as_before(_nodes(state, {each.claim or each.name: each for each in base.nodes}, now), state)
     shapes = dict(base.shapes)
     for digest in sorted({pod.shape for node in nodes for pod in node.pods} - shapes.keys()):
         shapes[digest] = state.ix.blobs.shape(digest)
@@ -43,6 +43,14 @@ def cluster_of(state: State, now: int) -> Cluster:
         spot_to_spot=facts.settings.spot_to_spot,
         live=True,
     )
+
+
+def _as_before(nodes: Iterable[ClusterNode], state: State) -> tuple[ClusterNode, ...]:
+    """For nodes that equal those of the cluster before these themselves, with what has been worked out of them."""
+    before: dict[str, ClusterNode] = state.ix.cluster_nodes
+    kept = tuple(known if (known := before.get(each.name)) == each else each for each in nodes)
+    state.ix.cluster_nodes = {each.name: each for each in kept}
+    return kept
 
 
 def _nodes(state: State, places: dict[str, NodeInput], now: int) -> Iterator[ClusterNode]:
