@@ -54,11 +54,15 @@ def _as_before(nodes: Iterable[ClusterNode], state: State) -> tuple[ClusterNode,
 
 
 def _nodes(state: State, places: dict[str, NodeInput], now: int) -> Iterator[ClusterNode]:
-    """Those of NodeClaims by their names, then the others by theirs."""
+    """Those of NodeClaims by their names, then the others. What replaces nodes that have not begun to drain is
+    promised to their pods, however long others of their replacements take."""
     facts = state.facts
+    started = (each.move for each in facts.moves.values() if each.started)
+    replacing = frozenset(new.name for move in started for new in move.replacements)
     for name in sorted(facts.claims):
         claim = facts.claims[name]
-        yield _managed(claim, node_of(claim, state), places.get(name), state, now)
+        made = _managed(claim, node_of(claim, state), places.get(name), state, now)
+        yield replace(made, nominated=True) if name in replacing else made
     for name in sorted(facts.nodes):
         if name not in state.ix.claim_by_node:
             node = facts.nodes[name]
