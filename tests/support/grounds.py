@@ -85,7 +85,7 @@ class Picture:
         placed = {uid: place.node for place in move.placements for uid in place.pods}
         launched = {uid for new in move.replacements for uid in new.pods}
         for pod in (pod for name in nodes for pod in self.on(name) if _moves(pod)):
-            held = not pod.deleting and (_shielded(pod, now) or self._never(pod, now))
+            held = not pod.deleting and (_shielded(pod, now) or self._never(pod))
             if pod.uid not in placed and pod.uid not in launched and not held:
                 yield f"{pod.key} has nowhere to go"
         there = {uid: self.pods[uid].node for uid in placed if uid in self.pods}
@@ -93,14 +93,14 @@ class Picture:
         for name in sorted(set(placed.values())):
             yield from self._too_much(name, [uid for uid, node in placed.items() if node == name])
 
-    def _never(self, pod: Pod, now: int) -> bool:
+    def _never(self, pod: Pod) -> bool:
         """D-15: it gets no other place either."""
         labels = self.shape(pod.shape).labels
         found = [
             each for each in self.pdbs.values() if each.namespace == pod.namespace and selected(each.selector, labels)
         ]
         absolute = any(each.max_unavailable in ("0", "0%") or each.min_available == "100%" for each in found)
-        return self._held(pod, now) and (len(found) > 1 or absolute)
+        return len(found) > 1 or absolute
 
     def _too_much(self, name: str, uids: Iterable[str]) -> Iterator[str]:
         node = self.nodes.get(name)
