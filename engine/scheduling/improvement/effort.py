@@ -25,6 +25,8 @@ TOUCHES_A_PLAN = 200
 """What a plan costs besides."""
 TOUCHES_A_RUN = 100
 """What a run of the scheduler's model costs besides."""
+TOUCHES_AN_OFFER = 20
+"""What it costs to think of another set of nodes, and of what it would leave over."""
 
 
 class Effort:
@@ -46,6 +48,10 @@ class Effort:
             return False
         self.left -= touches
         return True
+
+    def give(self, touches: int) -> None:
+        """Have so much again, which was taken for later."""
+        self.left += touches
 
     def charge(self, touches: int) -> None:
         """Spend what has been done already."""

@@ -15,12 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.model.pods import PodShape, Resources
-from kerf.engine.record.decisions import Placement
+from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.model.pods import Resources
 from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.improvement.candidates import TOLERANCE, FleetBounds, Pair
-from kerf.engine.scheduling.improvement.cells import counted, limited, settled, without
+from kerf.engine.scheduling.improvement.cells import counted, limited
 from kerf.engine.scheduling.improvement.effort import planning
 from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.menu import Menu
@@ -31,6 +30,7 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, Problem
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.resources import fits, total
+from kerf.engine.scheduling.selectors import of_spread, of_term
 from kerf.engine.scheduling.shapes import HARD_SPREAD
 from kerf.engine.scheduling.templates import NODES
 
@@ -74,21 +74,25 @@ class Fleets:
         self._berths: dict[object, Berth] = {}
         self._seats: dict[int, Seat] = {}
         self._sizes: dict[int, tuple[Berth, ...]] = {}
+        self._likes: dict[int, int] = {}
+        self._alike: dict[object, int] = {}
         self._roomier: dict[int, tuple[Berth, ...]] = {}
         self._merged: dict[tuple[int, int], Berth | None] = {}
         self._pods = {each.uid: each for each in problem.pods}
         self._pools = {each.pool.name: each for each in problem.pools}
         self._templates = {each.name: number for number, each in enumerate(menu.templates)}
         self.unattached = unattached
-        self._keys = _topology_keys(problem)
         self._bounds = bounds
 
     def berths(self, claims: Iterable[OpenedClaim]) -> tuple[Berth, ...]:
         """The nodes of a plan."""
         return tuple(self._berth(each) for each in claims)
 
-    def judged(self, berths: tuple[Berth, ...], uids: frozenset[str], most: int) -> tuple[Fleet | None, int]:
-        """With these pods, and what it cost in touches; None if that is more than `most`."""
+    def judged(
+        self, berths: tuple[Berth, ...], uids: frozenset[str], most: int, least: tuple[int, float] = (0, math.inf)
+    ) -> tuple[Fleet | None, int]:
+        """With these pods, and what it cost in touches; None if that is more than `most`, or if it is known to be worse
+        than `least`: so many pods are left over when so many habits have left none."""
         touches = 0
         if self._scheduler is None:
             touches = making(self._problem)
@@ -98,7 +102,9 @@ class Fleets:
         made: Bound | None = None
         for passed, habit in enumerate(HABITS):
             seats = [self._seat(each).fresh(seat_name(number)) for number, each in enumerate(berths)]
-            found, looked = self._scheduler.bound(seats, uids, most - touches, habit)
+            found, looked = self._scheduler.bound(
+                seats, uids, most - touches, habit, least[1] if passed <= least[0] else math.inf
+            )
             touches += looked
             if found is None:
                 return None, touches
@@ -133,6 +139,51 @@ class Fleets:
             found = self._seats[berth.kind] = planned("", berth.claim, self._daemons, self._problem, berth.kind)
         return found
 
+    # ── what is left over, and why ──────────────────────────────────────
+
+    def queue(self, fleet: Fleet) -> list[PendingPod]:
+        """All pods in the order in which the scheduler comes to them that makes this of the fleet."""
+        assert self._scheduler is not None  # it has judged the fleet
+        return self._scheduler.queue(HABITS[min(fleet.passed, len(HABITS) - 1)])
+
+    def requests(self, pod: PendingPod) -> Resources:
+        return self._problem.shapes[pod.shape].requests
+
+    def room(self, berth: Berth) -> Resources:
+        """What is free on the node before any of the pods is there."""
+        return self._seat(berth).free
+
+    def admits(self, berth: Berth, pod: PendingPod) -> bool:
+        """Whether the pod may go to the node while no other is there."""
+        assert self._scheduler is not None  # it has judged a fleet
+        return self._scheduler.class_of(pod, True).place(self._seat(berth)) is not None
+
+    def most_on_one(self, pod: PendingPod) -> int:
+        """How many pods of its shape may be on one node by their own rules, where that is limited whatever their
+        number; 0 if it is not."""
+        shape, own = self._problem.shapes[pod.shape], (pod.namespace, self._problem.shapes[pod.shape].labels)
+        apart = (each for each in shape.anti_affinity if not each.weight and each.topology_key == HOSTNAME)
+        evenly = (each for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD)
+        limits = [1 for each in apart if of_term(each, *own, self._problem.namespaces).selects(*own)]
+        limits += [e.max_skew for e in evenly if e.topology_key == HOSTNAME and of_spread(e, *own).selects(*own)]
+        return min(limits, default=0)
+
+    def labels(self, berth: Berth) -> Mapping[str, str]:
+        """Of the node as it will be."""
+        return self._seat(berth).labels
+
+    def likeness(self, berths: Iterable[Berth]) -> tuple[int, ...]:
+        """Equal for sets of nodes that are the same to the scheduler."""
+        return tuple(sorted(self._like(each) for each in berths))
+
+    def _like(self, berth: Berth) -> int:
+        found = self._likes.get(berth.kind)
+        if found is None:
+            seat = self._seat(berth)
+            key = tuple(sorted(seat.labels.items())), seat.taints, tuple(sorted(seat.free.items()))
+            found = self._likes[berth.kind] = self._alike.setdefault(key, len(self._alike))
+        return found
+
     # ── other nodes ──────────────────────────────────────
 
     def sizes(self, berth: Berth) -> tuple[Berth, ...]:
@@ -154,9 +205,12 @@ class Fleets:
         names = tuple(template.catalogue.names[kind] for _, kind in order)
         least = template.state.min_values
         kinds = tuple(sorted({template.slots[n].capacity_type for n in state.slots if template.available[n] & allowed}))
-        for index, (price, _) in enumerate(order):
-            if least and template.unmet_min_values(least, sum(1 << kind for _, kind in order[index:])):
-                return
+        cheaper = 0
+        for index, (price, kind) in enumerate(order):
+            roomy = template.catalogue.fitting(template.catalogue.types[kind].allocatable()) & allowed & ~cheaper
+            cheaper |= 1 << kind
+            if least and template.unmet_min_values(least, roomy):
+                continue  # it will be filled, and can become none of those with less room then
             if math.isfinite(price):
                 sized = replace(claim, instance_types=names[index:], price=price, capacity_types=kinds)
                 yield self._interned(sized, False, berth.most)
@@ -180,10 +234,10 @@ class Fleets:
         free = self._seat(berth).free
         return free.get("cpu", 0), free.get("memory", 0)
 
-    def uniform(self, berth: Berth, fleet: Fleet) -> list[tuple[Berth, ...]]:
-        """In the place of a fleet, nodes of one type with the constraints of this one: for each type, as many as have
-        room for what is there now, and somewhat more; cheapest first."""
-        names = {seat_name(number) for number in range(len(fleet.berths))}
+    def uniform(self, berth: Berth, fleet: Fleet, numbers: Iterable[int]) -> list[tuple[Berth, ...]]:
+        """In the place of some nodes of a fleet, nodes of one type with the constraints of this one: for each type, as
+        many as have room for what is there now and what is left over, and somewhat more; cheapest first."""
+        names = {seat_name(number) for number in numbers}
         uids = [*(uid for uid, seat in fleet.bound.seats.items() if seat in names), *fleet.bound.left]
         needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
         made = []
@@ -204,6 +258,16 @@ class Fleets:
         return self._merged[key]
 
     def _merge(self, a: Berth, b: Berth) -> Berth | None:
+        both = self.joined(a, b)
+        if both is None:
+            return None
+        wanted = [sum(amounts) * 9 // 10 for amounts in zip(self._room(a), self._room(b), strict=True)]
+        return next(
+            (e for e in self.sizes(both) if all(x <= y for x, y in zip(wanted, self._room(e), strict=True))), None
+        )
+
+    def joined(self, a: Berth, b: Berth) -> Berth | None:
+        """A node that is what both are, apart from its size; None if there can be none."""
         one, other = a.claim, b.claim
         shared = {key: value for key, value in one.labels.items() if key in other.labels}
         if (
@@ -219,11 +283,7 @@ class Fleets:
         together = tuple(constraints.merged(other.constraints))
         claim = replace(one, constraints=together, labels={**one.labels, **other.labels})
         most = {name: amount + b.most[name] for name, amount in a.most.items()}
-        wanted = [sum(amounts) * 9 // 10 for amounts in zip(self._room(a), self._room(b), strict=True)]
-        found = self.sizes(self._interned(claim, False, most))
-        return next(
-            (each for each in found if all(x <= y for x, y in zip(wanted, self._room(each), strict=True))), None
-        )
+        return self._interned(claim, False, most)
 
     def bound_to(self, fleet: Fleet, number: int) -> bool:
         """Whether the node must stay as it is: for its own sake, or for pods that care where others are, or which node
@@ -327,73 +387,6 @@ class Fleets:
             ports += shape.host_ports
         return replace(node, available=available, host_ports=ports)
 
-    # ── back to a plan ──────────────────────────────────────
-
-    def placements(self, fleet: Fleet) -> tuple[Placement, ...]:
-        """The pods on existing nodes."""
-        there = self._pods_by_seat(fleet.bound)
-        return tuple(
-            Placement(each.name, each.claim, tuple(pod.uid for pod in there[each.name]))
-            for each in sorted(self._problem.nodes, key=lambda each: each.name)
-            if each.name in there
-        )
-
-    def questions(self, fleet: Fleet) -> Iterator[tuple[Berth, Problem]]:
-        """Each node that has pods, and the question whose answer is its claim: those pods, on this type or a dearer
-        one, with its labels where other pods may look at them."""
-        there = self._pods_by_seat(fleet.bound)
-        for number, berth in enumerate(fleet.berths):
-            pods = there.get(seat_name(number))
-            if pods:
-                yield berth, self._question(berth, pods)
-
-    def _pods_by_seat(self, made: Bound) -> Mapping[str, list[PendingPod]]:
-        there: dict[str, list[PendingPod]] = {}
-        for uid, seat in made.seats.items():
-            there.setdefault(seat, []).append(self._pods[uid])
-        return {
-            name: sorted(pods, key=lambda each: (each.namespace, each.name, each.uid)) for name, pods in there.items()
-        }
-
-    def _question(self, berth: Berth, pods: Sequence[PendingPod]) -> Problem:
-        claim = berth.claim
-        pool = self._pools[claim.node_pool]
-        labels = self._seat(berth).labels
-        asked = settled(
-            self._problem,
-            {key: labels[key] for key in self._pinned(berth, pods) if key in labels},
-            pods,
-            pool,
-            berth.most,
-        )
-        types = self._problem.catalogues[pool.catalogue].types
-        gone = sorted(frozenset(each.name for each in types).difference(claim.instance_types))
-        return replace(asked, unavailable=asked.unavailable | without(gone))
-
-    def _pinned(self, berth: Berth, pods: Iterable[PendingPod]) -> list[str]:
-        """The labels that the claim must keep: those that it was narrowed by, and those that its pods look at together
-        with others."""
-        own = self._menu.templates[self._templates[berth.claim.node_pool]].state.requirements
-        narrowed = {each.key for each in berth.claim.constraints if own.find(each.key) != each}
-        looking = any((each.namespace, each.shape) not in self.unattached for each in pods)
-        return sorted(narrowed.union(self._keys if looking else ()))
-
 
 def _fixed(claim: OpenedClaim) -> bool:
     return bool(claim.reservations)
-
-
-def _topology_keys(problem: Problem) -> tuple[str, ...]:
-    """The labels whose domains hard constraints of pods look at."""
-    digests = {each.shape for each in problem.pods} | {each.shape for each in problem.bound}
-    shapes = [problem.shapes[each] for each in sorted(digests)]
-    return tuple(sorted({key for shape in shapes for key in _hard_keys(shape)} - {HOSTNAME}))
-
-
-def _hard_keys(shape: PodShape) -> Iterator[str]:
-    for each in shape.spread:
-        if each.when_unsatisfiable == HARD_SPREAD:
-            yield normalise(each.topology_key)
-    for term in (*shape.affinity, *shape.anti_affinity):
-        if not term.weight:
-            yield normalise(term.topology_key)

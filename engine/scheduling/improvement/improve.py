@@ -40,6 +40,7 @@ from kerf.engine.scheduling.improvement.effort import Effort, planning
 from kerf.engine.scheduling.improvement.fleet import Fleet, Fleets
 from kerf.engine.scheduling.improvement.lower_bound import loosest
 from kerf.engine.scheduling.improvement.menu import Demands, Kind, Menu, ways
+from kerf.engine.scheduling.improvement.questions import Questions
 from kerf.engine.scheduling.improvement.regroup import Group, Regrouping
 from kerf.engine.scheduling.improvement.softness import preferences_kept
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
@@ -72,6 +73,7 @@ class Search:
         self._weights = {uid: self._pools[c.node_pool].pool.weight for c in first.claims for uid in c.pods}
         self._kinds: dict[tuple[str, str, int | None], Kind | None] = {}
         self.fleets = Fleets(problem, menu, unattached(problem), fleet_bounds(problem, first))
+        self._questions = Questions(problem, menu, self.fleets)
         self._unattached = self.fleets.unattached
         self._known: dict[object, OpenedClaim | None] = {}
         self._kept: dict[str, int] | None = None
@@ -94,23 +96,26 @@ class Search:
         eased = self._with_groups(candidate, [each for each in kept if each.claim.pods], sorted(gone), below)
         return eased if eased is not None and self._allowed(eased) else None
 
+    def cost_of_fleet(self, fleet: Fleet) -> int:
+        """What `of_fleet` costs, about, in touches."""
+        return self._questions.cost(fleet) + self._whole
+
     def of_fleet(self, fleet: Fleet) -> Candidate | None:
         """The plan that has these nodes and the pods where the scheduler puts them; None if the planner does not make
         each of the nodes of its pods, or the plan may not replace the first one."""
         parts = []
-        for berth, question in self.fleets.questions(fleet):
-            claim = self._single(question, None)
+        for berth, question in self._questions.of(fleet):
+            claim = self._single(question, self._questions.key(berth, question))
             if claim is None or claim.price > berth.claim.price + TOLERANCE:
                 return None
             parts.append(Part(claim, -1, question))
-        base = Plan(placements=self.fleets.placements(fleet))
+        base = Plan(placements=self._questions.placements(fleet))
         made = Candidate(self._problem, base, tuple(parts))
         return made if self._allowed(made, by_pod=False) and self._binds(made) else None
 
     def _binds(self, candidate: Candidate) -> bool:
         """Whether it can be bound as it stands; the scheduler's own order may be the only one, which is too few."""
-        spread = any(shape.spread or shape.affinity for shape in self._problem.shapes.values())
-        if not spread:
+        if not any(shape.spread or shape.affinity for shape in self._problem.shapes.values()):
             return True
         return self._effort.take(self._whole) and bindable(self._problem, assembled(candidate, self._first))
 

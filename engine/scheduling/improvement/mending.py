@@ -11,17 +11,22 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from kerf.engine.scheduling.improvement.candidates import TOLERANCE
-from kerf.engine.scheduling.improvement.effort import TOUCHES_A_RUN, Effort
+from kerf.engine.scheduling.improvement.effort import TOUCHES_A_RUN, TOUCHES_AN_OFFER, Effort
 from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
+from kerf.engine.scheduling.improvement.habits import HABITS
+from kerf.engine.scheduling.improvement.offers import larger, price
 
-ROUNDS = 8
-"""How often a fleet is made larger, until nobody is left over."""
+ROUNDS = 3
+"""How often in a row it may do no good to make a fleet larger."""
 SIZES = 3
-"""How many types are tried in the place of one."""
-UNIFORM = 12
-"""How many fleets of one type are tried for each kind of node."""
+"""How many smaller types are tried in the place of one."""
 TRIES = 12
 """How many larger fleets are tried before the best of them is gone on with."""
+FEWEST = 4
+"""How many are tried when one of them is better already."""
+MORE = 2
+"""So many more pods than before may be left over on the way to a whole fleet."""
+ANY = (0, math.inf)
 
 
 class Mending:
@@ -32,14 +37,21 @@ class Mending:
         self._fleets = fleets
         self._old = old
         self._effort = effort
+        self._known: dict[tuple[tuple[int, ...], frozenset[str]], Fleet] = {}
+        self._seen: set[tuple[int, ...]] = set()
 
-    def judged(self, berths: tuple[Berth, ...], uids: frozenset[str]) -> Fleet | None:
-        """None if the effort is spent."""
-        least = TOUCHES_A_RUN + len(uids) + len(berths) + self._old
-        if not self._effort.take(least):
+    def judged(self, berths: tuple[Berth, ...], uids: frozenset[str], least: tuple[int, float] = ANY) -> Fleet | None:
+        """None if the effort is spent, or if it is no match for `least`: see `Fleets.judged`."""
+        key = tuple([each.kind for each in berths]), uids
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        if not self._effort.take(TOUCHES_A_RUN + len(uids) + len(berths) + self._old):
             return None
-        found, touches = self._fleets.judged(berths, uids, self._effort.left)
+        found, touches = self._fleets.judged(berths, uids, self._effort.left, least)
         self._effort.charge(touches)
+        if found is not None:
+            self._known[key] = found
         return found
 
     def further(self, fleet: Fleet) -> list[Berth] | None:
@@ -48,73 +60,48 @@ class Mending:
 
     def whole(self, fleet: Fleet, below: float) -> Fleet:
         """A fleet that leaves nobody over, or fewer, and costs less than `below`; this one if none was found."""
-        best = min([fleet, *self._uniform(fleet, below)], key=_rank)
-        for start in [fleet] if best is fleet else [fleet, best]:
-            best = min(best, self._mended(start, below), key=_rank)
-            if not best.bound.left:
-                break
-        return best
-
-    def _mended(self, fleet: Fleet, below: float) -> Fleet:
-        best = fleet
-        for _ in range(ROUNDS):
-            if not fleet.bound.left:
-                break
-            uids = frozenset([*fleet.bound.seats, *fleet.bound.left])
-            tried = (self.judged(each, uids) for each in islice(self._larger(fleet, below), TRIES))
-            found = [each for each in tried if each is not None]
+        best, in_vain = fleet, 0
+        while fleet.bound.left and in_vain < ROUNDS:
+            found = list(self._tried(fleet, below))
             if not found:
                 break
             fleet = min(found, key=_rank)
+            in_vain = in_vain + 1 if _rank(fleet) >= _rank(best) else 0
             best = min(best, fleet, key=_rank)
         return best
 
-    def _uniform(self, fleet: Fleet, below: float) -> Iterator[Fleet]:
-        """Fleets of nodes of one type, until one of each kind leaves nobody over."""
-        if not fleet.bound.left:
-            return
+    def _tried(self, fleet: Fleet, below: float) -> Iterator[Fleet]:
+        """Larger fleets, until some are better than the fleet; where one leaves nobody over, only cheaper ones then."""
         uids = frozenset([*fleet.bound.seats, *fleet.bound.left])
-        kinds = {each.claim.constraints: each for each in fleet.berths}
-        for berth in kinds.values():
-            offers = (each for each in self._fleets.uniform(berth, fleet) if self._worth_it(each, below))
-            for each in islice(offers, UNIFORM):
-                found = self.judged(each, uids)
+        best, spare = fleet, MORE
+        for number, berths in enumerate(islice(self._unseen(fleet, below), TRIES), start=1):
+            if price(berths) < below - TOLERANCE:
+                found = self.judged(berths, uids, (best.passed, len(best.bound.left) + spare))
                 if found is not None:
                     yield found
-                    if not found.bound.left:
-                        break
+                if found is not None and _rank(found) < _rank(best):
+                    best, spare = found, 0
+            if not best.bound.left:
+                below = best.price
+            elif best is not fleet and number >= FEWEST:
+                return
+
+    def _unseen(self, fleet: Fleet, below: float) -> Iterator[tuple[Berth, ...]]:
+        """Larger fleets that may be tried and have not been."""
+        for each in self._larger(fleet, below):
+            key = self._fleets.likeness(each)
+            if key not in self._seen and self._fleets.allowed(each):
+                self._seen.add(key)
+                yield each
 
     def _larger(self, fleet: Fleet, below: float) -> Iterator[tuple[Berth, ...]]:
-        """The fleet with one node larger, least dear first, and with further nodes."""
-        further = self.further(fleet)
-        offers: list[tuple[float, int, tuple[Berth, ...]]] = []
-        if further is not None:
-            offers.append((-math.inf, -1, (*fleet.berths, *further)))
-        kinds: dict[int, int] = {}  # the first node of each kind: one of several that are alike is enough
-        pairs: set[tuple[int, int]] = set()
-        for number, berth in enumerate(fleet.berths):
-            for other in range(number):
-                one = fleet.berths[other]
-                pair = min(one.kind, berth.kind), max(one.kind, berth.kind)
-                if pair in pairs:
-                    continue
-                pairs.add(pair)
-                both = self._fleets.merged(one, berth)
-                if both is not None:
-                    rest = tuple(each for n, each in enumerate(fleet.berths) if n not in (other, number))
-                    more = both.claim.price - berth.claim.price - one.claim.price
-                    offers.append((more, number, (*rest, both)))
-            if kinds.setdefault(berth.kind, number) == number:
-                offers += (
-                    (each.claim.price - berth.claim.price, number, _with(fleet.berths, number, each))
-                    for each in self._fleets.roomier(berth)[:SIZES]
-                )
-        for _, _, berths in sorted(offers, key=lambda each: each[:2]):
-            if self._worth_it(berths, below):
-                yield berths
-
-    def _worth_it(self, berths: tuple[Berth, ...], below: float) -> bool:
-        return math.fsum(each.claim.price for each in berths) < below - TOLERANCE and self._fleets.allowed(berths)
+        further = self.further(fleet) or []
+        if further and price(more := (*fleet.berths, *further)) < below - TOLERANCE:
+            yield more
+        if self._effort.left:
+            found = larger(self._fleets, fleet, further, below)
+            self._effort.charge(len(found) * TOUCHES_AN_OFFER)
+            yield from found
 
     def leaner(self, fleet: Fleet) -> Fleet:
         """Without what a whole fleet does not need: nodes left out or smaller, the dearest first, while it stays whole.
@@ -134,8 +121,8 @@ class Mending:
         for berths in offers:
             if not self._fleets.allowed(berths):
                 continue
-            found = self.judged(berths, frozenset(fleet.bound.seats))
-            if found is None or not found.bound.left:
+            found = self.judged(berths, frozenset(fleet.bound.seats), (len(HABITS), 0))
+            if found is not None and not found.bound.left:
                 return found
         return None
 

@@ -91,13 +91,18 @@ class Scheduler:
         self._queues: dict[Habit, list[PendingPod]] = {}
 
     def bound(
-        self, new: Sequence[Seat], uids: frozenset[str], most: float = math.inf, habit: Habit = USUAL
+        self,
+        new: Sequence[Seat],
+        uids: frozenset[str],
+        most: float = math.inf,
+        habit: Habit = USUAL,
+        spare: float = math.inf,
     ) -> tuple[Bound | None, int]:
         """These pods bound to the old nodes and to these, which fill up with them, and how often a node was looked at
-        for a pod; None when that was more than `most`. Numbers of nodes: the old ones, those that leave, the new ones.
-        """
+        for a pod; None when that was more than `most`, or when it is known that more pods than `spare` are left over.
+        Numbers of nodes: the old ones, those that leave, the new ones."""
         run = self._on(new, frozenset(), habit)
-        return run.run([each for each in self._queue(habit) if each.uid in uids], most), run.touches
+        return run.run([each for each in self.queue(habit) if each.uid in uids], most, spare), run.touches
 
     def rebound(
         self,
@@ -112,7 +117,7 @@ class Scheduler:
         run = self._on(new, gone, habit)
         for pair, name in moved:
             run.company.left(pair, self._numbers[name])
-        found = run.run(queue, math.inf)
+        found = run.run(queue, math.inf, math.inf)
         assert found is not None  # there is no end to the effort
         return found
 
@@ -127,13 +132,19 @@ class Scheduler:
     def _numbers(self) -> dict[str, int]:
         return {each.name: each.index for each in self._places}
 
-    def _queue(self, habit: Habit) -> list[PendingPod]:
+    def queue(self, habit: Habit) -> list[PendingPod]:
+        """All pods that wait, in the order in which a scheduler of this habit comes to them."""
         found = self._queues.get(habit)
         if found is None:
             shapes = self._problem.shapes
             found = sorted(self._problem.pods, key=lambda each: habit.turn(each, shapes[each.shape].priority))
             self._queues[habit] = found
         return found
+
+    def may_find_later(self, pair: Pair) -> bool:
+        """Whether pods that are bound may make a place for one that found none; else there is less room only."""
+        wanted = self._manners.demands[pair]
+        return bool(wanted.spreads or wanted.together)
 
     def class_of(self, pod: PendingPod, newer: bool) -> _Class:
         shape = self._problem.shapes[pod.shape]
@@ -254,21 +265,23 @@ class _Run:
         self.touches = 0
         self._waiters: dict[int, _Waiters] = {}
 
-    def run(self, pods: Sequence[PendingPod], most: float) -> Bound | None:
-        """None if it takes more touches than `most`."""
+    def run(self, pods: Sequence[PendingPod], most: float, spare: float) -> Bound | None:
+        """None if it takes more touches than `most`, or more pods than `spare` are left over for good."""
         found: dict[str, str] = {}
-        waiting = pods
+        waiting, lost = pods, 0
         before = len(waiting) + 1
         while len(waiting) < before:
             before, queue, waiting = len(waiting), waiting, []
             for pod in queue:
-                number = self._of(self._scheduler.class_of(pod, self.habit.newer)).best()
-                if self.touches > most:
-                    return None
+                wanted = self._scheduler.class_of(pod, self.habit.newer)
+                number = self._of(wanted).best()
                 if number is None:
                     waiting.append(pod)
+                    lost += before == len(pods) and not self._scheduler.may_find_later(wanted.pair)
                 else:
                     found[pod.uid] = self.seat(number).name
+                if self.touches > most or lost > spare:
+                    return None
         return Bound(found, tuple(sorted(each.uid for each in waiting)))
 
     def seat(self, number: int) -> Seat:

@@ -23,7 +23,7 @@ from kerf.engine.scheduling.problem import Problem
 
 LOOKED_AT = 4
 """How many of the cheapest plans are rated, beside the first one."""
-AGAIN = 1.1
+AGAIN = 1.25
 """How much dearer than a plan with the nodes for what it leaves over one may be that binds whole: no pod has to wait
 for a further pass then."""
 CLOSE = 1.02
@@ -109,8 +109,12 @@ class Carrying:
         before, made to bind whole."""
         below = max(self._price, rated.cost * AGAIN) + 2 * TOLERANCE
         for fleet in self._fleets(rated.candidate):
-            whole = self._mending.whole(fleet, below)
-            again = self._planned(self._mending.leaner(whole)) if whole is not fleet else None
+            kept = self._search.cost_of_fleet(fleet)
+            if not self._effort.take(kept):
+                return
+            whole = self._mending.leaner(self._mending.whole(fleet, below))
+            self._effort.give(kept)
+            again = self._planned(whole) if whole is not fleet and not whole.bound.left else None
             if again is not None:
                 below = below if again.left else again.candidate.price
                 yield again

@@ -1,0 +1,145 @@
+"""From nodes on which the scheduler leaves pods over to nodes that it fills whole (S-208)."""
+
+from __future__ import annotations
+
+import math
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint
+from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.improvement.candidates import fleet_bounds, unattached
+from kerf.engine.scheduling.improvement.effort import Effort
+from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
+from kerf.engine.scheduling.improvement.habits import HABITS
+from kerf.engine.scheduling.improvement.mending import Mending
+from kerf.engine.scheduling.improvement.menu import Menu
+from kerf.engine.scheduling.improvement.outlook import Outlook
+from kerf.engine.scheduling.improvement.rating import Scheduler, unbound
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem import Problem
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec
+
+
+def late_and_large(*types: int) -> Problem:
+    """Small pods come first in the queue and spread over all nodes; what comes last needs most of one."""
+    work = Workloads().add("a-small", 8, shape(900, GI), created=1).add("z-large", 2, shape(3000, GI), created=2)
+    return problem(work, ladder(*types))
+
+
+def fleets_of(asked: Problem) -> Fleets:
+    menu = Menu(asked, ("cpu", "memory", "pods"))
+    return Fleets(asked, menu, unattached(asked), fleet_bounds(asked, plan(asked)))
+
+
+def sized(fleets: Fleets, asked: Problem, kind: str, count: int) -> tuple[Berth, ...]:
+    """So many nodes of a type."""
+    (first, *_) = fleets.berths(plan(asked).claims)
+    return tuple(e for e in fleets.sizes(first) if e.claim.instance_types[0] == kind) * count
+
+
+def judged(fleets: Fleets, asked: Problem, berths: tuple[Berth, ...]) -> Fleet:
+    found, _ = fleets.judged(berths, frozenset(each.uid for each in asked.pods), 10**9)
+    assert found is not None
+    return found
+
+
+def test_s208_fewer_larger_nodes_are_thought_to_have_room_for_a_late_large_pod() -> None:
+    asked = late_and_large(4, 8, 16)
+    fleets = fleets_of(asked)
+    four = judged(fleets, asked, sized(fleets, asked, "t04", 4))
+    assert four.bound.left
+    outlook = Outlook(fleets, four)
+    two, one = sized(fleets, asked, "t08", 2), sized(fleets, asked, "t16", 1)
+    assert outlook.left(four.berths) >= len(four.bound.left)
+    assert outlook.left(one) == len(judged(fleets, asked, one).bound.left) == 0
+    assert outlook.left(four.berths) >= outlook.left(two) >= outlook.left(one)
+
+
+def test_s208_pods_that_must_be_apart_are_thought_to_need_a_node_each() -> None:
+    apart = AffinityTerm(lbl.HOSTNAME, Selector({"app": "apart"}))
+    evenly = SpreadConstraint(lbl.HOSTNAME, selector=Selector({"app": "evenly"}), max_skew=2)
+    work = Workloads().add("apart", 4, shape(500, labels={"app": "apart"}, anti_affinity=(apart,)))
+    work.add("evenly", 6, shape(500, labels={"app": "evenly"}, spread=(evenly,)))
+    asked = problem(work, ladder(2, 16))
+    fleets = fleets_of(asked)
+    whole = judged(fleets, asked, sized(fleets, asked, "t02", 6))
+    outlook = Outlook(fleets, whole)
+    large = sized(fleets, asked, "t16", 1)
+    assert outlook.left(large * 4) == 0
+    assert outlook.left(large * 2) == 2 + 2
+    assert outlook.left(large) == 3 + 4
+
+
+def test_s208_where_a_pod_may_go_nowhere_all_of_its_shape_are_thought_to_be_left() -> None:
+    work = Workloads().add("here", 3, shape(500, node_selector={lbl.INSTANCE_TYPE: "t04"}))
+    asked = problem(work, ladder(4, 8))
+    fleets = fleets_of(asked)
+    (berth,) = fleets.berths(plan(asked).claims)
+    outlook = Outlook(fleets, judged(fleets, asked, (berth,)))
+    assert outlook.left((berth,)) == 0
+    assert outlook.left(()) == 3
+
+
+def test_s208_a_late_large_pod_gets_its_place_by_larger_nodes() -> None:
+    asked = late_and_large(4, 8, 16)
+    best = best_plan(asked, 100)
+    assert best.rated
+    assert best.unbound == ()
+    assert all(unbound(asked, best, habit) == () for habit in HABITS)
+    assert len(best.claims) < len(plan(late_and_large(4)).claims)
+
+
+def test_s208_nothing_is_tried_twice_and_nothing_without_effort() -> None:
+    asked = late_and_large(4)
+    fleets = fleets_of(asked)
+    effort = Effort(200, len(asked.pods))
+    mending = Mending(fleets, 0, effort)
+    start = mending.judged(sized(fleets, asked, "t04", 4), frozenset(each.uid for each in asked.pods))
+    assert start is not None
+    before = effort.left
+    assert mending.judged(start.berths, frozenset(each.uid for each in asked.pods)) is start
+    assert effort.left == before
+    whole = mending.whole(start, math.inf)
+    assert not whole.bound.left
+    effort.charge(effort.left)
+    assert mending.whole(start, math.inf) is start
+
+
+def test_s208_a_run_ends_when_more_pods_are_left_over_for_good_than_may_be() -> None:
+    asked = late_and_large(4)
+    fleets = fleets_of(asked)
+    berths = sized(fleets, asked, "t04", 4)
+    uids = frozenset(each.uid for each in asked.pods)
+    left = len(judged(fleets, asked, berths).bound.left)
+    assert left > 0
+    for spare, known in ((left - 1, False), (left, True)):
+        found, touches = fleets.judged(berths, uids, 10**9, (len(HABITS), spare))
+        assert (found is not None) == known
+        assert touches > 0
+
+
+def test_s208_what_waits_for_others_is_not_left_over_for_good() -> None:
+    """A pod that must be beside one that comes later finds no place at first."""
+    beside = AffinityTerm(lbl.HOSTNAME, Selector({"app": "late"}))
+    work = Workloads().add("a", 1, shape(500, labels={"app": "early"}, affinity=(beside,)), created=1)
+    work.add("b", 1, shape(500, labels={"app": "late"}), created=2)
+    asked = problem(work, ladder(4))
+    fleets = fleets_of(asked)
+    berths = fleets.berths(plan(asked).claims)
+    found, _ = fleets.judged(berths, frozenset(each.uid for each in asked.pods), 10**9, (len(HABITS), 0))
+    assert found is not None
+    assert found.bound.left == ()
+    assert len(Scheduler(asked).queue(HABITS[0])) == 2
+
+
+def test_s107_types_with_less_room_do_not_count_for_min_values() -> None:
+    """A node that is filled can become none of them, however dear they are."""
+    large, roomy = (instance_type(name, 8, price=price) for name, price in (("large", 0.3), ("roomy", 0.6)))
+    small = instance_type("small", 2, price=0.5)
+    two = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))
+    for types, offered in (((large, small), []), ((large, small, roomy), ["large", "small"])):
+        asked = problem(Workloads().add("web", 1, shape(1000)), Catalogue(types), two)
+        fleets = fleets_of(asked)
+        (berth,) = fleets.berths(plan(asked).claims)
+        assert [each.claim.instance_types[0] for each in fleets.sizes(berth)] == offered
