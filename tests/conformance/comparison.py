@@ -66,16 +66,31 @@ def improved(planned: dict[str, Any], best: dict[str, Any], expected: dict[str, 
     return found
 
 
+def dearer(planned: dict[str, Any], expected: dict[str, Any]) -> float:
+    """By how many percent a plan costs more than the cheapest of the reference's runs that leave the fewest over."""
+    _, least = _least(expected)
+    cost: float = planned["summary"]["totalCheapestPrice"]
+    return round(100 * (cost / least - 1), 1)
+
+
+def _runs(expected: dict[str, Any]) -> list[tuple[frozenset[str], float]]:
+    """What each of the reference's runs leaves over, and its price."""
+    varied = (expected.get("spread") or {}).get("variants", [])
+    return [
+        (left_over(expected["result"]), expected["summary"]["totalCheapestPrice"]),
+        *((frozenset(each["unschedulable"]), each["totalCheapestPrice"]) for each in varied),
+    ]
+
+
+def _least(expected: dict[str, Any]) -> tuple[int, float]:
+    return min((len(left), price) for left, price in _runs(expected))
+
+
 def _against(planned: dict[str, Any], expected: dict[str, Any]) -> Verdict:
     """Held against every run of the reference for what is left over, and against the cheapest of those that leave the
     fewest over for the price."""
     ours, cost = left_over(planned["result"]), planned["summary"]["totalCheapestPrice"]
-    varied = (expected.get("spread") or {}).get("variants", [])
-    runs = [
-        (left_over(expected["result"]), expected["summary"]["totalCheapestPrice"]),
-        *((frozenset(each["unschedulable"]), each["totalCheapestPrice"]) for each in varied),
-    ]
-    fewest, least = min((len(left), price) for left, price in runs)
-    if len(ours) > fewest or not any(ours <= left for left, _ in runs):
+    fewest, least = _least(expected)
+    if len(ours) > fewest or not any(ours <= left for left, _ in _runs(expected)):
         return Verdict.BEYOND
     return Verdict.NO_WORSE if len(ours) < fewest or cost <= least + PRICE_TOLERANCE else Verdict.DEARER
