@@ -88,6 +88,8 @@ class Picture:
             held = not pod.deleting and (_shielded(pod, now) or self._never(pod))
             if pod.uid not in placed and pod.uid not in launched and not held:
                 yield f"{pod.key} has nowhere to go"
+        for uid in launched:
+            self.promised.pop(uid, None)  # it goes to a new node now
         there = {uid: self.pods[uid].node for uid in placed if uid in self.pods}
         self.promised |= {uid: (placed[uid], node) for uid, node in there.items() if node}
         for name in sorted(set(placed.values())):
