@@ -20,7 +20,7 @@ from kerf.engine.disruption.aftermath import after
 from kerf.engine.disruption.balanced import Totals, approves, hopeless, pool_totals, price_of
 from kerf.engine.disruption.bounds import Bound
 from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Ledger, Use
-from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import Command, decide, on_offer, removal, without_same_type
 from kerf.engine.disruption.eligibility import Candidate, Judged, census, judged
 from kerf.engine.disruption.methods import longest, usage
@@ -298,6 +298,8 @@ class _Search:
     def _kept(self, removed: frozenset[str]) -> dict[str, Reason]:
         """The latest reason for which each node that does not go stays."""
         kept: dict[str, Reason] = {}
+        idle = frozenset(each.name for each in self._empty.chosen)
+        vain = frozenset(each.name for each in self._busy.chosen if hopeless(each, self._totals))
         for node in sorted(self._first.nodes, key=lambda each: each.name):
             name = node.name
             if name in removed:
@@ -311,17 +313,13 @@ class _Search:
                 kept[name] = Reason("takes-pods")
             elif self._ledger.left(node.node_pool, UNDERUTILIZED) <= 0:
                 kept[name] = Reason("budget", {"nodepool": node.node_pool})
+            elif name in self._refusals:
+                kept[name] = self._refusals[name]
+            elif name in idle:  # nothing was asked about it, nor about the next, though there is room for consolidation
+                kept[name] = Reason("budget", {"nodepool": node.node_pool})
             else:
-                kept[name] = self._refusals.get(name) or self._untried(node)
+                kept[name] = Reason("not-worth-it" if name in vain else "search-ended")
         return kept
-
-    def _untried(self, node: ClusterNode) -> Reason:
-        """Why nothing was asked about a candidate that the budgets for consolidation have room for."""
-        if any(each.name == node.name for each in self._empty.chosen):
-            return Reason("budget", {"nodepool": node.node_pool})
-        if any(each.name == node.name and hopeless(each, self._totals) for each in self._busy.chosen):
-            return Reason("not-worth-it")
-        return Reason("search-ended")
 
 
 def _arrivals(command: Command, candidates: Iterable[Candidate]) -> tuple[Placement, ...]:
