@@ -209,10 +209,7 @@ def _tolerating(digest: str, shapes: dict[str, PodShape]) -> str:
 
 
 def _tainted(place: NodeInput) -> NodeInput:
-    found: NodeInput | None = place.made.get(SETTLING)
-    if found is None:
-        found = place.made[SETTLING] = replace(place, taints=(*place.taints, SETTLING))
-    return found
+    return place.compiled(SETTLING, lambda: replace(place, taints=(*place.taints, SETTLING)))
 
 
 def _usage(nodes: Iterable[ClusterNode], pool: str) -> Resources:

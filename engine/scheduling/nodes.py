@@ -56,10 +56,7 @@ class ExistingNode:
     ) -> ExistingNode:
         """One for a problem, compiled once: `what` tells `daemons` from others. `limits`: how many volumes of a CSI
         driver can be attached; all, if it is not there."""
-        found = given.made.get((cls, what))
-        if found is None:
-            found = given.made[cls, what] = cls(given, daemons)
-        made: ExistingNode = found.own()
+        made = given.compiled((cls, what), lambda: cls(given, daemons)).own()
         made._limits = limits or {}
         made._entered = {}
         made.shared = True

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -55,6 +55,11 @@ class PoolInput(Struct, frozen=True):
     usage: Resources = {}
 
 
+_Made = TypeVar("_Made")
+KEPT = 8
+"""Of so many things compiled of one node."""
+
+
 class NodeInput(Struct, frozen=True, dict=True):
     """A node that exists or is on its way and is not marked for deletion (S-71).
 
@@ -75,9 +80,19 @@ class NodeInput(Struct, frozen=True, dict=True):
     requirements: tuple[RequirementSpec, ...] = ()
 
     @cached_property
-    def made(self) -> dict[Hashable, Any]:
-        """What has been compiled of it, by what else that depends on: many problems are about the same nodes."""
+    def _compiled(self) -> dict[Hashable, Any]:
         return {}
+
+    def compiled(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
+        """What is made of it once, for many problems are about the same nodes. `what`: all that it depends on besides.
+        Some are kept, not all: a node may stay as it is for months, and catalogues change with each price."""
+        known = self._compiled
+        if what not in known:
+            if len(known) >= KEPT:
+                known.clear()
+            known[what] = make()
+        made: _Made = known[what]
+        return made
 
 
 class Problem(Struct, frozen=True):

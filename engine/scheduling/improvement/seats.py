@@ -138,9 +138,7 @@ def _evenness(cpu: float, memory: float) -> int:
 def existing(given: NodeInput, expected: Iterable[Daemon], problem: Problem) -> Seat:
     """Of a node as it is; nothing must be bound to it (see `Seat.fresh`): problems share it."""
     what = Seat, problem.daemons, problem.settings.ignore_dra_requests, tuple(problem.catalogues)
-    made: Seat | None = given.made.get(what)
-    if made is None:
-        made = given.made[what] = _compiled(given, expected, problem)
+    made = given.compiled(what, lambda: _compiled(given, expected, problem))
     facts = problem.volumes
     if facts is not None and given.name in facts.limits:
         there = [each for each in problem.bound if each.node == given.name and problem.shapes[each.shape].volumes]

@@ -5,10 +5,15 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.nodes import Node
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observation, ReservationsSeen
+from kerf.engine.scheduling.improvement.rating import Scheduler
+from kerf.engine.scheduling.inputs import problem_of
+from kerf.engine.scheduling.planner import Ground
 from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
+from kerf.engine.scheduling.problem import KEPT
 from kerf.engine.scheduling.reserved import catalogue_of
 from kerf.engine.state import snapshot
 from tests.property.test_fold import re_derived
@@ -79,3 +84,20 @@ def test_a_nodeclass_that_is_gone_has_none() -> None:
     made.see(Observation(ReservationsSeen(KEY, {"cr-1": 1})))
     made.see(Observation(ObjectGone("nodeclass", KEY)))
     assert (made.runtime.state.facts.reservations, catalogue_of(made.runtime.state, KEY)) == ({}, "")
+
+
+def test_what_is_compiled_of_a_node_that_stays_as_it_is_is_not_kept_for_ever() -> None:
+    """Each launch into a reservation makes another catalogue: for each there was something more of every node."""
+    made = world(1)
+    made.see(Observation(Node("alone", ready=True, allocatable={"cpu": 4_000, "memory": 8_192 * Mi, "pods": 10})))
+    same, known = set(), []
+    for left in range(2, 3 * KEPT):
+        made.see(Observation(ReservationsSeen(KEY, {"cr-1": left})))
+        problem = problem_of(made.runtime.state, made.now)
+        Ground(problem)
+        Scheduler(problem)
+        (node,) = problem.nodes
+        same.add(id(node))
+        known.append(len(node._compiled))
+    assert len(same) == 1
+    assert max(known) == KEPT
