@@ -29,7 +29,8 @@ MOST_QUESTIONS, MOST_ASKED = 32, 8_000
 
 
 def first_plan(problem: Problem) -> tuple[Problem, Plan]:
-    """The question that was answered in the end, and its plan. No more pods are pending than in the planner's own."""
+    """The question that was answered in the end, and its plan. Of the highest priority of which not as many pods are
+    pending as in the planner's own, fewer are; it may be more of a lower one."""
     best = problem, plan(problem)
     if len(problem.pods) >= MOST_PODS or not _wrong(best[1]):
         return best
