@@ -46,7 +46,8 @@ class KarpenterLog:
         self._commit = commit
         self._pods: dict[str, str] = {}
         self._claims: dict[str, _Claim] = {}
-        self._intents: dict[str, Intent] = {}
+        self._intents: dict[str, tuple[Intent, str]] = {}
+        """With the NodePool: the answer may come after the claim's end."""
 
     def know(self, state: State) -> None:
         """What was there before the first entry that is applied: a new process goes on with a record."""
@@ -58,7 +59,11 @@ class KarpenterLog:
             known.instance_type, known.capacity_type = claim.instance_type, claim.capacity_type
             known.allocatable = claim.allocatable
         asked = {ref: each.intent for ref, each in facts.intents.items()}
-        self._intents = {ref: each for ref, each in asked.items() if isinstance(each, TaintNode | DeleteNode)}
+        self._intents = {
+            ref: (each, self._node_pool(each.claim))
+            for ref, each in asked.items()
+            if isinstance(each, TaintNode | DeleteNode)
+        }
 
     def apply(self, entry: Entry) -> list[Line]:
         handler = _HANDLERS.get(type(entry.payload))
@@ -70,13 +75,17 @@ class KarpenterLog:
             head["commit"] = self._commit
         return {**head, "controller": controller, **{k.replace("_", "-"): v for k, v in context.items()}}
 
-    def _about(self, level: str, entry: Entry, message: str, claim: str, **context: Any) -> Line:
-        """A line of the NodeClaim's own controller."""
-        known = self._claims.setdefault(claim, _Claim())
+    def _about(self, level: str, entry: Entry, message: str, claim: str, pool: str = "", **context: Any) -> Line:
+        """A line of the NodeClaim's own controller; `pool` is that of a claim that may be gone."""
         return self._line(
             level, entry, message, "nodeclaim.lifecycle", controllerGroup="karpenter.sh", controllerKind="NodeClaim",
-            NodeClaim={"name": claim}, NodePool={"name": known.node_pool}, namespace="", name=claim, **context,
+            NodeClaim={"name": claim}, NodePool={"name": pool or self._node_pool(claim)}, namespace="", name=claim,
+            **context,
         )  # fmt: skip
+
+    def _node_pool(self, claim: str) -> str:
+        known = self._claims.get(claim)
+        return known.node_pool if known is not None else ""
 
     # ── what is kept ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -94,7 +103,7 @@ class KarpenterLog:
     def _decision(self, decision: Decision, entry: Entry) -> list[Line]:
         for index, intent in enumerate(decision.intents):
             if isinstance(intent, TaintNode | DeleteNode):
-                self._intents[f"{entry.position}.{index}"] = intent
+                self._intents[f"{entry.position}.{index}"] = intent, self._node_pool(intent.claim)
         result = decision.result
         if not isinstance(result, ProvisionResult) or result.repeats:
             return []
@@ -200,15 +209,15 @@ class KarpenterLog:
         ]
 
     def _answered(self, answer: EffectAnswered, entry: Entry) -> list[Line]:
-        intent = self._intents.pop(answer.intent, None)
+        intent, pool = self._intents.pop(answer.intent, (None, ""))
         if intent is None or not answer.ok:
             return []
         assert isinstance(intent, TaintNode | DeleteNode)
         node = {"name": intent.node}
         if isinstance(intent, DeleteNode):
-            return [self._about(INFO, entry, "deleted node", intent.claim, Node=node)]
+            return [self._about(INFO, entry, "deleted node", intent.claim, pool, Node=node)]
         taint = {"taint.Key": DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}
-        return [self._about(INFO, entry, "tainted node", intent.claim, Node=node, **taint)]
+        return [self._about(INFO, entry, "tainted node", intent.claim, pool, Node=node, **taint)]
 
     def _terminated(self, event: ev.Terminated | ev.InstanceVanished, entry: Entry) -> list[Line]:
         claim = self._claims.setdefault(event.claim, _Claim())

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kerf.engine.record.observations import LaunchAnswered, Observation
+from kerf.engine.record.observations import EffectAnswered, LaunchAnswered, Observation
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import Facts, State
 from kerf.projections.logs import KarpenterLog, Line, line
@@ -64,6 +64,21 @@ def test_the_pods_and_types_are_listed_as_karpenter_does(life: list[Line]) -> No
 def test_without_a_build_revision_the_commit_is_left_out() -> None:
     """L-360."""
     assert all("commit" not in each for each in lines(whole_life(), ""))
+
+
+def test_a_node_that_is_gone_before_the_answer_has_its_nodepool() -> None:
+    """L-361: the watch may tell of a Node's end before the answer to its deletion; the NodeClaim is then over."""
+    world = whole_life(World())
+    refs = [e.payload.intent for e in world.store.entries if isinstance(e.payload, EffectAnswered)]
+    ((end, answer),) = [
+        (number, entry)
+        for number, entry in enumerate(world.store.entries)
+        if isinstance(entry.payload, EffectAnswered) and entry.payload.intent == refs[-1]
+    ]
+    log, late = KarpenterLog(), [*world.store.entries[:end], *world.store.entries[end + 1 :], answer]
+    told = [made for entry in late for made in log.apply(entry)]
+    assert [each["message"] for each in told[-2:]] == ["deleted nodeclaim", "deleted node"]
+    assert told[-1]["NodePool"] == {"name": "default"}
 
 
 def test_a_failed_launch_is_an_error_line() -> None:
