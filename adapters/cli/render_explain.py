@@ -8,6 +8,7 @@ from math import isfinite
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import quantities
 from kerf.adapters.cli.render_why import came_for_text, left_text, methods_text, removal_text
+from kerf.engine.nodeclaim.table import TERMINATED
 from kerf.engine.record.decisions import Offer, ProvisionResult
 from kerf.engine.scheduling.trace import Candidate
 from kerf.projections.prose import (
@@ -88,7 +89,7 @@ def claim_text(printer: Printer, found: ClaimExplanation) -> None:
     node = f", node {found.node}" if found.node else ""
     printer.line(
         f"NodeClaim {found.claim}{node}: {found.state}, as of position {found.position} ({moment(found.at)}), "
-        f"{dollars(found.cost)} so far",
+        f"{dollars(found.cost)} {'in all' if found.state == TERMINATED else 'so far'}",
         "title",
     )
     if found.adopted:
@@ -142,7 +143,7 @@ def _staying(printer: Printer, staying: Staying) -> None:
     printer.line(f"it is still here: {sentence(staying.reason)}", "title")
     if staying.pods:
         more = f" and {staying.pods - len(staying.held_by)} more" if staying.pods > len(staying.held_by) else ""
-        printer.line(f"  held by {', '.join(staying.held_by)}{more}")
+        printer.line(f"  {count(staying.pods, 'pod')} on it to move: {', '.join(staying.held_by)}{more}")
     change = TO_BE_REMOVED.get(staying.reason.code)
     if change is not None:
         printer.line(f"  it may go when {change}")
