@@ -37,7 +37,8 @@ def with_gates(settings: Settings, text: str) -> Settings:
         name, equals, value = part.partition("=")
         on = _VALUES.get(value.strip().lower())
         if not equals or not name.strip() or on is None:
-            raise FeatureGatesError(f"{part!r} is no gate", where="feature-gates", hint='Write "NodeOverlay=true"')
+            hint = f'Write "{name.strip() or "NodeOverlay"}=true"'
+            raise FeatureGatesError(f"{part!r} switches nothing on or off", where="feature-gates", hint=hint)
         if name.strip() in FIELDS:
             changed[FIELDS[name.strip()]] = on
     return replace(settings, **changed)

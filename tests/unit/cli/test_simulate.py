@@ -467,7 +467,7 @@ def test_s177_a_buffer_counts_if_its_feature_gate_is_on(
 @pytest.mark.parametrize(
     ("flag", "content", "code"),
     [
-        ("--feature-gates", "NodeOverlay", "KERF339"),
+        ("--feature-gates", "NodeOverlay", "KERF339: 'NodeOverlay' switches nothing on or off"),
         ("--feature-gates", "NodeOverlay=maybe", "KERF339"),
         ("--scheduler-config", "podTopologySpread: {defaultConstraints: [{maxSkew: 0}]}", "KERF338"),
         ("--scheduler-config", "a: [", "KERF331"),
