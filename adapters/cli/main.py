@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 import kerf
 from kerf.engine.errors import KerfError
@@ -72,7 +72,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
         )
         sys.stdout.flush()
     except CycloptsError as error:
-        return _failed(f"KERF200: {' '.join(str(error).split())} Try --help", USAGE)
+        return _failed(f"KERF200: {_misused(error)} Try --help", USAGE)
     except KerfError as error:
         return _failed(" ".join(str(error).split()), exit_code(error))
     except BrokenPipeError:  # the reader of our output, `head` say, has seen enough
@@ -90,6 +90,15 @@ def exit_code(error: KerfError) -> int:
     if isinstance(error, RecordCorrupt | BlobCorrupt | EntryUndecodable):
         return CORRUPT
     return USAGE
+
+
+def _misused(error: CycloptsError) -> str:
+    """What is wrong with the command line, as one sentence."""
+    if isinstance(error, UnusedCliTokensError):
+        more = ", ".join(map(repr, error.unused_tokens or ()))
+        command = " ".join(("kerf", *(error.command_chain or ())))
+        return f"{command} takes no more arguments, and has no use for {more}."
+    return " ".join(str(error).split())
 
 
 def _failed(line: str, code: int) -> int:

@@ -230,7 +230,7 @@ def explain(record: str, kind: str, name: str = "", /, *, at: When = "end", json
             emit_json(claim) if json else claim_text(printer, claim)
 
 
-def story(record: str, name: str, /, *, at: When = "end", json: Json = False) -> None:
+def story(record: str, name: str, rest: str = "", /, *, at: When = "end", json: Json = False) -> None:
     """Tell the story of one pod, node or NodeClaim: what happened to it, why, and what came of it.
 
     Examples: `kerf story record.kerf default/web-1`,
@@ -243,6 +243,8 @@ def story(record: str, name: str, /, *, at: When = "end", json: Json = False) ->
         A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
     name
         A pod's namespace/name, or the name of a node, NodeClaim or instance; "node/NAME" where that is not clear.
+    rest
+        The name, where its kind stands before it: node ip-10-0-1-2.
     at
         Up to a position or time (see kerf at).
     json
@@ -252,7 +254,7 @@ def story(record: str, name: str, /, *, at: When = "end", json: Json = False) ->
     from kerf.replay.story import story as story_of
 
     with opened(record) as store:
-        found = story_of(store, name, None if at == "end" else locate(store, at))
+        found = story_of(store, f"{name}/{rest}" if rest else name, None if at == "end" else locate(store, at))
         started = next(entry.at for entry in store.scan())
     if json:
         emit_json(found)

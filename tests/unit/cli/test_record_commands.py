@@ -195,8 +195,30 @@ def test_explain_takes_kind_and_name_in_one_as_kubectl_does(kerf: Any, record: P
 
 def test_explain_as_of_then(kerf: Any, record: Path) -> None:
     _, out, _ = kerf("explain", record, "node", "n1", "--at", "31")
-    assert "held by default/a, default/b, default/c, default/d, default/e" in out
+    assert "5 pods on it to move: default/a, default/b, default/c, default/d, default/e" in out
     assert "it is still here: its pods need a node, and none is cheaper than $0.0960/h" in out
+
+
+@pytest.mark.parametrize(("kind", "name"), [("node", "n1"), ("pod", "default/a")])
+def test_story_takes_the_kind_as_a_word_of_its_own_as_explain_does(
+    kerf: Any, record: Path, kind: str, name: str
+) -> None:
+    assert kerf("story", record, kind, name) == kerf("story", record, f"{kind}/{name}")
+    assert kerf("story", record, kind, name)[0] == 0
+
+
+def test_what_a_command_has_no_use_for_is_named(kerf: Any, record: Path) -> None:
+    code, _, err = kerf("log", record, "node/n1")
+    assert code == 2
+    assert err.startswith("KERF200: kerf log takes no more arguments, and has no use for 'node/n1'. Try --help")
+
+
+def test_the_cost_of_a_node_that_is_gone_is_its_whole_cost(kerf: Any, record: Path) -> None:
+    _, out, _ = kerf("explain", record, "node", "n1")
+    assert "terminated" in out.splitlines()[0]
+    assert out.splitlines()[0].endswith(" in all")
+    _, out, _ = kerf("explain", record, "node", "n1", "--at", "31")
+    assert out.splitlines()[0].endswith(" so far")
 
 
 def test_story(kerf: Any, record: Path) -> None:
