@@ -214,6 +214,7 @@ CUTS: dict[str, str] = {
     "taint": "the taint {wanted}, which is not tolerated",
     "requirement": "not {wanted}",
     "offering": "not sold in the zones and capacity types that are left",
+    "left-out": "left out by the search for a cheaper plan when it opened this node",
     "unavailable": "no capacity when last tried",
     "resource": "too little {key} for {wanted}, with daemons",
     "host-ports": "a DaemonSet takes the host ports {wanted}",

@@ -26,8 +26,9 @@ from kerf.engine.scheduling.templates import NODES, SIMULATION_ONLY, State, Temp
 from kerf.engine.scheduling.topology.rules import Rule
 from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss, Tracer, TypeFunnel
 
-LIMITS, REQUIREMENT, OFFERING, UNAVAILABLE = "limits", "requirement", "offering", "unavailable"
+LIMITS, REQUIREMENT, OFFERING, LEFT_OUT, UNAVAILABLE = "limits", "requirement", "offering", "left-out", "unavailable"
 RESOURCE, HOST_PORTS, MIN_VALUES, TAINT, DEVICES = "resource", "host-ports", "min-values", "taint", "devices"
+_ON_OFFER = (OFFERING, LEFT_OUT, UNAVAILABLE)
 NEW_CLAIM = -1
 """The index of one that is not open."""
 SHOWN = 5
@@ -159,14 +160,16 @@ def _requirement_hurdles(catalogue: CompiledCatalogue, requirements: Requirement
 
 
 def _offering_hurdles(template: Template, state: State) -> Iterator[_Hurdle]:
-    """Types that nobody sells this way, then those that are sold out."""
+    """Types that nobody sells this way, then those that this try of a search leaves out, then those sold out."""
     sold = on_offer = 0
     for number in state.slots:
         on_offer |= template.available[number]
         for each in template.slots[number].prices:
             sold |= 1 << each
     yield _Hurdle(OFFERING, sold)
-    yield _Hurdle(UNAVAILABLE, on_offer)
+    left_out = template.left_out()
+    yield _Hurdle(LEFT_OUT, template.catalogue.everything & ~left_out)
+    yield _Hurdle(UNAVAILABLE, on_offer | left_out)
 
 
 def _resource_hurdles(template: Template, wanted: PodClass) -> Iterator[_Hurdle]:
@@ -248,7 +251,7 @@ def _type_refusal(template: Template, wanted: PodClass, hurdles: list[_Hurdle], 
         keys = [h.key for h in hurdles if h.what == REQUIREMENT and candidates & ~h.passed]
         return reason(Code.TYPES_REQUIREMENTS, node_pool=name, keys=keys, types=candidates.bit_count())
     large = template.survivors(candidates, wanted.requests, wanted.ports, ())
-    offered = _passing(candidates, hurdles, OFFERING, UNAVAILABLE)
+    offered = _passing(candidates, hurdles, *_ON_OFFER)
     if not met & large:
         short = [h.key for h in hurdles if h.what == RESOURCE and not met & h.passed]
         if wanted.ports and not template.survivors(candidates, {}, wanted.ports, ()):
@@ -307,7 +310,7 @@ def candidates(template: Template, state: State, types: int) -> tuple[Candidate,
 
 def _near(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Iterator[NearMiss]:
     """What single hurdle keeps out types that pass all others."""
-    for hurdle in hurdles:
+    for hurdle in (each for each in hurdles if each.what != LEFT_OUT):
         others = [each for each in hurdles if each is not hurdle]
         if hurdle.what == REQUIREMENT:
             yield from _near_requirement(template, wanted, hurdle, others)
@@ -325,7 +328,7 @@ def _near(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Itera
 
 def _passing_but(template: Template, hurdles: list[_Hurdle], key: str) -> int:
     """The types that pass all hurdles but what is asked of one label, which decides about offerings too."""
-    others = [each for each in hurdles if each.key != key and each.what not in (OFFERING, UNAVAILABLE)]
+    others = [each for each in hurdles if each.key != key and each.what not in _ON_OFFER]
     return _passing(template.catalogue.everything, others, *(each.what for each in others))
 
 
@@ -344,7 +347,7 @@ def _near_requirement(
         state = template.at(rest.merged([kept]) if kept is not None else rest)
         extra = state.viable & ~through
         for each in others:
-            if each.what not in (OFFERING, UNAVAILABLE):
+            if each.what not in _ON_OFFER:
                 extra &= each.passed
         if extra:
             values = _values_needed(template, state, hurdle.key, extra, freed, kept)

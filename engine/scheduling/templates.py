@@ -90,6 +90,7 @@ class Template:
         self.labels = {**pool.labels, NODEPOOL: pool.name, pool.node_class.label: pool.node_class.name}
         self.slots = catalogue.slots
         self.available = available(catalogue, unavailable)
+        self._unavailable = unavailable
         self._slot_requirements = tuple(slot.requirements() for slot in self.slots)
         self._states: dict[Requirements, State] = {}
         self._orders: dict[tuple[int, ...], tuple[tuple[float, int], ...]] = {}
@@ -216,6 +217,11 @@ class Template:
         return order
 
     # ── limits ──────────────────────────────────────
+
+    def left_out(self) -> int:
+        """The types that the question leaves out of itself, in all zones and capacity types (`cells.without`)."""
+        named = {name for capacity_type, name, zone in self._unavailable if not capacity_type and not zone}
+        return sum(1 << number for name, number in self.catalogue.numbers.items() if name in named)
 
     def restart(self, usage: Resources) -> None:
         """What the limits leave beside this usage, before any claim is opened."""

@@ -13,9 +13,9 @@ from kerf.engine.scheduling.problem import PendingPod
 
 
 class Cut(Struct, frozen=True, omit_defaults=True):
-    """One step of a funnel: `types` were ruled out by `what` (limits, taint, requirement, offering,
-    unavailable, resource, host-ports, devices, min-values); `key` is the label or resource, `wanted` what was asked
-    of it."""
+    """One step of a funnel: `types` were ruled out by `what` (limits, taint, requirement, offering, left-out,
+    unavailable, resource, host-ports, devices, min-values); `key` is the label or resource, `wanted` what was asked of
+    it."""
 
     what: str
     types: int

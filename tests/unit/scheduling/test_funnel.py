@@ -10,6 +10,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import AffinityTerm, HostPort, Selector, Taint
 from kerf.engine.scheduling.funnel import Funnel, FunnelTracer
+from kerf.engine.scheduling.improvement.cells import without
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput, Problem
 from kerf.engine.scheduling.reasons import Code, sentence
@@ -67,6 +68,15 @@ def test_near_miss_of_an_unknown_label() -> None:
         NearMiss("requirement", 1, "t02", "team", ("red",), side="node-pool"),
         NearMiss("requirement", 1, "t02", "team", side="pod"),
     }
+
+
+def test_types_that_a_search_leaves_out_are_not_said_to_be_sold_out() -> None:
+    """A search for a cheaper plan asks without some types (`cells.without`); t04 is sold out besides."""
+    gone = without(["t02", "t08"]) | {("spot", "t04", ""), ("on-demand", "t04", "")}
+    funnel = funnel_of(problem(Workloads().add("x", 1, shape()), ladder(2, 4, 8, 16), unavailable=gone))
+    (look,) = funnel.classes[0].pools
+    assert look.funnel.cuts == (Cut("left-out", 2), Cut("unavailable", 1))
+    assert look.funnel.near == (NearMiss("unavailable", 1, "t04"),)
 
 
 def test_near_miss_of_a_sold_out_offering_and_of_a_taint() -> None:
