@@ -121,7 +121,7 @@ def opened(found: Replan, claim: str) -> Placed | None:
         return None
     index = found.funnel.claims[names.index(claim)].claim
     users = [each for each in found.funnel.classes if any(place == index for place, _ in each.placed)]
-    opener = next((each for each in users if any(look.reason is None for look in each.pools)), None)
+    opener = next((each for each in users if any(look.claim == index for look in each.pools)), None)
     return _placed(found, opener or users[0], index) if users else None
 
 
@@ -147,10 +147,12 @@ def _placed(found: Replan, each: ClassFunnel, place: str | int | None) -> Placed
 
 def _before(looks: Sequence[PoolLook], place: str | int | None) -> list[PoolLook]:
     """What was considered until the node at `place` was opened; nodes that the class got besides left out. All, where
-    it was not opened for this class."""
-    end = next((n for n, look in enumerate(looks) if look.claim is not None and look.claim == place), None)
-    if end is None:
+    it has no new node."""
+    if not isinstance(place, int):
         return list(looks)
+    end = next((n for n, look in enumerate(looks) if look.claim == place), None)
+    if end is None:  # it was opened for another class
+        return [look for look in looks if look.reason is not None]
     return [look for look in looks[:end] if look.reason is not None] + [looks[end]]
 
 

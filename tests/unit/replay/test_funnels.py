@@ -40,6 +40,25 @@ def test_a_pod_is_told_of_its_own_node_and_of_what_was_considered_before() -> No
         assert mine not in " ".join(each.example for each in found.refused)
 
 
+def test_a_pod_on_a_node_of_another_class_is_not_told_of_nodes_that_its_like_got() -> None:
+    """A large pod opens a node, which a small one joins; its twin, which needs the same port, gets one of its own."""
+    world = World()
+    world.prepare()
+    world.pending("large", memory=4_000 * Mi)
+    world.pending("a", "b", memory=100 * Mi, host_ports=(HostPort(80),))
+    world.after(1_000)
+    targets = world.runtime.state.facts.targets
+    joined, alone = sorted("ab", key=lambda name: targets[f"uid-{name}"] != targets["uid-large"])
+    assert targets[f"uid-{joined}"] == targets["uid-large"] != targets[f"uid-{alone}"]
+    found = explain_pod(world.store, f"default/{joined}").how
+    assert found is not None
+    assert found.chosen
+    assert [each.claim for each in found.pools if each.claim] == []
+    found = explain_pod(world.store, f"default/{alone}").how
+    assert found is not None
+    assert [each.claim for each in found.pools] == [targets[f"uid-{alone}"]]
+
+
 def test_new_nodes_are_named_where_funnels_and_refusals_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     world = apart()
     claims = set(world.runtime.state.facts.claims)
