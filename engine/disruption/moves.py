@@ -318,7 +318,7 @@ class _Search:
             elif name in idle:  # nothing was asked about it, nor about the next, though there is room for consolidation
                 kept[name] = Reason("budget", {"nodepool": node.node_pool})
             else:
-                kept[name] = Reason("not-worth-it" if name in vain else "search-ended")
+                kept[name] = Reason("not-worth-it") if name in vain else Reason("search-ended")
         return kept
 
 
