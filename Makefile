@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.kerf-setup
 LOCK := requirements/requirements.txt
 HELM := v3.22.0
+# What helm's own releases are built with: without a cluster it takes this version for the cluster's, else 1.20.
+HELM_SERVER := -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36
 KARPENTER := v1.14.0
 UV := VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv
 # How the tests are spread; one test by itself: make test PYTEST_ARGS='tests/unit/test_x.py::test_y'
@@ -52,7 +54,7 @@ dst: setup ## Simulate random clusters under faults and check the invariants (SE
 	$(BIN)/python -m tests.dst $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) --first $(or $(FIRST),0))
 
 helm: ## Build helm from its published module into the cache, for the tests of the charts
-	@GOBIN="$${XDG_CACHE_HOME:-$$HOME/.cache}/kerf/bin" CGO_ENABLED=0 go install -trimpath -ldflags '-s -w' helm.sh/helm/v3/cmd/helm@$(HELM)
+	@GOBIN="$${XDG_CACHE_HOME:-$$HOME/.cache}/kerf/bin" CGO_ENABLED=0 go install -trimpath -ldflags '-s -w $(HELM_SERVER)' helm.sh/helm/v3/cmd/helm@$(HELM)
 
 reference: ## Build Karpenter's controller for KWOK and its scheduling benchmark, to be measured beside kerf (Go 1.26, minutes)
 	@benchmarks/build_karpenter.sh $(KARPENTER)
