@@ -51,11 +51,12 @@ class Occupancy:
     def free(self, node: Node) -> Resources:
         return {name: amount - self.used.get(name, 0) for name, amount in node.allocatable.items()}
 
+    def full(self, cpu: int, node: Node) -> bool:
+        """Whether its processors alone rule a node out: this is the most telling question, and the cheapest."""
+        return 0 < cpu > node.allocatable.get("cpu", 0) - self.used.get("cpu", 0)
+
     def fits(self, requests: Resources, node: Node) -> bool:
-        """Whether these fit into what is free: the most telling one is asked first."""
-        cpu = requests.get("cpu", 0)
-        if cpu > 0 and cpu > node.allocatable.get("cpu", 0) - self.used.get("cpu", 0):
-            return False
+        """Whether these fit into what is free."""
         return resources_fit(requests, self.free(node))
 
 
@@ -89,7 +90,10 @@ class Binder:
 
     def occupancy(self, node: str) -> Occupancy:
         """What is used on a node, for judging and for tests."""
-        return self._occupied.setdefault(node, Occupancy())
+        found = self._occupied.get(node)
+        if found is None:
+            found = self._occupied[node] = Occupancy()
+        return found
 
     # ── what could help ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -169,12 +173,14 @@ class Binder:
         topology = self._topology.for_pod(pod, shape)
         volumes, devices = self._volumes.filter(pod), self._devices.filter(pod)
         best: tuple[int, int, int, str] | None = None
+        cpu = shape.requests.get("cpu", 0)
         for name in self._candidates(pod):
-            node = self._api.nodes[name]
+            node, occupied = self._api.nodes[name], self.occupancy(name)
+            if occupied.full(cpu, node):
+                continue
             score = self._static_score(pod.shape, shape, node)
             if score is None:
                 continue
-            occupied = self.occupancy(name)
             rank = (*score, _allocation(occupied.used, node, shape.requests), name)
             if best is not None and rank > best:
                 continue  # whether there is a place or not
