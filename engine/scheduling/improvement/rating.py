@@ -327,7 +327,7 @@ class _Waiters:
         if wanted.indifferent and not _tell_apart(new):
             self._fixed = {**wanted.fixed, **dict.fromkeys((number for _, number in new), INDIFFERENT)}
             self._heap = run.untouched(wanted.ranked(run.habit))
-            self._heap += [self._entry(number) for number in frozenset(run.filled) if number in wanted.fixed]
+            self._heap += [self._entry(number) for number in dict.fromkeys(run.filled) if number in wanted.fixed]
         else:
             places = [*run.old(wanted), *new]
             self._fixed = dict(zip((n for _, n in places), _fixed_scores([p for p, _ in places]), strict=True))
