@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kerf.engine.disruption.cluster import Cluster, bound, moving_pods, wanting, what_if
 from kerf.engine.disruption.consolidation import Command
 from kerf.engine.disruption.crowding import crowded_out
-from kerf.engine.disruption.turns import turn
+from kerf.engine.disruption.turns import turn, weight
 from kerf.engine.model.pods import Pod
 from kerf.engine.model.priorities import CRITICAL
 from kerf.engine.scheduling.daemons import Daemon, daemons
@@ -27,6 +27,9 @@ CHECKS = 24
 MOST_PAIRS = 50_000
 """Shapes of pods times terms of affinity: with more, each question compiles what its own pods demand."""
 
+Size = tuple[int, list[tuple[str, int]]]
+"""What pods weigh (`turns.weight`), and their requests by name."""
+
 
 class Binding:
     """What the scheduler would make of one cluster without some of its nodes."""
@@ -36,7 +39,7 @@ class Binding:
         is built on it, schedulers of both habits of scoring are asked."""
         self._cluster = cluster
         self._turns = turns
-        self._sizes: dict[str, list[tuple[str, int]]] = {}
+        self._sizes: dict[str, Size] = {}
         self._asked: dict[tuple[frozenset[str], tuple[Hashable, ...]], bool] = {}
 
     @cached_property
@@ -132,13 +135,13 @@ class Binding:
         still = self._still
         return daemons(still.daemons, still.shapes, still.settings.ignore_dra_requests)
 
-    def _rank(self, pod: Pod, turns: tuple[int, ...]) -> tuple[bool, int, int, list[tuple[str, int]], str, str, str]:
+    def _rank(self, pod: Pod, turns: tuple[int, ...]) -> tuple[bool, int, int, Size, str, str, str]:
         """In what order pods come back: critical ones are evicted only when the others are gone (D-143, D-144), and by
         then these have their places; so have those of an earlier turn. Of others of one priority nobody knows: small
-        ones that take the room of large ones do most harm."""
+        ones that take the room of large ones do most harm, and large is also what asks for much memory alone."""
         shape = self._cluster.shapes[pod.shape]
-        sizes = self._sizes.get(pod.shape)
-        if sizes is None:
-            sizes = self._sizes[pod.shape] = sorted(shape.requests.items())
+        size = self._sizes.get(pod.shape)
+        if size is None:
+            size = self._sizes[pod.shape] = weight(shape.requests), sorted(shape.requests.items())
         late = turn(shape, turns) if turns else 0
-        return shape.priority_class in CRITICAL, late, -shape.priority, sizes, pod.namespace, pod.name, pod.uid
+        return shape.priority_class in CRITICAL, late, -shape.priority, size, pod.namespace, pod.name, pod.uid

@@ -34,7 +34,7 @@ from kerf.engine.scheduling.provision import claim_names, launch_orders
 from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN, proposal
 from kerf.engine.state.state import State, Underway
 
-VERSION = 8
+VERSION = 9
 A_CANDIDATE, LEAST_TIME, MOST_TIME = 80, 600_000, 3_600_000
 """D-117: so long replacements may take, in ms: by the number of candidates of all moves, within these bounds."""
 
