@@ -320,6 +320,8 @@ def _near(template: Template, wanted: PodClass, hurdles: list[_Hurdle]) -> Itera
             extra &= each.passed
         if extra:
             nearest, short = _shortfall(template, hurdle, wanted, extra)
+            if hurdle.what == RESOURCE and short >= wanted.requests.get(hurdle.key, 0):
+                continue  # they have none of it: to do without is another pod, not a near miss
             example = cheapest(template, nearest)
             yield NearMiss(hurdle.what, extra.bit_count(), example, hurdle.key, short=short)
     left = _passing(template.catalogue.everything, hurdles, *(each.what for each in hurdles))

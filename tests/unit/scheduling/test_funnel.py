@@ -61,6 +61,18 @@ def test_near_miss_of_a_resource_and_of_a_limit() -> None:
     assert look.funnel.near[0] == NearMiss("limits", 2, "t04", "cpu", short=500)
 
 
+def test_types_without_any_of_a_resource_are_no_near_miss() -> None:
+    """To ask for one GPU less is to ask for none: what helps is the type that the NodePool leaves out."""
+    gpu = instance_type("g4", 4, extra={"nvidia.com/gpu": 1})
+    catalogue = Catalogue((*ladder(2, 4).types, gpu))
+    plain = pool("p", spec(lbl.INSTANCE_TYPE, "NotIn", "g4"))
+    work = Workloads().add("x", 1, shape(extra={"nvidia.com/gpu": 1}))
+    (look,) = funnel_of(problem(work, catalogue, plain)).classes[0].pools
+    assert look.funnel.near == (NearMiss("requirement", 1, "g4", lbl.INSTANCE_TYPE, ("g4",), side="node-pool"),)
+    (look,) = funnel_of(problem(work, ladder(2, 4))).classes[0].pools
+    assert look.funnel.near == ()
+
+
 def test_near_miss_of_an_unknown_label() -> None:
     funnel = funnel_of(problem(Workloads().add("x", 1, shape(node_selector={"team": "red"})), ladder(2)))
     (look,) = funnel.classes[0].pools
