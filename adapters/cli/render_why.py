@@ -30,13 +30,15 @@ def removal_text(printer: Printer, found: Removal, short: str) -> None:
 
 
 def _move(printer: Printer, move: Moved) -> None:
-    saved = f"it saves {dollars(move.savings)}/h; " if move.savings else ""
+    together = len(move.claims) > 1
+    saves = "together they save" if together else "it saves"
+    saved = f"{saves} {dollars(move.savings)}/h; " if move.savings else ""
+    if together:
+        printer.line(f"  {count(len(move.claims), 'node')} went together: {_some(move.claims)}")
     again = f", looked at again {duration(move.looked_again)} later" if move.looked_again else ""
     printer.line(f"  {saved}proposed by decision {move.proposed}{again}, started by decision {move.started}")
     for use in move.budgets:
         printer.line(f"  {budget_words(use)}")
-    if len(move.claims) > 1:
-        printer.line(f"  {count(len(move.claims), 'node')} went together: {_some(move.claims)}")
     for new in move.replacements:
         printer.line(f"  before it, {_successor(new)}")
     if not move.replacements:

@@ -8,12 +8,15 @@ import pytest
 
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render_explain import claim_text, decision_text, pod_text
+from kerf.adapters.cli.render_why import removal_text
+from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
 from kerf.engine.scheduling.trace import Candidate
 from kerf.replay.explain import DecisionExplanation, PlanExplanation, explain_pod
 from kerf.replay.explain_claim import explain_claim
 from kerf.replay.funnels import Placed
+from kerf.replay.removal import Moved, Removal
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.world import World
 
@@ -46,6 +49,23 @@ def test_a_stuck_drain_says_which_pods_and_for_how_long(capsys: pytest.CaptureFi
     assert "  default/a: the eviction (429) was refused: it is tried again after a pause\n" in out
     assert "  without a terminationGracePeriod it waits for as long as they stay\n" in out
     assert "it waits: 5 pods still to leave\n" in out
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        (("p-1",), ["it saves $2.0000/h; "]),
+        (("p-1", "p-2"), ["2 nodes went together: p-1, p-2", "together they save $2.0000/h; "]),
+    ],
+)
+def test_what_a_move_saves_is_not_said_of_one_of_its_nodes(
+    capsys: pytest.CaptureFixture[str], claims: tuple[str, ...], said: list[str]
+) -> None:
+    move = Moved(ref="9.0", why="underutilized", proposed=8, started=9, looked_again=0, savings=2.0, claims=claims)
+    removal = Removal(why="underutilized", reason=Reason("underutilized"), position=10, at=0, decision=9, move=move)
+    removal_text(Printer(), removal, "underutilized")
+    told = [line.strip() for line in capsys.readouterr().out.splitlines()][2 : 2 + len(said)]
+    assert [line.removesuffix("proposed by decision 8, started by decision 9") for line in told] == said
 
 
 def test_a_type_that_nobody_sells_now_has_no_price(capsys: pytest.CaptureFixture[str]) -> None:
