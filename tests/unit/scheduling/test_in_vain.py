@@ -12,8 +12,8 @@ SPOILT = Taint("example.com/mine", "NoExecute")
 
 
 def spoilt() -> World:
-    """Somebody has put a taint on the node before it was registered. It is initialized, 0.6 s after the launch was asked
-    for, and its pods wait."""
+    """Somebody has put a taint on the node before it was registered. It is initialized, 0.6 s after the launch was
+    asked for, and its pods wait."""
     world = launched()
     world.node("n1", PROVIDER, taints=(UNREGISTERED, SPOILT))
     world.answer_all()
