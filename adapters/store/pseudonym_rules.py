@@ -73,6 +73,12 @@ def _param(name: str, value: Any, names: Names) -> Any:
         return names.name(_PARAM_KINDS[name], value)
     if name == "budgets" and isinstance(value, list | tuple):  # namespace/name of PodDisruptionBudgets
         return type(value)(namespaced("pdb", part, names) for part in value)
+    if name == "resources":  # as in requests, also where an app is called gpu
+        return value
+    if name == "key" and isinstance(value, str) and _is_public(value):  # also where an app is called zone
+        return value
+    if name == "keys" and isinstance(value, list | tuple):
+        return type(value)(_param("key", part, names) for part in value)
     if name == "pod" and isinstance(value, str) and "/" in value:
         return namespaced("pod", value, names)
     return words(value, names)
@@ -171,12 +177,7 @@ def key(value: Any, names: Names) -> Any:
     as another key (S-5)."""
     if isinstance(value, tuple):
         return tuple(key(part, names) for part in value)
-    domain = value.rpartition("/")[0]
-    if (
-        value in _VALUE_KINDS
-        or value in labels.ALIASES
-        or any(domain == d or domain.endswith("." + d) for d in _PUBLIC_DOMAINS)
-    ):
+    if _is_public(value):
         names.public_key(value)
         return value
     return names.name("key", value)
@@ -190,6 +191,15 @@ def value_under(under: str, value: str, names: Names) -> str:
     if public or value in ("true", "false") or value.removeprefix("-").isdigit():
         return value
     return names.name("value", value)
+
+
+def _is_public(label: str) -> bool:
+    domain = label.rpartition("/")[0]
+    return (
+        label in _VALUE_KINDS
+        or label in labels.ALIASES
+        or any(domain == d or domain.endswith("." + d) for d in _PUBLIC_DOMAINS)
+    )
 
 
 def key_map(value: dict[str, Any], names: Names) -> dict[str, Any]:

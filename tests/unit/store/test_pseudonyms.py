@@ -294,6 +294,24 @@ def test_a_well_known_value_in_a_reason_stays_though_a_label_of_ones_own_has_it_
     assert params({"here": "kubernetes.io/arch In [amd64]"}, names) == {"here": "kubernetes.io/arch In [amd64]"}
 
 
+def test_a_resource_in_a_reason_stays_though_an_app_is_called_like_its_last_word() -> None:
+    """As in requests: decided again, the reason names the resource that the pod asks for."""
+    names = Pseudonyms("s")
+    names.name("value", "gpu")
+    names.settle()
+    assert params({"resources": ["nvidia.com/gpu"]}, names) == {"resources": ["nvidia.com/gpu"]}
+    assert params({"said": "gpu"}, names) != {"said": "gpu"}
+
+
+def test_a_public_label_in_a_reason_stays_though_an_app_is_called_like_its_last_word() -> None:
+    names = Pseudonyms("s")
+    names.name("value", "zone")
+    names.settle()
+    said = {"key": "topology.kubernetes.io/zone", "keys": ["topology.kubernetes.io/zone", "node.kubernetes.io/zone"]}
+    assert params(said, names) == said
+    assert params({"key": "zone", "keys": ["zone"]}, names) != {"key": "zone", "keys": ["zone"]}
+
+
 def test_the_order_of_names_stays(store: SQLiteStore, tmp_path: Path) -> None:
     """Deciders break ties by name: another order would be another decision."""
     pods = [e.payload for e in export(store, tmp_path / "b.kerfb").scan() if isinstance(e.payload, Pod)]
