@@ -85,7 +85,7 @@ class Picture:
         placed = {uid: place.node for place in move.placements for uid in place.pods}
         launched = {uid for new in move.replacements for uid in new.pods}
         for pod in (pod for name in nodes for pod in self.on(name) if _moves(pod)):
-            held = not pod.deleting and (_shielded(pod, now) or self._never(pod))
+            held = not pod.deleting and self._stays(pod, now)
             if pod.uid not in placed and pod.uid not in launched and not held:
                 yield f"{pod.key} has nowhere to go"
         for uid in launched:
@@ -93,10 +93,13 @@ class Picture:
         there = {uid: self.pods[uid].node for uid in placed if uid in self.pods}
         self.promised |= {uid: (placed[uid], node) for uid, node in there.items() if node}
         for name in sorted(set(placed.values())):
-            yield from self._too_much(name, [uid for uid, node in placed.items() if node == name])
+            yield from self._too_much(name, [uid for uid, node in placed.items() if node == name], now)
+
+    def _stays(self, pod: Pod, now: int) -> bool:
+        """S-47, D-15: nothing may evict it for now, and so it gets no other place either."""
+        return _shielded(pod, now) or self._never(pod)
 
     def _never(self, pod: Pod) -> bool:
-        """D-15: it gets no other place either."""
         labels = self.shape(pod.shape).labels
         found = [
             each for each in self.pdbs.values() if each.namespace == pod.namespace and selected(each.selector, labels)
@@ -104,13 +107,14 @@ class Picture:
         absolute = any(each.max_unavailable in ("0", "0%") or each.min_available == "100%" for each in found)
         return len(found) > 1 or absolute
 
-    def _too_much(self, name: str, uids: Iterable[str]) -> Iterator[str]:
+    def _too_much(self, name: str, uids: Iterable[str], now: int) -> Iterator[str]:
         node = self.nodes.get(name)
         if node is None or not node.labels.get("karpenter.sh/initialized"):
             return  # of a node on its way only its claim is known
         arriving = [self.pods[uid] for uid, (to, _) in self.promised.items() if to == name and uid in self.pods]
         coming = [each for each in arriving if not each.deleting and each.node == self.promised[each.uid][1]]
         coming = [each for each in coming if each.node in self.nodes]  # with its Node a pod is soon gone, too
+        coming = [each for each in coming if not self._stays(each, now)]
         pods = {pod.uid: pod for pod in (*self.on(name), *coming)}
         asked: dict[str, int] = {"pods": len(pods)}
         for pod in pods.values():
