@@ -51,10 +51,6 @@ class Occupancy:
     def free(self, node: Node) -> Resources:
         return {name: amount - self.used.get(name, 0) for name, amount in node.allocatable.items()}
 
-    def full(self, cpu: int, node: Node) -> bool:
-        """Whether its processors alone rule a node out: this is the most telling question, and the cheapest."""
-        return 0 < cpu > node.allocatable.get("cpu", 0) - self.used.get("cpu", 0)
-
     def fits(self, requests: Resources, node: Node) -> bool:
         """Whether these fit into what is free."""
         return resources_fit(requests, self.free(node))
@@ -175,11 +171,11 @@ class Binder:
         best: tuple[int, int, int, str] | None = None
         cpu = shape.requests.get("cpu", 0)
         for name in self._candidates(pod):
-            node, occupied = self._api.nodes[name], self.occupancy(name)
-            if occupied.full(cpu, node):
-                continue
+            node, occupied = self._api.nodes[name], self._occupied.get(name) or self.occupancy(name)
+            if 0 < cpu > node.allocatable.get("cpu", 0) - occupied.used.get("cpu", 0):
+                continue  # what rules most nodes out, asked first
             score = self._static_score(pod.shape, shape, node)
-            if score is None:
+            if score is None or (best is not None and score > best[:2]):
                 continue
             rank = (*score, _allocation(occupied.used, node, shape.requests), name)
             if best is not None and rank > best:
@@ -203,7 +199,9 @@ class Binder:
 
     def _static_score(self, digest: str, shape: PodShape, node: Node) -> tuple[int, int] | None:
         """Lower is better; None rules the node out. Remembered until the Node changes."""
-        known = self._static.setdefault(node.name, {})
+        known = self._static.get(node.name)
+        if known is None:
+            known = self._static[node.name] = {}
         if digest not in known:
             possible = statically_possible(shape, node)
             known[digest] = (untolerated_preferences(shape, node), -preferred_weight(shape, node)) if possible else None
