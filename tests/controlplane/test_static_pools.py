@@ -65,7 +65,6 @@ def test_pods_use_a_fixed_pool_and_never_make_it_larger(cluster: Live) -> None:
         workload("only-fixed", 1, "1500m", **on("fixed-beside")),
     )
     cluster.until(lambda: cluster.claims("dynamic"))
-    assert cluster.refused("only-fixed") or cluster.pods("only-fixed")
     assert names(cluster.claims("fixed-beside")) == {first["metadata"]["name"]}
     cluster.delete(f"{POOLS}/fixed-beside")
     cluster.gone(f"{CLAIMS}/{first['metadata']['name']}")
