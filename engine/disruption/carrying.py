@@ -15,8 +15,8 @@ from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.eligibility import Candidate, Filter, census
 from kerf.engine.disruption.inputs import cluster_of
-from kerf.engine.disruption.jointly import placed
 from kerf.engine.disruption.methods import allowed, within
+from kerf.engine.disruption.moves import placed
 from kerf.engine.disruption.room import PATIENCE, Room
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.disruption.underway import underway

@@ -24,11 +24,10 @@ from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation import Command, decide, removal
 from kerf.engine.disruption.eligibility import Candidate, Census, Judged, census, judged
 from kerf.engine.disruption.methods import allowed
-from kerf.engine.disruption.moves import A_CHECK, LEAST, Moves
+from kerf.engine.disruption.moves import A_CHECK, LEAST, Moves, placed
 from kerf.engine.disruption.simulation import A_POD, Simulator
 from kerf.engine.disruption.turns import turns_of, weight
 from kerf.engine.model.reasons import Reason
-from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.resources import total
 
 WORK = 90_000
@@ -182,10 +181,3 @@ class _Search:
                 busy = self._empty.excluded.get(name)
             kept[name] = busy or Reason("takes-pods" if name in takers else "left-over")
         return kept
-
-
-def placed(placements: Iterable[Placement], candidates: Iterable[Candidate]) -> tuple[Placement, ...]:
-    """Where the pods of these nodes go."""
-    own = frozenset(pod.uid for each in candidates for pod in each.pods)
-    there = [Placement(each.node, each.claim, tuple(uid for uid in each.pods if uid in own)) for each in placements]
-    return tuple(each for each in there if each.pods)

@@ -166,7 +166,7 @@ class _Search:
         for each in command.candidates:
             self._ledger.take(each.pool.name)
         self._settled |= {each.name for each in command.candidates}
-        self._settled |= {each.node for each in _arrivals(command, command.candidates)}
+        self._settled |= {each.node for each in placed(command.placements, command.candidates)}
         cluster = after(self._simulator.cluster, command, len(self._commands))
         own = frozenset(pod.uid for each in command.candidates for pod in each.pods)
         if any(uid not in own for new in command.replacements for uid in new.claim.pods):
@@ -183,7 +183,7 @@ class _Search:
                 Command(command.reason, (each,), (), command.placements, each.price) for each in command.candidates
             ]
             parts = single if all(approves(each, self._totals) for each in single) else parts
-        return [replace(each, placements=_arrivals(each, each.candidates)) for each in parts]
+        return [replace(each, placements=placed(each.placements, each.candidates)) for each in parts]
 
     def _best(self, bounds: Bound) -> Command | None:
         """The command that ranks first of those tried."""
@@ -322,12 +322,10 @@ class _Search:
         return kept
 
 
-def _arrivals(command: Command, candidates: Iterable[Candidate]) -> tuple[Placement, ...]:
-    """Where the command puts the pods of these nodes on others."""
-    moved = frozenset(pod.uid for each in candidates for pod in each.pods)
-    there = [
-        Placement(each.node, each.claim, tuple(uid for uid in each.pods if uid in moved)) for each in command.placements
-    ]
+def placed(placements: Iterable[Placement], candidates: Iterable[Candidate]) -> tuple[Placement, ...]:
+    """Where the pods of these nodes go."""
+    own = frozenset(pod.uid for each in candidates for pod in each.pods)
+    there = [Placement(each.node, each.claim, tuple(uid for uid in each.pods if uid in own)) for each in placements]
     return tuple(each for each in there if each.pods)
 
 
