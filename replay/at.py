@@ -66,6 +66,24 @@ def time_of(store: Store, text: str) -> int:
     return round(moment.timestamp() * 1000)
 
 
+class TooLate(Struct, frozen=True):
+    """What was `asked` for (ms since the epoch) is later than the last entry, at `position`, of time `last`."""
+
+    asked: int
+    last: int
+    position: int
+
+
+def too_late(store: Store, text: str) -> TooLate | None:
+    """That a time which `locate` takes is later than all that the record knows, which is answered as of its last entry:
+    what waits for a time, such as the end of a budget's window, may be otherwise by then. None if it is not."""
+    wanted, position = text.strip(), store.last_position()
+    if not position or wanted in ("end", "start") or (wanted.isascii() and wanted.isdigit()):
+        return None
+    asked, last = time_of(store, wanted), _entry(store, position).at
+    return TooLate(asked, last, position) if asked > last else None
+
+
 def _checked(store: Store, position: int, last: int, text: str) -> int:
     first = _first(store).position
     if not first <= position <= last:

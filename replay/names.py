@@ -1,4 +1,5 @@
-"""Names that the record does not know, and what was probably meant."""
+"""Names as people give them: kinds as kubectl takes them, and what was probably meant by one that the record does not
+know."""
 
 from __future__ import annotations
 
@@ -8,6 +9,31 @@ from difflib import get_close_matches
 from kerf.replay.errors import SubjectUnknown
 
 _SHOWN = 3
+_KINDS: dict[str, tuple[str, ...]] = {
+    "pod": ("pods", "po"),
+    "node": ("nodes", "no"),
+    "nodeclaim": ("nodeclaims", "nc"),
+    "decision": ("decisions",),
+    "instance": ("instances",),
+}
+_GROUPS = {"nodeclaim": "karpenter.sh"}
+
+
+def kind_of(word: str) -> str:
+    """The kind that a word names, as kubectl takes it: "Pods", "po" and "pod" are one, and so are "nodeclaim" and
+    "nodeclaims.v1.karpenter.sh". "" for a word that names none."""
+    name, _, group = word.lower().partition(".")
+    kind = next((kind for kind, others in _KINDS.items() if name in (kind, *others)), "")
+    if group and (kind not in _GROUPS or group not in (_GROUPS[kind], f"v1.{_GROUPS[kind]}")):
+        return ""
+    return kind
+
+
+def with_kind(name: str) -> str:
+    """A name with its kind before it, the kind by its one name ("no/n1" as "node/n1"); any other as it is."""
+    word, slash, rest = name.partition("/")
+    kind = kind_of(word)
+    return f"{kind}/{rest}" if kind and slash and rest else name
 
 
 def near(name: str, known: Iterable[str]) -> tuple[str, ...]:

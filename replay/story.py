@@ -13,7 +13,7 @@ from kerf.projections.events import Event
 from kerf.projections.timeline import Timeline
 from kerf.replay.chain import ChainLink, chain_of
 from kerf.replay.links import ClaimLinks, Links, PodLinks, links_of
-from kerf.replay.names import unknown
+from kerf.replay.names import unknown, with_kind
 from kerf.replay.opening import opening
 
 _LAUNCHING = frozenset(
@@ -32,6 +32,7 @@ _LEAVING = frozenset(
 _ENDS = frozenset(["claim-drained", "claim-terminated", "claim-untainted"])
 _MOVES = ("move-started", "move-abandoned")
 
+_TOLD_OF = ("nodeclaim", "node", "pod", "instance")
 _EVICTED = ("claim-pod-evicted", "claim-pod-forced")
 _ENDING = ("pod-terminating", "pod-ended", "pod-gone")
 
@@ -85,11 +86,12 @@ def story(store: Store, name: str, until: int | None = None) -> Story:
 
 def subject_of(links: Links, name: str) -> str:
     """What a name stands for: claims before nodes before pods before instances; a kind in front decides ("node/n1")."""
-    kind, _, rest = name.partition("/")
-    if kind in ("nodeclaim", "node", "pod", "instance") and rest and name not in links.uids:
-        found = name if _known(links, kind, rest) else ""
+    given = with_kind(name)
+    kind, _, rest = given.partition("/")
+    if kind in _TOLD_OF and rest and name not in links.uids:
+        found = given if _known(links, kind, rest) else ""
     else:
-        found = next((f"{k}/{name}" for k in ("nodeclaim", "node", "pod", "instance") if _known(links, k, name)), "")
+        found = next((f"{kind}/{name}" for kind in _TOLD_OF if _known(links, kind, name)), "")
     if not found:
         known = (*links.claims, *links.nodes, *links.uids, *(each.instance for each in links.claims.values()))
         raise unknown(

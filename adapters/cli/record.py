@@ -17,8 +17,10 @@ from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import AnyStore, open_record
 from kerf.engine.errors import InputError
 from kerf.engine.record.entries import Entry
-from kerf.replay.at import locate, state_at, summary, time_of
+from kerf.projections.prose import duration, moment
+from kerf.replay.at import locate, state_at, summary, time_of, too_late
 from kerf.replay.errors import PositionUnknown
+from kerf.replay.names import kind_of, with_kind
 from kerf.replay.opening import opening
 
 Json = Annotated[bool, Parameter(name="--json", negative="")]
@@ -85,7 +87,7 @@ def at(record: str, when: When = "end", /, *, json: Json = False) -> None:
     from kerf.adapters.cli.render import summary_text
 
     with opened(record) as store:
-        found = summary(state_at(store, locate(store, when)))
+        found = summary(state_at(store, _located(store, when)))
     if json:
         emit_json(found)
     else:
@@ -202,7 +204,8 @@ def explain(record: str, kind: str, name: str = "", /, *, at: When = "end", json
     record
         A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
     kind
-        What to explain: pod, node, nodeclaim or decision; or that and the name in one, as in node/ip-10-0-1-2.
+        What to explain: pod, node, nodeclaim or decision; or that and the name in one, as in node/ip-10-0-1-2. Plurals
+        and short names do as well, as with kubectl: nodes, no, po.
     name
         A pod's namespace/name, the name of a node or NodeClaim, or a decision's position.
     at
@@ -217,7 +220,7 @@ def explain(record: str, kind: str, name: str = "", /, *, at: When = "end", json
 
     kind, name = _subject(kind, name)
     with opened(record) as store:
-        position = None if at == "end" else locate(store, at)
+        position = None if at == "end" else _located(store, at)
         printer = Printer()
         if kind == "pod":
             pod = explain_pod(store, name, position)
@@ -254,12 +257,24 @@ def story(record: str, name: str, rest: str = "", /, *, at: When = "end", json: 
     from kerf.replay.story import story as story_of
 
     with opened(record) as store:
-        found = story_of(store, f"{name}/{rest}" if rest else name, None if at == "end" else locate(store, at))
+        found = story_of(store, f"{name}/{rest}" if rest else name, None if at == "end" else _located(store, at))
         started = next(entry.at for entry in store.scan())
     if json:
         emit_json(found)
     else:
         story_text(Printer(), found, started)
+
+
+def _located(store: AnyStore, when: str) -> int:
+    """As `locate`. A time after the last entry is answered as of that entry, and who asked is told so."""
+    late = too_late(store, when)
+    if late is not None:
+        print(
+            f"Note: {moment(late.asked)} is {duration(late.asked - late.last)} after the record's last entry (position "
+            f"{late.position}): the answer is as of {moment(late.last)}",
+            file=sys.stderr,
+        )
+    return locate(store, when)
 
 
 def _before(store: AnyStore, text: str) -> int:
@@ -277,10 +292,11 @@ def _before(store: AnyStore, text: str) -> int:
 
 def _subject(kind: str, name: str) -> tuple[str, str]:
     """Kind and name, given as two words or, as kubectl takes them, as one."""
-    given = (kind, name) if name else (kind.partition("/")[0], kind.partition("/")[2])
-    if given[0] in _KINDS and given[1]:
-        return given
-    said = f"{kind!r} is nothing to explain" if given[0] not in _KINDS else f"which {kind} is not said"
+    word, _, rest = (kind, "", name) if name else kind.partition("/")
+    known = kind_of(word)
+    if known in _KINDS and rest:
+        return known, rest
+    said = f"{word!r} is nothing to explain" if known not in _KINDS else f"which {known} is not said"
     hint = "kerf explain RECORD pod NAMESPACE/NAME, or node NAME, nodeclaim NAME, decision POSITION"
     raise InputError(said, hint=hint, code="KERF200")
 
@@ -292,4 +308,5 @@ def _position(text: str) -> int:
 
 
 def _concerns(subject: str, names: tuple[str, ...]) -> bool:
-    return any(name == subject or name.partition("/")[2] == subject for name in names)
+    wanted = (subject, with_kind(subject))
+    return any(name in wanted or name.partition("/")[2] == subject for name in names)

@@ -193,6 +193,30 @@ def test_explain_takes_kind_and_name_in_one_as_kubectl_does(kerf: Any, record: P
     assert kerf("explain", record, f"{kind}/{name}") == kerf("explain", record, kind, name)
 
 
+@pytest.mark.parametrize("kind", ["nodes", "no", "Node"])
+def test_kinds_are_taken_as_kubectl_takes_them(kerf: Any, record: Path, kind: str) -> None:
+    for command in ("explain", "story"):
+        plain = kerf(command, record, "node", "n1")
+        assert plain[0] == 0
+        assert kerf(command, record, f"{kind}/n1") == kerf(command, record, kind, "n1") == plain
+    assert kerf("log", record, "--subject", f"{kind}/n1") == kerf("log", record, "--subject", "node/n1")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("explain", "{record}", "node/n1", "--at"), ("story", "{record}", "node/n1", "--at"), ("at", "{record}")],
+)
+def test_an_answer_as_of_after_the_last_entry_says_that_it_is_as_of_that_entry(
+    kerf: Any, record: Path, command: tuple[str, ...]
+) -> None:
+    asked = [each.format(record=record) for each in command]
+    code, out, err = kerf(*asked, "+900h")
+    assert (code, out) == kerf(*asked, "end")[:2]
+    assert "after the record's last entry (position " in err
+    for known in ("-1s", "-0s", "end", "40"):
+        assert kerf(*asked, known)[2] == ""
+
+
 def test_explain_as_of_then(kerf: Any, record: Path) -> None:
     _, out, _ = kerf("explain", record, "node", "n1", "--at", "31")
     assert "5 pods on it to move: default/a, default/b, default/c, default/d, default/e" in out

@@ -7,7 +7,7 @@ import pytest
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain import explain_pod
 from kerf.replay.explain_claim import explain_claim, explain_node
-from kerf.replay.names import near
+from kerf.replay.names import kind_of, near, with_kind
 from kerf.replay.story import story
 from tests.support.lives import claim_of, in_service
 
@@ -34,3 +34,22 @@ def test_each_question_names_what_was_probably_meant() -> None:
         story(world.store, claim[:-1])
     with pytest.raises(SubjectUnknown, match="kerf log RECORD lists what there is"):
         explain_node(world.store, "zzzzzz")
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("pod", "pod"), ("Pods", "pod"), ("po", "pod"), ("no", "node"), ("nodes", "node"), ("nodeclaims", "nodeclaim"),
+        ("nodeclaim.karpenter.sh", "nodeclaim"), ("nodeclaims.v1.karpenter.sh", "nodeclaim"), ("decisions", "decision"),
+        ("nodeclaim.example.com", ""), ("node.karpenter.sh", ""), ("planet", ""), ("", ""),
+    ],
+)  # fmt: skip
+def test_kinds_have_plurals_short_names_and_groups(word: str, kind: str) -> None:
+    assert kind_of(word) == kind
+
+
+def test_a_name_without_a_kind_is_left_as_it_is() -> None:
+    assert with_kind("po/shop/web-1") == "pod/shop/web-1"
+    assert with_kind("shop/web-1") == "shop/web-1"
+    assert with_kind("node/") == "node/"
+    assert with_kind("nodes") == "nodes"
