@@ -49,6 +49,9 @@ def simulate(
     record: Annotated[Path | None, Parameter(help="Keep the record in this file.")] = None,
     feature_gates: Annotated[str, Parameter(help="Such as NodeOverlay=true,CapacityBuffer=true.")] = "",
     scheduler_config: Annotated[Path | None, Parameter(help="The cluster's default topology spread.")] = None,
+    nominate: Annotated[
+        bool, Parameter(help="Write planned nodes' names into pending pods (KEP-5278), as kerf run does.")
+    ] = True,
     json: Annotated[bool, Parameter(help="No story: one JSON object at the end.", negative="")] = False,
 ) -> int:
     """Run kerf on your manifests: what would it launch, when, for how much, and why not?
@@ -70,7 +73,7 @@ def simulate(
         YAML or JSON files, or folders of them.
     """
     end = _duration(until) if until else 0
-    settings = _settings(feature_gates, scheduler_config)
+    settings = _settings(feature_gates, scheduler_config, nominate=nominate)
     documents = read_documents(files).named()
     if not documents.good and not documents.refused:
         print(f"KERF331: there is no document in {', '.join(map(str, files))}", file=sys.stderr)
@@ -90,9 +93,9 @@ def simulate(
     return REFUSED if outcome.refused else 0
 
 
-def _settings(gates: str, scheduler_config: Path | None) -> Settings:
+def _settings(gates: str, scheduler_config: Path | None, *, nominate: bool) -> Settings:
     """Those of the controller. Raises InputError for flags that it would not start with."""
-    settings = with_gates(Settings(), gates)
+    settings = with_gates(Settings(nominations=nominate), gates)
     if scheduler_config is None:
         return settings
     found = read_documents([scheduler_config])

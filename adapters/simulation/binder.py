@@ -2,13 +2,14 @@
 nowhere.
 
 It follows kube-scheduler's filters (see filters) and takes its choice among the feasible nodes in a fixed
-order: fewest PreferNoSchedule taints against the pod, most preferred affinity, least allocated, name. It does
-not preempt.
+order: fewest PreferNoSchedule taints against the pod, most preferred affinity, least allocated, name. A pod that
+was told its node (status.nominatedNodeName) goes there if it can, and what waits for a node by that name takes room
+there from pods of no higher priority. It does not preempt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -28,6 +29,7 @@ from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import HostPort, Pod, PodShape, Resources, SpreadConstraint, is_terminal
 from kerf.engine.scheduling.default_spread import Kinship, with_defaults
 
+Possible = Callable[[Node, "Occupancy"], bool]
 _WAKING = ("namespace", "pvc", "pv", "storageclass", "csinode", "deviceclass", "resourceslice", "resourceclaim")
 
 
@@ -79,6 +81,7 @@ class Binder:
         self._volumes, self._devices = volumes, devices
         self._waiting: dict[str, None] = {}
         self._occupied: dict[str, Occupancy] = {}
+        self._promised: dict[str, dict[str, None]] = {}  # node → waiting pods that are nominated for it
         self._static: dict[str, dict[str, tuple[int, int] | None]] = {}
         self._topology = TopologyFilter(api)
         self._due = False
@@ -113,11 +116,21 @@ class Binder:
             if new is not None and now:
                 self.occupancy(now).add(self._api.shape(new))
             self._wake()
+        self._note_nomination(change.key, _nominated(old), _nominated(new))
         if new is None or new.node or new.deleting or is_terminal(new):
             self._waiting.pop(change.key, None)
         elif change.key not in self._waiting:
             self._waiting[change.key] = None
             self._wake()
+
+    def _note_nomination(self, uid: str, before: str, now: str) -> None:
+        if before == now:
+            return
+        if before:
+            self._promised[before].pop(uid, None)
+        if now:
+            self._promised.setdefault(now, {})[uid] = None
+        self._wake()
 
     def _wake(self) -> None:
         if not self._due and self._waiting:
@@ -136,7 +149,7 @@ class Binder:
             if node is not None:
                 self._volumes.bind(pod, node)
                 self._devices.bind(pod, node)
-                self._api.put(replace(pod, node=node, unschedulable=False))
+                self._api.put(replace(pod, node=node, nominated="", unschedulable=False))
                 bound += 1
                 continue
             if pod.uid not in self._pins:
@@ -146,9 +159,10 @@ class Binder:
     def _hopeless(self, pod: Pod, failed: int | None, bound: int) -> bool:
         """Whether an equal pod has found no place in this pass, and nothing since could have made one:
         bindings only take room, except for pods whose place depends on where others are."""
-        if failed is None or pod.uid in self._pins or any(not ref.claim for ref in self._api.shape(pod).volumes):
+        if failed is None or pod.uid in self._pins or pod.nominated in self._api.nodes:
             return False
-        if self._api.shape(pod).resource_claims:
+        shape = self._api.shape(pod)
+        if shape.resource_claims or any(not ref.claim for ref in shape.volumes):
             return False
         return failed == bound or not needs_others(self._shape(pod))
 
@@ -165,12 +179,19 @@ class Binder:
         return made.get(given.shape, shape)
 
     def _choose(self, pod: Pod) -> str | None:
+        """The node that it is nominated for, if that is possible, else the best of all."""
         shape = self._shape(pod)
-        topology = self._topology.for_pod(pod, shape)
-        volumes, devices = self._volumes.filter(pod), self._devices.filter(pod)
+        possible = self._possible(pod, shape)
+        if pod.nominated in self._api.nodes and pod.uid not in self._pins:
+            there = self._best(pod, shape, (pod.nominated,), possible)
+            if there is not None:
+                return there
+        return self._best(pod, shape, self._candidates(pod), possible)
+
+    def _best(self, pod: Pod, shape: PodShape, candidates: Iterable[str], possible: Possible) -> str | None:
         best: tuple[int, int, int, str] | None = None
         cpu = shape.requests.get("cpu", 0)
-        for name in self._candidates(pod):
+        for name in candidates:
             node, occupied = self._api.nodes[name], self._occupied.get(name) or self.occupancy(name)
             if 0 < cpu > node.allocatable.get("cpu", 0) - occupied.used.get("cpu", 0):
                 continue  # what rules most nodes out, asked first
@@ -180,16 +201,35 @@ class Binder:
             rank = (*score, _allocation(occupied.used, node, shape.requests), name)
             if best is not None and rank > best:
                 continue  # whether there is a place or not
-            if not occupied.fits(shape.requests, node) or not ports_free(shape.host_ports, occupied.ports):
-                continue
-            if topology is not None and not topology(node):
-                continue
-            if volumes is not None and not volumes(node):
-                continue
-            if devices is not None and not devices(node):
-                continue
-            best = rank
+            if possible(node, occupied):
+                best = rank
         return None if best is None else best[-1]
+
+    def _possible(self, pod: Pod, shape: PodShape) -> Possible:
+        """What rules a node out and changes from pod to pod, those promised the node among it."""
+        topology = self._topology.for_pod(pod, shape)
+        checks = [each for each in (topology, self._volumes.filter(pod), self._devices.filter(pod)) if each is not None]
+
+        def possible(node: Node, occupied: Occupancy) -> bool:
+            if not occupied.fits(shape.requests, node) or not ports_free(shape.host_ports, occupied.ports):
+                return False
+            return all(check(node) for check in checks) and self._leaves_room(pod, shape, node, occupied)
+
+        return possible
+
+    def _leaves_room(self, pod: Pod, shape: PodShape, node: Node, occupied: Occupancy) -> bool:
+        """Whether the pod could be there besides the pods of its own or a higher priority that the node is promised."""
+        others = [self._api.pods[uid] for uid in self._promised.get(node.name, ()) if uid != pod.uid]
+        others = [each for each in others if self._api.shape(each).priority >= shape.priority]
+        if not others:
+            return True
+        with_them = Occupancy()
+        with_them.used, with_them.ports = dict(occupied.used), list(occupied.ports)
+        for each in others:
+            with_them.add(self._api.shape(each))
+        if not with_them.fits(shape.requests, node) or not ports_free(shape.host_ports, with_them.ports):
+            return False
+        return self._topology.possible_beside(others, pod, shape, node)
 
     def _candidates(self, pod: Pod) -> Iterable[str]:
         pinned = self._pins.get(pod.uid)
@@ -211,6 +251,11 @@ class Binder:
 def _place(pod: Pod | None) -> str:
     """The node whose room the pod takes."""
     return "" if pod is None or is_terminal(pod) else pod.node
+
+
+def _nominated(pod: Pod | None) -> str:
+    """The node that a waiting pod was told."""
+    return "" if pod is None or pod.node or pod.deleting or is_terminal(pod) else pod.nominated
 
 
 def _allocation(used: Resources, node: Node, requests: Resources) -> int:

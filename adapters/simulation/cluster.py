@@ -14,7 +14,7 @@ from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.devices import Devices
 from kerf.adapters.simulation.dice import Dice
 from kerf.adapters.simulation.disruption_api import Answer, DisruptionApi
-from kerf.adapters.simulation.faults import FaultPlan
+from kerf.adapters.simulation.faults import Chance, FaultPlan
 from kerf.adapters.simulation.garbage import GarbageCollector
 from kerf.adapters.simulation.kubelet import Kubelets
 from kerf.adapters.simulation.machine import Machine
@@ -33,6 +33,7 @@ from kerf.adapters.simulation.workloads import Workloads
 from kerf.engine.model import labels as names
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import Pod
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import (
@@ -78,6 +79,7 @@ class VirtualCluster:
         self.disruption = DisruptionApi(self.api, clock, self.workloads)
         self._garbage = GarbageCollector(self.api, clock, self.ask_claim_deletion)
         self._clock = clock
+        self._chance = Chance(plan, dice, clock)
         self._finalized: dict[str, None] = {}  # uids of Nodes that carry kerf's finalizer
         self._asked: list[Observation] = []
         self.claims: dict[str, NodeClaimObject] = {}
@@ -142,6 +144,13 @@ class VirtualCluster:
             else:
                 before = self.claims.get(name)
                 self.claims[name] = claim_object(claim, before.deleting if before is not None else 0)
+
+    def nominate(self, pod: Pod, node: str) -> None:
+        """kerf writes status.nominatedNodeName; "" takes it back. One that fails is left (as kerf leaves it)."""
+        known = self.api.pods.get(pod.uid)
+        if known is None or known.node or self._chance.strikes("write_refused", "nomination", pod.uid, node):
+            return
+        self.api.put(replace(known, nominated=node))
 
     # ── ports.Cluster ───────────────────────────────────────────────────────────────────────────────────────
 

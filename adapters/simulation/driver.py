@@ -23,6 +23,8 @@ from kerf.engine.record.decisions import Intent, LaunchInstance, TerminateInstan
 from kerf.engine.record.errors import EpochRefused
 from kerf.engine.record.observations import InstanceSeen, Observation, TaggedInstance
 from kerf.engine.runtime import effects
+from kerf.engine.runtime.nominating import Nominating
+from kerf.engine.state.state import State
 
 DESCRIBE_EVERY = 5_000  # while instances are being ended (D-157)
 LIST_AFTER = 10_000  # from taking office: by then the first turn has seen what there is
@@ -35,6 +37,8 @@ STEPS_AN_INSTANT = 1_000
 class Runtime(Protocol):
     """What the driver needs of `kerf.engine.runtime.runtime.Runtime`."""
 
+    @property
+    def state(self) -> State: ...
     @property
     def ready(self) -> bool: ...
     @property
@@ -77,6 +81,7 @@ class Driver:
         self._listener = listener
         self._clock = simulation.clock
         self._runtime: Runtime | None = None
+        self._nominating = Nominating(_only_the_node_tells)
         self._office_at = self._clock.now
         self._outcomes: list[tuple[int, int, Observation, bool]] = []
         self._sent = 0
@@ -137,6 +142,7 @@ class Driver:
         """A new process: list everything, and look after what an earlier one left without an outcome."""
         first = not self.deaths
         self._runtime = self._office(self._clock.now)
+        self._nominating = Nominating(_only_the_node_tells)
         self._described.clear()
         anew = (self._runtime.fresh and not first) or not self._complete
         self.simulation.cluster.show_claims(self._runtime.moved())
@@ -183,6 +189,7 @@ class Driver:
         self._complete = runtime.ready
         if runtime.ready:
             self.simulation.cluster.show_claims(runtime.moved())
+            self._nominate(runtime)
         if runtime.ready and self._polled:
             self.simulation.queue.acknowledge()
             self._polled = False
@@ -194,6 +201,12 @@ class Driver:
         watched = runtime.watched_instances()
         if watched and self._describe_at is None:
             self._describe_at = now + DESCRIBE_EVERY
+
+    def _nominate(self, runtime: Runtime) -> None:
+        """Before the turn's acts: as in a cluster, a Node is not registered before its pods know that it is theirs."""
+        if self.simulation.settings.nominations:
+            for pod, node in self._nominating.due(runtime.state):
+                self.simulation.cluster.nominate(pod, node)
 
     # ── effects ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -311,6 +324,11 @@ class Driver:
             where=f"time {self._clock.now}",
             hint="Look at the record's last entries; if this is no loop, allow more steps",
         )
+
+
+def _only_the_node_tells(claim: NodeClaim) -> str:
+    """Nodes are named when they join, as EC2 has it."""
+    return ""
 
 
 def _lost(node: Node) -> bool:

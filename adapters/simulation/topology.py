@@ -4,7 +4,7 @@ forms)."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from kerf.adapters.simulation.apiserver import ApiServer, Change
@@ -66,6 +66,15 @@ class TopologyFilter:
         if kept_off:
             checks.append(lambda node: not any(node.labels.get(key) == value for key, value in kept_off))
         return (lambda node: all(check(node) for check in checks)) if checks else None
+
+    def possible_beside(self, others: Iterable[Pod], pod: Pod, shape: PodShape, node: Node) -> bool:
+        """Whether these rules let the pod onto a node if these other pods were there, too."""
+        added = Counter(Kin(each.namespace, each.shape, False) for each in others)
+        here = self._running.setdefault(node.name, Counter())
+        self._running[node.name] = here + added
+        check = self.for_pod(pod, shape)
+        self._running[node.name] = here
+        return check is None or check(node)
 
     # ── spread ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -24,6 +24,8 @@ from kerf.engine.record.observations import (
     Observation,
     TaggedInstance,
 )
+from kerf.engine.state.indexes import Blobs
+from kerf.engine.state.state import Facts, State
 from kerf.replay.verify import verify
 from tests.support.simulated import Run, scale, workshop
 
@@ -40,6 +42,7 @@ class Script:
         self.ready = True
         self.fresh = False
         self.turns: list[int] = []
+        self.state = State(Facts(), Blobs(lambda digest: b""))
 
     def turn(self, observations: Sequence[Observation], now: int) -> list[tuple[str, Intent]]:
         self.turns.append(now)
