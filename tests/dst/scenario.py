@@ -96,8 +96,16 @@ def scenario(seed: int, *, forgets: bool | None = None) -> Scenario:
         kinds = [(dice.choice(beginning.TYPES), dice.choice(ZONES), dice.randint(1, 3)) for _ in range(2)]
         drawn.reservations = {f"cr-{number}": each for number, each in enumerate(kinds)}
     _add_devices(drawn)
+    _tell_nodes(drawn)
     _Storm(drawn, dice).draw()
     return drawn
+
+
+def _tell_nodes(drawn: Scenario) -> None:
+    """In every second scenario pods are told their nodes (KEP-5278), as kerf run does by default."""
+    if random.Random(f"nominations {drawn.seed}").random() < 0.5:
+        drawn.settings = replace(drawn.settings, nominations=True)
+        drawn.traits["pods are told their nodes"] += 1
 
 
 def _add_devices(drawn: Scenario) -> None:
