@@ -191,22 +191,25 @@ def read_reference(text: str) -> Reference:
 class DeviceFacts(Struct, frozen=True):
     """All that is known of devices: claims by namespace/name, classes and slices by name. `made`: the names of claims
     from templates (one, unless somebody made more), by the uid of the pod that they were made for and what it calls
-    them. `leaving`: uids of the pods of nodes that are going, whose claims are allocated anew (S-198)."""
+    them. `leaving`: uids of the pods of nodes that are going, whose claims are allocated anew (S-198); `promised`: of
+    these those that have a place by a plan, which looked at their claims."""
 
     claims: Mapping[str, ResourceClaim] = {}
     classes: Mapping[str, DeviceClass] = {}
     slices: Mapping[str, ResourceSlice] = {}
     made: Mapping[tuple[str, str], Collection[str]] = {}
     leaving: frozenset[str] = frozenset()
+    promised: frozenset[str] = frozenset()
 
     def claims_of(self, pod: Pod, shape: PodShape) -> tuple[str, ...]:
         """S-195: the pod's ResourceClaims as namespace/name. One that is still to be made from its template goes by a
-        name that no object has, so the pod waits for it."""
+        name that no object has, so the pod waits for it. Of a pod that is promised a place those are left that are
+        there: the others went with it, though its own end shows later. Its successor has claims of its own."""
         found = []
         for each in map(read_reference, shape.resource_claims):
             made = min(self.made.get((pod.uid, each.own), ()), default=f"{pod.name}/{each.own}")
             found.append(f"{pod.namespace}/{each.claim or made}")
-        return tuple(found)
+        return tuple(name for name in found if pod.uid not in self.promised or name in self.claims)
 
 
 def made_from_templates(claims: Iterable[ResourceClaim]) -> dict[tuple[str, str], list[str]]:

@@ -33,7 +33,10 @@ def device_facts(state: State) -> DeviceFacts | None:
     going = {name for name in facts.nodes if facts.nodes[name].deleting}
     going |= {name for name, claim in ix.claim_by_node.items() if facts.claims[claim].state in GOING}
     leaving = frozenset(uid for name in going for uid in ix.pods_by_node.get(name, ()))
-    return DeviceFacts(facts.resource_claims, facts.device_classes, facts.resource_slices, ix.made_claims, leaving)
+    promised = frozenset(uid for uid in leaving if uid in facts.targets)
+    return DeviceFacts(
+        facts.resource_claims, facts.device_classes, facts.resource_slices, ix.made_claims, leaving, promised
+    )
 
 
 def own_slices(state: State, node: str) -> list[ResourceSlice]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from kerf.engine.disruption.cluster import what_if
+from kerf.engine.disruption.inputs import cluster_of
 from kerf.engine.model.labels import DRA_DRIVERS
+from kerf.engine.model.nodes import Node
 from kerf.engine.nodeclaim.table import INITIALIZED, REGISTERED
 from kerf.engine.record.decisions import Decision, InitializeNode, ProvisionResult
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
+from kerf.engine.scheduling.planner import plan
 from kerf.engine.state import snapshot
 from tests.support.gpus import DRIVER, WITH_GPUS, allocated, claim, gpu_world, published, see
 from tests.support.lives import PROVIDER, UNREGISTERED, claim_of
-from tests.support.world import World
+from tests.support.world import Mi, World
 
 ASKS = ("g=own",)
 
@@ -157,6 +161,68 @@ def test_s198_the_claim_of_a_pod_that_has_to_move_is_allocated_anew() -> None:
     world.after(1_000)
     ((_, order),) = world.launches()
     assert {offer.instance_type for offer in order.offers} == {WITH_GPUS}
+
+
+def moving(own: str) -> World:
+    """Pod `a` has to leave `n1`, with the claim `own` that was made for it; a plan has put it on `n2`, which others
+    made."""
+    world = gpu_world()
+    made = claim(own, made_for="uid-a", own_name="g")
+    see(world, made)
+    world.pending("a", resource_claims=("g@template",))
+    world.after(1_000)
+    served(world)
+    see(world, allocated(made, "n1", "gpu-0", pod="uid-a"))
+    world.bind("a", "n1")
+    see(world, Node("n2", ready=True, allocatable={"cpu": 4_000, "memory": 1536 * Mi, "pods": 9}), published("n2"))
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    world.after(1_000)
+    assert world.runtime.state.facts.targets == {"uid-a": "n2"}
+    return world
+
+
+def test_a_pod_whose_claim_is_seen_gone_before_it_is_counts_where_it_was_promised_a_place() -> None:
+    """S-46, D-88: its end is seen later. Where it went its successor is, and room for nobody else."""
+    world = moving("a-g-1")
+    world.see(Observation(ObjectGone("resourceclaim", "default/a-g-1")))
+    world.after(1_000)
+    assert world.runtime.state.facts.targets == {"uid-a": "n2"}
+    assert codes(world) == []
+    world.pending("z", memory=1024 * Mi)  # it would have fitted beside nothing else
+    world.after(1_000)
+    assert world.runtime.state.facts.targets["uid-a"] == "n2"
+    assert world.runtime.state.facts.targets["uid-z"] != "n2"
+
+
+def test_d88_so_it_does_for_a_disruption_pass() -> None:
+    world = moving("a-g-1")
+    world.see(Observation(ObjectGone("resourceclaim", "default/a-g-1")))
+    world.after(1_000)
+    planned = plan(what_if(cluster_of(world.runtime.state, world.now), frozenset(), respect_settling=True))
+    assert [(each.node, each.pods) for each in planned.placements] == [("n2", ("uid-a",))]
+
+
+def test_the_successor_has_the_device_there_and_the_pod_asks_for_no_other() -> None:
+    world = moving("a-g-1")
+    world.see(Observation(ObjectGone("resourceclaim", "default/a-g-1")))
+    later = (claim(f"later-g-{n}", made_for=f"uid-later-{n}", own_name="g") for n in (0, 1))
+    see(world, *(allocated(each, "n2", f"gpu-{n}", pod=each.made_for) for n, each in enumerate(later)))
+    world.after(1_000)
+    assert world.runtime.state.facts.targets == {"uid-a": "n2"}
+    assert world.launches() == []
+
+
+def test_s195_a_pod_that_stays_and_whose_claim_is_gone_has_no_other_place() -> None:
+    """It may be gone as well: what is to go with its node is not known."""
+    world = moving("a-g-1")
+    see(world, Node("n3", ready=True, allocatable={"cpu": 4_000, "memory": 1536 * Mi, "pods": 9}))
+    see(world, claim("s-g-1", made_for="uid-s", own_name="g"))
+    world.pending("s", resource_claims=("g@template",))
+    world.bind("s", "n2")
+    world.see(Observation(ObjectGone("resourceclaim", "default/s-g-1")))
+    asked = what_if(cluster_of(world.runtime.state, world.now), frozenset(["n2"]), respect_settling=True)
+    assert [each.pods for each in plan(asked).unplaced if each.reasons[0].code == "resource-claim"] == [("uid-s",)]
 
 
 def test_a_snapshot_knows_the_same_of_devices() -> None:
