@@ -132,6 +132,7 @@ DISRUPTION: dict[str, str] = {
     "no-node": "its Node object is not there",
     "no-nodepool": "its NodePool {nodepool} is not there",
     "no-nodepool-label": "its node does not carry the label {label}",
+    "no-offering": "it has drifted, but nothing that its NodePool's template allows is on offer now",
     "no-place": "{count} of its pods would have no place elsewhere: {pods}",
     "no-usable-nodepool": "no NodePool may launch nodes: each is of a fixed size, not ready, or going",
     "node-deleted": "its Node {detail} was deleted",

@@ -11,11 +11,11 @@ from kerf.engine.disruption.eligibility import Candidate, census
 from kerf.engine.disruption.methods import allowed
 from kerf.engine.disruption.reasons import DRIFTED as HAS_DRIFTED
 from kerf.engine.disruption.underway import underway
-from kerf.engine.lifecycle.static_pools import NODES
+from kerf.engine.lifecycle.static_pools import NODES, asked_for
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.record.decisions import Move
-from kerf.engine.scheduling.bare_claims import of_template, planned
+from kerf.engine.scheduling.bare_claims import planned
 from kerf.engine.state.state import State
 
 
@@ -29,9 +29,10 @@ def static_drift(cluster: Cluster, state: State, refused: dict[str, Reason]) -> 
     for name, drifted in groupby(sorted(found, key=_longest), key=lambda each: each.pool.name):
         candidates = list(drifted)
         granted, reason = _granted(candidates[0], allowed(cluster, DRIFTED)[name], state)
-        for each in candidates[granted:]:
-            refused[each.name] = reason
-        moves += _replaced(candidates[:granted], cluster.now, state)
+        replaced = _replaced(candidates[:granted], cluster.now, state)
+        moves += replaced
+        for each in candidates[len(replaced) :]:
+            refused[each.name] = reason if len(replaced) == granted else Reason("no-offering")
     return moves, underway(cluster, moves)
 
 
@@ -56,10 +57,12 @@ def _granted(candidate: Candidate, budget: int, state: State) -> tuple[int, Reas
 
 
 def _replaced(candidates: list[Candidate], now: int, state: State) -> list[Move]:
+    """None if nothing is on offer."""
     if not candidates:
         return []
     pool = candidates[0].pool
-    new = planned("", pool.name, of_template(pool, state, now))
-    if not new.instance_types:
-        return []
-    return [Move(HAS_DRIFTED, (each.node.place.claim,), (new,)) for each in candidates]
+    asked = asked_for(pool, len(candidates), state, now)
+    return [
+        Move(HAS_DRIFTED, (each.node.place.claim,), (planned("", pool.name, new),))
+        for each, new in zip(candidates, asked, strict=False)
+    ]

@@ -78,16 +78,16 @@ def _scale_up(pool: NodePool, running: int, counted: int, state: State, now: int
         granted = min(granted, limit - counted)
     if granted <= 0:
         return _blocked(pool, running, Reason("static-limit", {"nodes": limit or 0}), state)
-    asked = _asked(pool, granted, state, now)
+    asked = asked_for(pool, granted, state, now)
     if not asked:
         retry_at = min((t for t in state.facts.unavailable.values() if t > now), default=0)
         return _blocked(pool, running, Reason("static-no-offering"), state, retry_at)
     return _launches(pool, running, asked, state)
 
 
-def _asked(pool: NodePool, count: int, state: State, now: int) -> list[Bare]:
-    """What so many claims are launched as: no more of them in a reservation than it has left (A-210), but where nothing
-    else is to be had. None if there is nothing at all."""
+def asked_for(pool: NodePool, count: int, state: State, now: int) -> list[Bare]:
+    """What so many claims that come at once are launched as: no more of them in a reservation than it has left (A-210),
+    but where nothing else is to be had. None if there is nothing at all."""
     first = asked = of_template(pool, state, now)
     if not first.choice.offers:
         return []

@@ -6,6 +6,7 @@ anew by whoever asks for it; it has a digest of its own, which no record names.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from hashlib import blake2b
 
@@ -27,6 +28,12 @@ def catalogue_of(state: State, node_class: str) -> str:
     if not blobs.has_catalogue(own):
         blobs.offer(own, _counted(blobs.catalogue(digest), seen.left))
     return own
+
+
+def spoken_for(state: State) -> Counter[str]:
+    """Of each reservation, by its id: how many launches name it that have no instance yet. The cloud's count of what is
+    left does not have them."""
+    return Counter(order.reservation for order in state.facts.launches.values() if order.reservation)
 
 
 def taken_from(catalogue: Catalogue, taken: Mapping[str, int]) -> Catalogue:
