@@ -18,7 +18,7 @@ from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
 from kerf.engine.state.state import State
 
-VERSION = 4
+VERSION = 5
 LAST_PAUSE = 3_600_000
 """Between two orders that put back what somebody undoes again and again, in ms."""
 
@@ -52,11 +52,12 @@ def _in_service(claim: NodeClaim, node: Node | None, now: int) -> Step:
 
 
 def _undone_again(claim: NodeClaim, key: str, now: int) -> Step | None:
-    """Waits where another controller undoes the effect each time: the pauses double."""
+    """Waits where another controller undoes the effect each time: the pauses double. Attempts that were refused undid
+    nothing."""
     effect = claim.effect(key)
     if effect is None or not effect.ok:
         return None
-    due = effect.answered + min(VISIBLE_WITHIN << min(effect.attempts - 1, 6), LAST_PAUSE)
+    due = effect.answered + min(VISIBLE_WITHIN << min(effect.done, 6), LAST_PAUSE)
     return wait("waiting-to-retry", effect=key, due=due) if now < due else None
 
 

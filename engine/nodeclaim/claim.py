@@ -26,6 +26,7 @@ class Effect(Struct, omit_defaults=True):
     ref: str
     asked: int
     attempts: int = 1
+    done: int = 0  # of the attempts before it: those that were answered well
     ok: bool | None = None
     answered: int = 0
     code: str = ""

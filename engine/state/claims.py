@@ -266,9 +266,10 @@ def _attempt(claim: NodeClaim, ref: str, intent: Intent, at: int) -> None:
     key = effect_key(intent)
     before = claim.effects.get(key)
     attempts = before.attempts + 1 if before is not None else 1
+    done = before.done + bool(before.ok) if before is not None else 0
     pod = f"{intent.namespace}/{intent.name}" if isinstance(intent, EvictPod | DeletePod) else ""
     grace = intent.grace if isinstance(intent, DeletePod) else 0
-    claim.effects[key] = Effect(ref=ref, asked=at, attempts=attempts, pod=pod, grace=grace)
+    claim.effects[key] = Effect(ref=ref, asked=at, attempts=attempts, done=done, pod=pod, grace=grace)
 
 
 def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> None:

@@ -113,6 +113,22 @@ def test_l242_who_takes_it_off_again_and_again_is_answered_ever_more_rarely() ->
     assert shown(world, **{"karpenter.k8s.aws/ec2nodeclass": None})
 
 
+def test_l242_refused_attempts_to_register_do_not_count_as_labels_that_were_taken_off() -> None:
+    """After five of them the first label that somebody took off was put back half an hour late."""
+    world = launched()
+    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    for _ in range(5):
+        world.answer_all(ok=False, code="500")
+        while not world.intents:
+            world.after(1_000)
+    world.answer_all()
+    world.node("n1", PROVIDER, registered="true")
+    world.answer_all()
+    world.node("n1", PROVIDER, registered="true", initialized="true")
+    world.after(60_000)
+    assert [type(each) for each in shown(world, **{"karpenter.k8s.aws/ec2nodeclass": None})] == [RegisterNode]
+
+
 def test_l165_other_labels_are_the_users() -> None:
     world = in_service()
     assert shown(world, team="blue", **{"node.kubernetes.io/instance-type": None}) == []
