@@ -5,7 +5,8 @@ none may build on the order in which pods leave. A set that goes at once knows b
 stays in the end, and they leave by turns. So it comes down to a cheaper fleet, without moving a pod twice.
 
 The set grows from the nodes that hold the least for what they cost; then dearer ones change places with cheaper ones
-in it. The search ends by the work done.
+in it. Each goes by a command of its own: those whose NodePool is Balanced and finds that not worth it are left out.
+The search ends by the work done.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.balanced import approves, pool_totals, price_of
@@ -32,7 +34,7 @@ from kerf.engine.scheduling.resources import total
 
 WORK = 90_000
 """What a search may cost, as that for moves (`moves.WORK`)."""
-MOST = 300
+LEAST_NODES, MOST = 2, 300
 """Nodes of a set, but for empty ones."""
 HABITS = 2
 """So many schedulers are asked (`Binding`)."""
@@ -53,7 +55,7 @@ def jointly(cluster: Cluster, known: Judged | None = None, *, work: int = WORK) 
     known = judged(cluster) if known is None else known
     empty = census(cluster, eligibility.emptiness, known=known)
     busy = census(cluster, eligibility.consolidation, known=known)
-    if len(busy.chosen) < 2 or not _open(cluster, (*empty.chosen, *busy.chosen)):
+    if len(busy.chosen) < LEAST_NODES or not _open(cluster, (*empty.chosen, *busy.chosen)):
         return Together()
     search = _Search(cluster, empty, busy, work)
     return Together(search.run(), search.turns, min(work, work - search.left))
@@ -72,19 +74,23 @@ class _Search:
     def __init__(self, cluster: Cluster, empty: Census, busy: Census, work: int) -> None:
         self._cluster = cluster
         self._empty, self._busy = empty, busy
-        shapes = cluster.shapes
-        self.turns = turns_of(shapes[pod.shape] for each in busy.chosen for pod in each.pods)
+        shapes, totals = cluster.shapes, pool_totals(cluster, busy.eligible)
+        worth = [each for each in busy.chosen if approves(_alone(each), totals)]
+        self._vain = frozenset(each.name for each in busy.chosen) - {each.name for each in worth}
+        self.turns = turns_of(shapes[pod.shape] for each in worth for pod in each.pods)
         self._binding = Binding(cluster, self.turns)
         self._simulator = Simulator(cluster, most_claims=1)
         self.left = work
-        self._needs = {each.name: total(shapes[pod.shape].requests for pod in each.pods) for each in busy.chosen}
-        self._load = {each.name: weight(self._needs[each.name]) / max(each.price, LEAST) for each in busy.chosen}
-        self._order = sorted(busy.chosen, key=lambda each: (self._load[each.name], each.name))[:MOST]
+        self._needs = {each.name: total(shapes[pod.shape].requests for pod in each.pods) for each in worth}
+        self._load = {each.name: weight(self._needs[each.name]) / max(each.price, LEAST) for each in worth}
+        self._order = sorted(worth, key=lambda each: (self._load[each.name], each.name))[:MOST]
         self._idle = frozenset(each.name for each in empty.chosen)
         takers = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in self._idle]
         self._free = {node.name: node.place.available for node in takers}
 
     def run(self) -> Moves | None:
+        if len(self._order) < LEAST_NODES:
+            return None
         going = self._with_others(self._prefix())
         while going and (better := self._exchanged(going)) is not None:
             going = self._with_others(better)
@@ -154,16 +160,13 @@ class _Search:
     # ── what becomes of it ─────────────────────────────────────────────────────────────────────────────────────
 
     def _together(self, going: list[Candidate]) -> Moves | None:
-        totals = pool_totals(self._cluster, self._busy.eligible)
         whole = decide(self._simulator, [*self._empty.chosen, *going])
         if isinstance(whole, Reason):
             return None
         single = [
-            Command(UNDERUTILIZED, (each,), (), placed(whole.placements, [each]), each.price)
+            replace(_alone(each), placements=placed(whole.placements, [each]))
             for each in sorted(going, key=lambda each: each.name)
         ]
-        if not all(approves(each, totals) for each in single):
-            return None
         commands = ([removal(self._empty.chosen)] if self._empty.chosen else []) + single
         removed = self._idle | {each.name for each in going}
         types = self._cluster.types()
@@ -179,5 +182,11 @@ class _Search:
             busy = self._busy.excluded.get(name)
             if busy is not None and busy.code == "empty":
                 busy = self._empty.excluded.get(name)
-            kept[name] = busy or Reason("takes-pods" if name in takers else "left-over")
+            left = "not-worth-it" if name in self._vain else "left-over"
+            kept[name] = busy or Reason("takes-pods" if name in takers else left)
         return kept
+
+
+def _alone(candidate: Candidate) -> Command:
+    """That it goes, without a replacement."""
+    return Command(UNDERUTILIZED, (candidate,), savings=candidate.price)

@@ -43,7 +43,7 @@ from kerf.engine.scheduling.requirements import Requirement
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 11
+VERSION = 12
 PERIOD = 10_000
 """Between two passes, at least (D-16)."""
 SETTLE = 1_000

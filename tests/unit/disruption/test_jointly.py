@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.carrying import still_together
@@ -16,7 +17,7 @@ from kerf.engine.model.pools import Budget
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
 from kerf.replay.whatif_node import Goes, consolidation, node_in
-from tests.unit.disruption.clusters import cluster, node, pod, pool, price
+from tests.unit.disruption.clusters import DAEMON, cluster, node, pod, pool, price
 
 SMALL, LARGE, CORE = {"cpu": 100}, {"cpu": 1_500}, {"memory": 4 << 30}
 
@@ -103,6 +104,31 @@ def test_empty_nodes_go_beside_and_are_no_places() -> None:
         ("Underutilized", ("a",)),
         ("Underutilized", ("b",)),
     ]
+
+
+def test_d81_a_node_that_is_not_worth_it_to_a_balanced_nodepool_stays_and_the_others_go() -> None:
+    """Its pod has room elsewhere, and costs too much to move: nothing went for its sake."""
+    a, b, roomier, _ = tight().nodes
+    dear = pod("dear", 100, deletion_cost=(1 << 31) - 1)
+    given = cluster(
+        a,
+        b,
+        node("c", "small", dear, pod("agent", 1_900, owner=DAEMON)),
+        roomier,
+        node("tighter", "medium", pod("full", 3_200)),
+        pools=(pool(consolidation_policy="Balanced", limits={"cpu": 0}),),
+    )
+    found = jointly(given)
+    assert found.moves is not None
+    assert [each.names for each in found.moves.commands] == [("a",), ("b",)]
+    assert {name: why.code for name, why in found.moves.kept.items()} == {
+        "c": "not-worth-it",
+        "roomier": "takes-pods",
+        "tighter": "takes-pods",
+    }
+    whenever = jointly(replace(given, base=replace(given.base, pools=cluster(pools=(pool(limits={"cpu": 0}),)).pools)))
+    assert whenever.moves is not None
+    assert [each.names for each in whenever.moves.commands] == [("a",), ("b",), ("c",)]
 
 
 def test_d110_moves_that_go_together_are_judged_as_a_whole() -> None:
