@@ -6,6 +6,7 @@ is in one folder; its processes end with it. One token of group system:masters o
 
 from __future__ import annotations
 
+import http.client
 import json
 import math
 import os
@@ -16,9 +17,10 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 BINARIES = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kwok")
@@ -41,11 +43,19 @@ def assets() -> Path | None:
 
 class ControlPlane:
     """`start`, then talk to `url` with `token`, or give `kubeconfig` to somebody. `audit` has all requests logged;
-    `stages` is what KWOK does with nodes and pods."""
+    `stages` is what KWOK does with nodes and pods; `flags` are further ones of a process, by its name."""
 
-    def __init__(self, binaries: Path, folder: Path, *, audit: bool = False, stages: Path = STAGES) -> None:
+    def __init__(
+        self,
+        binaries: Path,
+        folder: Path,
+        *,
+        audit: bool = False,
+        stages: Path = STAGES,
+        flags: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
         self.folder = folder
-        self._audit, self._stages = audit, stages
+        self._audit, self._stages, self._flags = audit, stages, flags
         self.kubeconfig = folder / "kubeconfig"
         self.token = TOKEN
         self._binaries = binaries
@@ -56,18 +66,23 @@ class ControlPlane:
 
     def start(self) -> None:
         """Returns when the API server is ready and the others have been started."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._write_files()
-        self.start_etcd()
-        self.start_api_server()
-        self._run("kube-scheduler", f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--secure-port=0",
-                  "--kube-api-qps=500", "--kube-api-burst=1000")  # fmt: skip
+        self.start_scheduling()
         self._run("kube-controller-manager", f"--kubeconfig={self.kubeconfig}", "--leader-elect=false",
                   "--secure-port=0", "--kube-api-qps=500", "--kube-api-burst=1000",
                   f"--service-account-private-key-file={self.folder / 'sa.key'}")  # fmt: skip
         self._run("kwok", f"--kubeconfig={self.kubeconfig}", f"--config={self._stages}",
                   "--node-lease-duration-seconds=40",
                   "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake")  # fmt: skip
+
+    def start_scheduling(self) -> None:
+        """The API server and the scheduler alone: nobody makes objects of objects, and pods that are bound stay as they
+        are."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._write_files()
+        self.start_etcd()
+        self.start_api_server()
+        self._run("kube-scheduler", f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--secure-port=0",
+                  "--kube-api-qps=500", "--kube-api-burst=1000")  # fmt: skip
 
     def start_etcd(self) -> None:
         client, peer = f"http://127.0.0.1:{self._etcd}", f"http://127.0.0.1:{self._etcd_peer}"
@@ -131,6 +146,10 @@ class ControlPlane:
             process.kill()
             process.wait()
 
+    def signal_process(self, name: str, what: signal.Signals) -> None:
+        """As to pause one (SIGSTOP) and to let it go on (SIGCONT)."""
+        self._processes[name].send_signal(what)
+
     def stop(self) -> None:
         for name in list(reversed(self._processes)):
             self.stop_process(name, signal.SIGKILL)
@@ -170,6 +189,10 @@ class ControlPlane:
                 return response.status, _parsed(response.read())
         except urllib.error.HTTPError as error:
             return error.code, _parsed(error.read())
+
+    def connection(self) -> http.client.HTTPSConnection:
+        """One to be kept, for many requests; its user gives the token."""
+        return http.client.HTTPSConnection("127.0.0.1", self._api, timeout=30, context=self._tls())
 
     def get(self, path: str) -> Any:
         status, found = self.request("GET", path)
@@ -218,7 +241,7 @@ class ControlPlane:
     def _run(self, name: str, *flags: str) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                [self._binaries / name, *flags],
+                [self._binaries / name, *flags, *self._flags.get(name, ())],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder,
                 env={"HOME": str(self.folder), "PATH": os.environ.get("PATH", "")},
             )  # fmt: skip
@@ -246,7 +269,7 @@ class ControlPlane:
 _CLUSTER_SCOPED = (
     "NodePool", "NodeClaim", "KWOKNodeClass", "EC2NodeClass", "NodeOverlay", "Node", "Namespace",
     "CustomResourceDefinition", "PersistentVolume", "StorageClass", "CSINode", "VolumeAttachment", "PriorityClass",
-    "ClusterRole", "ClusterRoleBinding",
+    "RuntimeClass", "ClusterRole", "ClusterRoleBinding",
 )  # fmt: skip
 
 

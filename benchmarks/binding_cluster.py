@@ -1,0 +1,247 @@
+"""A real kube-scheduler that is given nodes and then pods, and what it makes of them.
+
+Only etcd, the API server and the scheduler run: nodes need nobody to be ready, and a pod is bound when it has a node.
+The scheduler is paused while pods are made, so that it comes to all of them at once, in the order in which they were
+made. The place of a provisioner of volumes is taken here.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from benchmarks.binding_objects import VOLUME_BOUND, Document, Key, Stage, key_of
+from kerf.engine.model.labels import ZONE
+from tests.controlplane.plane import ControlPlane, collection
+
+FLAGS = {
+    "kube-apiserver": (
+        # Both want a controller manager: one to take a taint off new nodes, one to take finalizers off volumes.
+        "--disable-admission-plugins=TaintNodesByCondition,StorageObjectInUseProtection",
+        "--feature-gates=TaintTolerationComparisonOperators=true",
+    ),
+    "kube-scheduler": ("--feature-gates=TaintTolerationComparisonOperators=true",),
+}
+SENTINEL = "kerf-sentinel"
+"""A node that one pod fills, which nothing else concerns: when that is bound, the scheduler knows all before it."""
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+WAITING = 30.0  # seconds that the scheduler may take to come to a pod
+PAUSE = 0.05
+UNBOUND = "/api/v1/pods?fieldSelector=spec.nodeName%3D"
+NOW = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+
+
+class Refused(Exception):
+    """The API server does not take an object."""
+
+
+class Outcome(Struct, frozen=True):
+    """The node of each pod that was bound, in the order in which they were, and what the scheduler says of others."""
+
+    seats: dict[Key, str]
+    words: dict[Key, str]
+
+
+class Cluster:
+    """`plane` is made with FLAGS and started by `start_scheduling`. `still`: seconds in which nothing is bound before
+    it is believed that nothing will be."""
+
+    def __init__(self, plane: ControlPlane, still: float) -> None:
+        self._plane, self._still = plane, still
+        self._connection = plane.connection()
+        self._made: list[Document] = []
+        self._turn = 0
+
+    def carried_out(self, stage: Stage, expected: Iterable[Key]) -> Outcome:
+        """What becomes of the pods that wait; returns as soon as those expected are bound, or nothing happens any more.
+        Raises Refused. The cluster is empty before and after."""
+        try:
+            for each in stage.before:
+                self._make(each)
+            for namespace, name in stage.ending:
+                self._call("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}")
+            self._until_known()
+            self._plane.signal_process("kube-scheduler", signal.SIGSTOP)
+            try:
+                uids = {key_of(each): self._make(each)["metadata"]["uid"] for each in stage.waiting}
+                for key, claim in stage.ephemeral:
+                    self._make(_owned(claim, key, uids))
+            finally:
+                self._plane.signal_process("kube-scheduler", signal.SIGCONT)
+            self._until_still(frozenset(expected), volumes=any("volumes" in each["spec"] for each in stage.waiting))
+            return self._outcome(frozenset(uids))
+        finally:
+            self._clear()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # ── inside ──────────────────────────────────────
+
+    def _make(self, document: Document) -> Document:
+        path = collection(document)
+        status, found = self._call("POST", path, document)
+        if status == 409 and document["kind"] == "Namespace":  # it would take a controller to delete one
+            status, found = self._call("PUT", f"{path}/{document['metadata']['name']}", document)
+        if status not in (200, 201):
+            raise Refused(f"{document['kind']} {document['metadata']['name']}: {found.get('message', status)}")
+        self._made.append(document)
+        return dict(found)
+
+    def _until_known(self) -> None:
+        self._turn += 1
+        self._make(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": SENTINEL},
+                "spec": {"taints": [{"key": SENTINEL, "effect": "NoSchedule"}]},
+                "status": {"allocatable": {"pods": "1"}, "capacity": {"pods": "1"}},
+            }
+        )
+        self._make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SENTINEL}})
+        term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [SENTINEL]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"{SENTINEL}-{self._turn}", "namespace": SENTINEL},
+            "spec": {
+                "containers": [{"name": "x", "image": "x"}],
+                "tolerations": [{"operator": "Exists"}],
+                "affinity": {"nodeAffinity": required},
+            },
+        }
+        self._make(pod)
+        path = f"{collection(pod)}/{SENTINEL}-{self._turn}"
+        until = time.monotonic() + WAITING
+        while not self._get(path)["spec"].get("nodeName"):
+            if time.monotonic() > until:
+                raise AssertionError(f"the scheduler does not move:\n{self._plane.log('kube-scheduler')}")
+            time.sleep(PAUSE)
+
+    def _until_still(self, expected: frozenset[Key], volumes: bool) -> None:
+        waiting: list[Document] = []
+        since = time.monotonic()
+        while time.monotonic() < since + self._still:
+            found = self._items(UNBOUND)
+            if volumes and self._provisioned():
+                since = time.monotonic()
+            if not any(key_of(each) in expected for each in found):
+                return
+            if len(found) != len(waiting) or not all(map(_refused, found)):
+                waiting, since = found, time.monotonic()
+            time.sleep(PAUSE)
+
+    def _outcome(self, pods: frozenset[Key]) -> Outcome:
+        there = [each for each in self._items("/api/v1/pods") if key_of(each) in pods]
+        bound = [each for each in there if each["spec"].get("nodeName")]
+        bound.sort(key=lambda each: int(each["metadata"]["resourceVersion"]))
+        return Outcome(
+            {key_of(each): each["spec"]["nodeName"] for each in bound},
+            {key_of(each): _word(each) for each in there if not each["spec"].get("nodeName")},
+        )
+
+    def _provisioned(self) -> bool:
+        """Whether claims have got the volumes that the scheduler has chosen, or chosen a node for."""
+        claims = [each for each in self._items("/api/v1/persistentvolumeclaims") if not each["spec"].get("volumeName")]
+        volumes = {
+            key_of({"metadata": each["spec"]["claimRef"]}): each["metadata"]["name"]
+            for each in (self._items("/api/v1/persistentvolumes") if claims else ())
+            if "claimRef" in each["spec"]
+        }
+        done = False
+        for claim in claims:
+            node = claim["metadata"].get("annotations", {}).get(SELECTED_NODE)
+            name = volumes.get(key_of(claim))
+            if name is None and node:
+                name = self._make(self._volume(claim, node))["metadata"]["name"]
+            if name is not None:
+                self._bind(claim, name)
+                done = True
+        return done
+
+    def _volume(self, claim: Document, node: str) -> Document:
+        namespace, name = key_of(claim)
+        zone = self._get(f"/api/v1/nodes/{node}")["metadata"]["labels"].get(ZONE)
+        terms = [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}]
+        return {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": f"made-{namespace}-{name}"},
+            "spec": {
+                "accessModes": claim["spec"]["accessModes"],
+                "capacity": claim["spec"]["resources"]["requests"],
+                "storageClassName": claim["spec"].get("storageClassName", ""),
+                "claimRef": {"kind": claim["kind"], "namespace": namespace, "name": name},
+                "csi": {"driver": "made.example.com", "volumeHandle": name},
+                **({"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}} if zone else {}),
+            },
+        }
+
+    def _bind(self, claim: Document, volume: str) -> None:
+        annotations = {**claim["metadata"].get("annotations", {}), VOLUME_BOUND: "yes"}
+        metadata = {**claim["metadata"], "annotations": annotations}
+        namespace, name = key_of(claim)
+        path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}"
+        self._call("PUT", path, {**claim, "metadata": metadata, "spec": {**claim["spec"], "volumeName": volume}})
+
+    def _clear(self) -> None:
+        by_path = {collection(each): each for each in self._made if each["kind"] != "Namespace"}
+        for path, each in by_path.items():
+            if each["kind"] in ("PriorityClass", "RuntimeClass"):  # there are others
+                for one in (one for one in self._made if one["kind"] == each["kind"]):
+                    self._call("DELETE", f"{path}/{one['metadata']['name']}")
+            else:
+                self._call("DELETE", path, NOW)
+        self._made.clear()
+
+    def _items(self, path: str) -> list[Document]:
+        """With their kind, which a list leaves out."""
+        found = self._get(path)
+        kind = found["kind"].removesuffix("List")
+        return [{"apiVersion": found["apiVersion"], "kind": kind, **each} for each in found["items"]]
+
+    def _get(self, path: str) -> Any:
+        status, found = self._call("GET", path)
+        if status != 200:
+            raise AssertionError(f"GET {path}: {status} {found}")
+        return found
+
+    def _call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        headers = {"Authorization": f"Bearer {self._plane.token}", "Content-Type": "application/json"}
+        self._connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = self._connection.getresponse()
+        return response.status, json.loads(response.read())
+
+
+def plane_in(binaries: Path, folder: Path) -> ControlPlane:
+    """One for a `Cluster`, not started."""
+    return ControlPlane(binaries, folder, flags=FLAGS)
+
+
+def _owned(claim: Document, pod: Key, uids: Mapping[Key, str]) -> Document:
+    if pod not in uids:
+        return claim
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod[1], "uid": uids[pod], "controller": True}
+    return {**claim, "metadata": {**claim["metadata"], "ownerReferences": [owner]}}
+
+
+def _condition(pod: Document) -> Document:
+    conditions = pod.get("status", {}).get("conditions") or []
+    found: Document = next((each for each in conditions if each["type"] == "PodScheduled"), {})
+    return found
+
+
+def _refused(pod: Document) -> bool:
+    return _condition(pod).get("status") == "False"
+
+
+def _word(pod: Document) -> str:
+    return str(_condition(pod).get("message", ""))

@@ -1,0 +1,267 @@
+"""A planned scenario as the objects of a real cluster: what exists, the nodes of the plan, and the pods that wait.
+
+Planned nodes are what `seats.planned` takes them for: the cheapest type of a claim, with its cheapest offering. Nodes
+carry the labels that a kubelet and a cloud's controllers give them besides, and a pod of each DaemonSet that runs on
+them. Nodes that leave are cordoned; the pods that leave them wait for a place, the others stay there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.engine.model.labels import ALIASES, HOSTNAME
+from kerf.engine.model.pods import Resources, Taint
+from kerf.engine.scheduling.daemons import daemon, daemons, reserved_for
+from kerf.engine.scheduling.improvement.rating import seat_name
+from kerf.engine.scheduling.improvement.seats import planned
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.problem import NodeInput, PendingPod, Problem
+from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.resources import total
+from kerf.replay.scenario_pods import with_defaults
+
+Document = dict[str, Any]
+Key = tuple[str, str]
+"""The namespace and the name of a pod."""
+ORDERS = ("age", "file", "name")
+"""By creationTimestamp and then as in the file; as in the file; by name, numbers as text."""
+DISRUPTED = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
+STORAGE = "storage.k8s.io/v1"
+OF_CLUSTER = (
+    ("storageClasses", STORAGE, "StorageClass"), ("pvs", "v1", "PersistentVolume"), ("csiNodes", STORAGE, "CSINode"),
+)  # fmt: skip
+VOLUME_BOUND = "pv.kubernetes.io/bind-completed"
+
+
+class Stage(Struct, frozen=True):
+    """`before`: what is there before pods wait, in the order in which it is made; `waiting`: the pods that wait;
+    `ending`: bound pods that are being deleted; `ephemeral`: claims that are made for a pod, and are its."""
+
+    before: tuple[Document, ...]
+    waiting: tuple[Document, ...]
+    ending: tuple[Key, ...]
+    ephemeral: tuple[tuple[Key, Document], ...]
+
+
+def node_name(number: int) -> str:
+    """Of a planned claim, in its order. The scheduler takes names for nothing."""
+    return seat_name(number).lstrip("~")
+
+
+def obstacle(scenario: Mapping[str, Any], problem: Problem) -> str:
+    """Why it cannot be put on a cluster; "" if it can."""
+    if any(each.virtual for each in problem.pods):
+        return "its CapacityBuffers stand for pods that nobody makes"
+    if any(each.device_claims for each in problem.pods) or scenario.get("resourceSlices"):
+        return "its devices would need drivers"
+    names = Counter(each.name for each in (*problem.nodes, *problem.leaving))
+    if any(count > 1 for count in names.values()):
+        return "two of its nodes have one name"
+    return ""
+
+
+def stage(
+    scenario: Mapping[str, Any], problem: Problem, plan: Plan, order: str, *, planned_only: bool = False
+) -> Stage:
+    """`order` is one of ORDERS; `planned_only`: pods that the plan has no place for are not made."""
+    pods = _pods(scenario)
+    sets = list(zip(scenario.get("daemonSets") or [], problem.daemons, strict=True))
+    bound = [_plain(pods[each.uid], each.node) for each in problem.bound]
+    nodes = [*_existing(scenario, problem), *_planned(problem, plan)]
+    owned = {(each.node, owner) for each in problem.bound for owner in _daemon_sets_of(pods[each.uid])}
+    daemon_pods = [pod for node in nodes for pod in _daemon_pods(node, sets, problem, owned)]
+    given = [each for each in problem.pods if not planned_only or each.uid in plan.placed]
+    waiting = [_plain(pods[each.uid]) for each in _ordered(given, pods, order)]
+    ephemeral = [(key_of(pod), claim) for pod in (*bound, *waiting) for claim in _ephemeral(pod)]
+    listed = {key_of(each): each for each in _claims(scenario)}
+    own = {key_of(claim) for _, claim in ephemeral}
+    made = [*_namespaces(scenario, problem, [*bound, *waiting, *daemon_pods]), *_volumes(scenario)]
+    made += [claim for key, claim in listed.items() if key not in own]
+    made += _classes([*bound, *waiting, *daemon_pods])
+    return Stage(
+        before=(*made, *nodes, *bound, *daemon_pods),
+        waiting=tuple(waiting),
+        ending=tuple(key_of(doc) for doc, each in zip(bound, problem.bound, strict=True) if each.terminating),
+        ephemeral=tuple((pod, listed.get(key_of(claim), claim)) for pod, claim in ephemeral),
+    )
+
+
+def key_of(pod: Document) -> Key:
+    return pod["metadata"].get("namespace", "default"), pod["metadata"]["name"]
+
+
+# ── nodes ──────────────────────────────────────
+
+
+def _existing(scenario: Mapping[str, Any], problem: Problem) -> Iterator[Document]:
+    cordoned = {
+        entry["node"]["metadata"]["name"]
+        for entry in scenario.get("nodes") or []
+        if entry.get("node") and entry["node"].get("spec", {}).get("unschedulable")
+    }
+    for leaving, nodes in ((False, problem.nodes), (True, problem.leaving)):
+        for each in nodes:
+            there = _there(each, problem)
+            taints = [*map(_taint, each.taints), *([DISRUPTED] if leaving else [])]
+            amounts = {name: max(0, n + there.get(name, 0)) for name, n in each.available.items()}
+            yield _node(each.name, each.labels, taints, amounts, cordoned=leaving or each.name in cordoned)
+
+
+def _there(node: NodeInput, problem: Problem) -> Resources:
+    return total({**problem.shapes[each.shape].requests, "pods": 1} for each in problem.bound if each.node == node.name)
+
+
+def _planned(problem: Problem, plan: Plan) -> Iterator[Document]:
+    given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
+    for number, claim in enumerate(plan.claims):
+        seat = planned(node_name(number), claim, given, problem)
+        waiting = reserved_for(given, seat.taints, Requirements.of_labels(seat.labels), {})
+        amounts = {name: free + waiting.get(name, 0) for name, free in seat.free.items()}
+        yield _node(seat.name, seat.labels, [_taint(each) for each in seat.taints], amounts)
+
+
+def _node(
+    name: str, labels: Mapping[str, str], taints: list[Document], amounts: Resources, *, cordoned: bool = False
+) -> Document:
+    aliases = {alias: labels[key] for alias, key in ALIASES.items() if key in labels}
+    distinct = {(each["key"], each["effect"]): each for each in taints}
+    quantities = {key: f"{n}m" if key == "cpu" else str(n) for key, n in amounts.items()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {HOSTNAME: name, **aliases, **labels}},
+        "spec": {"taints": list(distinct.values()), **({"unschedulable": True} if cordoned else {})},
+        "status": {
+            "allocatable": quantities,
+            "capacity": quantities,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def _taint(taint: Taint) -> Document:
+    return {"key": taint.key, "value": taint.value, "effect": taint.effect}
+
+
+def _daemon_pods(
+    node: Document, sets: Iterable[tuple[Document, str]], problem: Problem, owned: Collection[tuple[str, str]]
+) -> Iterator[Document]:
+    """Those that a node has not got yet. `owned`: nodes, and the DaemonSets that have a pod there."""
+    name, labels = node["metadata"]["name"], Requirements.of_labels(node["metadata"]["labels"])
+    told = [each for each in node["spec"]["taints"] if each != DISRUPTED]
+    taints = tuple(Taint(each["key"], each.get("value", ""), each["effect"]) for each in told)
+    for document, shape in sets:
+        own = document["metadata"]
+        if (name, own["name"]) not in owned and daemon(problem.shapes[shape]).expected_on(taints, labels):
+            template = document["spec"]["template"]
+            named = {"name": f"{own['name']}-{name}", "namespace": own.get("namespace", "default")}
+            metadata = {**template.get("metadata", {}), **named}
+            yield _plain({"metadata": metadata, "spec": template["spec"]}, name)
+
+
+# ── pods ──────────────────────────────────────
+
+
+def _pods(scenario: Mapping[str, Any]) -> dict[str, Document]:
+    """By uid, in the scenario's order, with the defaults of FORMAT.md."""
+    now = str(scenario.get("now", "1970-01-01T00:00:00Z"))
+    waiting = [with_defaults(each, now, bound=False) for each in scenario.get("pods") or []]
+    there = [pod for node in scenario.get("nodes") or [] for pod in node.get("pods") or []]
+    every = [*waiting, *(with_defaults(each, now, bound=True) for each in there)]
+    return {each["metadata"]["uid"]: each for each in every}
+
+
+def _ordered(pods: Iterable[PendingPod], documents: Mapping[str, Document], order: str) -> list[PendingPod]:
+    turn = {uid: number for number, uid in enumerate(documents)}
+    if order == "name":
+        return sorted(pods, key=lambda each: (each.namespace, each.name))
+    return sorted(pods, key=lambda each: (each.created if order == "age" else 0, turn[each.uid]))
+
+
+def _plain(pod: Document, node: str = "") -> Document:
+    """As one makes it: nobody has set anything in it, but perhaps its node. A scenario may leave images out."""
+    metadata = {key: pod["metadata"][key] for key in ("name", "namespace", "labels") if key in pod["metadata"]}
+    spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+    for field in ("containers", "initContainers"):
+        if field in spec:
+            spec[field] = [{"image": "none", **each} for each in spec[field]]
+    if "priority" in spec:
+        spec.setdefault("priorityClassName", f"priority-{spec['priority']}")
+    if "overhead" in spec:
+        spec.setdefault("runtimeClassName", "overhead")
+    if node:
+        spec["nodeName"] = node
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _daemon_sets_of(pod: Document) -> list[str]:
+    return [each["name"] for each in pod["metadata"].get("ownerReferences") or [] if each.get("kind") == "DaemonSet"]
+
+
+def _ephemeral(pod: Document) -> Iterator[Document]:
+    for each in pod["spec"].get("volumes") or []:
+        if "ephemeral" in each:
+            namespace, name = key_of(pod)
+            yield {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": f"{name}-{each['name']}", "namespace": namespace},
+                "spec": each["ephemeral"]["volumeClaimTemplate"]["spec"],
+            }
+
+
+# ── what pods refer to ──────────────────────────────────────
+
+
+def _namespaces(scenario: Mapping[str, Any], problem: Problem, pods: Iterable[Document]) -> Iterator[Document]:
+    listed = {each.name: each.labels for each in problem.namespaces}
+    claims = {each["metadata"].get("namespace", "default") for each in scenario.get("pvcs") or []}
+    for name in sorted({*listed, *claims, *(key_of(pod)[0] for pod in pods)}):
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": listed.get(name, {})}}
+
+
+def _volumes(scenario: Mapping[str, Any]) -> Iterator[Document]:
+    """Classes, volumes and the limits of nodes."""
+    owners = {each["spec"]["volumeName"]: each["metadata"] for each in _claims(scenario) if _is_bound(each)}
+    for field, version, kind in OF_CLUSTER:
+        for each in scenario.get(field) or []:
+            made = _made(each, version, kind, "namespace")
+            owner = owners.get(each["metadata"]["name"]) if kind == "PersistentVolume" else None
+            if owner is not None:
+                reference = {"kind": "PersistentVolumeClaim", **{key: owner[key] for key in ("namespace", "name")}}
+                made["spec"] = {**made["spec"], "claimRef": reference}
+            yield made
+
+
+def _claims(scenario: Mapping[str, Any]) -> Iterator[Document]:
+    for each in scenario.get("pvcs") or []:
+        made = _made(each, "v1", "PersistentVolumeClaim")
+        bound = {"annotations": {VOLUME_BOUND: "yes"}} if _is_bound(each) else {}
+        yield {**made, "metadata": {"namespace": "default", **made["metadata"], **bound}}
+
+
+def _is_bound(claim: Document) -> bool:
+    return bool(claim["spec"].get("volumeName"))
+
+
+def _made(document: Document, version: str, kind: str, *without: str) -> Document:
+    metadata = {key: value for key, value in document["metadata"].items() if key not in ("uid", *without)}
+    rest = {key: value for key, value in document.items() if key not in ("metadata", "status")}
+    return {**rest, "apiVersion": version, "kind": kind, "metadata": metadata}
+
+
+def _classes(pods: Iterable[Document]) -> Iterator[Document]:
+    """PriorityClasses and RuntimeClasses."""
+    specs = [pod["spec"] for pod in pods]
+    priorities = {spec["priorityClassName"]: spec.get("priority", 0) for spec in specs if "priorityClassName" in spec}
+    overheads = {spec["runtimeClassName"]: spec.get("overhead") for spec in specs if "runtimeClassName" in spec}
+    for name, value in priorities.items():
+        if not name.startswith("system-"):
+            yield _made({"metadata": {"name": name}, "value": value}, "scheduling.k8s.io/v1", "PriorityClass")
+    for name, overhead in overheads.items():
+        more = {"overhead": {"podFixed": overhead}} if overhead else {}
+        yield _made({"metadata": {"name": name}, "handler": "x", **more}, "node.k8s.io/v1", "RuntimeClass")
