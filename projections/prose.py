@@ -344,7 +344,8 @@ def near_sentence(miss: NearMiss) -> str:
     short = format_quantity(miss.short, miss.key)
     values, side = _any_of(miss.values), _SIDES.get(miss.side, "the NodePool or the pods")
     change = NEAR[miss.what].format(key=miss.key, short=short, values=values, side=side)
-    return f"{count(miss.types, 'more type')} would do {change}, {miss.example} first"
+    meant = f" (is {' or '.join(miss.meant)} meant?)" if miss.meant else ""
+    return f"{count(miss.types, 'more type')} would do {change}, {miss.example} first{meant}"
 
 
 def _any_of(values: tuple[str, ...]) -> str:

@@ -7,13 +7,16 @@ files under `data/`, each of which names its source and date (docs/aws-tables.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+
+from kerf.engine.model.labels import INSTANCE_TYPE
+from kerf.engine.model.mistyped import CLOSED
 
 _T = TypeVar("_T", bound=Struct)
 
@@ -155,6 +158,19 @@ def tables() -> Tables:
             "prices": f"us-east-1 on-demand price table of {prices.as_of}",
         },
     )
+
+
+def ec2_values() -> dict[str, Collection[str]]:
+    """The values that labels have on EC2, as far as these tables tell: types, their families and sizes, and what is
+    the same everywhere."""
+    names = tables().types
+    parts = [name.partition(".") for name in names]
+    return {
+        **CLOSED,
+        INSTANCE_TYPE: names.keys(),
+        "karpenter.k8s.aws/instance-family": {family for family, _, _ in parts},
+        "karpenter.k8s.aws/instance-size": {size for _, _, size in parts},
+    }
 
 
 def _read(name: str, kind: type[_T]) -> _T:

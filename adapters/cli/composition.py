@@ -16,6 +16,7 @@ from kerf.adapters.aws.resolved import node_settings
 from kerf.engine.model.ec2nodeclass import EC2NodeClass
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.labels import ZONE
+from kerf.engine.model.mistyped import near_value
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.entries import Entry
 from kerf.engine.runtime.ports import Store
@@ -69,7 +70,7 @@ def catalogues(region: str, zones: Sequence[str]) -> Callable[[Struct | None], C
 
 def zones_of(documents: Iterable[dict[str, Any]]) -> tuple[str, tuple[str, ...]]:
     """The region and the zones in which a simulation's cloud sells: those that NodePools name, and a, b and c of the
-    region for a NodePool that names none."""
+    region for a NodePool that names none. What is mistyped of one of these is no zone."""
     named: dict[str, None] = {}
     anywhere = False
     for document in documents:
@@ -77,12 +78,14 @@ def zones_of(documents: Iterable[dict[str, Any]]) -> tuple[str, tuple[str, ...]]
             wanted = _wanted_zones(document)
             named.update(dict.fromkeys(wanted))
             anywhere = anywhere or not wanted
-    first = next(iter(named), f"{REGION}{LETTERS[0]}")
-    match = _ZONE.fullmatch(first)
+    match = next(filter(None, map(_ZONE.fullmatch, named)), None)
     region = match[1] if match else REGION
-    if anywhere or not named:
-        named.update(dict.fromkeys(f"{region}{letter}" for letter in LETTERS))
-    return region, tuple(sorted(named))
+    letters = [f"{region}{letter}" for letter in LETTERS]
+    like_zones = [*letters, *filter(_ZONE.fullmatch, named)]
+    sold = {zone for zone in named if not near_value(zone, like_zones)}
+    if anywhere or not sold:
+        sold.update(letters)
+    return region, tuple(sorted(sold))
 
 
 def _wanted_zones(pool: dict[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.adapters.cli.documents import NotADocument, Refused, read_documents
+from kerf.engine.model import mistyped
 from kerf.engine.model.manifests import v1beta1
 from kerf.engine.model.reasons import Reason
 from kerf.projections.prose import sentence
@@ -51,7 +52,7 @@ def _items(place: str, document: dict[str, Any]) -> Iterator[tuple[str, dict[str
 
 def told(note: Reason) -> str:
     """A note on a manifest, as its author should read it."""
-    template = v1beta1.NOTES.get(note.code)
+    template = v1beta1.NOTES.get(note.code) or mistyped.NOTES.get(note.code)
     if template is None:
         return sentence(note)
     return template.format_map(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kerf.engine.model import mistyped
 from kerf.engine.model.manifests import v1beta1
 from kerf.engine.model.reasons import Reason
 from kerf.projections.prose import sentence
@@ -22,7 +23,7 @@ SIMULATED: dict[str, str] = {
 
 def note_sentence(note: Reason) -> str:
     """A code without a sentence shows as prose shows it."""
-    template = SIMULATED.get(note.code) or v1beta1.NOTES.get(note.code)
+    template = SIMULATED.get(note.code) or v1beta1.NOTES.get(note.code) or mistyped.NOTES.get(note.code)
     if template is None:
         return sentence(note)
     values = {key: ", ".join(each) if isinstance(each, list) else each for key, each in note.params.items()}

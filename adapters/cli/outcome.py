@@ -23,6 +23,7 @@ from kerf.engine.record.observations import InputRefused
 from kerf.engine.state.state import State
 from kerf.projections.cost import Cost
 from kerf.projections.prose import sentence
+from kerf.replay.names import near
 
 HOUR = 3_600_000
 
@@ -173,7 +174,10 @@ def _classless(state: State) -> Iterable[Note]:
         known = state.facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
         if known is None or not known.ready:
             what = "is not there" if known is None else f"is not ready ({known.reason or 'no reason given'})"
-            words = f"its {ref.kind} {ref.name} {what}: nothing can be launched for it"
+            named = (key.rpartition("/")[2] for key in state.facts.node_classes)
+            likely = near(ref.name, named) if known is None else ()
+            meant = f". Is it {' or '.join(likely)}?" if likely and ref.name not in likely else ""
+            words = f"its {ref.kind} {ref.name} {what}: nothing can be launched for it{meant}"
             yield Note(f"NodePool {name}", "nodeclass-missing" if known is None else "nodeclass-not-ready", words)
 
 

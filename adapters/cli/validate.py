@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from msgspec import Struct
 
+from kerf.adapters.aws.facts import ec2_values
 from kerf.adapters.cli.manifests import read_manifests, told
 from kerf.adapters.cli.output import Printer, emit_json
 from kerf.adapters.cli.text import counted
@@ -65,7 +66,8 @@ def validate(
 
 def _check(files: list[str]) -> list[Checked]:
     placed, unreadable = read_manifests(files)
-    checked = [_checked(each.place, judge(each.document)) for each in placed]
+    known = ec2_values()
+    checked = [_checked(each.place, judge(each.document, known)) for each in placed]
     for item in unreadable:
         error = item.error
         wrong = Violation(error.code, "", error.message, error.hint)

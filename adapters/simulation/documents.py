@@ -21,6 +21,7 @@ from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceClaimT
 from kerf.engine.model.ec2nodeclass import EC2NodeClass
 from kerf.engine.model.manifests.decode import KINDS, decode_object
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
+from kerf.engine.model.mistyped import mistyped
 from kerf.engine.model.nodeclass_terms import class_hashes, ec2_terms
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.overlays import NodeOverlay
@@ -76,7 +77,7 @@ def _apply(simulation: Simulation, document: Document) -> None:
         simulation.ignore(identify(document))
         return
     decoded = decode_object(dict(document))
-    for note in decoded.notes:
+    for note in (*decoded.notes, *mistyped(decoded.object, decoded.blobs.values(), simulation.known)):
         simulation.note(identify(document), note)
     for field, near in _unknown_fields(document):
         simulation.note(identify(document), Reason("unknown-field", {"field": field, "near": near}))

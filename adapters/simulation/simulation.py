@@ -20,6 +20,7 @@ from kerf.adapters.simulation.writes import Writes
 from kerf.engine.errors import KerfError
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.manifests.violations import ManifestError
+from kerf.engine.model.mistyped import Known, values_of
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import InputRefused, Observation
@@ -41,6 +42,7 @@ class Simulation:
         settings: Settings | None = None,
     ) -> None:
         self.settings = settings if settings is not None else Settings()
+        self.known: Known = values_of(catalogue)  # of labels, by what the cloud sells
         self.timing = timing if timing is not None else Timing()
         self.faults = faults if faults is not None else FaultPlan()
         self.clock = clock
@@ -85,7 +87,7 @@ class Simulation:
         """Bad input: it is recorded with the next turn, and nothing else stops for it. A manifest's
         violations are recorded one by one."""
         if isinstance(error, ManifestError):
-            found = [(v.code, v.path, v.message) for v in error.violations]
+            found = [(v.code, v.path, f"{v.message}. {v.hint}" if v.hint else v.message) for v in error.violations]
         else:
             found = [(error.code, field or error.where, error.message)]
         for code, path, message in found:

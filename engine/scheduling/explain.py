@@ -16,7 +16,7 @@ from kerf.engine.scheduling.catalogue import CompiledCatalogue, bits
 from kerf.engine.scheduling.claims import Claim
 from kerf.engine.scheduling.daemons import DaemonGroup
 from kerf.engine.scheduling.hostports import conflicts
-from kerf.engine.scheduling.near import NEW_HOST, NODE_POOL, POD, cheapest, near_topology
+from kerf.engine.scheduling.near import NEW_HOST, NODE_POOL, POD, cheapest, likely, near_topology
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topology_reason
 from kerf.engine.scheduling.requirements import Conflict, Requirement, Requirements
@@ -354,7 +354,8 @@ def _near_requirement(
         if extra:
             values = _values_needed(template, state, hurdle.key, extra, freed, kept)
             example = cheapest(template, extra)
-            yield NearMiss(REQUIREMENT, extra.bit_count(), example, hurdle.key, values, side=side)
+            meant = likely(template, freed, values)
+            yield NearMiss(REQUIREMENT, extra.bit_count(), example, hurdle.key, values, side=side, meant=meant)
 
 
 def _values_needed(

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from kerf.engine.model.mistyped import near_value
 from kerf.engine.scheduling.podclass import PodClass
-from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.requirements import Requirement, Requirements
 from kerf.engine.scheduling.templates import State, Template
 from kerf.engine.scheduling.topology.rules import Rule
 from kerf.engine.scheduling.trace import NearMiss
@@ -65,6 +66,15 @@ def _through(
     found = template.pin(state, miss.key, domains).viable & types if domains else 0
     if found:
         yield replace(miss, types=found.bit_count(), example=cheapest(template, found), values=domains)
+
+
+def likely(template: Template, asked: Requirement | None, values: Sequence[str]) -> tuple[str, ...]:
+    """Which of the values that would do may have been meant by those that were asked for and that no type has."""
+    index = template.catalogue.labels.get(asked.key) if asked is not None else None
+    if asked is None or asked.complement or index is None:
+        return ()
+    found = {near_value(value, values) for value in asked.values if value not in index.values}
+    return tuple(sorted(found - {""}))
 
 
 def cheapest(template: Template, types: int) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from enum import StrEnum
 
 from kerf.engine.model.labels import WELL_KNOWN, is_restricted
+from kerf.engine.model.mistyped import suggestion
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.requirements import Conflict, Requirements, suggestion
+from kerf.engine.scheduling.requirements import Conflict, Requirements
 from kerf.engine.scheduling.topology.rules import Rule
 
 SHOWN_DOMAINS = 25

@@ -9,7 +9,6 @@ candidate.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 
 from msgspec import Struct
@@ -23,9 +22,6 @@ MAX_INT64 = 2**63 - 1
 MIN_INT64 = -(2**63)
 SHOWN_VALUES = 5
 """S-14: how many values the text of a requirement lists."""
-
-NEARLY = 0.9
-"""How much of a label key another one has to have, letter for letter, to be taken for what was meant."""
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
 COMPARISONS = ("Gt", "Lt", "Gte", "Lte")
@@ -346,15 +342,3 @@ def _of_labels(labels: tuple[tuple[str, str], ...]) -> Requirements:
 @lru_cache(maxsize=KNOWN_LABELS)
 def _of_label(key: str, value: str) -> Requirement:
     return requirement(key, "In", (value,))
-
-
-def suggestion(key: str, undefined: frozenset[str], own: Iterable[str]) -> str | None:
-    """The known label that an unknown one may have been meant to be (S-22). Of several, one with the same
-    ending is named rather than one that contains the key, then the least; if there is none, one spelt nearly so."""
-    ending = key.partition("/")[2] if "/" in key else key
-    known = sorted(undefined), sorted(own)
-    for candidates in known:
-        matches = [each for each in candidates if key in each or each.endswith(ending)]
-        if matches:
-            return min(matches, key=lambda each: (not each.endswith(ending), each))
-    return next(iter(get_close_matches(key, [*known[0], *known[1]], n=1, cutoff=NEARLY)), None)

@@ -28,9 +28,10 @@ class NearMiss(Struct, frozen=True, omit_defaults=True):
     ones.
 
     For what = requirement, `side` says who would have to change ("pod" or "node-pool") and `values` are
-    the label values that it would have to allow. For limits and resource, `short` is by how much the
-    nearest types miss it. For topology, `side` is the rule (spread, affinity, anti-affinity) and `values` the
-    domains that it would have to allow; none for a rule over hostnames that allows no further node.
+    the label values that it would have to allow; `meant` are those of them that a typing error may stand for.
+    For limits and resource, `short` is by how much the nearest types miss it. For topology, `side` is the rule
+    (spread, affinity, anti-affinity) and `values` the domains that it would have to allow; none for a rule over
+    hostnames that allows no further node.
     """
 
     what: str
@@ -40,6 +41,7 @@ class NearMiss(Struct, frozen=True, omit_defaults=True):
     values: tuple[str, ...] = ()
     short: int = 0
     side: str = ""
+    meant: tuple[str, ...] = ()
 
 
 class Candidate(Struct, frozen=True, array_like=True):

@@ -19,6 +19,7 @@ from kerf.engine.model.crds.schema import (
     text,
 )
 from kerf.engine.model.durations import API_DURATION, NEVER
+from kerf.engine.model.mistyped import suggestion
 
 QUALIFIED = (
     r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
@@ -112,7 +113,8 @@ def _over(told: Callable[[str], str], each: bool) -> Callable[[Any], Iterator[Fa
     def faults(value: Any) -> Iterator[Fault]:
         for key in value if each else (value,):
             if message := told(key):
-                yield Fault(f"[{key}]" if each else "", "KERF311", message)
+                near = suggestion(key, labels.WELL_KNOWN, ())
+                yield Fault(f"[{key}]" if each else "", "KERF311", message, f"Is it {near}?" if near else "")
 
     return faults
 

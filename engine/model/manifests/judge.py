@@ -9,9 +9,13 @@ from msgspec import Struct
 
 from kerf.engine.model.crds.kinds import KINDS as CUSTOM
 from kerf.engine.model.crds.kinds import admit
+from kerf.engine.model.labels import normalise
 from kerf.engine.model.manifests.decode import KINDS, decode_object, subject_of
 from kerf.engine.model.manifests.decode_pools import BAD_BUDGET
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
+from kerf.engine.model.mistyped import CLOSED, Known, mistyped, near_value
+from kerf.engine.model.pool_validation import KNOWN_VALUES
+from kerf.engine.model.pools import NodePool
 from kerf.engine.model.reasons import Reason
 
 Document = dict[str, Any]
@@ -37,8 +41,9 @@ class Converted(Struct, frozen=True):
     changed: bool
 
 
-def judge(document: Document) -> Judgement:
-    """The verdict on one object, with all that is wrong with it. Unknown fields are wrong, as they are for kubectl."""
+def judge(document: Document, known: Known = CLOSED) -> Judgement:
+    """The verdict on one object, with all that is wrong with it. Unknown fields are wrong, as they are for kubectl.
+    What may be mistyped is noted, by the values of labels that are `known`."""
     name = _name_of(document)
     kind = KINDS.get(name)
     if kind is None and not _ours(document):
@@ -46,7 +51,12 @@ def judge(document: Document) -> Judgement:
     report = Report(moved=kind.moved if kind is not None else {})
     notes: tuple[Reason, ...] = ()
     try:
-        notes = tuple(note for note in decode_object(document).notes if not _wrong(note, report))
+        decoded = decode_object(document)
+        said = (*decoded.notes, *mistyped(decoded.object, decoded.blobs.values(), known))
+        notes = tuple(note for note in said if not _wrong(note, report))
+        if isinstance(decoded.object, NodePool):
+            _unusable(decoded.object, report)
+            notes = tuple(note for note in notes if not _told(note, report))
     except ManifestError as error:
         for each in error.violations:
             report.add(each.code, each.path, each.message, each.hint)
@@ -60,13 +70,34 @@ def judge(document: Document) -> Judgement:
 
 
 def _wrong(note: Reason, report: Report) -> bool:
-    """D-18: what the API server takes and the controllers cannot use is wrong all the same."""
+    """D-18: what the API server takes and the controllers cannot use is wrong all the same; a NodeClass of a kind that
+    is none, too, if it is clear which is meant."""
+    if note.code == "mistyped-node-class":
+        message = f"{note.params['given']} is no kind of NodeClass that kerf knows"
+        report.add("KERF305", str(note.params["path"]), message, f"Is it {note.params['near']}?")
+        return True
     if note.code != BAD_BUDGET:
         return False
     message = f"{note.params['error']}; until it can be read, no node of the NodePool goes by choice"
     path = f"spec.disruption.budgets[{note.params['budget']}].schedule"
     report.add("KERF314", path, message, str(note.params["hint"]))
     return True
+
+
+def _unusable(pool: NodePool, report: Report) -> None:
+    """L-39: a closed set of values, none of which is asked for."""
+    for index, each in enumerate(pool.requirements):
+        values = KNOWN_VALUES.get(normalise(each.key), frozenset(each.values))
+        if each.operator == "In" and each.values and not values.intersection(each.values):
+            near = [found for value in each.values if (found := near_value(value, values))]
+            message = f"{', '.join(each.values)}: only {', '.join(sorted(values))} are known of {each.key}"
+            path = f"spec.template.spec.requirements[{index}].values"
+            report.add("KERF305", path, message, f"Is it {near[0]}?" if near else "")
+
+
+def _told(note: Reason, report: Report) -> bool:
+    """Whether a violation says the same."""
+    return any(each.path == note.params.get("path") for each in report.violations)
 
 
 def v1_of(document: Document) -> Converted:

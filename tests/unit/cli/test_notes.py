@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kerf.adapters.cli.notes import SIMULATED, note_sentence
+from kerf.engine.model import mistyped
 from kerf.engine.model.manifests import v1beta1
 from kerf.engine.model.reasons import Reason
 
@@ -22,10 +23,10 @@ def test_a_kubelet_that_moved_from_a_pool_says_that_a_simulation_leaves_it_out()
     assert "not applied in a simulation" in note_sentence(note)
 
 
-@pytest.mark.parametrize("code", sorted({*v1beta1.NOTES, *SIMULATED}))
+@pytest.mark.parametrize("code", sorted({*v1beta1.NOTES, *mistyped.NOTES, *SIMULATED}))
 def test_every_note_has_a_sentence(code: str) -> None:
-    names = ("group", "kind", "annotation", "family", "alias", "changed", "value", "gate", "near", "field")
-    params = dict.fromkeys(names, "what was found")
+    names = "group kind annotation family alias changed value gate near field path given key known"
+    params = dict.fromkeys(names.split(), "what was found")
     words = note_sentence(Reason(code, dict(params)))
     assert code not in words
     assert "{" not in words

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from kerf.adapters.cli.composition import zones_of
 from kerf.adapters.cli.documents import read_documents
 from kerf.adapters.cli.main import main
 from kerf.adapters.store.sqlite import SQLiteStore
@@ -437,6 +439,49 @@ def test_a_record_becomes_a_golden_test(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["verify", str(case)]) == 0
     assert main(["bundle", "golden", str(record), str(case), "--guards", "again"]) == 2
     assert capsys.readouterr().err.startswith("KERF114: ")
+
+
+MISTYPED = """
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: mistyped}
+spec:
+  template:
+    metadata: {labels: {karpenter.k8s.aws/instance-famly: m5}}
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: []
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: zones}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+        - {key: topology.kubernetes.io/zone, operator: In, values: [us-west-2b, us-west-2aa, my-zone]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {nodeSelector: {node.kubernetes.io/instance-type: m5.lagre}, containers: [{name: c, image: x}]}
+"""
+
+
+def test_what_may_be_mistyped_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = simulated(capsys, WORKSHOP, written(tmp_path, MISTYPED), "--until", "1m")
+    assert code == 1
+    (refused,) = found["refused"]
+    assert refused["message"].endswith(". Is it karpenter.k8s.aws/instance-family?")
+    noted = {each["object"]: each["text"].partition(". Is it ")[2] for each in found["notes"]}
+    assert noted == {"NodePool zones": "us-west-2a?", "Pod p": "m5.large?"}
+
+
+def test_zones_that_are_mistyped_sell_nothing() -> None:
+    documents = list(yaml.safe_load_all(MISTYPED))
+    assert zones_of(documents[1:]) == ("us-west-2", ("my-zone", "us-west-2b"))
+    assert zones_of(documents)[1] == ("my-zone", "us-west-2a", "us-west-2b", "us-west-2c")
 
 
 BUFFER = """

@@ -147,6 +147,11 @@ def test_every_step_of_a_funnel_has_its_sentence() -> None:
     assert near_sentence(miss) == "1 more type would do if their spread over zone allowed a, m5.large first"
 
 
+def test_a_near_miss_names_what_may_be_meant() -> None:
+    miss = NearMiss("requirement", 1, "a", "type", ("m5.large",), side="pod", meant=("m5.large",))
+    assert near_sentence(miss).endswith(", a first (is m5.large meant?)")
+
+
 def test_a_near_miss_names_a_few_values_of_many() -> None:
     values = tuple(f"m{n}.large" for n in range(45))
     said = near_sentence(NearMiss("requirement", 45, "m0.large", "type", values, side="pod"))

@@ -52,6 +52,16 @@ def test_near_miss_of_a_zone() -> None:
     assert NearMiss("requirement", 2, "a", lbl.ZONE, ("z1", "z2"), side="pod") in look.funnel.near
 
 
+@pytest.mark.parametrize(("asked", "meant"), [("m5.lagre", ("m5.large",)), ("c5.large", ()), ("z9", ())])
+def test_a_near_miss_of_a_mistyped_value_says_what_may_be_meant(asked: str, meant: tuple[str, ...]) -> None:
+    """A type that is there and does not do is not mistyped, however much it is like one that would."""
+    catalogue = Catalogue((instance_type("m5.large", 2), instance_type("c5.large", 2)))
+    plain = pool("p", spec(lbl.INSTANCE_TYPE, "NotIn", "c5.large"))
+    work = Workloads().add("x", 1, shape(node_selector={lbl.INSTANCE_TYPE: asked}))
+    (look,) = funnel_of(problem(work, catalogue, plain)).classes[0].pools
+    assert [each.meant for each in look.funnel.near if each.side == "pod"] == [meant]
+
+
 def test_near_miss_of_a_resource_and_of_a_limit() -> None:
     funnel = funnel_of(problem(Workloads().add("x", 1, shape(5000)), ladder(2, 4)))
     (look,) = funnel.classes[0].pools

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.mistyped import suggestion
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.scheduling.requirements import (
     MAX_INT64,
@@ -12,7 +13,6 @@ from kerf.engine.scheduling.requirements import (
     Requirements,
     parse_integer,
     requirement,
-    suggestion,
 )
 
 

@@ -1,0 +1,140 @@
+"""What may be meant by a label, a value or a kind of NodeClass that is spelt nearly like a known one.
+
+None of it decides anything: whoever wrote it is told. A label that nobody knows is legal (nodes may have any), and a
+type that kerf's tables do not have yet may exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+
+from msgspec import Struct
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.pods import PodShape
+from kerf.engine.model.pools import NodeClassRef, NodePool
+from kerf.engine.model.reasons import Reason
+
+NEARLY = 0.9
+"""How much of a label key another one has to have, letter for letter, to be taken for what was meant."""
+ALIKE = 0.75
+"""The same of a value, which is shorter."""
+
+Known = Mapping[str, Collection[str]]
+"""Label key → all values that it has."""
+
+CLOSED: Known = {
+    lbl.CAPACITY_TYPE: (lbl.ON_DEMAND, lbl.SPOT, lbl.RESERVED),
+    lbl.ARCH: ("amd64", "arm64"),
+    lbl.OS: ("linux", "windows"),
+}
+"""Those that are the same everywhere."""
+NODE_CLASSES = ("karpenter.k8s.aws/EC2NodeClass", "karpenter.kwok.sh/KWOKNodeClass")
+"""group/Kind of those for which kerf launches nodes."""
+_MARKS = (lbl.EC2NODECLASS, lbl.KWOKNODECLASS)
+_KNOWN_LABELS = lbl.WELL_KNOWN | {*lbl.ALIASES, *_MARKS, lbl.HOSTNAME}
+
+NOTES: dict[str, str] = {
+    "mistyped-label": "{path}: {given} is no label that kerf knows. Is it {near}?",
+    "mistyped-value": "{path}: {given} is no {key} that kerf knows. Is it {near}?",
+    "mistyped-node-class": "{path}: {given} is no kind of NodeClass that kerf knows. Is it {near}?",
+    "unknown-node-class": "{path}: kerf launches nothing for {given}, but for {known}",
+}
+"""The closed list of these notes, and their sentences."""
+_TEMPLATE = "spec.template"
+
+
+def values_of(catalogue: Catalogue) -> Known:
+    """All values that the types of a catalogue have of each label, and those that are closed."""
+    found: dict[str, set[str]] = {}
+    for kind in catalogue.types:
+        for key, values in kind.requirements.items():
+            found.setdefault(key, set()).update(values)
+        found.setdefault(lbl.INSTANCE_TYPE, set()).add(kind.name)
+    return {**found, **CLOSED}
+
+
+def suggestion(key: str, undefined: frozenset[str], own: Iterable[str]) -> str | None:
+    """The known label that an unknown one may have been meant to be (S-22). Of several, one with the same
+    ending is named rather than one that contains the key, then the least; if there is none, one spelt nearly so."""
+    ending = key.partition("/")[2] if "/" in key else key
+    known = sorted(undefined), sorted(own)
+    for candidates in known:
+        matches = [each for each in candidates if key in each or each.endswith(ending)]
+        if matches:
+            return min(matches, key=lambda each: (not each.endswith(ending), each))
+    return next(iter(get_close_matches(key, [*known[0], *known[1]], n=1, cutoff=NEARLY)), None)
+
+
+def near_value(value: str, known: Collection[str]) -> str:
+    """The known value that an unknown one may have been meant to be; "" if it is known, a number, or like none."""
+    if value in known or value.isdigit():
+        return ""
+    return next(iter(get_close_matches(value, sorted(known), n=1, cutoff=ALIKE)), "")
+
+
+def near_node_class(ref: NodeClassRef) -> str:
+    """The group/Kind that a reference to a NodeClass of no known kind may have been meant to be; "" if it is known, or
+    like none."""
+    given = f"{ref.group}/{ref.kind}"
+    if given in NODE_CLASSES:
+        return ""
+    same_kind = [each for each in NODE_CLASSES if each.rpartition("/")[2] == ref.kind]
+    return next(iter(same_kind or get_close_matches(given, NODE_CLASSES, n=1, cutoff=ALIKE)), "")
+
+
+def mistyped(item: Struct, shapes: Iterable[Struct] = (), known: Known = CLOSED) -> Iterator[Reason]:
+    """Notes on what may be mistyped in an object: a NodePool's labels, requirements and NodeClass, and what pods of
+    these shapes (its own, or its template's) ask of nodes."""
+    if isinstance(item, NodePool):
+        yield from _of_pool(item, known)
+    for shape in shapes:
+        if isinstance(shape, PodShape):
+            yield from _of_shape(shape, known)
+
+
+def _of_pool(pool: NodePool, known: Known) -> Iterator[Reason]:
+    for key, value in sorted(pool.labels.items()):
+        path = f"{_TEMPLATE}.metadata.labels[{key}]"
+        yield from _label(path, key)
+        yield from _values(path, key, (value,), known)
+    for index, each in enumerate(pool.requirements):
+        path = f"{_TEMPLATE}.spec.requirements[{index}]"
+        yield from _label(f"{path}.key", each.key)
+        yield from _values(f"{path}.values", each.key, each.values, known)
+    ref = pool.node_class
+    given, near = f"{ref.group}/{ref.kind}", near_node_class(ref)
+    path = f"{_TEMPLATE}.spec.nodeClassRef"
+    if near:
+        yield Reason("mistyped-node-class", {"path": path, "given": given, "near": near})
+    elif given not in NODE_CLASSES:
+        yield Reason("unknown-node-class", {"path": path, "given": given, "known": list(NODE_CLASSES)})
+
+
+def _of_shape(shape: PodShape, known: Known) -> Iterator[Reason]:
+    for key, value in sorted(shape.node_selector.items()):
+        yield from _asked("nodeSelector", key, (value,), known)
+    terms = (*shape.required_terms, *(each.term for each in shape.preferred_terms))
+    for expression in (each for term in terms for each in term.expressions):
+        yield from _asked("nodeAffinity", expression.key, expression.values, known)
+
+
+def _asked(path: str, key: str, values: Iterable[str], known: Known) -> Iterator[Reason]:
+    yield from _label(path, key)
+    yield from _values(path, key, values, known)
+
+
+def _label(path: str, key: str) -> Iterator[Reason]:
+    near = get_close_matches(key, sorted(_KNOWN_LABELS), n=1, cutoff=NEARLY)
+    if near and key not in _KNOWN_LABELS:
+        yield Reason("mistyped-label", {"path": path, "given": key, "near": near[0]})
+
+
+def _values(path: str, key: str, values: Iterable[str], known: Known) -> Iterator[Reason]:
+    stable = lbl.normalise(key)
+    for value in values:
+        near = near_value(value, known.get(stable, ()))
+        if near:
+            yield Reason("mistyped-value", {"path": path, "key": stable, "given": value, "near": near})

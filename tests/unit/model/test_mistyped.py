@@ -1,0 +1,108 @@
+"""What is spelt nearly like a known label, value or kind is told with what may be meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.manifests.judge import Judgement, judge
+from kerf.engine.model.mistyped import CLOSED, NOTES, near_value, values_of
+
+EC2 = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+FAMILY = "karpenter.k8s.aws/instance-family"
+KNOWN = {**CLOSED, lbl.INSTANCE_TYPE: ("m5.large", "m5.xlarge", "c5.large"), FAMILY: ("m5", "c5")}
+
+
+def pool(key: str, *values: str, ref: dict[str, str] = EC2, labels: dict[str, str] | None = None) -> Judgement:
+    requirements = [{"key": key, "operator": "In", "values": list(values)}]
+    template = {"metadata": {"labels": labels or {}}, "spec": {"nodeClassRef": ref, "requirements": requirements}}
+    document: dict[str, Any] = {
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"}, "spec": {"template": template},
+    }  # fmt: skip
+    return judge(document, KNOWN)
+
+
+@pytest.mark.parametrize("key", ["karpenter.k8s.aws/instance-famly", "karpenter.sh/instance-family"])
+def test_a_key_that_is_refused_is_told_with_the_one_that_may_be_meant(key: str) -> None:
+    """L-30, L-31."""
+    for found in (pool(key, "m5"), pool(lbl.ARCH, "amd64", labels={key: "m5"})):
+        assert [(each.code, each.hint) for each in found.violations] == [("KERF311", f"Is it {FAMILY}?")]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "near"),
+    [
+        ("node.kubernetes.io/instance-typ", "m5.large", lbl.INSTANCE_TYPE),
+        ("topology.kubernetes.io/zon", "us-west-2a", lbl.ZONE),
+        (lbl.INSTANCE_TYPE, "m5.lagre", "m5.large"),
+        ("beta.kubernetes.io/instance-type", "m5.lagre", "m5.large"),
+        (FAMILY, "m55", "m5"),
+        (lbl.ARCH, "arm", "arm64"),
+    ],
+)
+def test_what_the_controllers_take_is_noted(key: str, value: str, near: str) -> None:
+    found = pool(key, value)
+    assert found.verdict == "accepted"
+    assert [note.params["near"] for note in found.notes] == [near]
+    assert {note.code for note in found.notes} <= set(NOTES)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (lbl.INSTANCE_TYPE, "m5.large"), (lbl.INSTANCE_TYPE, "u-24tb1.metal"), ("example.com/team", "a"),
+        ("karpenter.k8s.aws/instance-cpu", "17"), ("beta.kubernetes.io/arch", "arm64"), ("zone", "a"),
+    ],
+)  # fmt: skip
+def test_what_is_known_or_like_nothing_is_left_alone(key: str, value: str) -> None:
+    assert pool(key, value) == Judgement("NodePool/p", "accepted")
+
+
+def test_l39_a_closed_set_none_of_which_is_asked_for_is_wrong() -> None:
+    found = pool(lbl.CAPACITY_TYPE, "on-demnad")
+    assert [(each.code, each.hint) for each in found.violations] == [("KERF305", "Is it on-demand?")]
+    assert not found.notes, "once is enough"
+    assert pool(lbl.CAPACITY_TYPE, "cheap").violations[0].hint == ""
+    some = pool(lbl.CAPACITY_TYPE, "spot", "on-demnad")
+    assert (some.verdict, [each.params["given"] for each in some.notes]) == ("accepted", ["on-demnad"])
+
+
+@pytest.mark.parametrize("ref", [EC2 | {"kind": "EC2NodeClas"}, EC2 | {"group": "karpenter.aws"}])
+def test_a_mistyped_kind_of_node_class_is_refused(ref: dict[str, str]) -> None:
+    """L-48: nothing would ever be launched for it."""
+    found = pool(lbl.ARCH, "amd64", ref=ref)
+    assert [(each.code, each.hint) for each in found.violations] == [
+        ("KERF305", "Is it karpenter.k8s.aws/EC2NodeClass?")
+    ]
+
+
+def test_the_kind_of_another_provider_is_noted() -> None:
+    found = pool(lbl.ARCH, "amd64", ref={"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "a"})
+    assert (found.verdict, [note.code for note in found.notes]) == ("accepted", ["unknown-node-class"])
+
+
+def test_what_pods_ask_for_is_looked_at_too() -> None:
+    term = {"matchExpressions": [{"key": lbl.CAPACITY_TYPE, "operator": "In", "values": ["sopt"]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    spec = {"nodeSelector": {lbl.INSTANCE_TYPE: "m5.lagre"}, "affinity": affinity, "containers": [{"name": "c"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
+    deployment = {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }  # fmt: skip
+    for document in (pod, deployment):
+        found = judge(document, KNOWN)
+        assert found.verdict == "accepted"
+        assert sorted(str(note.params["near"]) for note in found.notes) == ["m5.large", "spot"]
+
+
+def test_what_a_catalogue_sells_is_known() -> None:
+    kind = InstanceType("m5.large", {}, {}, {FAMILY: ("m5",)}, (Offering("z", "spot", 1.0),))
+    known = values_of(Catalogue((kind,)))
+    assert near_value("m5.lareg", known[lbl.INSTANCE_TYPE]) == "m5.large"
+    assert set(known[FAMILY]) == {"m5"}
+    assert set(CLOSED) <= set(known)
