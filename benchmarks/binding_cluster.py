@@ -194,7 +194,7 @@ class Cluster:
 
     def _clear(self) -> None:
         by_path = {collection(each): each for each in self._made if each["kind"] != "Namespace"}
-        for path, each in by_path.items():
+        for path, each in reversed(by_path.items()):  # pods before nodes: no pod gets a place for what is gone
             if each["kind"] in ("PriorityClass", "RuntimeClass"):  # there are others
                 for one in (one for one in self._made if one["kind"] == each["kind"]):
                     self._call("DELETE", f"{path}/{one['metadata']['name']}")
