@@ -69,12 +69,13 @@ def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
     """L-335; and L-337's quirk is none here: false is said, not left out."""
     values = yaml.safe_load((CHARTS / "kerf" / "values.yaml").read_text(encoding="utf-8"))["settings"]
     given = {
+        "clusterName": "prod", "clusterCABundle": "TUlJ", "interruptionQueue": "prod",
         "clusterEndpoint": "https://10.0.0.1", "batchMaxDuration": "20s", "batchIdleDuration": "2s",
         "preferencePolicy": "Ignore", "minValuesPolicy": "BestEffort", "vmMemoryOverheadPercent": "0",
         "schedulerConfig": None, "retainObservations": "3d", "retainDecisions": "0", "retainSize": "5Gi",
         "amiRefreshInterval": "5m", "subnetRefreshInterval": "2m",
     }  # fmt: skip
-    numbers = ("kubeClientQPS", "kubeClientBurst", "reservedENIs")
+    numbers = ("kubeClientQPS", "kubeClientBurst", "reservedENIs", "batchEnoughPods")
     names = [name for name in values if name not in ("featureGates", "schedulerConfig")]
     flags = [f"settings.{name}={given.get(name, '7' if name in numbers else 'false')}" for name in names]
     constraint = "settings.schedulerConfig.podTopologySpread.defaultConstraints[0]"
@@ -93,6 +94,36 @@ def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
     assert options.engine.default_spread[0].max_skew == 2
     assert (options.retention.decisions, options.retention.size) == (0, 5 << 30)
     assert len(found) >= len(names)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("logLevl=debug", "logLevl"), ("settings.clusterNam=prod", "clusterNam"), ("store.sqlite.siez=5Gi", "siez"),
+        ("controller.image.repositry=x", "repositry"), ("settings.featureGates.nodeOverlays=true", "nodeOverlays"),
+        ("logLevel=trace", "logLevel"), ("mode=contrl", "mode"), ("provider=azure", "provider"),
+        ("settings.preferencePolicy=Ignored", "preferencePolicy"),
+        ("settings.batchIdleDuration=5", "batchIdleDuration"),
+        ("settings.batchMaxDuration=10 seconds", "batchMaxDuration"), ("settings.retainSize=8 GB", "retainSize"),
+        ("settings.featureGates.nodeRepair=yes", "nodeRepair"), ("replicas=two", "replicas"),
+        ("settings.kubeClientQPS=-1", "kubeClientQPS"), ("tolerations=all", "tolerations"),
+        ("provider=aws", "settings.clusterName: provider=aws needs the cluster's name"),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_wrong_or_that_nobody_reads_is_refused_by_name(value: str, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        rendered(value)
+
+
+def test_a_definition_that_is_none_cannot_be_left_out() -> None:
+    with pytest.raises(ValueError, match=r"nodepool\.karpenter\.sh|skip"):
+        rendered("skip[0]=nodepool.karpenter.sh", chart="kerf-crd")
+
+
+def test_the_name_of_the_cluster_may_come_by_the_environment() -> None:
+    named = "controller.env[0].name=CLUSTER_NAME", "controller.env[0].value=prod"
+    assert environment("provider=aws", *named)["CLUSTER_NAME"] == "prod"
+    assert environment("provider=aws", "controller.envFrom[0].secretRef.name=aws")["KERF_PROVIDER"] == "aws"
 
 
 def test_values_left_alone_leave_kerfs_defaults() -> None:
@@ -125,7 +156,7 @@ def test_control_mode_writes_what_the_reference_does_and_no_secrets() -> None:
 @pytest.mark.parametrize("mode", ["control", "observe"])
 @pytest.mark.parametrize("provider", ["kwok", "aws"])
 def test_the_roles_give_what_kerf_doctor_asks_for_and_nothing_else(mode: str, provider: str) -> None:
-    documents = rendered(f"mode={mode}", f"provider={provider}")
+    documents = rendered(f"mode={mode}", f"provider={provider}", "settings.clusterName=prod")
     given: set[Right] = set()
     for document in of_kind(documents, "ClusterRole"):
         if not document["metadata"]["name"].endswith("-admin"):

@@ -44,8 +44,17 @@ annotations:
 {{- if kindIs "invalid" .Values.replicas }}{{ $most }}{{ else }}{{ .Values.replicas }}{{ end -}}
 {{- end -}}
 
+{{/* On AWS all that kerf makes is tagged with the cluster's name; it may come by the environment, too. */}}
+{{- define "kerf.clusterName" -}}
+{{- $named := or .Values.settings.clusterName .Values.controller.envFrom -}}
+{{- range .Values.controller.env }}{{ if eq .name "CLUSTER_NAME" }}{{ $named = true }}{{ end }}{{ end -}}
+{{- if and (eq .Values.provider "aws") (not $named) -}}
+{{- fail "settings.clusterName: provider=aws needs the cluster's name" -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "kerf.env" -}}
-{{- if not (has .Values.mode (list "control" "observe")) }}{{ fail "mode: control or observe" }}{{ end -}}
+{{- include "kerf.clusterName" . -}}
 - name: KERF_MODE
   value: {{ .Values.mode }}
 - name: KERF_PROVIDER
