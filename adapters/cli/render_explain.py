@@ -8,6 +8,7 @@ from math import isfinite
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import quantities
 from kerf.adapters.cli.render_why import came_for_text, left_text, methods_text, removal_text
+from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.table import TERMINATED
 from kerf.engine.record.decisions import Offer, ProvisionResult
 from kerf.engine.scheduling.trace import Candidate
@@ -30,6 +31,9 @@ from kerf.replay.links import Look
 
 SHOWN = 10
 """So many of the pods that hold up a drain are named."""
+
+MOST = Settings().max_instance_types
+"""So many types a NodeClaim names at most (S-162)."""
 
 _SHORTENED = "the record was cut since: what else was considered then cannot be told any more"
 
@@ -204,16 +208,17 @@ def _pool(printer: Printer, pool: PoolFunnel) -> None:
 
 
 def _chosen(printer: Printer, how: Placed) -> None:
-    first, *dearer = how.chosen
+    first, *others = how.chosen
     left = next((pool.left for pool in how.pools if pool.reason is None), how.chosen_types)
     if left > how.chosen_types:
-        printer.line(f"    -{left - how.chosen_types:<5} too small for all pods that share the node")
+        dearer = f", or dearer than the {MOST:,} cheapest" if how.chosen_types >= MOST else ""
+        printer.line(f"    -{left - how.chosen_types:<5} too small for all pods that share the node{dearer}")
     printer.line(
         f"  {first.instance_type} is the cheapest of the {count(how.chosen_types, 'type')} that can take all of them, "
         f"at {dollars(first.price)}/h"
     )
-    if dearer:
-        printer.line("  dearer: " + ", ".join(map(_choice, dearer)))
+    if others:
+        printer.line("  dearer: " + ", ".join(map(_choice, others)))
 
 
 def _choice(choice: Candidate) -> str:

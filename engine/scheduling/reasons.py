@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from kerf.engine.model.labels import WELL_KNOWN, is_restricted
+from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN, is_restricted
 from kerf.engine.model.mistyped import suggestion
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.requirements import Conflict, Requirements
@@ -177,8 +177,21 @@ def sentence(given: Reason) -> str:
     template = _SENTENCES.get(given.code)
     if template is None:
         return f"{given.code} {shown}" if shown else given.code
+    if given.code == Code.TOPOLOGY:
+        shown["domains"] = _domains(given)
     text = template.format_map(shown) + _meant(given)
     return f"NodePool {shown['node_pool']}: {text}" if "node_pool" in shown else text
+
+
+def _domains(given: Reason) -> str:
+    """How many pods count where. Nodes of this plan have no names yet."""
+    found = given.params.get("domains")
+    named = [each for each in found if "=" in each] if isinstance(found, list) else []
+    rest = [each for each in found if "=" not in each] if isinstance(found, list) else []
+    noun = "nodes" if given.params.get("key") == HOSTNAME else "domains"
+    if not named:
+        return f"{rest[0].removeprefix('and ').removesuffix(' more')} {noun} of this plan" if rest else "there is none"
+    return f"pods that count: {', '.join([*named, *(f'{each} {noun}' for each in rest)])}"
 
 
 def _meant(given: Reason) -> str:

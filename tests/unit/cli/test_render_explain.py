@@ -7,7 +7,7 @@ import math
 import pytest
 
 from kerf.adapters.cli.output import Printer
-from kerf.adapters.cli.render_explain import claim_text, decision_text, pod_text
+from kerf.adapters.cli.render_explain import MOST, claim_text, decision_text, pod_text
 from kerf.adapters.cli.render_why import removal_text
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
@@ -15,7 +15,7 @@ from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
 from kerf.engine.scheduling.trace import Candidate
 from kerf.replay.explain import DecisionExplanation, PlanExplanation, explain_pod
 from kerf.replay.explain_claim import explain_claim
-from kerf.replay.funnels import Placed
+from kerf.replay.funnels import Placed, PoolFunnel
 from kerf.replay.removal import Moved, Removal
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.world import World
@@ -68,6 +68,27 @@ def test_what_a_move_saves_is_not_said_of_one_of_its_nodes(
     assert [line.removesuffix("proposed by decision 8, started by decision 9") for line in told] == said
 
 
+def explained(plan: PlanExplanation) -> DecisionExplanation:
+    return DecisionExplanation(
+        position=1, decider="provision", now=0, looked_at=0, version=1, version_today=1, same=True,
+        result=ProvisionResult(), intents=0, repeats=0, plans=(plan,),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("types", "said"), [(45, "share the node\n"), (MOST, "share the node, or dearer than the 600 cheapest\n")]
+)
+def test_the_counts_of_a_funnel_add_up(capsys: pytest.CaptureFixture[str], types: int, said: str) -> None:
+    """S-162: a NodeClaim names the cheapest types only, which the last step of the funnel says."""
+    pool = PoolFunnel(node_pool="p", types=900, cuts=(), left=900, cheapest=(), near=(), reason=None)
+    how = Placed(
+        decision=1, version=1, same=True, pods=1, requests={}, requirements=(), refused=(), pools=(pool,),
+        chosen=(Candidate("c5.large", 0.085),), chosen_types=types, reasons=(),
+    )  # fmt: skip
+    decision_text(Printer(), explained(PlanExplanation(claim="p-1", pods=("default/a",), how=how)), [])
+    assert f"    -{900 - types:<5} too small for all pods that {said}" in capsys.readouterr().out
+
+
 def test_a_type_that_nobody_sells_now_has_no_price(capsys: pytest.CaptureFixture[str]) -> None:
     """S-164: beside reserved capacity a node may become types of which there is none on offer."""
     chosen = (Candidate("c5.large", 0.085), Candidate("c5.xlarge", math.inf))
@@ -76,11 +97,7 @@ def test_a_type_that_nobody_sells_now_has_no_price(capsys: pytest.CaptureFixture
         chosen_types=2, reasons=(),
     )  # fmt: skip
     plan = PlanExplanation(claim="p-1", pods=("default/a",), how=how)
-    found = DecisionExplanation(
-        position=1, decider="provision", now=0, looked_at=0, version=1, version_today=1, same=True,
-        result=ProvisionResult(), intents=0, repeats=0, plans=(plan,),
-    )  # fmt: skip
-    decision_text(Printer(), found, [])
+    decision_text(Printer(), explained(plan), [])
     out = capsys.readouterr().out
     assert "  dearer: c5.xlarge (none on offer)\n" in out
     assert "inf" not in out

@@ -6,7 +6,7 @@ import pytest
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.reasons import Code, sentence
+from kerf.engine.scheduling.reasons import Code, reason, sentence
 from tests.unit.scheduling.problems import Workloads, ladder, pool, problem, shape
 
 
@@ -41,3 +41,18 @@ def test_what_is_recorded_does_not_depend_on_letters() -> None:
     assert left.reasons[0].code == Code.LABEL_UNDEFINED
     params = {"keys": ["team"], "known": ["example.com/team", "unlike"], "node_pool": "default"}
     assert left.reasons[0].params == params
+
+
+@pytest.mark.parametrize(
+    ("key", "domains", "said"),
+    [
+        (lbl.ZONE, ["z1=3", "z2=2"], "(pods that count: z1=3, z2=2)"),
+        (lbl.ZONE, ["z1=3", "and 7 more"], "(pods that count: z1=3, and 7 more domains)"),
+        (lbl.HOSTNAME, ["n1=1", "and 15 more"], "(pods that count: n1=1, and 15 more nodes)"),
+        (lbl.HOSTNAME, ["and 15 more"], "(15 nodes of this plan)"),
+        (lbl.HOSTNAME, [], "(there is none)"),
+    ],
+)
+def test_s136_domains_are_told_with_what_is_counted(key: str, domains: list[str], said: str) -> None:
+    given = reason(Code.TOPOLOGY, rule="affinity", key=key, domains=domains)
+    assert sentence(given) == f"affinity over {key} leaves no place {said}"
