@@ -19,7 +19,7 @@ from kerf.engine.disruption.methods import allowed, within
 from kerf.engine.disruption.moves import placed
 from kerf.engine.disruption.room import PATIENCE, Room
 from kerf.engine.disruption.simulation import Simulator
-from kerf.engine.disruption.underway import underway
+from kerf.engine.disruption.underway import underway, without_late
 from kerf.engine.disruption.validation import simulated
 from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.step import may_ask, soonest
@@ -193,7 +193,7 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
         replace(old, pods=new.pods, requests=new.requests)
         for old, new in zip(move.replacements, found.claims, strict=True)
     )
-    return replace(move, replacements=news, placements=found.placements)
+    return without_late(replace(move, replacements=news, placements=found.placements), cluster, others)
 
 
 # ── carrying out ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -38,6 +38,25 @@ def underway(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
     return replace(cluster, nodes=tuple(nodes), pending=pending)
 
 
+def without_late(move: Move, cluster: Cluster, proposed: Iterable[Move]) -> Move:
+    """The move as far as it is about pods that are to go. On nodes that moves beside it have only been proposed for
+    there may be pods that came later: a simulation gives them places, too, but they may well stay. `cluster`: before
+    those moves were laid over it."""
+    claims = frozenset(name for each in proposed for name in each.claims)
+    nodes = [node for node in cluster.nodes if node.place.claim in claims and not node.marked]
+    late = frozenset(pod.uid for node in nodes for pod in node.pods)
+    placements = tuple(replace(each, pods=_but(each.pods, late)) for each in move.placements)
+    return replace(
+        move,
+        placements=tuple(each for each in placements if each.pods),
+        replacements=tuple(replace(each, pods=_but(each.pods, late)) for each in move.replacements),
+    )
+
+
+def _but(pods: tuple[str, ...], late: frozenset[str]) -> tuple[str, ...]:
+    return tuple(uid for uid in pods if uid not in late)
+
+
 def _changed(
     node: ClusterNode, leaving: frozenset[str], settled: set[str], arrived: Iterable[Pod], cluster: Cluster
 ) -> ClusterNode:

@@ -6,6 +6,7 @@ from collections import Counter
 
 from msgspec.structs import replace
 
+from kerf.engine.disruption.carrying import validated
 from kerf.engine.disruption.passes import replace_drifted
 from kerf.engine.disruption.underway import underway
 from kerf.engine.model.reasons import Reason
@@ -57,3 +58,19 @@ def test_what_a_move_puts_elsewhere_is_no_longer_on_a_node_that_is_going() -> No
     assert {each.name: [one.uid for one in each.pods] for each in after.nodes} == {
         "going": [], "n": [], "big": ["uid-g", "uid-p"],
     }  # fmt: skip
+
+
+def test_d110_pods_that_came_to_a_node_after_a_move_of_it_was_proposed_are_no_part_of_another_move() -> None:
+    """They may stay. Found by a simulation seed: places were promised to pods of a node whose move was withdrawn a
+    moment later, and more was promised there than the place had room for."""
+    given = cluster(
+        node("a", "small", pod("mine", 500)),
+        node("b", "small", pod("late", 500)),
+        node("gone", "small", pod("going", 500), marked=True),
+        node("c", "medium"),
+    )
+    other = Move("underutilized", ("claim-b",))
+    move = Move("underutilized", ("claim-a",), placements=(Placement("c", "claim-c", ("uid-mine",)),), savings=0.1)
+    found = validated(move, given, [other])
+    assert isinstance(found, Move)
+    assert sorted(uid for place in found.placements for uid in place.pods) == ["uid-going", "uid-mine"]
