@@ -12,6 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from kerf.engine.disruption.balanced import THRESHOLD
+from kerf.engine.disruption.reasons import OVERPROVISIONED
 from kerf.engine.disruption.repair import UNHEALTHY_SHARE
 from kerf.engine.lifecycle.drain_volumes import attached
 from kerf.engine.model.durations import format_time
@@ -25,6 +27,7 @@ from kerf.engine.record.decisions import (
     MoveResult,
     MovesResult,
     ProvisionResult,
+    Score,
     Verdict,
 )
 from kerf.engine.record.entries import Entry
@@ -51,12 +54,12 @@ BLOCKED = frozenset(
 """What keeps a node from any voluntary disruption (D-30)."""
 UNCONSOLIDATABLE = frozenset(
     [
-        "consolidate-after-never", "min-values", "no-instance-types", "no-place", "no-usable-nodepool", "not-worth-it",
+        "consolidate-after-never", "min-values", "no-instance-types", "no-place", "no-usable-nodepool",
         "nothing-cheaper", "policy-when-empty", "several-replacements", "spot-to-spot-off", "static-nodepool",
         "too-few-spot-options", "unknown-instance-type",
     ]
 )  # fmt: skip
-"""What keeps it from consolidation (EV-7)."""
+"""What keeps it from consolidation (EV-7). That Balanced finds it not worth it is in the metrics alone (D-84)."""
 UNTOLD = frozenset([Code.OPTED_OUT, Code.RESERVATION])
 """Pods that want no NodePool's node, and those that this pass has no reserved capacity left for (S-43, S-170)."""
 _INTERRUPTIONS = {
@@ -234,10 +237,23 @@ class ClusterEvents:
         return self._tell([node], WARNING, "NodeRepairBlocked", text, window=15 * MINUTE)
 
     def _proposed(self, move: Move) -> list[Told]:
-        """EV-8."""
-        text = f"{_command(move)} (saves {dollars(move.savings)}/h)"
+        """EV-8; EV-10 of one node, EV-11 of several."""
         about = [each for name in move.claims for each in self._both(name)]
-        return self._tell(about, NORMAL, "ConsolidationCandidate", _plain(text), text) if move.savings else []
+        command = self._command(move)
+        text = _plain(f"{command} (savings: {dollars(move.savings)}/h{_types(move)})")
+        told = self._tell(about, NORMAL, "ConsolidationCandidate", text, command) if move.savings else []
+        for each in move.scores:
+            judges = about if len(move.claims) == 1 else [self._pool(each.node_pool)]
+            told += self._tell(judges, NORMAL, "ConsolidationApproved", _plain(_approval(each)))
+        return told
+
+    def _command(self, move: Move) -> str:
+        """D-106, before a method is attached: what goes, and how many come for it."""
+        claims = (self._state.facts.claims.get(name) for name in move.claims)
+        named = ", ".join(each.node for each in claims if each is not None)
+        if not move.replacements:
+            return f"delete: [{named}]"
+        return f"replace: [{named}] -> [{count(len(move.replacements), 'replacement')}]"
 
     def _moved(self, result: MoveResult) -> list[Told]:
         """EV-3, EV-9. The candidates' own events follow from their claims' (EV-5)."""
@@ -251,10 +267,10 @@ class ClusterEvents:
         return self._tell(about, NORMAL, "ConsolidationRejected", _plain(sentence(result.reason)), result.move)
 
     def _tainted(self, event: ev.Tainted | ev.ReasonRaised, entry: Entry) -> list[Told]:
-        """EV-5, EV-19."""
+        """EV-5, EV-19. A static scale-down deletes, and is no disruption (D-165)."""
         about = self._both(event.claim)
         told: list[Told] = []
-        if event.why != "deleted":
+        if event.why not in ("deleted", OVERPROVISIONED):
             why = "".join(part.capitalize() for part in event.why.split("-"))
             told = self._tell(about, NORMAL, "DisruptionTerminating", f"Disrupting {{kind}}: {why}", event.why)
         return told + self._deadline(about, event.deadline)
@@ -350,13 +366,16 @@ def _plain(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _command(move: Move) -> str:
-    """EV-8's text: what goes, and what comes for it."""
-    named = ", ".join(move.claims[:_NAMED])
-    if not move.replacements:
-        return f"delete {named}"
+def _approval(given: Score) -> str:
+    worth = f"score {given.worth:.2f} (threshold {THRESHOLD:.2f}, k {1 / THRESHOLD:g})"
+    shares = f"saves {given.savings:.1%} of its cost for {given.disruption:.1%} of its disruption"
+    return f"NodePool {given.node_pool} approves, {worth}: {shares}"
+
+
+def _types(move: Move) -> str:
+    """What most likely comes."""
     types = "; ".join(each.instance_types[0] for each in move.replacements if each.instance_types)
-    return f"replace {named} with {types or count(len(move.replacements), 'node')}"
+    return f", by {types}" if types else ""
 
 
 _HANDLERS: dict[type[Struct], Callable[[ClusterEvents, Any, Entry], list[Told]]] = {

@@ -20,6 +20,8 @@ LIFETIMES: tuple[float, ...] = (
     *(d * _DAY for d in (1, 2, 3, 5, 10, 15, 20, 25, 30)),
 )  # fmt: skip
 """Seconds (L-375)."""
+SCORES: tuple[float, ...] = (0.1, 0.25, 0.33, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""M-11."""
 
 
 def doubling(count: int) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.disruption.reasons import EMPTY, UNDERUTILIZED
+from kerf.engine.disruption.reasons import EMPTY, OVERPROVISIONED, UNDERUTILIZED
 from kerf.engine.model.pods import Pod, is_provisionable
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import events as ev
@@ -156,10 +156,26 @@ class Metrics:
         elif isinstance(result, MovesResult):
             for index, move in enumerate(result.proposed):
                 self._moves[f"{entry.position}.{index}"] = move
+            self._weighed(result)
             if result.exhausted:
                 self._inc("voluntary_disruption_consolidation_timeouts_total", "multi")
         elif isinstance(result, MoveResult):
             self._move(result)
+
+    def _weighed(self, result: MovesResult) -> None:
+        """M-11, M-12 (D-84, D-85); a refusal once for each node until there is something else to say of it."""
+        refused = [each.claim for each in result.verdicts if each.reason.code == "not-worth-it"]
+        decided = [("approved", each.claims) for each in result.proposed if each.why == UNDERUTILIZED]
+        for decision, claims in decided + [("rejected", (claim,)) for claim in refused]:
+            for pool in sorted({self._claim(name).node_pool for name in claims}):
+                self._inc("consolidation_moves_total", decision, pool, self._policy(pool))
+        for each in (score for move in result.proposed for score in move.scores):
+            labels = "approved", each.node_pool, self._policy(each.node_pool)
+            self._families["consolidation_score"].observe(each.worth, *labels)
+
+    def _policy(self, pool: str) -> str:
+        found = self._pools.get(pool)
+        return found.consolidation_policy if found is not None else ""
 
     def _provisioned(self, result: ProvisionResult, entry: Entry) -> None:
         self._plan(result.claims, "provisioned")
@@ -259,7 +275,7 @@ class Metrics:
     def _tainted(self, event: ev.Tainted, entry: Entry) -> None:
         claim = self._claim(event.claim)
         claim.tainted, claim.why = entry.at, event.why
-        if event.why == "deleted":  # by somebody else
+        if event.why in ("deleted", OVERPROVISIONED):  # by somebody else; D-165
             return
         self._inc("nodeclaims_disrupted_total", *self._disrupted(claim))
         if event.why == "unhealthy":

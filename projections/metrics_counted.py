@@ -8,6 +8,7 @@ from kerf.projections.metric_families import (
     GAUGE,
     HISTOGRAM,
     LIFETIMES,
+    SCORES,
     SUMMARY,
     doubling,
 )
@@ -51,6 +52,10 @@ COUNTED: tuple[tuple[str, str, str, tuple[str, ...], tuple[float, ...]], ...] = 
     ("voluntary_disruption_decisions_total", COUNTER, "Disruptions begun.", _DECIDED, ()),
     ("voluntary_disruption_decisions_by_nodepool_total", COUNTER, "Disruptions begun, by NodePool.",
      ("nodepool", *_DECIDED), ()),
+    ("consolidation_moves_total", COUNTER, "Consolidations proposed, and those that Balanced refuses.",
+     ("decision", "nodepool", "policy"), ()),
+    ("consolidation_score", HISTOGRAM, "What Balanced finds the consolidations worth that are proposed.",
+     ("decision", "nodepool", "policy"), SCORES),
     ("voluntary_disruption_consolidation_timeouts_total", COUNTER, "Searches that ended by their steps.",
      ("consolidation_type",), ()),
     ("voluntary_disruption_failed_validations_total", COUNTER, "Candidates that the second look held back.",

@@ -510,6 +510,7 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
     decisions.Placement: _ON_NODE | {"pods": keep},
     decisions.Unplaced: {"pods": keep},
     decisions.ProvisionResult: {"truncated": keep},
+    decisions.Score: {"node_pool": _POOL},
     decisions.Move: {"why": keep, "claims": _CLAIM},
     decisions.MoveResult: {"move": keep, "step": keep},
     decisions.Verdict: {"claim": _CLAIM, "method": keep, "action": keep},

@@ -14,6 +14,7 @@ from kerf.engine.disruption.cost import node_cost, node_price
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.model.instances import InstanceType
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
+from kerf.engine.record.decisions import Score
 
 BALANCED = "Balanced"
 THRESHOLD = 0.5
@@ -28,10 +29,13 @@ class Totals(Struct, frozen=True):
 
 def score(totals: Totals | None, savings: float, disruption: float) -> float:
     """D-80."""
-    if totals is None or totals.cost <= 0 or totals.disruption <= 0 or savings / totals.cost <= 0:
-        return 0.0
-    share = disruption / totals.disruption
-    return math.inf if share == 0 else savings / totals.cost / share
+    return _scored("", totals, savings, disruption).worth
+
+
+def _scored(pool: str, totals: Totals | None, savings: float, disruption: float) -> Score:
+    if totals is None or totals.cost <= 0 or totals.disruption <= 0:
+        return Score(pool, 0.0, 0.0)
+    return Score(pool, savings / totals.cost, disruption / totals.disruption)
 
 
 def pool_totals(cluster: Cluster, eligible: Iterable[Candidate]) -> dict[str, Totals]:
@@ -65,6 +69,12 @@ def price_of(node: ClusterNode, types: Mapping[str, Mapping[str, InstanceType]])
 
 def approves(command: Command, totals: Mapping[str, Totals]) -> bool:
     """Whether every Balanced NodePool of the command finds it worth its disruption (D-81)."""
+    return all(each.worth >= THRESHOLD for each in scores(command, totals))
+
+
+def scores(command: Command, totals: Mapping[str, Totals]) -> tuple[Score, ...]:
+    """Of every Balanced NodePool of the command (D-81), by name."""
+    found = []
     by_pool: dict[str, list[Candidate]] = {}
     for each in command.candidates:
         by_pool.setdefault(each.pool.name, []).append(each)
@@ -75,9 +85,8 @@ def approves(command: Command, totals: Mapping[str, Totals]) -> bool:
         savings = command.savings
         if len(by_pool) > 1 and source > 0:
             savings *= math.fsum(each.price for each in own) / source
-        if score(totals.get(pool), savings, math.fsum(each.cost for each in own)) < THRESHOLD:
-            return False
-    return True
+        found.append(_scored(pool, totals.get(pool), savings, math.fsum(each.cost for each in own)))
+    return tuple(found)
 
 
 def hopeless(candidate: Candidate, totals: Mapping[str, Totals]) -> bool:

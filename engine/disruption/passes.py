@@ -8,11 +8,13 @@ that is under way already. Passes run when something has changed or a time has c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.balanced import BALANCED, Totals, pool_totals, scores
 from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, active
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
@@ -27,7 +29,7 @@ from kerf.engine.disruption.pods import FOR_GOOD, protected_until
 from kerf.engine.disruption.reasons import DRIFTED as HAS_DRIFTED
 from kerf.engine.disruption.room import AHEAD
 from kerf.engine.disruption.static_drift import static_drift
-from kerf.engine.disruption.underway import underway
+from kerf.engine.disruption.underway import underway, without_late
 from kerf.engine.errors import InputError
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.cron import next_after, parse
@@ -54,6 +56,7 @@ NO_WAY = ("no-place", "no-usable-nodepool")
 """What they come to when a node's pods have nowhere to go (D-64, D-90)."""
 TURN = 60_000
 """When so many came to nothing, others are tried this long (ms) after."""
+NO_TOTALS: Mapping[str, Totals] = MappingProxyType({})
 METHOD = "consolidation"
 """The method of a verdict on a node that stays."""
 
@@ -72,9 +75,9 @@ def due_at(state: State) -> int:
 
 def look(state: State, now: int) -> MovesResult:
     """One pass."""
-    cluster = cluster_of(state, now)
+    there = cluster_of(state, now)
     proposed = [each.move for _, each in sorted(state.facts.moves.items()) if not each.started]
-    cluster = underway(cluster, proposed)
+    cluster = underway(there, proposed)
     refused: dict[str, Reason] = {}
     known = judged(cluster)
     found = census(cluster, eligibility.emptiness, known=known)
@@ -82,9 +85,10 @@ def look(state: State, now: int) -> MovesResult:
     drifted, cluster = replace_drifted(cluster, refused)
     in_vain = sum(why.code in NO_WAY for why in refused.values())
     again = now + TURN if not drifted and in_vain >= MOST_DRIFTED else 0
-    moves = replaced + drifted
+    moves = replaced + [without_late(each, there, proposed) for each in drifted]
     chosen, turns = own_moves(cluster, None if moves else known, refused)
-    moves += [move_of(each, turns) for each in _by_worth(chosen.commands)]
+    totals = _totals(cluster, None if moves else known, chosen.commands)
+    moves += [move_of(each, turns, totals) for each in _by_worth(chosen.commands)]
     kept = {**chosen.kept, **_idle(cluster, found.excluded), **refused}
     verdicts = tuple(_verdicts(state, cluster, kept, moves, proposed))
     short = _short_of_budget([*chosen.kept.values(), *refused.values()])
@@ -187,8 +191,15 @@ def _by_worth(commands: Iterable[Command]) -> list[Command]:
 # ── from commands to moves ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def move_of(command: Command, turns: tuple[int, ...] = ()) -> Move:
-    """`turns`: by which pods of nodes leave that go together."""
+def _totals(cluster: Cluster, known: Judged | None, commands: Iterable[Command]) -> Mapping[str, Totals]:
+    """By which Balanced NodePools score these commands; nothing where none of them is of one."""
+    if not any(each.pool.consolidation_policy == BALANCED for command in commands for each in command.candidates):
+        return {}
+    return pool_totals(cluster, census(cluster, eligibility.consolidation, known=known).eligible)
+
+
+def move_of(command: Command, turns: tuple[int, ...] = (), totals: Mapping[str, Totals] = NO_TOTALS) -> Move:
+    """`turns`: by which pods of nodes leave that go together; `totals`: of the NodePools that score it (D-84)."""
     return Move(
         why=command.reason.lower(),
         claims=tuple(sorted(each.node.place.claim for each in command.candidates)),
@@ -196,6 +207,7 @@ def move_of(command: Command, turns: tuple[int, ...] = ()) -> Move:
         placements=command.placements,
         savings=command.savings,
         turns=turns if command.reason != EMPTY else (),
+        scores=scores(command, totals) if totals and command.reason != EMPTY else (),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct
 
 from kerf.engine.model.pods import Resources, Taint
@@ -188,10 +190,27 @@ class DisruptResult(Struct, frozen=True, tag="disrupt", omit_defaults=True):
     verdicts: tuple[Verdict, ...] = ()
 
 
+class Score(Struct, frozen=True):
+    """How a Balanced NodePool finds a move (D-80): which share of its cost that saves, and which share of its
+    disruption that takes."""
+
+    node_pool: str
+    savings: float
+    disruption: float
+
+    @property
+    def worth(self) -> float:
+        """Their quotient; 0 for what saves nothing."""
+        if self.savings <= 0:
+            return 0.0
+        return self.savings / self.disruption if self.disruption else math.inf
+
+
 class Move(Struct, frozen=True, omit_defaults=True):
     """NodeClaims that go together, and what has to be there before. `why`: empty, underutilized, drifted. Replacements
     get their names when the move starts; placements are those of pods that move. `savings` in USD per hour. `turns`:
-    moves of one proposal that have them go together, and their pods leave by these turns (disruption.turns)."""
+    moves of one proposal that have them go together, and their pods leave by these turns (disruption.turns). `scores`:
+    of the Balanced NodePools that its claims are of, when it was proposed."""
 
     why: str
     claims: tuple[str, ...]
@@ -199,6 +218,7 @@ class Move(Struct, frozen=True, omit_defaults=True):
     placements: tuple[Placement, ...] = ()
     savings: float = 0.0
     turns: tuple[int, ...] = ()
+    scores: tuple[Score, ...] = ()
 
 
 class MovesResult(Struct, frozen=True, tag="moves", omit_defaults=True):

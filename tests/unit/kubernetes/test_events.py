@@ -69,6 +69,18 @@ def test_the_same_reason_and_key_is_one_event_within_its_window() -> None:
     assert len(written(one, 120.0, other)) == 2
 
 
+def test_d169_the_reason_counts_in_lower_case() -> None:
+    assert len(written(happening(key=("k",)), happening(reason="BLOCKED", key=("k",)))) == 1
+    assert len(written(happening(key=("k",)), happening(reason="Other", key=("k",)))) == 2
+
+
+def test_d169_what_was_said_already_takes_no_part_of_a_rate() -> None:
+    """De-duplication comes first: with thirty repeats before them nobody else's nomination was told."""
+    pods = [Subject("v1", "Pod", f"p{index}", "default", f"u{index}") for index in range(10)]
+    first, *rest = (happening(pod, "Nominated", limit="nominated") for pod in pods)
+    assert len(written(*[first] * 30, *rest)) == 10
+
+
 def test_the_same_words_after_the_window_raise_the_count() -> None:
     api = FakeApi()
     requests = written(happening(), 121.0, happening(), api=api)

@@ -25,6 +25,8 @@ from kerf.engine.record.observations import (
 from kerf.engine.state import snapshot
 from tests.property.test_fold import re_derived
 from tests.support.world import CATALOGUE, NODE_CLASS, START, World, pool
+from tests.unit.projections.test_cluster_events import told
+from tests.unit.projections.test_metrics import counted, value
 
 
 def static(replicas: int | None, **changes: object) -> NodePool:
@@ -261,6 +263,16 @@ def put(made: World, name: str, node: str, **changes: object) -> None:
     made.bind(name, node)
     bound = replace(made.pods[name], **changes)
     made.see(Observation(bound))
+
+
+def test_d165_d170_a_scale_down_is_no_disruption_of_the_metrics_and_events() -> None:
+    """The reason `overprovisioned` is the record's alone: the reference defines it and never says it."""
+    made = world(2)
+    working(made, 2)
+    made.see(Observation(static(1)))
+    assert "tainted" in states(made) or "draining" in states(made)
+    assert value(counted(made), "karpenter_nodeclaims_disrupted_total") == 0
+    assert "DisruptionTerminating" not in {each.reason for each in told(made)}
 
 
 def test_d166_unlaunched_claims_go_first() -> None:
