@@ -4,13 +4,17 @@ anti-affinity, as kube-scheduler filters and scores by them."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kerf.engine.scheduling.improvement.manners import Counted, Manners, Pair, Place, Spread
 from kerf.engine.scheduling.problem import Problem
 
 SPREAD, AFFINITY = 2, 2
 """Weights of the default score plugins."""
+
+Rule = tuple[Sequence[str | None], Mapping[str | None, int], float, float, bool]
+"""The domain of each place by number, the pods that are counted in each, how few and how many there may be in that of
+a place for one pod more, and whether a place must have one."""
 
 
 class _Count:
@@ -39,6 +43,9 @@ class _Count:
         if domain is not None and (self.taking is None or self.taking[place]):
             self.by_domain[domain] = self.by_domain.get(domain, 0) + pods
             self.total += pods
+
+    def copy(self) -> _Count:
+        return _Count(self.where, self.taking, dict(self.by_domain), self.domains)
 
     @property
     def least(self) -> int:
@@ -79,15 +86,40 @@ class Company:
         made._join(tuple(places))
         return made
 
-    def allows(self, pair: Pair, place: int) -> bool:
+    def again(self) -> Company:
+        """With the same pods on the same places."""
+        made = Company.__new__(Company)
+        made._manners, made._looked, made._places, made._where = self._manners, self._looked, self._places, self._where
+        made._counts = [each.copy() for each in self._counts]
+        return made
+
+    def rules(self, pair: Pair) -> list[Rule]:
+        """What the filters ask of a place for a pod now."""
         wanted, counts = self._manners.demands[pair], self._counts
-        for spread in wanted.spreads:
-            if not self._allows(spread, place):
-                return False
-        for number in wanted.apart:
-            if counts[number].at(place):
-                return False
-        return not wanted.together or self._together(wanted.together, wanted.first, place)
+        rules = [self._evenly(spread) for spread in wanted.spreads]
+        if wanted.apart:
+            apart = [counts[number] for number in wanted.apart]
+            rules += [(each.where, each.by_domain, 0, 0, False) for each in apart]
+        if wanted.together:
+            together = [counts[number] for number in wanted.together]
+            least = 0 if wanted.first and not any(each.total for each in together) else 1
+            rules += [(each.where, each.by_domain, least, math.inf, True) for each in together]
+        return rules
+
+    def allowed(self, pair: Pair, places: Iterable[int]) -> list[int]:
+        """Those of these places that the filters let through."""
+        found = list(places)
+        for where, there, least, most, needed in self.rules(pair):
+            found = [
+                each
+                for each in found
+                if (least <= there.get(domain, 0) <= most if (domain := where[each]) is not None else not needed)
+            ]
+        return found
+
+    def allows(self, pair: Pair, place: int) -> bool:
+        """Whether the filters let this place through."""
+        return allows(self.rules(pair), place)
 
     def crowd(self, pair: Pair, place: int, other: Pair) -> tuple[bool, int]:
         """Whether a pod there would count for none of the spreads of another, and how many do in its domains."""
@@ -134,32 +166,22 @@ class Company:
 
     # ── one rule ──────────────────────────────────────
 
-    def _allows(self, spread: Spread, place: int) -> bool:
+    def _evenly(self, spread: Spread) -> Rule:
         count = self._counts[spread.count]
-        if count.where[place] is None:
-            return False
         least = 0 if len(count.domains) < spread.min_domains else count.least
-        return count.at(place) + spread.own - least <= spread.max_skew
-
-    def _together(self, wanted: tuple[int, ...], first: bool, place: int) -> bool:
-        counts = [self._counts[number] for number in wanted]
-        if any(each.where[place] is None for each in counts):
-            return False
-        return all(each.at(place) for each in counts) or (first and not any(each.total for each in counts))
+        return count.where, count.by_domain, 0, least + spread.max_skew - spread.own, True
 
     def _crowding(self, spreads: Sequence[Spread], places: Sequence[int]) -> list[float | None]:
         """How far each place is from even, by all soft spreads; None if it lacks a label of theirs."""
-        terms = []
+        crowded = [0.0] * len(places)
+        without: set[int] = set()
         for each in spreads:
-            count = self._counts[each.count]
-            domains = {count.where[place] for place in places} - {None}
-            terms.append((count, math.log(len(domains) + 2), each.max_skew - 1))
-        return [
-            None
-            if any(count.where[place] is None for count, _, _ in terms)
-            else float(round(sum(count.at(place) * weight + more for count, weight, more in terms)))
-            for place in places
-        ]
+            where, there = self._counts[each.count].where, self._counts[each.count].by_domain
+            domains = [where[place] for place in places]
+            weight, more = math.log(len({*domains} - {None}) + 2), each.max_skew - 1
+            crowded = [a + (there.get(b, 0) * weight + more) for a, b in zip(crowded, domains, strict=True)]
+            without.update(position for position, domain in enumerate(domains) if domain is None)
+        return [None if n in without else float(round(each)) for n, each in enumerate(crowded)]
 
     # ── places ──────────────────────────────────────
 
@@ -188,3 +210,15 @@ class Company:
         if key not in self._looked:
             self._looked[key] = counted.looks_at(place)
         return self._looked[key]
+
+
+def allows(rules: Iterable[Rule], place: int) -> bool:
+    """Whether a place keeps all of these."""
+    for where, there, least, most, needed in rules:
+        domain = where[place]
+        if domain is None:
+            if needed:
+                return False
+        elif not least <= there.get(domain, 0) <= most:
+            return False
+    return True

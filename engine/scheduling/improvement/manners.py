@@ -86,6 +86,11 @@ class Demands(Struct, frozen=True):
     evenly: tuple[Spread, ...]
     liked: tuple[tuple[int, int], ...]
 
+    @property
+    def may_be_met_later(self) -> bool:
+        """Whether pods that are bound may make a place for one that found none; else there is less room only."""
+        return bool(self.spreads or self.together)
+
 
 class Manners:
     """Of the pods of one problem. `counts` are in the order of their numbers."""

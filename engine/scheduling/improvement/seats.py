@@ -3,41 +3,28 @@ offering."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, ZONE_ID
-from kerf.engine.model.pods import HostPort, PodShape, Resources, Taint
+from kerf.engine.model.pods import HostPort, Resources, Taint
 from kerf.engine.scheduling.catalogue import compiled
 from kerf.engine.scheduling.daemons import Daemon, reserved_for
-from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem import NodeInput, Problem
 from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.resources import added
 from kerf.engine.scheduling.volumes import Attachment, claim_names, of_claims
 
-DEFAULT_REQUESTS = (("cpu", 100), ("memory", 200 * 2**20))
-"""What a pod without requests counts as for the score of the least allocated node."""
 KNOWN_KINDS = 32
 """Of so many kinds of pods it is kept what they think of a node."""
 
-Scored = tuple[int, int]
-"""CPU and memory."""
 Liking = tuple[float, float, int]
 """How much pods like a node, how many soft taints repel them, and its score."""
 
 
-def counted(requests: Resources) -> Scored:
-    """What a pod with these requests counts as for the score of the least allocated node."""
-    cpu, memory = (requests.get(name) or least for name, least in DEFAULT_REQUESTS)
-    return cpu, memory
-
-
 class Seat:
-    """A node with what is free on it. `version` counts the pods bound since; seats of one `kind` are equal but for
-    their names, -1 is like no other."""
+    """A node with what is free on it. Seats of one `kind` are equal but for their names, -1 is like no other.
+    `attached` and `limits`: the volumes that are there already, and how many of a driver there may be."""
 
     def __init__(self, name: str, labels: dict[str, str], taints: tuple[Taint, ...], free: Resources,
                  total: Resources, ports: tuple[HostPort, ...] = (), kind: int = -1) -> None:  # fmt: skip
@@ -48,24 +35,18 @@ class Seat:
         self.free = free
         self.ports = ports
         self.kind = kind
-        self._sound = all(amount >= 0 for amount in free.values())
-        self._total = total.get("cpu", 0), total.get("memory", 0)
-        self._scored = free.get("cpu", 0), free.get("memory", 0)
-        self._limits: Mapping[str, int] = {}
-        self._attached: frozenset[Attachment] = frozenset()
-        self.version = 0
-        self.origin = self  # as it was before anything was bound to it
+        self.sound = all(amount >= 0 for amount in free.values())
+        self.total = total.get("cpu", 0), total.get("memory", 0)
+        self.limits: Mapping[str, int] = {}
+        self.attached: frozenset[Attachment] = frozenset()
         self._likings: dict[Hashable, Liking | None] = {}
 
     def fresh(self, name: str = "") -> Seat:
-        """The same node, or one like it of another name, for pods to be bound to it; nothing must be bound to this
-        one."""
+        """The same node, or one like it of another name."""
         made = Seat.__new__(Seat)
         made.name, made.labels, made.known, made.taints = name or self.name, self.labels, self.known, self.taints
-        made.free, made.ports, made.kind, made.version = self.free, self.ports, self.kind, 0
-        made._sound, made._total, made._scored = self._sound, self._total, self._scored
-        made._limits, made._attached = self._limits, self._attached
-        made.origin = self
+        made.free, made.ports, made.kind, made.sound = self.free, self.ports, self.kind, self.sound
+        made.total, made.limits, made.attached = self.total, self.limits, self.attached
         made._likings = {}
         return made
 
@@ -80,63 +61,11 @@ class Seat:
         return known[kind]
 
     def attach(self, attached: Iterable[Attachment], limits: Mapping[str, int]) -> None:
-        """The volumes that are there already, and how many of a driver there may be."""
-        self._attached, self._limits = frozenset(attached), limits
-
-    def holds(self, shape: PodShape, requests: Resources, volumes: frozenset[Attachment] = frozenset()) -> bool:
-        if not self._sound:
-            return False
-        free = self.free
-        for name, amount in requests.items():
-            if amount > free.get(name, 0):
-                return False
-        return not (shape.host_ports and conflicts(shape.host_ports, self.ports)) and self._attaches(volumes)
-
-    def _attaches(self, volumes: frozenset[Attachment]) -> bool:
-        if not self._limits or volumes <= self._attached:
-            return True
-        drivers = Counter(driver for driver, _ in self._attached | volumes)
-        return all(drivers[driver] <= limit for driver, limit in self._limits.items())
-
-    def score(self, requests: Resources, counted: Scored, newer: bool = False) -> int:
-        """0 to 200: the least allocated node (CPU and memory, `counted` as pods without requests are), and the one on
-        which both are used alike, or, with a `newer` scheduler, are used more alike than before."""
-        free = self.free
-        (cpu, memory), (cpu_left, memory_left) = self._total, self._scored
-        least = present = 0
-        if cpu:
-            present += 1
-            least += max(0, cpu_left - counted[0]) * 100 // cpu
-        if memory:
-            present += 1
-            least += max(0, memory_left - counted[1]) * 100 // memory
-        more_cpu, more_memory = requests.get("cpu", 0), requests.get("memory", 0)
-        cpu_free, memory_free = free.get("cpu", 0), free.get("memory", 0)
-        even = 100
-        if present == 2:
-            even = _evenness((cpu - cpu_free + more_cpu) / cpu, (memory - memory_free + more_memory) / memory)
-        if newer:
-            before = _evenness((cpu - cpu_free) / cpu, (memory - memory_free) / memory) if present == 2 else 100
-            even = 50 + (50 + even - before) // 2 if more_cpu or more_memory else 0
-        return least // max(1, present) + even
-
-    def bind(
-        self, shape: PodShape, requests: Resources, counted: Scored, volumes: frozenset[Attachment] = frozenset()
-    ) -> None:
-        self.free = added(self.free, requests, -1)
-        self._scored = self._scored[0] - counted[0], self._scored[1] - counted[1]
-        self.ports += shape.host_ports
-        self._attached |= volumes
-        self.version += 1
-
-
-def _evenness(cpu: float, memory: float) -> int:
-    """50 to 100: the less the parts that are used differ (half of that is the standard deviation of two)."""
-    return int((1 - abs(min(1.0, cpu) - min(1.0, memory)) / 2) * 100)
+        self.attached, self.limits = frozenset(attached), limits
 
 
 def existing(given: NodeInput, expected: Iterable[Daemon], problem: Problem) -> Seat:
-    """Of a node as it is; nothing must be bound to it (see `Seat.fresh`): problems share it."""
+    """Of a node as it is; problems share it."""
     what = Seat, problem.daemons, problem.settings.ignore_dra_requests, tuple(problem.catalogues)
     made = given.compiled(what, lambda: _compiled(given, expected, problem))
     facts = problem.volumes

@@ -12,8 +12,9 @@ from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.company import Company
 from kerf.engine.scheduling.improvement.habits import HABITS, Habit
 from kerf.engine.scheduling.improvement.manners import Manners, Place
-from kerf.engine.scheduling.improvement.rating import unbound
-from kerf.engine.scheduling.improvement.seats import Seat, counted
+from kerf.engine.scheduling.improvement.rating import Scheduler, unbound
+from kerf.engine.scheduling.improvement.rooms import Load, Room, counted
+from kerf.engine.scheduling.improvement.seats import Seat
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput, Problem
@@ -79,13 +80,30 @@ def test_a_newer_scheduler_asks_what_a_pod_improves() -> None:
     even = Seat("even", {}, (), {"cpu": 2400, "memory": 24 * GI // 10}, {"cpu": 4000, "memory": 4 * GI})
     wants = {"cpu": 100, "memory": GI}
     for newer, better in ((False, even), (True, uneven)):
-        scores = {each.name: each.score(wants, counted(wants), newer) for each in (uneven, even)}
+        load = Load(wants, counted(wants), newer=newer)
+        scores = {each.name: Room(each, {}).score(load) for each in (uneven, even)}
         assert max(scores, key=lambda name: scores[name]) == better.name
+
+
+def test_a_run_leaves_nothing_behind_for_the_next_one_on_the_same_nodes() -> None:
+    term = AffinityTerm(lbl.HOSTNAME, Selector({"app": "x"}))
+    lonely = shape(500, labels={"app": "x"}, anti_affinity=(term,))
+    asked = problem(Workloads().add("x", 3, lonely), ladder(2), nodes=[node("old", 2000, zone="z1")])
+    room = {"cpu": 2000, "memory": 8 * GI, "pods": 10}
+    seats = [Seat(name, {}, (), room, room, kind=1) for name in ("new-0", "new-1")]
+    scheduler, uids = Scheduler(asked), frozenset(each.uid for each in asked.pods)
+    first, second = (scheduler.bound(seats, uids, habit=HABITS[0]) for _ in range(2))
+    assert first == second
+    assert first[0] is not None
+    assert first[0].left == ()
+    fewer, _ = scheduler.bound(seats[:1], uids, habit=HABITS[0])
+    assert fewer is not None
+    assert len(fewer.left) == 1
 
 
 def test_without_requests_a_newer_scheduler_looks_at_no_balance() -> None:
     half = Seat("half", {}, (), {"cpu": 2000, "memory": 2 * GI}, {"cpu": 4000, "memory": 4 * GI})
-    assert half.score({}, (0, 0), True) == 50
+    assert Room(half, {}).score(Load({}, (0, 0), newer=True)) == 50
 
 
 def test_whole_is_a_plan_that_leaves_nobody_over_by_any_habit() -> None:
