@@ -26,6 +26,7 @@ from kerf.replay.disrupt_results import failed, method_of, moves_of
 from kerf.replay.scenario_catalogues import Catalogues
 from kerf.replay.scenario_errors import ScenarioError
 from kerf.replay.scenario_nodes import StateNode
+from kerf.replay.scenario_notes import check_fields
 from kerf.replay.scenarios import HINT, Reading
 
 GATE = "SpotToSpotConsolidation"
@@ -38,6 +39,7 @@ def disrupt_scenario(scenario: Mapping[str, Any], catalogues: Catalogues | Mappi
     if "error" in scenario and "nodes" not in scenario:
         return failed(identity, str(scenario["error"]))
     try:
+        check_fields(scenario)
         cluster = cluster_of(scenario, known)
     except KerfError as error:
         return failed(identity, str(error))

@@ -83,7 +83,8 @@ def decision_at(store: Store, position: int) -> Decision:
     for entry in store.scan(position - 1, position):
         if isinstance(entry.payload, Decision):
             return entry.payload
-        raise SubjectUnknown(f"the entry is no decision but {entry.type}", where=f"position {position}")
+        hint = "kerf log RECORD --all shows the positions of decisions"
+        raise SubjectUnknown(f"the entry is no decision but {entry.type}", where=f"position {position}", hint=hint)
     raise SubjectUnknown("there is no such entry", where=f"position {position}", hint="See kerf log RECORD")
 
 

@@ -41,6 +41,7 @@ from kerf.replay.scenario_catalogues import Catalogues
 from kerf.replay.scenario_errors import ScenarioError
 from kerf.replay.scenario_extensions import Extensions, read_extensions
 from kerf.replay.scenario_nodes import StateNode, usage
+from kerf.replay.scenario_notes import check_fields, notes
 from kerf.replay.scenario_pods import reschedulable, with_defaults, with_requests
 from kerf.replay.scenario_results import failed, result_of
 
@@ -118,13 +119,14 @@ def plan_scenario(
 ) -> dict[str, Any]:
     """Plan one scenario: `{name, family, summary, result, kerf}`. `kerf` holds what the reference has no
     words for: coded reasons per class of unplaced pods with counts, what `effort` search steps gained and how far
-    from the bound the price is, what became of overlays and buffers, and with `trace` the whole funnel. `max_steps`:
-    see `Settings`."""
+    from the bound the price is, what became of overlays and buffers, where pods have no place what may be mistyped, and
+    with `trace` the whole funnel. `max_steps`: see `Settings`."""
     known = catalogues if isinstance(catalogues, Catalogues) else Catalogues(catalogues)
     identity = {"name": str(scenario.get("name", "")), "family": str(scenario.get("family", ""))}
     if "error" in scenario and "pods" not in scenario:
         return failed(identity, str(scenario["error"]))
     try:
+        check_fields(scenario)
         reading = Reading(scenario, known, max_steps)
         problem = reading.problem()
     except KerfError as error:
@@ -135,6 +137,8 @@ def plan_scenario(
     planned = best_plan(problem, effort, tracer)
     result = result_of(identity, problem, planned, tracer.funnel if tracer is not None else None)
     result["kerf"] |= reading.extensions.told(reading.offered, planned)
+    if planned.unplaced or planned.ignored:
+        result["kerf"]["notes"] = notes(reading.offered, problem.shapes.values())
     if trace:
         result["kerf"]["effectiveZones"] = dict(sorted(Counter(effective_zones(problem).values()).items()))
     return result

@@ -132,6 +132,7 @@ def describe(line: dict[str, Any]) -> list[str]:
     for each in line["kerf"]["unplaced"] + line["kerf"]["ignored"]:
         lines.append(f"  no place for {some(each['pods'])}")
         lines += [f"    {reason['code']}: {reason['text']}" for reason in each["reasons"]]
+    lines += [f"  note on {each['object']}: {each['text']}" for each in line["kerf"].get("notes", ())]
     return [*lines, ""]
 
 

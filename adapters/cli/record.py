@@ -139,6 +139,9 @@ def log(
 
     with opened(record) as store:
         after = _before(store, since) if since else 0
+        late = too_late(store, since) if since and not follow else None
+        if late is not None:
+            print(f"Nothing is in the record since then: its last entry is of {moment(late.last)}", file=sys.stderr)
         last = locate(store, until) if until else None
         if last is not None and last <= after:
             raise PositionUnknown(

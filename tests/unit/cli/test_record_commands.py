@@ -231,6 +231,13 @@ def test_story_takes_the_kind_as_a_word_of_its_own_as_explain_does(
     assert kerf("story", record, kind, name)[0] == 0
 
 
+def test_a_log_since_after_the_last_entry_says_that_there_is_nothing(kerf: Any, record: Path) -> None:
+    code, out, err = kerf("log", record, "--since", "+900h")
+    assert (code, out) == (0, "")
+    assert err.startswith("Nothing is in the record since then: its last entry is of 2")
+    assert kerf("log", record, "--since", "-1m")[2] == ""
+
+
 def test_what_a_command_has_no_use_for_is_named(kerf: Any, record: Path) -> None:
     code, _, err = kerf("log", record, "node/n1")
     assert code == 2
