@@ -53,18 +53,13 @@ EXPECTED: dict[str, tuple[Verdict, float | None, str]] = {
     "h-ds-ports-volumes-050": (Verdict.DEARER, 100.0, VOLUMES),
     "h-ds-ports-volumes-056": (Verdict.BEYOND, None, VOLUMES),
     "h-ds-ports-volumes-059": (Verdict.DEARER, 31.4, VOLUMES),
-    "i-mixed-011": (Verdict.DEARER, 0.2, ZONES),
-    "i-mixed-013": (Verdict.DEARER, 1.5, ZONES),
-    "i-mixed-021": (Verdict.DEARER, 3.0, ZONES),
     "i-mixed-033": (
         Verdict.DEARER,
         0.1,
         "S-208: the cheaper plan that effort finds leaves more pods unbound",
     ),
-    "i-mixed-036": (Verdict.DEARER, 4.4, ZONES),
     "i-mixed-046": (Verdict.DEARER, 1.5, ZONES),
     "i-mixed-054": (Verdict.BEYOND, None, ORDER),
-    "i-mixed-058": (Verdict.DEARER, 9.1, ZONES),
     "i-mixed-059": (Verdict.BEYOND, None, ORDER),
 }
 """Scenarios that differ for the worse in one respect, by how many percent the cheaper of the two plans (without effort,

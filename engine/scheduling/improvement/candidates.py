@@ -39,11 +39,13 @@ class Part(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """A plan made of a base plan's places and claims, less some, and of claims planned alone."""
+    """A plan made of a base plan's places and claims, less some, and of claims planned alone. `moved`: pods that others
+    look at are on other nodes than the planner put them."""
 
     question: Problem
     base: Plan
     parts: tuple[Part, ...]
+    moved: bool = False
 
     @property
     def price(self) -> float:
@@ -107,11 +109,13 @@ def _all_pods(planned: Plan) -> list[str]:
 
 
 def _keeps_weights(pools: Mapping[str, PoolInput], first: Plan, other: Plan) -> bool:
-    least = {uid: pools[each.node_pool].pool.weight for each in first.claims for uid in each.pods}
+    """Whether each node holds a pod that the first plan, too, puts on a NodePool of no more weight: others may share
+    that node with it, as the planner fills nodes with whatever fits."""
+    weight = {name: each.pool.weight for name, each in pools.items()}
+    before = {uid: weight[each.node_pool] for each in first.claims for uid in each.pods}
     return all(
-        pools[each.node_pool].pool.weight >= least.get(uid, pools[each.node_pool].pool.weight)
+        min(before.get(uid, weight[each.node_pool]) for uid in each.pods) <= weight[each.node_pool]
         for each in other.claims
-        for uid in each.pods
     )
 
 

@@ -36,10 +36,16 @@ def reopened(
 
 
 def settled(
-    problem: Problem, labels: Mapping[str, str], pods: Sequence[PendingPod], pool: PoolInput, largest: Resources
+    problem: Problem,
+    labels: Mapping[str, str],
+    pods: Sequence[PendingPod],
+    pool: PoolInput,
+    largest: Resources,
+    *,
+    preferences: bool = False,
 ) -> Problem:
     """The question which claim of this NodePool with these labels holds these pods, whatever they ask of others."""
-    shapes = {_plain_digest(pod): _settled(problem.shapes[pod.shape], labels) for pod in pods}
+    shapes = {_plain_digest(pod): _settled(problem.shapes[pod.shape], labels, preferences) for pod in pods}
     part = _part(
         problem,
         [replace(pod, shape=_plain_digest(pod)) for pod in pods],
@@ -77,10 +83,13 @@ def _plain(shape: PodShape) -> PodShape:
     return PodShape(requests=shape.requests, tolerations=shape.tolerations, host_ports=shape.host_ports)
 
 
-def _settled(shape: PodShape, labels: Mapping[str, str]) -> PodShape:
+def _settled(shape: PodShape, labels: Mapping[str, str], preferences: bool) -> PodShape:
     """What it asks of the node itself, and these labels."""
+    terms = shape.preferred_terms if preferences else ()
     chosen = {**shape.node_selector, **labels}
-    return replace(shape, labels={}, node_selector=chosen, spread=(), affinity=(), anti_affinity=(), preferred_terms=())
+    return replace(
+        shape, labels={}, node_selector=chosen, spread=(), affinity=(), anti_affinity=(), preferred_terms=terms
+    )
 
 
 def _larger(catalogue: Catalogue, largest: Resources) -> frozenset[tuple[str, str, str]]:

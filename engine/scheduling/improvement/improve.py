@@ -2,11 +2,11 @@
 
 First-fit fills few nodes of the largest types, whatever these cost. Three moves mend that:
 
-* `regroup`: pods that no other pod looks at are split into groups by worth (see `regroup`), and the planner plans each
-  group alone, with all its types;
+* `regroup`: pods that can be moved without looking at others (see `movers`) are split into groups by worth (see
+  `regroup`), and the planner plans each group alone, with all its types;
 * `capped`: the planner plans the whole problem with types up to some size, which also holds where pods depend on
   one another; in the end every claim is planned alone with its constraints, so that it keeps all types it may become;
-* `vary`: the planner plans it with other zones wherever one is as good as another.
+* `vary`: the planner plans it with other zones wherever one is as good as another, and that is regrouped.
 
 Every claim of a result is the planner's own. A candidate replaces the best one only if nothing gets worse.
 """
@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.pods import PodShape, Resources
-from kerf.engine.scheduling.classes import RESPECT
 from kerf.engine.scheduling.improvement.bindable import bindable
 from kerf.engine.scheduling.improvement.candidates import (
     TOLERANCE,
@@ -29,17 +28,17 @@ from kerf.engine.scheduling.improvement.candidates import (
     first_candidate,
     fleet_bounds,
     has_soft_demands,
-    keeps_domains,
     limits_of,
     may_replace,
     price,
     unattached,
 )
-from kerf.engine.scheduling.improvement.cells import alone, limited, reopened, without
+from kerf.engine.scheduling.improvement.caps import oversized
+from kerf.engine.scheduling.improvement.cells import alone, limited, reopened, settled, without
 from kerf.engine.scheduling.improvement.effort import Effort, planning
 from kerf.engine.scheduling.improvement.fleet import Fleet, Fleets
-from kerf.engine.scheduling.improvement.lower_bound import loosest
-from kerf.engine.scheduling.improvement.menu import Demands, Kind, Menu, ways
+from kerf.engine.scheduling.improvement.menu import Kind, Menu
+from kerf.engine.scheduling.improvement.movers import Movers
 from kerf.engine.scheduling.improvement.questions import Questions
 from kerf.engine.scheduling.improvement.regroup import Group, Regrouping
 from kerf.engine.scheduling.improvement.softness import preferences_kept
@@ -47,15 +46,15 @@ from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.resources import added
-from kerf.engine.scheduling.shapes import requirements_of
 
 CLOSE = 1.005
 """A plan within this factor of the bound is good enough."""
-CAPS = (4, 2, 6, 1, 3, 5, 7)
-"""Eighths of the sizes of types, in the order in which they are tried as the largest one."""
 
 VARIANTS = 8
 """How many choices among domains of equal rank are tried."""
+
+BINDING = 3
+"""To look for an order of binding takes one part in so many of what a plan takes."""
 
 FIRST_CAPS = 2
 """So many sizes are tried before regrouping: they show early what there is to gain, even where effort is short."""
@@ -71,15 +70,14 @@ class Search:
         self._pods = {each.uid: each for each in problem.pods}
         self._pools = {each.pool.name: each for each in problem.pools}
         self._weights = {uid: self._pools[c.node_pool].pool.weight for c in first.claims for uid in c.pods}
-        self._kinds: dict[tuple[str, str, int | None], Kind | None] = {}
         self.fleets = Fleets(problem, menu, unattached(problem), fleet_bounds(problem, first))
         self._questions = Questions(problem, menu, self.fleets)
-        self._unattached = self.fleets.unattached
+        self._movers = Movers(problem, menu, self.fleets.unattached, self._weights)
         self._known: dict[object, OpenedClaim | None] = {}
         self._kept: dict[str, int] | None = None
 
     def run(self) -> None:
-        caps = list(self._caps())
+        caps = list(oversized(self._problem, self._menu, (self._pods[uid].shape for uid in self._weights)))
         self._cap(caps[:FIRST_CAPS])
         self._regroup_all()
         self._cap(caps[FIRST_CAPS:])
@@ -90,10 +88,11 @@ class Search:
         """The candidate with some pods on further nodes, and the nodes they were on as large as before, if that costs
         less than `below`; None if it does not or they cannot be moved."""
         gone = frozenset(uids)
-        if any(self._kind(self._pods[uid]) is None for uid in gone):
+        moving = self._free(sorted(gone))
+        if len(moving) < len(gone):
             return None
         kept = [each if gone.isdisjoint(each.claim.pods) else self._lightened(each, gone) for each in candidate.parts]
-        eased = self._with_groups(candidate, [each for each in kept if each.claim.pods], sorted(gone), below)
+        eased = self._with_groups(candidate, [each for each in kept if each.claim.pods], moving, below)
         return eased if eased is not None and self._allowed(eased) else None
 
     def cost_of_fleet(self, fleet: Fleet) -> int:
@@ -117,7 +116,7 @@ class Search:
         """Whether it can be bound as it stands; the scheduler's own order may be the only one, which is too few."""
         if not any(shape.spread or shape.affinity for shape in self._problem.shapes.values()):
             return True
-        return self._effort.take(self._whole) and bindable(self._problem, assembled(candidate, self._first))
+        return self._effort.take(self._whole // BINDING) and bindable(self._problem, assembled(candidate, self._first))
 
     def _lightened(self, part: Part, gone: frozenset[str]) -> Part:
         claim = part.claim
@@ -133,7 +132,7 @@ class Search:
 
     def _offer(self, candidate: Candidate | None) -> bool:
         """Note a candidate that may replace the first plan; True if it is the cheapest so far."""
-        if candidate is None or not self._allowed(candidate) or not self._bindable(candidate.base):
+        if candidate is None or not self._allowed(candidate) or not self._bindable(candidate):
             return False
         self.found.append(candidate)
         if candidate.price > self.best.price - TOLERANCE:
@@ -145,11 +144,11 @@ class Search:
         self._effort.charge(len(self._problem.pods))
         return may_replace(self._problem, self._first, assembled(candidate, self._first), by_pod=by_pod)
 
-    def _bindable(self, made: Plan) -> bool:
-        """See `Plan.uneven`."""
-        if not made.uneven or self._first.uneven:
+    def _bindable(self, candidate: Candidate) -> bool:
+        """See `Plan.uneven`; where pods that others look at were moved, all of them must be bindable."""
+        if not candidate.moved and (not candidate.base.uneven or self._first.uneven):
             return True
-        return self._effort.take(self._whole) and bindable(self._problem, made)
+        return self._effort.take(self._whole // BINDING) and bindable(self._problem, assembled(candidate, self._first))
 
     # ── regrouping ──────────────────────────────────────
 
@@ -160,9 +159,8 @@ class Search:
             return
         movable = [each for each in self.best.parts if self._movable(each)]
         self._offer(self._regrouped(self.best, movable))
-        moving = [uid for each in self.best.parts for uid in each.claim.pods if self._kind(self._pods[uid]) is not None]
-        gone = frozenset(moving)
-        rest = replace(self._problem, pods=tuple(each for each in self._problem.pods if each.uid not in gone))
+        moving = self._free(uid for each in self.best.parts for uid in each.claim.pods)
+        rest = replace(self._problem, pods=tuple(each for each in self._problem.pods if each.uid not in moving))
         if len(movable) < len(self._first.claims) and moving and self._effort.take(_cost(rest)):
             base = Candidate(rest, planned := plan(rest), first_candidate(rest, planned).parts)
             self._offer(self._with_groups(base, base.parts, moving, self.best.price))
@@ -182,65 +180,55 @@ class Search:
             start = 0 if self._offer(self._regrouped(self.best, chosen)) else start + size
 
     def _movable(self, part: Part) -> bool:
-        return not part.claim.reservations and all(self._kind(self._pods[uid]) is not None for uid in part.claim.pods)
+        return not part.claim.reservations and len(self._held(part)) == len(part.claim.pods)
 
-    def _kind(self, pod: PendingPod) -> Kind | None:
-        """What the pod is for a regrouping; None for one that cannot be moved."""
-        key = pod.namespace, pod.shape, self._weights.get(pod.uid)
-        if key not in self._kinds:
-            self._kinds[key] = self._make_kind(pod)
-        return self._kinds[key]
+    def _held(self, part: Part) -> dict[str, Kind]:
+        """The pods (uids) of a claim that may go to others like it, and as what."""
+        found = ((uid, self._movers.held(self._pods[uid], part.claim)) for uid in part.claim.pods)
+        return {uid: kind for uid, kind in found if kind is not None}
 
-    def _make_kind(self, pod: PendingPod) -> Kind | None:
-        shape = self._problem.shapes[pod.shape]
-        if (pod.namespace, pod.shape) not in self._unattached or pod.uid not in self._weights:
-            return None
-        made = Kind(
-            self._menu.amounts(shape.requests),
-            requirements_of(shape, self._problem.settings.preference_policy == RESPECT),
-            shape.tolerations,
-            shape.host_ports,
-            self._weights[pod.uid],
-        )
-        rooms = (self._menu.room(each.template, each.kind) for each in ways(self._menu, made))
-        fits = any(all(a <= b for a, b in zip(made.amounts, room, strict=True)) for room in rooms)
-        return made if fits else None
+    def _free(self, uids: Iterable[str]) -> dict[str, Kind]:
+        """Those of the pods (uids) that may go anywhere, and as what."""
+        found = ((uid, self._movers.free(self._pods[uid])) for uid in uids)
+        return {uid: kind for uid, kind in found if kind is not None}
 
     def _regrouped(self, base: Candidate, chosen: Sequence[Part]) -> Candidate | None:
         """The base with the pods of some claims in other groups, if that promises to be cheaper."""
         if not chosen:
             return None
-        kept = [each for each in base.parts if each not in chosen]
-        return self._with_groups(base, kept, [uid for each in chosen for uid in each.claim.pods], self.best.price)
+        gone = {each.claim.pods for each in chosen}
+        kept = [each for each in base.parts if each.claim.pods not in gone]
+        moving = {uid: kind for each in chosen for uid, kind in self._held(each).items()}
+        return self._with_groups(base, kept, moving, self.best.price)
 
     def _with_groups(
-        self, base: Candidate, kept: Sequence[Part], uids: Sequence[str], below: float
+        self, base: Candidate, kept: Sequence[Part], moving: Mapping[str, Kind], below: float
     ) -> Candidate | None:
         """The base with `kept` of its claims and these pods in groups of their own, if it costs less than `below`."""
-        self._effort.charge(len(uids) + len(kept))
+        self._effort.charge(len(moving) + len(kept))
         pods: dict[Kind, list[PendingPod]] = {}
-        for pod in sorted(map(self._pods.__getitem__, uids), key=lambda each: (each.namespace, each.name, each.uid)):
-            kind = self._kind(pod)
-            assert kind is not None  # the caller takes movable ones only
-            pods.setdefault(kind, []).append(pod)
+        for pod in sorted(map(self._pods.__getitem__, moving), key=lambda each: (each.namespace, each.name, each.uid)):
+            pods.setdefault(moving[pod.uid], []).append(pod)
         run = Regrouping(self._menu, list(pods), [len(each) for each in pods.values()])
         groups = run.groups(self._effort)
         if groups is None or price(e.claim for e in kept) + sum(g.price for g in groups) > below - TOLERANCE:
             return None
-        parts = self._planned(groups, list(pods.values()), kept)
-        return None if parts is None else Candidate(base.question, base.base, (*kept, *parts))
+        parts = self._planned(groups, list(pods.items()), kept)
+        moved = base.moved or any(kind.attached for kind in pods)
+        return None if parts is None else Candidate(base.question, base.base, (*kept, *parts), moved)
 
     def _planned(
-        self, groups: Iterable[Group], pods: list[list[PendingPod]], kept: Sequence[Part]
+        self, groups: Iterable[Group], pods: Sequence[tuple[Kind, Sequence[PendingPod]]], kept: Sequence[Part]
     ) -> list[Part] | None:
         """Every group planned alone; None if one of them needs more than one node, or the effort is spent."""
         used = {name: self._counted(name, kept) for name in self._pools}
         parts = []
         taken = [0] * len(pods)
         for group in groups:
-            members = []
+            members: list[tuple[Kind, PendingPod]] = []
             for index, count in group.counts:
-                members += pods[index][taken[index] : taken[index] + count]
+                kind, alike = pods[index]
+                members += [(kind, each) for each in alike[taken[index] : taken[index] + count]]
                 taken[index] += count
             pool = self._pools[self._menu.templates[group.template].name]
             part = self._alone(group, members, pool, used[pool.pool.name])
@@ -261,12 +249,20 @@ class Search:
                     total[name] += amount
         return total
 
-    def _alone(self, group: Group, members: list[PendingPod], pool: PoolInput, used: Resources) -> Part | None:
+    def _alone(
+        self, group: Group, members: Sequence[tuple[Kind, PendingPod]], pool: PoolInput, used: Resources
+    ) -> Part | None:
         chosen = self._menu.templates[group.template].catalogue.types[group.kind]
         largest = {name: chosen.capacity.get(name, 0) for name in used}
         usage = {**pool.usage, **{name: pool.usage.get(name, 0) + amount for name, amount in used.items()}}
-        question = alone(self._problem, members, replace(pool, usage=usage), largest)
-        key = None if used else (group.template, group.kind, tuple(sorted(each.shape for each in members)))
+        given, pods = replace(pool, usage=usage), [pod for _, pod in members]
+        labels = dict(pair for kind, _ in members for pair in kind.labels)
+        if any(kind.attached for kind, _ in members):
+            question = settled(self._problem, labels, pods, given, largest, preferences=True)
+        else:
+            question = alone(self._problem, pods, given, largest)
+        shapes = tuple(sorted(each.shape for each in question.pods))
+        key = None if used else (group.template, group.kind, tuple(sorted(labels.items())), shapes)
         claim = self._single(question, key)
         return None if claim is None else Part(claim, -1, question)
 
@@ -293,11 +289,7 @@ class Search:
             if self._done or not self._effort.take(self._whole):
                 return
             question = replace(self._problem, unavailable=self._problem.unavailable | without(types))
-            base = plan(question)
-            parts = tuple(Part(claim, number, narrow=True) for number, claim in enumerate(base.claims))
-            made = Candidate(question, base, parts)
-            if made.price < price(self._first.claims) - TOLERANCE and self._as_willing(question):
-                self._offer(made)
+            self._try(question, price(self._first.claims))
 
     def _vary(self) -> None:
         """The whole problem again with other domains wherever the planner takes one of equals (the first pod of an
@@ -307,15 +299,22 @@ class Search:
         for variant in range(1, VARIANTS + 1):
             if self._done or not self._effort.take(self._whole):
                 return
-            question = replace(self.best.question, pods=self._problem.pods, variant=variant)
-            self._try(question, narrow=question.unavailable != self._problem.unavailable)
+            self._try(replace(self.best.question, pods=self._problem.pods, variant=variant), self.best.price)
 
-    def _try(self, question: Problem, *, narrow: bool) -> None:
-        """Offer a plan of the whole problem, if it is cheaper. `narrow`: with fewer types than there are."""
+    def _try(self, question: Problem, below: float) -> None:
+        """Offer a plan of the whole problem, where it costs less than `below`; one with other domains also regrouped,
+        which comes to something else than the pods of the best plan."""
         base = plan(question)
+        narrow = question.unavailable != self._problem.unavailable
         made = Candidate(question, base, tuple(Part(claim, n, narrow=narrow) for n, claim in enumerate(base.claims)))
-        if made.price < self.best.price - TOLERANCE and self._as_willing(question):
-            self._offer(made)
+        if not self._first.placed <= base.placed:
+            return
+        movable = [each for each in made.parts if self._movable(each)] if question.variant else []
+        regrouped = self._regrouped(made, movable)
+        found = [each for each in (regrouped, made) if each is not None and each.price < below - TOLERANCE]
+        if found and self._as_willing(question):
+            for each in found:
+                self._offer(each)
 
     def _as_willing(self, question: Problem) -> bool:
         """Whether every pod keeps as many preferences under a question as in the first plan."""
@@ -332,45 +331,11 @@ class Search:
     def _whole(self) -> int:
         return _cost(self._problem)
 
-    def _caps(self) -> Iterable[list[str]]:
-        """The types that are too large, for several sizes that leave every pod a type; by CPU, which every node has."""
-        cpu = {
-            each.name: each.capacity.get("cpu", 0)
-            for template in self._menu.templates
-            for each in template.catalogue.types
-        }
-        floor = self._floor(cpu)
-        sizes = sorted({size for size in cpu.values() if size >= floor})
-        for eighth in CAPS if len(sizes) > 1 else ():
-            cap = sizes[(len(sizes) - 1) * eighth // 8]
-            gone = sorted(name for name, size in cpu.items() if size > cap)
-            if keeps_domains(self._problem, frozenset(gone)):
-                yield gone
-
-    def _floor(self, cpu: Mapping[str, int]) -> int:
-        """The smallest size that leaves every pod on a new node some type to go to."""
-        floor = 0
-        known: dict[Demands, list[tuple[int, tuple[int, ...]]]] = {}
-        for digest in sorted({self._pods[uid].shape for uid in self._weights}):
-            wanted = loosest(self._problem.shapes[digest], self._menu)
-            if wanted.demands not in known:
-                known[wanted.demands] = sorted(
-                    (cpu[self._menu.templates[w.template].catalogue.names[w.kind]], self._menu.room(w.template, w.kind))
-                    for w in ways(self._menu, wanted, any_weight=True)
-                )
-            fitting = (
-                size
-                for size, room in known[wanted.demands]
-                if all(a <= b for a, b in zip(wanted.amounts, room, strict=True))
-            )
-            floor = max(floor, next(fitting, 0))
-        return floor
-
     def widened(self, candidate: Candidate) -> Candidate:
         """With the claims that were planned with fewer types open to all that they may become, as far as the effort
         goes and the cheapest one stays the same."""
         parts = tuple(self._reopened(each) if each.narrow else each for each in candidate.parts)
-        wide = Candidate(candidate.question, candidate.base, parts)
+        wide = replace(candidate, parts=parts)
         return wide if self._allowed(wide, by_pod=False) else candidate
 
     def _reopened(self, part: Part) -> Part:

@@ -24,13 +24,18 @@ Demands = tuple[Requirements, tuple[Toleration, ...], int]
 
 class Kind(Struct, frozen=True, cache_hash=True):
     """Pods that may take each other's places: equal requests (`amounts`, in the order of `Menu.resources`) and
-    equal demands. `weight` is that of the NodePools they may go to."""
+    equal demands. `weight` is that of the NodePools they may go to. `labels` are what their nodes have to be bound to
+    and `attached` says that other pods matter to them or they to others; `apart`: so many of this namespace and shape,
+    at most, may be on one node."""
 
     amounts: tuple[int, ...]
     requirements: Requirements
     tolerations: tuple[Toleration, ...]
     ports: tuple[HostPort, ...] = ()
     weight: int = 0
+    labels: tuple[tuple[str, str], ...] = ()
+    apart: tuple[str, str, int] | None = None
+    attached: bool = False
 
     @property
     def demands(self) -> Demands:

@@ -12,20 +12,23 @@ The result is a proposal: the planner plans every group again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import le, mul
 
 from msgspec import Struct
 
 from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.improvement.bound import Row, Worth, worth
 from kerf.engine.scheduling.improvement.effort import Effort
-from kerf.engine.scheduling.improvement.menu import Kind, Menu, Way
+from kerf.engine.scheduling.improvement.menu import Demands, Kind, Menu, Way
 from kerf.engine.scheduling.templates import State
 
-WIDTHS = (32, 8, 2)
+WIDTHS = (2, 8, 32)
 """How many types are tried for one group: as many as the effort allows."""
+WIDER = 4
+"""So many times as much does the next of them take, at most."""
 SHARE = 3
 """One part in so many of the effort that is left may go into one regrouping."""
-PICKS = 15
+PICKS = 3
 """How often, about, the kinds of pods are looked at for one group."""
 LOOKED_AT = 48
 """How many kinds of pods are considered for a place in a group, at most."""
@@ -48,19 +51,34 @@ class Regrouping:
     def __init__(self, menu: Menu, kinds: Sequence[Kind], counts: Sequence[int]) -> None:
         self._menu = menu
         self._kinds = kinds
+        self._counts = tuple(counts)
         self._left = list(counts)
         self._width = 0
         self._touches = 0
         self._worth = Worth((), 0.0)
         self._priced = 0.0
+        self._company: dict[Demands, list[int]] = {}
+        self._sizes: dict[Demands, list[tuple[Way, tuple[int, ...]]]] = {}
 
     def groups(self, effort: Effort) -> list[Group] | None:
-        """The groups, None if some pod has no place of its own or the effort does not suffice."""
-        about = PICKS * len(self._kinds) * min(len(self._kinds), LOOKED_AT)
-        self._width = next((w for w in WIDTHS if about * w <= effort.left // SHARE), 0)
-        found = self._groups(effort.left) if self._width else None
-        effort.charge(self._touches)
-        return found
+        """The groups, None if some pod has no place of its own or the effort does not suffice: those that cost least
+        of what few types give and, as far as the effort goes, more of them."""
+        best: list[Group] | None = None
+        about = PICKS * sum(min(len(self._beside(each)), LOOKED_AT) for each in range(len(self._kinds))) * WIDTHS[0]
+        for width in WIDTHS:
+            if about > effort.left // SHARE:
+                break
+            self._width, self._touches, self._left = width, 0, list(self._counts)
+            found = self._groups(effort.left // SHARE)
+            effort.charge(self._touches)
+            if found is None:
+                break
+            if best is None or _price(found) < _price(best):
+                best = found
+            if width >= self._most_ways:
+                break
+            about = WIDER * self._touches
+        return best
 
     def _groups(self, most: int) -> list[Group] | None:
         found: list[Group] = []
@@ -78,6 +96,10 @@ class Regrouping:
                     self._left[index] -= count * times
                 found += [best] * times
         return found
+
+    @property
+    def _most_ways(self) -> int:
+        return max((len(self._menu.choices(each)) for each in self._kinds), default=0)
 
     # ── worth ──────────────────────────────────────
 
@@ -127,13 +149,14 @@ class Regrouping:
                 value = self._worth.of(min(a, b) for a, b in zip(room, demand, strict=True))
                 rated.append((way.price / value if value else way.price, way.price, way.template, way.kind, way))
         rated.sort(key=lambda each: each[:4])
+        self._touches += len(rated)
         best: tuple[float, float, Group] | None = None
         for *_, way in rated[: self._width]:
             group = self._filled(way, seed)
             own, others = self._values(group, wanted)
-            cost = (way.price - others) / own if own else way.price
-            if best is None or (cost, way.price) < best[:2]:
-                best = cost, way.price, group
+            cost = (group.price - others) / own if own else group.price
+            if best is None or (cost, group.price) < best[:2]:
+                best = cost, group.price, group
         return best[2] if best else None
 
     def _values(self, group: Group, wanted: Kind) -> tuple[float, float]:
@@ -157,7 +180,7 @@ class Regrouping:
         while True:
             pick = self._pick(looked, room, whole, taken)
             if pick is None:
-                return Group(way.template, way.kind, way.price, tuple(sorted(taken.items())))
+                return self._shrunk(way, state, taken, first)
             index, count = pick
             kind = self._kinds[index]
             following = self._joined(way, state, kind)
@@ -171,33 +194,75 @@ class Regrouping:
             taken[index] = taken.get(index, 0) + count
             room = [a - count * b for a, b in zip(room, kind.amounts, strict=True)]
 
+    def _shrunk(self, way: Way, state: State, taken: dict[int, int], wanted: Kind) -> Group:
+        """Those pods on the cheapest type that has room for them."""
+        used = [0] * len(self._menu.resources)
+        for index, count in taken.items():
+            used = [a + count * b for a, b in zip(used, self._kinds[index].amounts, strict=True)]
+        chosen = way
+        prices = self._menu.prices(way.template, state)
+        for each, room in self._sizes_of(wanted):
+            if each.price >= way.price:
+                break
+            there = each.template == way.template and state.viable >> each.kind & 1
+            if there and all(map(le, used, room)) and prices.get(each.kind) == each.price:
+                chosen = each
+                break
+        return Group(way.template, chosen.kind, chosen.price, tuple(sorted(taken.items())))
+
+    def _sizes_of(self, wanted: Kind) -> list[tuple[Way, tuple[int, ...]]]:
+        """The ways for pods of such demands, cheapest first, and the room there."""
+        found = self._sizes.get(wanted.demands)
+        if found is None:
+            found = self._sizes[wanted.demands] = [
+                (each, self._menu.room(each.template, each.kind)) for each in self._menu.choices(wanted)
+            ]
+        return found
+
+    def _beside(self, seed: int) -> list[int]:
+        """The kinds of pods that may be on one node with this one."""
+        demands = self._kinds[seed].demands
+        found = self._company.get(demands)
+        if found is None:
+            asked, _, weight = demands
+            found = self._company[demands] = [
+                number
+                for number, each in enumerate(self._kinds)
+                if each.weight == weight and (each.requirements == asked or not asked.conflicts(each.requirements))
+            ]
+        return found
+
     def _sample(self, seed: int) -> list[int]:
         """The kinds to fill up with: all, or evenly many of a long list."""
-        left = [i for i, count in enumerate(self._left) if count and not (i == seed and self._kinds[i].ports)]
+        left = [i for i in self._beside(seed) if self._left[i] and not (i == seed and self._kinds[i].ports)]
         if len(left) <= LOOKED_AT:
             return left
         left.sort(key=lambda i: (-self._worth.of(self._kinds[i].amounts), self._kinds[i].amounts, i))
         return [left[i * len(left) // LOOKED_AT] for i in range(LOOKED_AT)]
 
     def _pick(
-        self, looked: Sequence[int], room: Sequence[int], whole: Sequence[int], taken: dict[int, int]
+        self, looked: list[int], room: Sequence[int], whole: Sequence[int], taken: dict[int, int]
     ) -> tuple[int, int] | None:
         """The kind that fits best into what is left (value × share of the resource that is free), and how
-        many pods of it to add before looking again."""
+        many pods of it to add before looking again. Those that fit no more are looked at no more."""
         weights = [u * r / w if w else 0.0 for u, r, w in zip(self._worth.units, room, whole, strict=True)]
         best: tuple[float, int, int] | None = None
         self._touches += len(looked)
+        still = []
         for index in looked:
-            amounts = self._kinds[index].amounts
-            fit = self._left[index] - taken.get(index, 0)
-            for amount, free in zip(amounts, room, strict=True):
-                if amount:
-                    fit = min(fit, free // amount)
+            kind = self._kinds[index]
+            fit = self._left[index] if kind.apart is None else min(self._left[index], kind.apart[2])
+            fit -= taken.get(index, 0)
+            for amount, free in zip(kind.amounts, room, strict=True):
+                if amount and amount * fit > free:
+                    fit = free // amount
             if fit < 1:
                 continue
-            score = sum(a * w for a, w in zip(amounts, weights, strict=True))
+            still.append(index)
+            score = sum(map(mul, kind.amounts, weights))
             if best is None or score > best[0]:
                 best = score, index, fit
+        looked[:] = still
         return None if best is None else (best[1], max(1, best[2] // 8))
 
     def _joined(self, way: Way, state: State, kind: Kind) -> State | None:
@@ -210,3 +275,8 @@ class Regrouping:
         if following is None or self._menu.prices(way.template, following).get(way.kind) != way.price:
             return None
         return following if following.viable >> way.kind & 1 else None
+
+
+def _price(groups: Sequence[Group]) -> float:
+    """USD per hour."""
+    return sum(each.price for each in groups)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 
+from msgspec.structs import replace
+
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint
 from kerf.engine.scheduling.funnel import FunnelTracer
 from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.improvement.candidates import may_replace
 from kerf.engine.scheduling.improvement.effort import Effort, planning
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from tests.unit.scheduling.problems import GI, Workloads, instance_type, pool, preferred, problem, shape, spec
+from kerf.engine.scheduling.problem import Problem
+from tests.support.judge import faults
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, shape, spec
 
 EFFORT = 100
 ZONE_SPREAD = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
@@ -71,6 +76,42 @@ def test_a_spread_holds_when_types_are_left_out() -> None:
     ]
     assert sorted(zones.count(zone) for zone in ("z1", "z2", "z3")) == [4, 4, 4]
     assert price(best) <= price(plan(asked))
+
+
+def test_s208_pods_that_are_spread_are_regrouped_where_they_are() -> None:
+    """No type can be left out, for the sake of one pod; what is spread fills one giant a zone all the same."""
+    web = shape(1900, labels={"app": "web"}, spread=(ZONE_SPREAD,))
+    asked = problem(Workloads().add("web", 30, web).add("whole", 1, shape(60_000)), dear_giant())
+    first, best = plan(asked), best_plan(asked, EFFORT)
+    assert sum(each.instance_types == ("t64",) for each in first.claims) == 3
+    assert sum(each.instance_types == ("t64",) for each in best.claims) == 1
+    zones = [
+        value
+        for c in best.claims
+        for r in c.requirements
+        if r.key == lbl.ZONE
+        for value in r.values * sum(uid.startswith("web") for uid in c.pods)
+    ]
+    assert sorted(zones.count(zone) for zone in ("z1", "z2", "z3")) == [10, 10, 10]
+    assert faults(asked, best) == []
+
+
+def test_pods_share_a_node_of_less_weight_with_one_that_the_first_plan_puts_there() -> None:
+    """S-63: which of the pods that are alike goes with it is all the same; a node for others alone is not."""
+    asked = problem(
+        Workloads().add("low", 1, shape(900)).add("any", 2, shape(900)),
+        ladder(2),
+        pool("high", weight=10),
+        pool("low", weight=1),
+    )
+    first = plan_of(asked, ("low", ["low-0", "any-0"]), ("high", ["any-1"]))
+    assert may_replace(asked, first, plan_of(asked, ("low", ["low-0", "any-1"]), ("high", ["any-0"])))
+    assert not may_replace(asked, first, plan_of(asked, ("low", ["any-1"]), ("high", ["low-0", "any-0"])))
+
+
+def plan_of(asked: Problem, *nodes: tuple[str, list[str]]) -> Plan:
+    (claim, *_) = plan(asked).claims
+    return Plan(tuple(replace(claim, node_pool=name, pods=tuple(pods)) for name, pods in nodes))
 
 
 def test_pods_stay_off_node_pools_of_less_weight() -> None:
