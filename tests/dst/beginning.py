@@ -116,6 +116,11 @@ def budgets(dice: random.Random) -> list[Document]:
     return found
 
 
+def open_budgets() -> list[Document]:
+    """All nodes may go at once."""
+    return [{"nodes": "100%"}]
+
+
 def window(dice: random.Random) -> str:
     """In the first hours: a simulation begins at midnight UTC."""
     return dice.choice([f"{dice.randint(0, 59)} 0 * * *", "*/45 * * * *", f"{dice.randint(0, 30)} 0,1 * * *"])
@@ -200,6 +205,24 @@ def workload(name: str, pools: list[str], dice: random.Random) -> Document:
             spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": {"storageClassName": "gp3"}}]
     metadata = {"name": name, "namespace": NAMESPACE}
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def crowd(name: str, dice: random.Random) -> Document:
+    """A Deployment of many pods."""
+    requests = {"cpu": f"{dice.choice([50, 200, 700, 1400])}m", "memory": f"{dice.choice([64, 512, 2000])}Mi"}
+    labels = {"app": name}
+    pod = {
+        "nodeSelector": {"type": "karpenter"},
+        "terminationGracePeriodSeconds": dice.choice([0, 10, 30]),
+        "containers": [{"name": "c", "image": "x", "resources": {"requests": requests}}],
+    }
+    spec = {
+        "replicas": dice.randint(6, 20),
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    metadata = {"name": name, "namespace": NAMESPACE}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
 def disruption_budget(name: str, dice: random.Random) -> Document:

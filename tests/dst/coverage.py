@@ -46,6 +46,7 @@ FEATURES = {
     "emptiness": "record: why empty",
     "consolidation: removal": "proposed: underutilized, removal",
     "consolidation: replacement": "proposed: underutilized, replacement",
+    "consolidation: a set that goes at once, by turns": "proposed: by turns",
     "Balanced refuses a move": "said: not-worth-it",
     "replacement first, and it fails": "record: move abandoned",
     "second look: withdrawn": "record: move withdrawn",
@@ -96,6 +97,7 @@ def _decided(decision: Decision) -> Iterator[str]:
         yield f"said: {result.reason.code}"
     elif isinstance(result, MovesResult):
         yield from (f"proposed: {_kind(move)}" for move in result.proposed)
+        yield from ("proposed: by turns" for move in result.proposed if move.turns)
     if isinstance(result, DisruptResult | MovesResult | MoveResult):
         yield from (f"said: {verdict.reason.code}" for verdict in result.verdicts)
 

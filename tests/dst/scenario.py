@@ -25,6 +25,8 @@ CALM = 5 * 60 * MINUTE
 END = 60 * MINUTE
 """How long after that all work is taken away."""
 TRAITS = 0.35
+OPEN = "open budgets"
+"""A trait: see `_open_budgets`."""
 
 
 @dataclass
@@ -97,6 +99,7 @@ def scenario(seed: int, *, forgets: bool | None = None) -> Scenario:
         drawn.reservations = {f"cr-{number}": each for number, each in enumerate(kinds)}
     _add_devices(drawn)
     _tell_nodes(drawn)
+    _open_budgets(drawn)
     _Storm(drawn, dice).draw()
     return drawn
 
@@ -115,6 +118,22 @@ def _add_devices(drawn: Scenario) -> None:
         drawn.documents += beginning.devices(dice)
         drawn.slices = beginning.slices()
         drawn.settings = replace(drawn.settings, ignore_dra_requests=False)
+
+
+def _open_budgets(drawn: Scenario) -> None:
+    """In some of the scenarios all nodes may go at once, until a budget is edited and again in the calm, and there is
+    much to move: large pods among many small ones. The others are what they were."""
+    dice = random.Random(f"budgets {drawn.seed}")
+    if dice.random() >= TRAITS:
+        return
+    drawn.traits[OPEN] += 1
+    drawn.documents += [beginning.crowd(f"crowd-{number}", dice) for number in range(dice.randint(1, 3))]
+    for pool in _named("NodePool", drawn.documents).values():
+        if "disruption" in pool["spec"]:
+            pool["spec"]["disruption"] |= {"budgets": beginning.open_budgets()}
+            if "replicas" not in pool["spec"] and dice.random() < 0.7:
+                pool["spec"]["disruption"] |= {"consolidationPolicy": "WhenEmptyOrUnderutilized"}
+                pool["spec"]["disruption"] |= {"consolidateAfter": dice.choice(["0s", "30s", "5m"])}
 
 
 def _faults(dice: random.Random, *, repair: bool, rivals: bool) -> FaultPlan:
@@ -336,6 +355,8 @@ class _Storm:
         self._add(second, "nodeclass-ready", name="default")
         for pool in self._pools.values():
             pool["spec"]["template"]["spec"]["expireAfter"] = "Never"
+            if self._scenario.traits[OPEN]:
+                pool["spec"]["disruption"]["budgets"] = beginning.open_budgets()
             self._apply(second, pool)
         for name in sorted(self._workloads):
             self._scale_to(second, name, self._dice.randint(0, 8))
