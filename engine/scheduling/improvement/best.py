@@ -19,8 +19,9 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.trace import Tracer
 
-SEARCHED = 3
-"""One part in so many of the effort is for cheaper plans, the rest for rating them and for what that leads to."""
+SEARCHED = 12
+"""One part in so many of the effort is for cheaper plans, the rest for rating them and for what that leads to: to find
+nodes on which every pod is bound takes a run of the scheduler's model for each set of nodes that is tried."""
 
 
 def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Plan:
@@ -35,10 +36,11 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     if effort <= 0 or not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
         return first if tracer is None else plan(problem, tracer)
     menu = Menu(problem, _resources(problem))
-    steps = Effort(effort // SEARCHED, len(problem.pods))
+    steps = Effort(effort, len(problem.pods))
+    steps.take(later := steps.left - steps.left // SEARCHED)
     search = Search(problem, first, menu, steps, _bound(problem, menu, first))
     search.run()
-    steps.add(effort - effort // SEARCHED)
+    steps.give(later)
     rated = Carrying(problem, first, search, steps).best()
     chosen = search.widened(rated.candidate if rated else search.best)
     if tracer is not None:

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.problem import PendingPod
 
-TOUCHES_A_STEP = 1_500
-"""And one for each pod of the problem, up to `PODS_COUNTED`."""
+TOUCHES_A_STEP = 6_000
+TOUCHES_BY_POD = 4
+"""So many more for each pod of the problem, up to `PODS_COUNTED`."""
 PODS_COUNTED = 4_000
 
 TOUCHES_A_POD = 40
@@ -34,13 +35,7 @@ class Effort:
 
     def __init__(self, steps: int, pods: int) -> None:
         """`pods`: how many there are in the problem."""
-        self._step = TOUCHES_A_STEP + min(pods, PODS_COUNTED)
-        self.left = 0
-        self.add(steps)
-
-    def add(self, steps: int) -> None:
-        """What was held back."""
-        self.left += steps * self._step
+        self.left = steps * (TOUCHES_A_STEP + TOUCHES_BY_POD * min(pods, PODS_COUNTED))
 
     def take(self, touches: int) -> bool:
         """Spend so much; False, and nothing is spent, if there is not as much left."""

@@ -38,6 +38,10 @@ SLACK = (1.0, 1.1, 1.25, 1.5)
 """How much more room than is needed a uniform fleet has."""
 
 
+MORE_ROOM = (1.0, 1.2, 1.45, 1.95, 2.95, 3.9)
+"""By what factor a larger type in the place of a node exceeds its room."""
+
+
 class Berth(Struct, frozen=True, eq=False):
     """A new node: `claim` as it was planned, without its pods, with the types from the one it shall be at least on,
     cheapest first. `fixed`: it holds reservations, and stays what it is; `most`: what it may count against limits. All
@@ -216,19 +220,20 @@ class Fleets:
                 yield self._interned(sized, False, berth.most)
 
     def roomier(self, berth: Berth) -> tuple[Berth, ...]:
-        """The dearer types that have more room of some kind than the node and those before them, cheapest first."""
+        """Dearer types in its place: the cheapest that have somewhat more, half as much again … CPU or memory."""
         found = self._roomier.get(berth.kind)
         if found is None:
-            found = self._roomier[berth.kind] = tuple(self._all_roomier(berth))
+            found = self._roomier[berth.kind] = tuple(dict.fromkeys(self._all_roomier(berth)))
         return found
 
     def _all_roomier(self, berth: Berth) -> Iterator[Berth]:
-        known = [self._room(berth)]
-        for each in self.sizes(berth):
-            room = self._room(each)
-            if each.claim.price > berth.claim.price and not any(room[0] <= a and room[1] <= b for a, b in known):
-                yield each
-                known.append(room)
+        here = self._room(berth)
+        dearer = [(self._room(each), each) for each in self.sizes(berth) if each.claim.price > berth.claim.price]
+        for more in MORE_ROOM:
+            for column, amount in enumerate(here):
+                found = next((each for room, each in dearer if room[column] > amount * more), None)
+                if found is not None:
+                    yield found
 
     def _room(self, berth: Berth) -> tuple[int, int]:
         free = self._seat(berth).free

@@ -16,17 +16,41 @@ from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
 from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.offers import larger, price
 
-ROUNDS = 3
-"""How often in a row it may do no good to make a fleet larger."""
 SIZES = 3
 """How many smaller types are tried in the place of one."""
 TRIES = 12
-"""How many larger fleets are tried before the best of them is gone on with."""
+"""How many larger ones of a fleet are tried at a time."""
 FEWEST = 4
 """How many are tried when one of them is better already."""
 MORE = 2
 """So many more pods than before may be left over on the way to a whole fleet."""
 ANY = (0, math.inf)
+
+
+class _Trail:
+    """A fleet whose larger ones are tried, some at a time. `steps`: how far it is from the first one; `done`: all of
+    them have been."""
+
+    def __init__(self, fleet: Fleet, steps: int, larger_ones: Iterator[tuple[Berth, ...]]) -> None:
+        self.fleet = fleet
+        self.steps = steps
+        self.larger_ones = larger_ones
+        self.times = 0
+        self.done = False
+
+    def turn(self) -> tuple[int, int, int, float]:
+        """Less is sooner: the fleets that leave least over, and of those each in its turn."""
+        return -self.fleet.passed, len(self.fleet.bound.left), self.times + self.steps, self.fleet.price
+
+    def following(self) -> Iterator[tuple[Berth, ...]]:
+        """The next ones."""
+        self.times += 1
+        for _ in range(TRIES):
+            found = next(self.larger_ones, None)
+            if found is None:
+                self.done = True
+                return
+            yield found
 
 
 class Mending:
@@ -58,23 +82,30 @@ class Mending:
         """See `Fleets.further`; None, too, if the effort is spent."""
         return self._fleets.further(fleet) if self._effort.take(self._fleets.cost_of_further(fleet)) else None
 
-    def whole(self, fleet: Fleet, below: float) -> Fleet:
-        """A fleet that leaves nobody over, or fewer, and costs less than `below`; this one if none was found."""
-        best, in_vain = fleet, 0
-        while fleet.bound.left and in_vain < ROUNDS:
-            found = list(self._tried(fleet, below))
-            if not found:
-                break
-            fleet = min(found, key=_rank)
-            in_vain = in_vain + 1 if _rank(fleet) >= _rank(best) else 0
-            best = min(best, fleet, key=_rank)
+    def whole(self, fleet: Fleet, below: float, fair: float) -> Fleet:
+        """A fleet that leaves nobody over, or fewer, and costs less than `below`; this one if none was found. Half of
+        the effort that is left may go into finding one, and into a cheaper one while it costs more than is `fair`."""
+        least, best = self._effort.left // 2, fleet
+        trails = [_Trail(fleet, 0, self._unseen(fleet, below))]
+        while trails and (best.bound.left or best.price > fair) and self._effort.left > least:
+            trail = min(trails, key=_Trail.turn)
+            nearest = min(self._tried(trail, below), key=_rank, default=None)
+            if trail.done:
+                trails.remove(trail)
+            if nearest is None:
+                continue
+            best = min(best, nearest, key=_rank)
+            if nearest.bound.left:
+                trails.append(_Trail(nearest, trail.steps + 1, self._unseen(nearest, below)))
+            else:
+                below = best.price
         return best
 
-    def _tried(self, fleet: Fleet, below: float) -> Iterator[Fleet]:
+    def _tried(self, trail: _Trail, below: float) -> Iterator[Fleet]:
         """Larger fleets, until some are better than the fleet; where one leaves nobody over, only cheaper ones then."""
-        uids = frozenset([*fleet.bound.seats, *fleet.bound.left])
-        best, spare = fleet, MORE
-        for number, berths in enumerate(islice(self._unseen(fleet, below), TRIES), start=1):
+        uids = frozenset([*trail.fleet.bound.seats, *trail.fleet.bound.left])
+        best, spare = trail.fleet, MORE
+        for number, berths in enumerate(trail.following(), start=1):
             if price(berths) < below - TOLERANCE:
                 found = self.judged(berths, uids, (best.passed, len(best.bound.left) + spare))
                 if found is not None:
@@ -83,7 +114,7 @@ class Mending:
                     best, spare = found, 0
             if not best.bound.left:
                 below = best.price
-            elif best is not fleet and number >= FEWEST:
+            elif best is not trail.fleet and number >= FEWEST:
                 return
 
     def _unseen(self, fleet: Fleet, below: float) -> Iterator[tuple[Berth, ...]]:

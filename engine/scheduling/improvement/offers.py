@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import TypeVar
 
 from kerf.engine.scheduling.improvement.candidates import TOLERANCE
 from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
 from kerf.engine.scheduling.improvement.outlook import Outlook
 
-SIZES = 3
-"""How many larger types are tried in the place of one."""
 MORE_SIZES = 8
 """How many types are tried for a node more."""
 ALIKE = 24
@@ -26,11 +25,13 @@ PROMISING = 3
 """After so many fleets that promise most comes one of the cheapest: what is thought of them is not certain."""
 
 Berths = tuple[Berth, ...]
+T = TypeVar("T")
 
 
 def larger(fleets: Fleets, fleet: Fleet, further: Sequence[Berth], below: float) -> list[Berths]:
-    """Those that cost less than `below`, by how many pods they are thought to leave over, then by price. `further`:
-    nodes that would be launched for what is left over."""
+    """Those that cost less than `below`, by how many pods they are thought to leave over. Of those that are thought to
+    leave as many, first one here and there between the cheapest and the dearest: the cheapest are hardly any larger.
+    `further`: nodes that would be launched for what is left over."""
     outlook = Outlook(fleets, fleet)
     found: dict[tuple[int, ...], tuple[float, Berths]] = {}
     for each in _all(fleets, fleet, further):
@@ -38,9 +39,21 @@ def larger(fleets: Fleets, fleet: Fleet, further: Sequence[Berth], below: float)
         if cost < below - TOLERANCE:
             found.setdefault(fleets.likeness(each), (cost, each))
     cheapest = sorted(found.values(), key=lambda each: each[0])
-    best = sorted(cheapest, key=lambda each: (outlook.left(each[1]), each[0]))
-    mixed = _mixed([each for _, each in best], [each for _, each in cheapest])
+    by_left: dict[int, list[Berths]] = {}
+    for _, each in cheapest:
+        by_left.setdefault(outlook.left(each), []).append(each)
+    best = [each for left in sorted(by_left) for each in scattered(by_left[left])]
+    mixed = _mixed(best, [each for _, each in cheapest])
     return list(dict.fromkeys(mixed))
+
+
+def scattered(given: Sequence[T]) -> Iterator[T]:
+    """The first, and then those that halve what lies between those before."""
+    step = 1 << max(0, len(given) - 1).bit_length()
+    yield from given[:1]
+    while step > 1:
+        yield from given[step // 2 :: step]
+        step //= 2
 
 
 def _mixed(best: Sequence[Berths], cheapest: Sequence[Berths]) -> Iterator[Berths]:
@@ -67,7 +80,7 @@ def _all(fleets: Fleets, fleet: Fleet, further: Sequence[Berth]) -> Iterator[Ber
     first: dict[int, int] = {}  # of each kind of node: one of several that are alike is enough
     for number, berth in enumerate(berths):
         if first.setdefault(berth.kind, number) == number:
-            for each in fleets.roomier(berth)[:SIZES]:
+            for each in fleets.roomier(berth):
                 yield (*berths[:number], each, *berths[number + 1 :])
     yield from islice(_merged(fleets, berths), PAIRS)
     yield from _alike(fleets, fleet)

@@ -91,7 +91,8 @@ def planned(name: str, claim: OpenedClaim, expected: Iterable[Daemon], problem: 
     pool = next(each for each in problem.pools if each.pool.name == claim.node_pool)
     types = compiled(pool.catalogue, problem.catalogues[pool.catalogue])
     kind = types.types[types.numbers[claim.instance_types[0]]]
-    labels = {key: values[0] for key, values in sorted(kind.requirements.items()) if len(values) == 1}
+    labels = {each.key: min(each.values) for each in claim.constraints if each.single}
+    labels |= {key: values[0] for key, values in sorted(kind.requirements.items()) if len(values) == 1}
     labels |= {INSTANCE_TYPE: kind.name, **claim.labels, **_place(claim, kind, problem.unavailable)}
     waiting = reserved_for(expected, pool.pool.taints, Requirements.of_labels(labels), {})
     total = kind.allocatable()

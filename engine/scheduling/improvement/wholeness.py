@@ -23,13 +23,19 @@ from kerf.engine.scheduling.problem import Problem
 
 LOOKED_AT = 4
 """How many of the cheapest plans are rated, beside the first one."""
-AGAIN = 1.25
-"""How much dearer than a plan with the nodes for what it leaves over one may be that binds whole: no pod has to wait
-for a further pass then."""
+AGAIN, MORE = 1.25, 0.5
+"""By what factor, or by how many USD per hour, one that binds whole may be dearer than a plan with the nodes for what
+that one leaves over: no pod has to wait for a further pass then."""
 CLOSE = 1.02
 """What later nodes will cost is not known better than so."""
 ROUNDS = 4
 """How often a plan gets further nodes for what is left over."""
+
+
+def most(first: float, cost: float) -> float:
+    """What a plan may cost that binds whole, where the first plan costs so much, and the best that does not `cost` with
+    the nodes for what it leaves over (all USD per hour)."""
+    return max(first, cost * AGAIN, cost + MORE)
 
 
 class Rated(Struct, frozen=True):
@@ -107,12 +113,12 @@ class Carrying:
     def _mended(self, rated: Rated) -> Iterator[Rated]:
         """The nodes of the cheapest plan, of the first one, and those that would be launched if the scheduler went
         before, made to bind whole."""
-        below = max(self._price, rated.cost * AGAIN) + 2 * TOLERANCE
+        below = most(self._price, rated.cost) + 2 * TOLERANCE
         for fleet in self._fleets(rated.candidate):
             kept = self._search.cost_of_fleet(fleet)
             if not self._effort.take(kept):
                 return
-            whole = self._mending.leaner(self._mending.whole(fleet, below))
+            whole = self._mending.leaner(self._mending.whole(fleet, below, rated.cost))
             self._effort.give(kept)
             again = self._planned(whole) if whole is not fleet and not whole.bound.left else None
             if again is not None:

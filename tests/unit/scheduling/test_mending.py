@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint
@@ -14,8 +16,10 @@ from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
 from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.mending import Mending
 from kerf.engine.scheduling.improvement.menu import Menu
+from kerf.engine.scheduling.improvement.offers import scattered
 from kerf.engine.scheduling.improvement.outlook import Outlook
 from kerf.engine.scheduling.improvement.rating import Scheduler, unbound
+from kerf.engine.scheduling.improvement.wholeness import most
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import Problem
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec
@@ -100,10 +104,50 @@ def test_s208_nothing_is_tried_twice_and_nothing_without_effort() -> None:
     before = effort.left
     assert mending.judged(start.berths, frozenset(each.uid for each in asked.pods)) is start
     assert effort.left == before
-    whole = mending.whole(start, math.inf)
+    whole = mending.whole(start, math.inf, math.inf)
     assert not whole.bound.left
     effort.charge(effort.left)
-    assert mending.whole(start, math.inf) is start
+    assert mending.whole(start, math.inf, math.inf) is start
+
+
+def test_s208_where_nothing_helps_no_more_than_half_of_the_effort_is_spent() -> None:
+    """Each of the late pods needs a node of the largest type for itself, and the small ones are on all nodes first."""
+    work = Workloads().add("a-small", 40, shape(300, GI), created=1).add("z-large", 6, shape(3800, GI), created=2)
+    asked = problem(work, ladder(1, 2, 3, 4))
+    fleets = fleets_of(asked)
+    effort = Effort(100, len(asked.pods))
+    mending = Mending(fleets, 0, effort)
+    start = mending.judged(sized(fleets, asked, "t04", 9), frozenset(each.uid for each in asked.pods))
+    assert start is not None
+    before = effort.left
+    assert mending.whole(start, 1.3 * start.price, math.inf).bound.left
+    assert before // 3 < effort.left < before
+
+
+def test_s208_a_fleet_that_is_dearer_than_is_fair_is_not_the_last_one_that_is_looked_for() -> None:
+    work = Workloads().add("a-small", 24, shape(900, GI), created=1).add("z-large", 4, shape(3000, GI), created=2)
+    asked = problem(work, ladder(2, 4, 8, 16, 32))
+    prices = []
+    for fair in (math.inf, 0.0):
+        fleets = fleets_of(asked)
+        mending = Mending(fleets, 0, Effort(100, len(asked.pods)))
+        start = mending.judged(sized(fleets, asked, "t04", 6), frozenset(each.uid for each in asked.pods))
+        assert start is not None
+        found = mending.whole(start, math.inf, fair)
+        assert not found.bound.left
+        prices.append(found.price)
+    assert prices[1] < prices[0]
+
+
+def test_s208_larger_fleets_are_tried_here_and_there_first() -> None:
+    assert list(scattered("abcdefgh")) == ["a", "e", "c", "g", "b", "d", "f", "h"]
+    assert [sorted(scattered(range(count))) for count in range(9)] == [list(range(count)) for count in range(9)]
+
+
+def test_s208_a_plan_that_binds_whole_may_be_a_quarter_or_half_a_dollar_dearer() -> None:
+    assert most(first=0.0, cost=0.1) == pytest.approx(0.6)
+    assert most(first=0.0, cost=100.0) == pytest.approx(125.0)
+    assert most(first=200.0, cost=100.0) == 200.0
 
 
 def test_s208_a_run_ends_when_more_pods_are_left_over_for_good_than_may_be() -> None:

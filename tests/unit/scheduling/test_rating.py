@@ -19,7 +19,7 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput, Problem
 from kerf.engine.scheduling.requirements import Requirements
-from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec
 
 
 def node(name: str, cpu: int, **labels: str) -> NodeInput:
@@ -134,6 +134,16 @@ def test_taints_hold_and_soft_ones_only_repel() -> None:
     tolerant = shape(500, tolerations=(Toleration("t", "Exists"),))
     asked = problem(Workloads().add("web", 2, tolerant), ladder(2), hard)
     assert unbound(asked, plan(asked)) == ()
+
+
+def test_a258_a_planned_node_has_the_labels_that_its_claim_is_narrowed_to() -> None:
+    """No type says in which region it is, and the pod asks for one."""
+    region = "topology.kubernetes.io/region"
+    here = shape(500, node_selector={region: "eu"})
+    asked = problem(Workloads().add("here", 2, here), ladder(4), pool("p", spec(region, "In", "eu", "us")))
+    made = plan(asked)
+    assert made.placed
+    assert unbound(asked, made) == ()
 
 
 def test_daemons_take_their_part_of_a_planned_node() -> None:
