@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
 from msgspec.structs import replace
@@ -45,12 +46,23 @@ def _scale(simulation: Simulation, action: t.Scale) -> None:
     kind = StatefulSet if action.kind == "StatefulSet" else Deployment
     workload = workloads.find(kind, action.namespace, action.name)
     if workload is None:
-        other = Deployment if kind is StatefulSet else StatefulSet
-        message = f"no {action.kind} {action.namespace}/{action.name} to scale"
-        if workloads.find(other, action.namespace, action.name) is not None:
-            message += f", but a {other.__name__} of this name: write kind: {other.__name__}"
-        raise NoSuchTargetError(message)
+        raise _unscalable(simulation, action, kind)
     workloads.apply(replace(workload, replicas=action.replicas))
+
+
+def _unscalable(
+    simulation: Simulation, action: t.Scale, kind: type[Deployment] | type[StatefulSet]
+) -> NoSuchTargetError:
+    """With what may be meant."""
+    workloads, wanted = simulation.cluster.workloads, f"{action.namespace}/{action.name}"
+    message, known = f"no {action.kind} {wanted} to scale", workloads.names(kind)
+    other = Deployment if kind is StatefulSet else StatefulSet
+    if wanted in workloads.names(other):
+        found = other.__name__
+        return NoSuchTargetError(f"{message}, but a {found} of this name", hint=f"Write kind: {found}")
+    near = get_close_matches(wanted, known, n=1)
+    hint = f"Is it {near[0]}?" if near else ""
+    return NoSuchTargetError(message, hint=hint if known else f"There is no {action.kind}: give its file, too")
 
 
 def _apply(simulation: Simulation, action: t.Apply) -> None:

@@ -87,11 +87,12 @@ class Simulation:
         """Bad input: it is recorded with the next turn, and nothing else stops for it. A manifest's
         violations are recorded one by one."""
         if isinstance(error, ManifestError):
-            found = [(v.code, v.path, f"{v.message}. {v.hint}" if v.hint else v.message) for v in error.violations]
+            found = [(v.code, v.path, v.message, v.hint) for v in error.violations]
         else:
-            found = [(error.code, field or error.where, error.message)]
-        for code, path, message in found:
-            refused = InputRefused(code=code, source=source, object=item, field=path, message=message)
+            found = [(error.code, field or error.where, error.message, error.hint)]
+        for code, path, message, hint in found:
+            said = f"{message}. {hint}" if hint else message
+            refused = InputRefused(code=code, source=source, object=item, field=path, message=said)
             self._refused.append(Observation(refused))
 
     @property

@@ -8,7 +8,8 @@ its field path, the others stand.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct
@@ -216,7 +217,7 @@ def _decode(raw: object, path: str) -> Scheduled:
         action = msgspec.convert(raw, Action)
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at `$")
-        hint = "Known actions are listed in docs/simulation.md" if place.startswith(".action") else ""
+        hint = _known(raw) if place.startswith(".action") else ""
         raise TimelineError(message, where=path + place.rstrip("`"), hint=hint) from None
     after = duration(action.at, f"{path}.at")
     if after < 0:
@@ -224,6 +225,13 @@ def _decode(raw: object, path: str) -> Scheduled:
     for check in _CHECKS.get(type(action), ()):
         check(action, path)
     return Scheduled(after, path, action)
+
+
+def _known(raw: object) -> str:
+    """The action that may be meant by an unknown one, or all."""
+    names = sorted(str(kind.__struct_config__.tag) for kind in get_args(Action))
+    near = get_close_matches(str(raw.get("action")), names, n=1) if isinstance(raw, dict) else []
+    return f"Is it {near[0]}?" if near else f"Actions are {', '.join(names)}"
 
 
 def duration(text: str, where: str) -> int:

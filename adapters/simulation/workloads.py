@@ -99,6 +99,10 @@ class Workloads:
         named = (w for w in self._workloads.values() if (w.namespace, w.name) == (namespace, name))
         return next((workload for workload in named if isinstance(workload, kind)), None)
 
+    def names(self, kind: type[Deployment] | type[StatefulSet]) -> list[str]:
+        """namespace/name of all of a kind, sorted."""
+        return sorted(f"{w.namespace}/{w.name}" for w in self._workloads.values() if isinstance(w, kind))
+
     def apply(self, workload: Workload) -> None:
         """Create it, or change the one of the same kind and name. A new template is rolled out."""
         known = self.find(type(workload), workload.namespace, workload.name)

@@ -202,7 +202,7 @@ def test_claims_are_deleted_by_name_or_chosen_by_their_instances(world: Simulati
 
 def test_a_scale_that_means_the_other_kind_is_told_so(world: Simulation, shape: Callable[..., PodShape]) -> None:
     world.cluster.workloads.apply(StatefulSet("uid-db", "default", "db", 1, PodTemplate(shape(app="db"))))
-    with pytest.raises(NoSuchTargetError, match="write kind: StatefulSet"):
+    with pytest.raises(NoSuchTargetError, match="Write kind: StatefulSet"):
         perform(world, t.Scale(at=NOW, name="db", replicas=2))
 
 

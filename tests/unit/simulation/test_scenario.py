@@ -206,6 +206,24 @@ def test_an_action_that_cannot_be_done_is_recorded_and_the_run_goes_on(
     assert "initialized" in events(store)
 
 
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ({"action": "scale", "name": "wbe", "replicas": 1}, "no Deployment default/wbe to scale. Is it default/web?"),
+        ({"action": "scale", "name": "db", "kind": "StatefulSet", "replicas": 1}, "There is no StatefulSet: give its file, too"),
+        ({"action": "scale", "name": "web", "kind": "StatefulSet", "replicas": 1}, "name. Write kind: Deployment"),
+        ({"action": "scael", "name": "web", "replicas": 1}, "Is it scale?"),
+        ({"action": "explode"}, "Actions are apply, bad-message, capacity, "),
+        ({"action": "throttle", "for": "soon"}, '. Write a Go duration such as "30m", "1h30m" or "1.5s"'),
+    ],
+)
+def test_a_refused_action_says_what_may_be_meant(catalogue: Catalogue, action: dict[str, Any], said: str) -> None:
+    simulation = build_simulation([*documents(), timeline({"at": "1s", **action})], catalogue=catalogue)
+    simulation.clock.advance(START + MINUTE)
+    (refused,) = simulation.refused
+    assert said in refused.message
+
+
 # ── whole runs with the real runtime ────────────────────────────────────────────────────────────────────────
 
 
