@@ -210,7 +210,10 @@ def test_an_action_that_cannot_be_done_is_recorded_and_the_run_goes_on(
     ("action", "said"),
     [
         ({"action": "scale", "name": "wbe", "replicas": 1}, "no Deployment default/wbe to scale. Is it default/web?"),
-        ({"action": "scale", "name": "db", "kind": "StatefulSet", "replicas": 1}, "There is no StatefulSet: give its file, too"),
+        (
+            {"action": "scale", "name": "db", "kind": "StatefulSet", "replicas": 1},
+            "There is no StatefulSet: give its file, too",
+        ),
         ({"action": "scale", "name": "web", "kind": "StatefulSet", "replicas": 1}, "name. Write kind: Deployment"),
         ({"action": "scael", "name": "web", "replicas": 1}, "Is it scale?"),
         ({"action": "explode"}, "Actions are apply, bad-message, capacity, "),
