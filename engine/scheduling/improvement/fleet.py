@@ -104,8 +104,8 @@ class Fleets:
                 return None, 0
             self._scheduler = Scheduler(self._problem)
         made: Bound | None = None
+        seats = [self._seat(each).fresh(seat_name(number)) for number, each in enumerate(berths)]
         for passed, habit in enumerate(HABITS):
-            seats = [self._seat(each).fresh(seat_name(number)) for number, each in enumerate(berths)]
             found, looked = self._scheduler.bound(
                 seats, uids, most - touches, habit, least[1] if passed <= least[0] else math.inf
             )
