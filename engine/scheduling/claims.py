@@ -106,6 +106,17 @@ class Claim:
                         each.late[domain] = each.late.get(domain, 0) + free
         self._waiting = frozenset(self._uncounted)
 
+    def close(self) -> None:
+        """No more pods follow: those that are not counted yet are where the types that are left leave one domain."""
+        self.settle()
+        types = self.types & self.state.viable
+        for each, pods, free in self._uncounted.values():
+            domains = self.template.domains_of(self.state, each.key, types) if each.hard else ()
+            if len(domains) == 1 and each.admits_claim(self.template, self.state):
+                (domain,) = domains
+                each.add(domain, pods)
+                each.late[domain] = each.late.get(domain, 0) + free
+
     def settle(self) -> None:
         """Bring requests and types up to date with the pods taken."""
         wanted, taken = self._class, self._taken

@@ -53,10 +53,10 @@ def explain_template(template: Template, wanted: PodClass, tracer: Tracer | None
     return refusal
 
 
-def trace_opening(claim: Claim, wanted: PodClass, tracer: Tracer) -> None:
-    """Tell the tracer the funnel of a claim that is being opened; before its limits are counted down."""
-    template = claim.template
-    tracer.pool_considered(wanted, None, _funnel(template, wanted, _hurdles(template, wanted)), claim.index)
+def trace_opening(claim: Claim, wanted: PodClass, tracer: Tracer, why: Reason | None = None) -> None:
+    """Tell the tracer the funnel of a claim that is being opened, or `why` it is not; before its limits are counted."""
+    funnel = _funnel(claim.template, wanted, _hurdles(claim.template, wanted))
+    tracer.pool_considered(wanted, why, funnel, None if why else claim.index)
 
 
 def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:

@@ -55,6 +55,7 @@ class Packing:
         nodes: Sequence[ExistingNode],
         lanes: Lanes,
         templates: Sequence[Template],
+        told: Sequence[Template],
         classes: PodClasses,
         topology: Topology,
         best_effort: bool,
@@ -63,13 +64,15 @@ class Packing:
         most_claims: float = math.inf,
     ) -> None:
         """`nodes`: in the order of S-76; `lanes` may be shared by all that have these nodes, with more or less room.
-        `templates`: in the order of S-63; `best_effort`: minValues may be lowered when a claim is
+        `templates`: in the order of S-63; `told`: those whose reasons are told, the same ones unless something is left
+        out of them; `best_effort`: minValues may be lowered when a claim is
         opened (S-39); `steps`: how many attempts to place a pod there may be. `most_claims`: when more are opened,
         nobody wants the rest of the plan, and the pods that have no place yet are `truncated`. Where there is reserved
         capacity it ends only by itself: how many claims there are depends on whether that is used."""
         self.nodes = list(nodes)
         self.filled: dict[int, ExistingNode] = {}  # those that have been given pods
         self.templates = templates
+        self._told = told
         self.claims: list[Claim] = []
         self.reservations = Reservations(templates)
         self._classes = classes
@@ -215,7 +218,8 @@ class Packing:
         if wanted.demand.keys and not wanted.demand.never(template, template.state):
             opening.untried[place] = options  # other domains may do later
         else:
-            opening.final[place] = explain_template(template, wanted, self._tracer)
+            tracer = self._tracer if self._told is self.templates else None
+            opening.final[place] = explain_template(template, wanted, tracer)
 
     def _open(self, template: Template, wanted: PodClass, options: Sequence[Option]) -> Claim | None:
         """A claim for the first pod of a class, narrowed but not yet accepted; None if the template cannot (S-69,
@@ -260,7 +264,19 @@ class Packing:
             return (opening.deferred,)
         if self._tracer is not None:
             self._on_nodes.explain(rung)
+        if self._told is not self.templates:
+            return tuple(self._explained_whole(template, rung) for template in self._told)
         return tuple(
             opening.final.get(place) or explain_template(template, rung, self._tracer)
             for place, template in enumerate(self.templates)
         )
+
+    def _explained_whole(self, template: Template, wanted: PodClass) -> Reason:
+        """Why a NodePool with all its types does not launch a node for the class, after all pods are placed."""
+        claim = self._open(template, wanted, wanted.demand.options(template, template.state))
+        if claim is None:
+            return explain_template(template, wanted, self._tracer)
+        why = reason(Code.LEFT_OUT, node_pool=template.name)
+        if self._tracer is not None:
+            trace_opening(claim, wanted, self._tracer, why)
+        return why

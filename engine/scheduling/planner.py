@@ -9,12 +9,14 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from kerf.engine.model.devices import read_reference
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.classes import PodClasses
-from kerf.engine.scheduling.daemons import daemons
+from kerf.engine.scheduling.daemons import Daemon, daemons
 from kerf.engine.scheduling.devices.allocation import Devices
 from kerf.engine.scheduling.devices.sites import devices_of, site_of
 from kerf.engine.scheduling.explain import explain_dropped
@@ -27,7 +29,7 @@ from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.scheduling.results import Launches, opened
 from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE
-from kerf.engine.scheduling.templates import template_of
+from kerf.engine.scheduling.templates import Template, template_of
 from kerf.engine.scheduling.topology.topology import Topology
 from kerf.engine.scheduling.trace import Tracer
 from kerf.engine.scheduling.validation import refusals
@@ -39,8 +41,8 @@ STRICT = "Strict"
 
 Queued = tuple[PendingPod, PodClass]
 Failure = tuple[PendingPod, PodClass, tuple[Reason, ...]]
-Turn = tuple[int, int, int, str]
-"""By which pods are packed (S-85)."""
+Turn = tuple[int, int, int, int, str]
+"""By which pods are packed (S-85), those that are `PendingPod.ahead` first."""
 
 
 class Line(NamedTuple):
@@ -70,12 +72,15 @@ class Ground:
         self._strict = problem.settings.min_values_policy == STRICT
         pools = usable_pools(problem.pools)
         given_daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        templates = [
-            template_of(each, problem, given_daemons, strict=self._strict, variant=problem.variant) for each in pools
-        ]
+        templates = self._made(problem, given_daemons)
+        told = templates if problem.left_out is None else self._made(_whole(problem), given_daemons)
         self._any_pool = bool(pools)
-        self._dropped = tuple(explain_dropped(each, tracer) for each in templates if not each.types)
+        self._dropped = tuple(explain_dropped(each, tracer) for each in told if not each.types)
         self.templates = [each for each in templates if each.types]
+        self._told = self.templates if told is templates else [each for each in told if each.types]
+        used = {each.name: each.remaining for each in self.templates}
+        for each in self._told:
+            each.remaining = used.get(each.name, each.remaining)
         soft = any(taint.effect == PREFER_NO_SCHEDULE for each in self.templates for taint in each.pool.taints)
         facts = problem.volumes or VolumeFacts()
         what = problem.daemons, problem.settings.ignore_dra_requests
@@ -96,6 +101,12 @@ class Ground:
         self._classes = PodClasses(problem.shapes, self.topology, policy, soft, problem.volumes, self._devices)
         self._refused: dict[tuple[str, tuple[str, ...]], tuple[Reason, ...]] = {}
 
+    def _made(self, problem: Problem, given: Sequence[Daemon]) -> list[Template]:
+        return [
+            template_of(each, problem, given, strict=self._strict, variant=problem.variant)
+            for each in usable_pools(problem.pools)
+        ]
+
     def plan(
         self, lines: Iterable[Line], nodes: Sequence[ExistingNode], tracer: Tracer | None, most_claims: float
     ) -> Plan:
@@ -110,6 +121,7 @@ class Ground:
             nodes,
             self._lanes,
             self.templates,
+            self._told,
             self._classes,
             self.topology,
             not self._strict,
@@ -161,7 +173,8 @@ class Ground:
                 features = list(wanted.unsupported)
                 failures.append((pod, wanted, (reason(Code.NOT_SUPPORTED_YET, features=features),)))
             else:
-                queue.append(((-wanted.cpu, -wanted.memory, pod.created, pod.uid), (pod, wanted)))
+                turn = -pod.ahead, -wanted.cpu, -wanted.memory, pod.created, pod.uid
+                queue.append((turn, (pod, wanted)))
         return Line(queue, ignored, failures)
 
     def _refusals(self, digest: str, claims: tuple[str, ...], wanted: PodClass) -> tuple[Reason, ...]:
@@ -181,6 +194,13 @@ def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
     return sorted(by_name, key=lambda each: -each.pool.weight)
 
 
+def _whole(problem: Problem) -> Problem:
+    """The question with what it leaves out."""
+    gone = problem.left_out
+    assert gone is not None
+    return replace(problem, pools=(*problem.pools, *gone.pools), unavailable=problem.unavailable - gone.offerings)
+
+
 def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts) -> None:
     """The volumes of bound pods take their part of the limits (S-159)."""
     by_name = {node.name: node for node in nodes}
@@ -197,7 +217,7 @@ def _finish(
     (S-162)."""
     claims, unmet = [], []
     for claim in packing.claims:
-        claim.settle()
+        claim.close()
         launch, template = launches.of(claim), claim.template
         missing = template.unmet_min_values(claim.state.min_values, launch.mask) if strict else {}
         if missing:

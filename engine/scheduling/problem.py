@@ -21,7 +21,8 @@ class PendingPod(Struct, frozen=True):
     """A pod that wants a place: `uid` is what results name; `shape` is a digest into `Problem.shapes`; `target` is the
     claim, or the unmanaged node, that an earlier plan put it on, "" for none; `virtual`: it stands for the room of a
     CapacityBuffer (S-179); `device_claims`: its ResourceClaims as namespace/name (S-195); `accepted`: it is not refused
-    for what it asks (S-42), for it runs already, on a node that goes (S-46)."""
+    for what it asks (S-42), for it runs already, on a node that goes (S-46); `ahead`: pods of a higher number are
+    packed before others, whatever their size (see `improvement.first_plan`)."""
 
     uid: str
     namespace: str
@@ -32,6 +33,7 @@ class PendingPod(Struct, frozen=True):
     virtual: bool = False
     device_claims: tuple[str, ...] = ()
     accepted: bool = False
+    ahead: int = 0
 
 
 class BoundPod(Struct, frozen=True):
@@ -95,6 +97,14 @@ class NodeInput(Struct, frozen=True, dict=True):
         return made
 
 
+class LeftOut(Struct, frozen=True):
+    """NodePools, and offerings in the form of `Problem.unavailable`, that are there and that a question leaves out of
+    itself, since with them more pods would be pending. Only reasons tell of them."""
+
+    pools: tuple[PoolInput, ...]
+    offerings: frozenset[tuple[str, str, str]]
+
+
 class Problem(Struct, frozen=True):
     """One provisioning question. `daemons` are the digests of DaemonSet shapes; `unavailable` holds the offerings
     known to lack capacity as (capacity type, instance type, zone); "" matches any type or zone. `leaving` are nodes
@@ -116,3 +126,4 @@ class Problem(Struct, frozen=True):
     devices: DeviceFacts | None = None
     careful: bool = False  # pods that spreads count settle where their nodes will be at once (see `Plan.uneven`)
     variant: int = 0  # which of equally ranked domains are taken: 0 the cheapest, else as it comes (see `improvement`)
+    left_out: LeftOut | None = None

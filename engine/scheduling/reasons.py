@@ -90,6 +90,8 @@ class Code(StrEnum):
     each alone."""
     RESERVATION = "reservation-deferred"
     """Reserved capacity would do, and this pass has used it up; the pod waits for the next pass (S-116)."""
+    LEFT_OUT = "left-out"
+    """A node could be launched, and with it more other pods would stay pending, or ones of higher priority."""
     LAUNCHED_IN_VAIN = "launched-in-vain"
     """The node that was launched for the pod a moment ago cannot take it; another one has to wait. `claim`."""
 
@@ -164,6 +166,7 @@ _SENTENCES: dict[str, str] = {
         "{offerings} are on offer"
     ),
     Code.RESERVATION: "reserved capacity is used up in this pass; the pod waits for the next one",
+    Code.LEFT_OUT: "a node of it would keep more other pods pending, or ones of higher priority",
     Code.LAUNCHED_IN_VAIN: (
         "the node that was launched for it, of NodeClaim {claim}, cannot take it as it is; another one is launched ten "
         "seconds after that one"

@@ -129,19 +129,20 @@ class Template:
         types that can, else those that the requirements list (S-126, but only what is launchable). Sorted."""
         found = state.domains.get(key)
         if found is None:
-            found = state.domains[key] = tuple(sorted(self._domains(state, key)))
+            found = state.domains[key] = tuple(sorted(self.domains_of(state, key, state.viable)))
         return found
 
-    def _domains(self, state: State, key: str) -> set[str]:
+    def domains_of(self, state: State, key: str, types: int) -> set[str]:
+        """Those of some of its types."""
         wanted = state.requirements.get(key)
         attribute = SLOT_LABELS.get(key)
         if attribute is not None:
-            offered = {getattr(self.slots[n], attribute) for n in state.slots if self.available[n] & state.viable}
+            offered = {getattr(self.slots[n], attribute) for n in state.slots if self.available[n] & types}
             return {value for value in offered if value and wanted.has(value)}
         index = self.catalogue.labels.get(key)
-        if index is not None and index.known & state.viable:
-            return {value for value, types in index.values.items() if types & state.viable and wanted.has(value)}
-        return set() if wanted.complement or not state.viable else set(wanted.values)
+        if index is not None and index.known & types:
+            return {value for value, there in index.values.items() if there & types and wanted.has(value)}
+        return set() if wanted.complement or not types else set(wanted.values)
 
     def pin(self, state: State, key: str, values: tuple[str, ...]) -> State:
         """The state narrowed to these values of a label."""

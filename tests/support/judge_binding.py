@@ -32,18 +32,33 @@ class Binding:
         late as possible, large pods first (S-85), those that no spread counts first, or any of some others."""
         orders = [by_size, sorted(by_size, key=lambda each: self._urgency(each[1]))]
         orders += [random.Random(seed).sample(by_size, len(by_size)) for seed in range(SHUFFLES)]
-        stuck = self._bound_late(by_size)
+        stuck = self._bound_late(by_size, frozenset())
+        if stuck:
+            stuck = self._bound_late(by_size, self._guests({kind for _, kind in by_size}))
         for order in orders:
             if stuck:
                 stuck = self._bound_in(order)
         return stuck
 
-    def _bound_late(self, order: list[tuple[Host, Kind]]) -> list[tuple[Host, Kind]]:
-        """Pods with rules of their own first; a pod without only when those are stuck, where fewest are."""
+    def _guests(self, kinds: set[Kind]) -> frozenset[Kind]:
+        """Those with rules that a hard spread of others counts, and none of their own over the same key and pods."""
+        found = set()
+        for owner in kinds:
+            for each in self._shapes[owner[1]].spread:
+                if each.when_unsatisfiable != "DoNotSchedule":
+                    continue
+                for kind in kinds:
+                    own = [(s.topology_key, s.selector) for s in self._shapes[kind[1]].spread]
+                    if self._matches(kind, owner, each) and (each.topology_key, each.selector) not in own:
+                        found.add(kind)
+        return frozenset(kind for kind in found if self._ruled(kind))
+
+    def _bound_late(self, order: list[tuple[Host, Kind]], guests: frozenset[Kind]) -> list[tuple[Host, Kind]]:
+        """Pods with rules of their own first; one without, or a guest, only when those are stuck, where fewest are."""
         here: dict[int, Counter[Kind]] = {id(host): Counter(host.bound) for host in self._hosts}
-        ruled = [each for each in order if self._ruled(each[1])]
-        free = [each for each in order if not self._ruled(each[1])]
-        while ruled:
+        ruled = [each for each in order if self._ruled(each[1]) and each[1] not in guests]
+        free = [each for each in order if not self._ruled(each[1]) or each[1] in guests]
+        while ruled or any(kind in guests for _, kind in free):
             rest = []
             for host, kind in ruled:
                 if self._bindable(host, kind, here):
@@ -51,9 +66,11 @@ class Binding:
                 else:
                     rest.append((host, kind))
             if len(rest) == len(ruled):
-                if not free:
-                    return rest
-                host, kind = min(free, key=lambda each: self._crowd(each, rest[0][1], here))
+                ready = [each for each in free if each[1] not in guests or self._bindable(*each, here)]
+                if not ready:
+                    return rest + [each for each in free if each[1] in guests]
+                stuck = rest[0][1] if rest else ready[0][1]
+                host, kind = min(ready, key=lambda each: self._crowd(each, stuck, here))
                 free.remove((host, kind))
                 here[id(host)][kind] += 1
             ruled = rest

@@ -1,84 +1,146 @@
 """The plan that a search begins with: the planner's own, or that of a question put otherwise where topology went wrong.
 
-Two things are known too late when pods are placed one after another: in which domain a node will be whose pods are
-counted there, and that a node of some NodePool, or of some type, is where those that follow cannot go, or keeps them
-away. Such a problem is planned again: with nodes settled at once, and without NodePools and types. So what there is to
-choose from besides hardly ever leaves more pods pending: without it the plan is the one that there was.
+What may help is tried from the best plan so far, one change after another (see `changes`), until none helps or the work
+is done. So what there is to choose from besides hardly ever leaves more pods pending: without it the plan is the one
+that there was.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from itertools import combinations, islice
+from collections.abc import Iterable
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.scheduling.improvement.bindable import bindable
+from kerf.engine.scheduling.improvement.bindable import stuck
+from kerf.engine.scheduling.improvement.changes import LARGE, Change, changes, further, kept_by_topology
+from kerf.engine.scheduling.improvement.concerned import concerned
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.planner import plan, usable_pools
-from kerf.engine.scheduling.problem import Problem
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem import LeftOut, Problem
 
-MOST_PODS = 1_000
-"""Larger problems are planned once."""
-MOST_LEFT_OUT = 8
-"""So many NodePools, and so many types, are tried to be left out: singly, then two of them, and so on."""
-MOST_QUESTIONS, MOST_ASKED = 32, 8_000
+MOST_QUESTIONS, MOST_ASKED = 40, 8_000
 """So often a problem is planned again, and of so many pods in all of these plans."""
+FEW_QUESTIONS, LARGEST = 3, 10_000
+"""But at least so often up to the largest problems, whose pods are many."""
 
 
 def first_plan(problem: Problem) -> tuple[Problem, Plan]:
     """The question that was answered in the end, and its plan. Of the highest priority of which not as many pods are
-    pending as in the planner's own, fewer are; it may be more of a lower one."""
-    best = problem, plan(problem)
-    if len(problem.pods) >= MOST_PODS or not _wrong(best[1]):
-        return best
-    if best[1].uneven and bindable(problem, best[1]):
-        best = problem, replace(best[1], uneven=False)
-    for question in _otherwise(problem, best[1]):
-        made = plan(question)
-        if _worth(problem, made) < _worth(problem, best[1]):
-            best = question, made
-            if not _wrong(made):
+    pending as in the planner's own, or cannot be bound, fewer are; it may be more of a lower one."""
+    made = plan(problem)
+    waiting = kept_by_topology(made)
+    if len(problem.pods) >= LARGE:
+        return _of_many(problem, made, waiting) if waiting else (problem, made)
+    if not made.uneven and not waiting:
+        return problem, made
+    return _Asking(problem, made, _questions(problem)).best()
+
+
+def _of_many(problem: Problem, made: Plan, waiting: frozenset[str]) -> tuple[Problem, Plan]:
+    """What helps the pods that are pending is found out without those that have nothing to do with them, who then come
+    after them all."""
+    asking = _Asking(problem, made, _questions(problem))
+    part = concerned(problem, waiting)
+    if len(part.pods) < len(problem.pods):
+        found = _Asking(part, plan(part), _questions(part))
+        found.best()
+        uids = frozenset(each.uid for each in part.pods)
+        asking.ask(replace(found.change, ahead=(uids, *found.change.ahead)))
+    return asking.best()
+
+
+def _questions(problem: Problem) -> int:
+    few = FEW_QUESTIONS if len(problem.pods) <= LARGEST else 0
+    return min(MOST_QUESTIONS, max(MOST_ASKED // len(problem.pods), few))
+
+
+class _Answer(Struct, frozen=True):
+    """A plan, the change it was made with, whether pods of it are stuck, and how many are left over by that, of each
+    priority."""
+
+    change: Change
+    plan: Plan
+    stuck: bool
+    left: tuple[int, ...]
+
+
+class _Asking:
+    """Puts one question in other ways, at most so often."""
+
+    def __init__(self, problem: Problem, made: Plan, most: int) -> None:
+        self._problem = problem
+        self._small = len(problem.pods) < LARGE  # what cannot be bound is found out
+        self._best = self._judged(Change(problem.careful, problem.variant), made)
+        self._asked = {self._best.change}
+        self._left = most
+        self._least = len(_unplaced(made)) - len(kept_by_topology(made))
+
+    @property
+    def change(self) -> Change:
+        return self._best.change
+
+    def best(self) -> tuple[Problem, Plan]:
+        tried = [changes(self._problem, self._best.change, self._best.plan)]
+        while tried and not self._done:
+            change = next(tried[-1], None)
+            if change is None:
+                tried.pop()
+            elif self.ask(change):
+                tried.append(changes(self._problem, self._best.change, self._best.plan))
+        for change in further(self._problem, self._best.change, self._best.plan):
+            if self._done:
                 break
-    return best
+            self.ask(change)
+        return self._told()
+
+    def _told(self) -> tuple[Problem, Plan]:
+        """With reasons that are about all NodePools and types, those that are left out, too."""
+        change, made = self._best.change, self._best.plan
+        question = change.of(self._problem)
+        if not made.unplaced or not (change.pools or change.offerings):
+            return question, made
+        pools = tuple(each for each in self._problem.pools if each.pool.name in change.pools)
+        question = replace(question, left_out=LeftOut(pools, change.offerings - self._problem.unavailable))
+        return question, replace(made, unplaced=plan(question).unplaced)
+
+    @property
+    def _done(self) -> bool:
+        """Whether nothing may be asked any more, or only those are pending that would be anyhow."""
+        uneven = self._small and self._best.plan.uneven
+        return self._left <= 0 or (not uneven and sum(self._best.left) <= self._least)
+
+    def ask(self, change: Change) -> bool:
+        """Whether it leaves fewer pending, or what the scheduler binds whole."""
+        if change in self._asked or self._left <= 0:
+            return False
+        self._asked.add(change)
+        self._left -= 1
+        made = plan(change.of(self._problem))
+        if _by_priority(self._problem, _unplaced(made)) > self._best.left:
+            return False
+        found = self._judged(change, made)
+        better = (found.left, found.plan.uneven) < (self._best.left, self._best.plan.uneven)
+        if better and found.stuck <= self._best.stuck:
+            self._best = found
+            return True
+        # what cannot be bound may be if nodes are settled at once
+        return self._small and found.stuck and not change.careful and self.ask(replace(change, careful=True))
+
+    def _judged(self, change: Change, made: Plan) -> _Answer:
+        left = stuck(self._problem, made) if self._small else []
+        if made.uneven and self._small and not left:
+            made = replace(made, uneven=False)
+        return _Answer(change, made, bool(left), _by_priority(self._problem, (*_unplaced(made), *left)))
 
 
-def _otherwise(problem: Problem, made: Plan) -> Iterator[Problem]:
-    if made.uneven:
-        yield replace(problem, careful=True)
-    if _pending(made):
-        yield from islice(_without(problem, made), min(MOST_QUESTIONS, MOST_ASKED // len(problem.pods)))
+def _unplaced(made: Plan) -> list[str]:
+    return [uid for each in made.unplaced for uid in each.pods]
 
 
-def _without(problem: Problem, made: Plan) -> Iterator[Problem]:
-    """Without NodePools, and without types that led to where the nodes of the plan are: those cheapest for them."""
-    pools = [each.pool.name for each in usable_pools(problem.pools)]
-    types = list(dict.fromkeys(each.instance_types[0] for each in made.claims))
-    things = [*((name, "") for name in pools[:MOST_LEFT_OUT]), *(("", name) for name in types[:MOST_LEFT_OUT])]
-    for count in range(1, len(things) + 1):
-        for chosen in combinations(things, count):
-            gone = {pool for pool, _ in chosen}
-            if not gone.issuperset(pools):
-                yield replace(
-                    problem,
-                    pools=tuple(each for each in problem.pools if each.pool.name not in gone),
-                    unavailable=problem.unavailable | {("", name, "") for _, name in chosen if name},
-                )
-
-
-def _wrong(made: Plan) -> bool:
-    return made.uneven or _pending(made)
-
-
-def _pending(made: Plan) -> bool:
-    """Whether topology keeps some pod pending."""
-    return any(each.code == Code.TOPOLOGY for group in made.unplaced for each in group.reasons)
-
-
-def _worth(problem: Problem, made: Plan) -> tuple[tuple[int, ...], bool]:
-    """Less is better: how many pods are pending, of the highest priority first, those of buffers last."""
+def _by_priority(problem: Problem, uids: Iterable[str]) -> tuple[int, ...]:
+    """How many of the pods are of each priority, the highest first, those of buffers last. Less is better."""
     ranks = {pod.uid: (not pod.virtual, problem.shapes[pod.shape].priority) for pod in problem.pods}
-    left = Counter(ranks[uid] for each in made.unplaced for uid in each.pods)
-    return tuple(left[rank] for rank in sorted(set(ranks.values()), reverse=True)), made.uneven
+    left = Counter(ranks[uid] for uid in uids)
+    return tuple(left[rank] for rank in sorted(set(ranks.values()), reverse=True))

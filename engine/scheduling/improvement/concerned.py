@@ -1,0 +1,49 @@
+"""Of a large problem the part that is about some pods: they, whom they look at, and who looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from kerf.engine.model.pods import PodShape
+from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
+
+Pair = tuple[str, str]
+"""A namespace and a shape."""
+
+
+def concerned(problem: Problem, uids: Iterable[str]) -> Problem:
+    """The same question about these pods and those that a spread, or a term of affinity, of either of the two selects.
+    What others take of nodes and limits is left to them here: the part shows what may help, the whole whether it
+    does."""
+    wanted = frozenset(uids)
+    pairs = dict.fromkeys((each.namespace, each.shape) for each in problem.pods)
+    selectors = {pair: _selectors(problem, *pair) for pair in pairs}
+    those = dict.fromkeys((each.namespace, each.shape) for each in problem.pods if each.uid in wanted)
+    looked_at = frozenset(each for pair in those for each in selectors[pair])
+    looking = frozenset(
+        each
+        for each in dict.fromkeys(each for found in selectors.values() for each in found)
+        if any(_selects(each, problem.shapes, pair) for pair in those)
+    )
+    kept = {
+        pair
+        for pair, found in selectors.items()
+        if pair in those
+        or not looking.isdisjoint(found)
+        or any(_selects(each, problem.shapes, pair) for each in looked_at)
+    }
+    return replace(problem, pods=tuple(each for each in problem.pods if (each.namespace, each.shape) in kept))
+
+
+def _selects(selector: PodSelector, shapes: Mapping[str, PodShape], pair: Pair) -> bool:
+    return selector.selects(pair[0], shapes[pair[1]].labels)
+
+
+def _selectors(problem: Problem, namespace: str, digest: str) -> tuple[PodSelector, ...]:
+    shape = problem.shapes[digest]
+    spreads = (of_spread(each, namespace, shape.labels) for each in shape.spread)
+    terms = (*shape.affinity, *shape.anti_affinity)
+    return (*spreads, *(of_term(each, namespace, shape.labels, problem.namespaces) for each in terms))
