@@ -167,17 +167,21 @@ class Search:
 
     def _regroup_worst(self) -> None:
         """The claims that are dearest for what they hold, with their neighbours, until it no longer helps."""
-        size, start = 3, 0
+        size, start, dearest = 3, 0, self._dearest()
         while not self._done:
-            movable = [each for each in self.best.parts if self._movable(each)]
-            movable.sort(key=lambda each: (-each.claim.price / len(each.claim.pods), each.claim.pods))
-            chosen = movable[start : start + size]
+            chosen = dearest[start : start + size]
             if len(chosen) < 2:
-                if size >= len(movable):
+                if size >= len(dearest):
                     return
                 size, start = size * 2, 0
-                continue
-            start = 0 if self._offer(self._regrouped(self.best, chosen)) else start + size
+            elif self._offer(self._regrouped(self.best, chosen)):
+                start, dearest = 0, self._dearest()
+            else:
+                start += size
+
+    def _dearest(self) -> list[Part]:
+        movable = [each for each in self.best.parts if self._movable(each)]
+        return sorted(movable, key=lambda each: (-each.claim.price / len(each.claim.pods), each.claim.pods))
 
     def _movable(self, part: Part) -> bool:
         return not part.claim.reservations and len(self._held(part)) == len(part.claim.pods)

@@ -8,7 +8,7 @@ only keep away from their like: so many of them may be on one node. All others s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.classes import RESPECT
 from kerf.engine.scheduling.improvement.candidates import Pair
-from kerf.engine.scheduling.improvement.menu import Kind, Menu, ways
+from kerf.engine.scheduling.improvement.menu import Kind, Menu
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem import PendingPod, Problem
 from kerf.engine.scheduling.requirements import Requirements
@@ -93,7 +93,7 @@ class Movers:
             (*pair, most) if most else None,
             pair not in self._unattached,
         )
-        rooms = (self._menu.room(each.template, each.kind) for each in ways(self._menu, made))
+        rooms = (self._menu.room(each.template, each.kind) for each in self._menu.choices(made))
         fits = any(all(a <= b for a, b in zip(made.amounts, room, strict=True)) for room in rooms)
         return made if fits else None
 
@@ -108,10 +108,7 @@ def _ties(problem: Problem) -> dict[Pair, Ties | None]:
     pending = sorted({(each.namespace, each.shape) for each in problem.pods})
     present = sorted({*pending, *((each.namespace, each.shape) for each in problem.bound)})
     own = {pair: tuple(_rules(problem, *pair)) for pair in present}
-    selected = {
-        rule: frozenset(p for p in present if rule.selector.selects(p[0], problem.shapes[p[1]].labels))
-        for rule in dict.fromkeys(each for rules in own.values() for each in rules)
-    }
+    selected = _selected(problem, present, dict.fromkeys(each for rules in own.values() for each in rules))
     keys: dict[Pair, set[str]] = {pair: set() for pair in present}
     most: dict[Pair, int] = {}
     fixed = {pair for pair in pending if not _simple(problem.shapes[pair[1]])}
@@ -127,6 +124,21 @@ def _ties(problem: Problem) -> dict[Pair, Ties | None]:
             elif selected[rule]:
                 fixed.add(pair)
     return {pair: None if pair in fixed else Ties(tuple(sorted(keys[pair])), most.get(pair, 0)) for pair in pending}
+
+
+def _selected(problem: Problem, present: Iterable[Pair], rules: Iterable[Rule]) -> dict[Rule, frozenset[Pair]]:
+    """What each rule selects; only those are looked at that have the first label that it asks for."""
+    labelled: dict[tuple[str, str] | None, list[Pair]] = {None: list(present)}
+    for pair in labelled[None]:
+        for label in problem.shapes[pair[1]].labels.items():
+            labelled.setdefault(label, []).append(pair)
+    found = {}
+    for rule in rules:
+        asked = rule.selector.labels[0] if rule.selector.labels else None
+        found[rule] = frozenset(
+            pair for pair in labelled.get(asked, ()) if rule.selector.selects(pair[0], problem.shapes[pair[1]].labels)
+        )
+    return found
 
 
 def _simple(shape: PodShape) -> bool:
