@@ -85,13 +85,14 @@ def test_s208_pods_that_look_at_others_on_their_node_stay() -> None:
         assert (held(asked, "other-0") is None) == bool(given.affinity)  # others come to it
 
 
-def groups(asked: Problem, kinds: list[Kind], counts: list[int], effort: int = 10**6) -> list[tuple[str, int]] | None:
+def groups(asked: Problem, kinds: list[Kind], counts: list[int], steps: int = 100) -> list[tuple[str, int]] | None:
     """Types, and how many pods are on each."""
-    menu = menu_of(asked)
-    found = Regrouping(menu, kinds, counts).groups(spent := Effort(effort // 1_500, 0))
+    menu, effort = menu_of(asked), Effort(steps, 0)
+    before = effort.left
+    found = Regrouping(menu, kinds, counts).groups(effort)
     if found is None:
         return None
-    assert spent.left < effort
+    assert effort.left < before
     names = menu.templates[0].catalogue.names
     return sorted((names[each.kind], sum(count for _, count in each.counts)) for each in found)
 
@@ -116,7 +117,7 @@ def test_s208_no_more_of_a_kind_than_may_be_on_one_node() -> None:
 
 
 def test_s208_there_are_no_groups_without_effort() -> None:
-    assert groups(problem(Workloads(), ladder(8)), [kind(900)], [4], effort=0) is None
+    assert groups(problem(Workloads(), ladder(8)), [kind(900)], [4], steps=0) is None
 
 
 def test_s63_types_are_not_left_out_where_a_pod_would_fall_to_a_node_pool_of_less_weight() -> None:
