@@ -28,8 +28,8 @@ DONE: dict[str, int] = {
     "c-taints": 36,
     "d-spread": 26,
     "e-affinity": 30,
-    "f-nodepools": 35,
-    "g-existing": 29,
+    "f-nodepools": 36,
+    "g-existing": 32,
     "h-ds-ports-volumes": 26,
     "i-mixed": 16,
     "j-offerings": 32,
@@ -39,7 +39,6 @@ DONE: dict[str, int] = {
 ZONES = "S-140: above the luckiest of the reference's runs, which take zones at random"
 WHOLE = "S-208: the cheaper plan that effort finds leaves more pods unbound"
 VOLUMES = "S-154: the reference's results leave out zones of bound volumes"
-NODES = "S-70: the limit on nodes holds within a pass"
 ORDER = "S-89: the reference's unstable order of claims with as many pods"
 
 EXPECTED: dict[str, tuple[Verdict, float | None, str]] = {
@@ -49,9 +48,6 @@ EXPECTED: dict[str, tuple[Verdict, float | None, str]] = {
         "S-126: a zone in which the NodePool's limits leave no node to launch keeps no pod waiting, so more "
         "pods of the spread, and fewer others, are placed",
     ),
-    "f-nodepools-051": (Verdict.BEYOND, None, NODES),
-    "g-existing-001": (Verdict.BEYOND, None, NODES),
-    "g-existing-014": (Verdict.BEYOND, None, NODES),
     "h-ds-ports-volumes-002": (Verdict.BEYOND, None, VOLUMES),
     "h-ds-ports-volumes-029": (Verdict.DEARER, 50.0, VOLUMES),
     "h-ds-ports-volumes-041": (Verdict.DEARER, 32.2, VOLUMES),

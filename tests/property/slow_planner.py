@@ -167,8 +167,8 @@ class Slow:
                 self.claims.append(claim)
                 limits = self.limits[pool.pool.name]
                 for name in limits:
-                    most = max(each.capacity.get(name, 0) for each in claim.types)
-                    limits[name] -= 1 if name == "nodes" else most
+                    if name != "nodes":
+                        limits[name] -= max(each.capacity.get(name, 0) for each in claim.types)
                 return True
         return False
 
@@ -287,8 +287,7 @@ def violations(problem: Problem, planned: Plan) -> list[str]:
             own = [claim for claim in planned.claims if claim.node_pool == name]
             types = {each.name: each for each in problem.catalogues[pool.catalogue].types}
             spent = sum(max(types[t].capacity.get(resource, 0) for t in claim.instance_types) for claim in own)
-            spent = len(own) if resource == "nodes" else spent
-            if own and pool.usage.get(resource, 0) + spent > limit:
+            if own and resource != "nodes" and pool.usage.get(resource, 0) + spent > limit:
                 found.append(f"NodePool {name}: limit on {resource} exceeded")
     given = {node.name: node for node in problem.nodes}
     for placement in planned.placements:

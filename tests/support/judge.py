@@ -183,12 +183,10 @@ class Judge:
             claims = [each for each in self.planned.claims if each.node_pool == name]
             for resource, limit in (pool.pool.limits or {}).items():
                 largest = [
-                    1
-                    if resource == "nodes"
-                    else max(self._type(pool, each).capacity.get(resource, 0) for each in claim.instance_types)
+                    max(self._type(pool, each).capacity.get(resource, 0) for each in claim.instance_types)
                     for claim in claims
                 ]
-                if claims and pool.usage.get(resource, 0) + sum(largest) > limit:
+                if claims and resource != "nodes" and pool.usage.get(resource, 0) + sum(largest) > limit:
                     self.found.append(f"NodePool {name}: limit on {resource} exceeded")
 
     # ── every pod by itself ──────────────────────────────────────
