@@ -16,8 +16,10 @@ from kerf.engine.model.pods import (
     PodShape,
     Resources,
     Taint,
+    assumed,
     is_terminal,
     owned_by,
+    scored,
 )
 from kerf.engine.scheduling.problem import NodeInput
 from kerf.engine.scheduling.resources import added, total
@@ -112,6 +114,8 @@ class StateNode(Struct, frozen=True):
             else self.amounts(allocatable=True),
             initialized=self.initialized,
             bound_daemons=requests_of(daemons, shapes),
+            assumed=total(assumed(shapes[pod.shape].requests) for pod in alive if not owned_by(pod, DAEMONSET)),
+            total=scored(self.amounts(allocatable=True)),
             host_ports=tuple(port for pod in alive for port in shapes[pod.shape].host_ports),
         )
 

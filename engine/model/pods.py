@@ -8,6 +8,20 @@ Resources = dict[str, int]
 """Resource name → exact integer: `cpu` in milli-CPU, everything else in base units (bytes, devices, pods)."""
 
 
+ASSUMED = (("cpu", 100), ("memory", 200 * 2**20))
+"""What kube-scheduler takes a pod for that requests none of these, when it looks for the least allocated node."""
+
+
+def assumed(requests: Resources) -> Resources:
+    """What kube-scheduler's scores take a pod with these requests for beyond them."""
+    return {name: amount for name, amount in ASSUMED if not requests.get(name)}
+
+
+def scored(amounts: Resources) -> Resources:
+    """The part that kube-scheduler's scores look at."""
+    return {name: amounts[name] for name, _ in ASSUMED if name in amounts}
+
+
 class Taint(Struct, frozen=True, omit_defaults=True, order=True):
     key: str
     effect: str

@@ -11,7 +11,7 @@ from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.readiness import counting_taints
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Pod, PodShape, Resources, Taint, is_terminal
+from kerf.engine.model.pods import Pod, PodShape, Resources, Taint, is_terminal, scored
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING, REQUESTED
 from kerf.engine.scheduling.buffers import Sources, virtual_pods
@@ -288,4 +288,6 @@ def _input(
         initialized=initialized,
         bound_daemons=here.daemons,
         host_ports=here.ports,
+        assumed=here.assumed,
+        total=scored(allocatable),
     )

@@ -67,8 +67,9 @@ class NodeInput(Struct, frozen=True, dict=True):
 
     `name` as of S-71; `claim` is its NodeClaim's name ("" if unmanaged). `taints` are those that count (S-72);
     `available` is allocatable less the requests of all bound pods (S-74); `bound_daemons` the part of those requests
-    that belongs to DaemonSet pods. `requirements` narrows a claim that is not launched yet, whose labels are not all
-    known; it is empty once there is an instance.
+    that belongs to DaemonSet pods; `assumed` is what kube-scheduler's scores take the other bound pods for beyond what
+    they request, `total` the allocatable CPU and memory themselves ({}: what its type has). `requirements` narrows a
+    claim that is not launched yet, whose labels are not all known; it is empty once there is an instance.
     """
 
     name: str
@@ -80,6 +81,8 @@ class NodeInput(Struct, frozen=True, dict=True):
     bound_daemons: Resources = {}
     host_ports: tuple[HostPort, ...] = ()
     requirements: tuple[RequirementSpec, ...] = ()
+    assumed: Resources = {}
+    total: Resources = {}
 
     @cached_property
     def _compiled(self) -> dict[Hashable, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import DAEMONSET, HostPort, Pod, Resources, owned_by
+from kerf.engine.model.pods import DAEMONSET, HostPort, Pod, Resources, assumed, owned_by
 from kerf.engine.state.state import State
 
 SPARE = 1_000
@@ -14,12 +14,14 @@ SPARE = 1_000
 
 class OnNode(Struct, frozen=True):
     """`pods` as the index lists them, `ordered` by namespace and name; `used` is what they request with the resource
-    `pods` counted (S-74), `daemons` the part of it that belongs to DaemonSets."""
+    `pods` counted (S-74), `daemons` the part of it that belongs to DaemonSets; `assumed` is what kube-scheduler's
+    scores take the others for beyond it."""
 
     pods: list[Pod]
     ordered: tuple[Pod, ...]
     used: Resources
     daemons: Resources
+    assumed: Resources
     ports: tuple[HostPort, ...]
 
 
@@ -42,8 +44,17 @@ def _summed(pods: list[Pod], state: State) -> OnNode:
         tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
         _requests(pods, state),
         _requests([pod for pod in pods if owned_by(pod, DAEMONSET)], state),
+        _assumed([pod for pod in pods if not owned_by(pod, DAEMONSET)], state),
         tuple(sorted({port for pod in pods for port in shape(pod.shape).host_ports})),
     )
+
+
+def _assumed(pods: list[Pod], state: State) -> Resources:
+    summed: Resources = {}
+    for pod in pods:
+        for resource, amount in assumed(state.ix.blobs.shape(pod.shape).requests).items():
+            summed[resource] = summed.get(resource, 0) + amount
+    return summed
 
 
 def _requests(pods: list[Pod], state: State) -> Resources:

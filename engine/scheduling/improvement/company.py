@@ -150,7 +150,7 @@ class Company:
             known = [each for each in crowded if each is not None]
             most, least = max(known, default=0), min(known, default=0)
             tastes = [
-                0.0 if each is None else SPREAD * (100.0 if not most else 100 * (most + least - each) / most)
+                0.0 if each is None else SPREAD * (100.0 if not most else 100 * (most + least - each) // most)
                 for each in crowded
             ]
         if wanted.liked:
@@ -161,7 +161,9 @@ class Company:
                     liked = [a + weight * there.get(where[b], 0) for a, b in zip(liked, places, strict=True)]
             low, high = min(liked, default=0), max(liked, default=0)
             if high > low:
-                tastes = [a + AFFINITY * 100 * (b - low) / (high - low) for a, b in zip(tastes, liked, strict=True)]
+                tastes = [
+                    a + AFFINITY * int(100 * ((b - low) / (high - low))) for a, b in zip(tastes, liked, strict=True)
+                ]
         return tastes
 
     # ── one rule ──────────────────────────────────────

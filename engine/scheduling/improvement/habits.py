@@ -36,9 +36,9 @@ class Habit(Struct, frozen=True):
 
 USUAL = Habit()
 HABITS = (
+    Habit(by_age=True, counting=True, newer=True, seed=3),
     Habit(by_age=False, counting=True, newer=True, seed=1),
     USUAL,
-    Habit(by_age=True, counting=True, newer=True, seed=3),
     Habit(by_age=False, counting=True, newer=True, seed=2),
     Habit(by_age=False, counting=False, newer=True, seed=4),
 )

@@ -141,12 +141,13 @@ def tell_apart(places: Iterable[Liking]) -> bool:
 
 
 def fixed_scores(places: Sequence[PlacedAlike]) -> dict[int, float]:
-    """Preferred node affinity and soft taints, each brought to 0…100 over the feasible nodes, by number."""
+    """Preferred node affinity and soft taints, each brought to 0…100, whole numbers, over the feasible nodes, by
+    number."""
     most = max((liked for (liked, _, _), _ in places), default=0)
     worst = max((shunned for (_, shunned, _), _ in places), default=0)
     found: dict[int, float] = {}
     for (liked, shunned, _), numbers in places:
-        affinity = 100 * liked / most if most else 0
-        taints = 100 - 100 * shunned / worst if worst else 100
+        affinity = 100 * liked // most if most else 0
+        taints = 100 - 100 * shunned // worst if worst else 100
         found |= dict.fromkeys(numbers, NODE_AFFINITY * affinity + TAINT_TOLERATION * taints)
     return found

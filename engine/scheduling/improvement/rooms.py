@@ -11,14 +11,12 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import HostPort, Resources
+from kerf.engine.model.pods import ASSUMED, HostPort, Resources
 from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.improvement.seats import Seat
 from kerf.engine.scheduling.resources import added
 from kerf.engine.scheduling.volumes import Attachment
 
-DEFAULT_REQUESTS = (("cpu", 100), ("memory", 200 * 2**20))
-"""What a pod without requests counts as for the score of the least allocated node."""
 TOO_FULL = -1
 """In the place of the number of pods in a room that has none for another."""
 MOST_ROOMS = 20_000
@@ -40,7 +38,7 @@ class Load(Struct, frozen=True, eq=False):
 
 def counted(requests: Resources) -> Scored:
     """What a pod with these requests counts as for the score of the least allocated node."""
-    cpu, memory = (requests.get(name) or least for name, least in DEFAULT_REQUESTS)
+    cpu, memory = (requests.get(name) or least for name, least in ASSUMED)
     return cpu, memory
 
 
@@ -55,7 +53,8 @@ class Room:
         self._known = known
         self.pods = 0
         self._free = seat.free
-        self._scored = seat.free.get("cpu", 0), seat.free.get("memory", 0)
+        cpu, memory = (seat.free.get(name, 0) - seat.assumed.get(name, 0) for name, _ in ASSUMED)
+        self._scored = cpu, memory
         self._ports = seat.ports
         self._attached = seat.attached
         self._after: dict[Load, Room] = {}

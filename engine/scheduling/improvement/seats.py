@@ -7,14 +7,17 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, ZONE_ID
-from kerf.engine.model.pods import HostPort, Resources, Taint
+from kerf.engine.model.pods import HostPort, Resources, Taint, assumed
 from kerf.engine.scheduling.catalogue import compiled
 from kerf.engine.scheduling.daemons import Daemon, reserved_for
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem import NodeInput, Problem
 from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.resources import added
+from kerf.engine.scheduling.resources import total as summed
 from kerf.engine.scheduling.volumes import Attachment, claim_names, of_claims
 
+NOTHING: Resources = {}
 KNOWN_KINDS = 32
 """Of so many kinds of pods it is kept what they think of a node."""
 
@@ -24,10 +27,12 @@ Liking = tuple[float, float, int]
 
 class Seat:
     """A node with what is free on it. Seats of one `kind` are equal but for their names, -1 is like no other.
-    `attached` and `limits`: the volumes that are there already, and how many of a driver there may be."""
+    `assumed`: what the pods that are there count as for scores, beyond what they request. `attached` and `limits`: the
+    volumes that are there already, and how many of a driver there may be."""
 
     def __init__(self, name: str, labels: dict[str, str], taints: tuple[Taint, ...], free: Resources,
-                 total: Resources, ports: tuple[HostPort, ...] = (), kind: int = -1) -> None:  # fmt: skip
+                 total: Resources, ports: tuple[HostPort, ...] = (), kind: int = -1,
+                 assumed: Resources = NOTHING) -> None:  # fmt: skip
         self.name = name
         self.labels = labels
         self.known = Requirements.of_labels(labels)
@@ -37,6 +42,7 @@ class Seat:
         self.kind = kind
         self.sound = all(amount >= 0 for amount in free.values())
         self.total = total.get("cpu", 0), total.get("memory", 0)
+        self.assumed = assumed
         self.limits: Mapping[str, int] = {}
         self.attached: frozenset[Attachment] = frozenset()
         self._likings: dict[Hashable, Liking | None] = {}
@@ -46,7 +52,7 @@ class Seat:
         made = Seat.__new__(Seat)
         made.name, made.labels, made.known, made.taints = name or self.name, self.labels, self.known, self.taints
         made.free, made.ports, made.kind, made.sound = self.free, self.ports, self.kind, self.sound
-        made.total, made.limits, made.attached = self.total, self.limits, self.attached
+        made.total, made.assumed, made.limits, made.attached = self.total, self.assumed, self.limits, self.attached
         made._likings = {}
         return made
 
@@ -81,9 +87,12 @@ def _compiled(given: NodeInput, expected: Iterable[Daemon], problem: Problem) ->
     labels = Requirements.of_labels(given.labels)
     waiting = reserved_for(expected, given.taints, labels, given.bound_daemons)
     free = {name: amount - waiting.get(name, 0) for name, amount in given.available.items()}
-    kind = type_named(problem.catalogues.values(), given.labels.get(INSTANCE_TYPE, ""))
-    total = kind.allocatable() if kind is not None else given.available
-    return Seat(given.name, given.labels, given.taints, free, total, given.host_ports)
+    total = given.total
+    if not total:
+        kind = type_named(problem.catalogues.values(), given.labels.get(INSTANCE_TYPE, ""))
+        total = kind.allocatable() if kind is not None else given.available
+    there = added(given.assumed, _assumed_of(expected, given.taints, labels))
+    return Seat(given.name, given.labels, given.taints, free, total, given.host_ports, assumed=there)
 
 
 def planned(name: str, claim: OpenedClaim, expected: Iterable[Daemon], problem: Problem, like: int = -1) -> Seat:
@@ -94,10 +103,16 @@ def planned(name: str, claim: OpenedClaim, expected: Iterable[Daemon], problem: 
     labels = {each.key: min(each.values) for each in claim.constraints if each.single}  # A-258
     labels |= {key: values[0] for key, values in sorted(kind.requirements.items()) if len(values) == 1}
     labels |= {INSTANCE_TYPE: kind.name, **claim.labels, **_place(claim, kind, problem.unavailable)}
-    waiting = reserved_for(expected, pool.pool.taints, Requirements.of_labels(labels), {})
+    known = Requirements.of_labels(labels)
+    waiting = reserved_for(expected, pool.pool.taints, known, {})
     total = kind.allocatable()
     free = {name: amount - waiting.get(name, 0) for name, amount in total.items()}
-    return Seat(name, labels, pool.pool.taints, free, total, kind=like)
+    there = _assumed_of(expected, pool.pool.taints, known)
+    return Seat(name, labels, pool.pool.taints, free, total, kind=like, assumed=there)
+
+
+def _assumed_of(expected: Iterable[Daemon], taints: tuple[Taint, ...], labels: Requirements) -> Resources:
+    return summed(assumed(each.requests) for each in expected if each.expected_on(taints, labels))
 
 
 def _place(claim: OpenedClaim, kind: InstanceType, unavailable: frozenset[tuple[str, str, str]]) -> dict[str, str]:
