@@ -53,7 +53,7 @@ class Berth(Struct, frozen=True, eq=False):
     most: Resources
 
 
-class Fleet(Struct, frozen=True):
+class Fleet(Struct, frozen=True, eq=False):
     """New nodes, and what the scheduler makes of them: with the first habit by which it leaves a pod over, or else with
     one by which it uses most of the nodes; `passed`: by how many, of those before it, it leaves none."""
 
@@ -106,9 +106,8 @@ class Fleets:
         made: Bound | None = None
         seats = [self._seat(each).fresh(seat_name(number)) for number, each in enumerate(berths)]
         for passed, habit in enumerate(HABITS):
-            found, looked = self._scheduler.bound(
-                seats, uids, most - touches, habit, least[1] if passed <= least[0] else math.inf
-            )
+            spare = least[1] if passed <= least[0] else math.inf
+            found, looked = self._scheduler.bound(seats, uids, most - touches, habit, spare, others=True)
             touches += looked
             if found is None:
                 return None, touches

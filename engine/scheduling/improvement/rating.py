@@ -14,6 +14,7 @@ per problem, and what depends on a kind of node once per kind.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
@@ -52,7 +53,7 @@ def unbound(problem: Problem, made: Plan, habit: Habit = USUAL) -> tuple[str, ..
     """The uids of the pods that have a place in the plan and that a scheduler of this habit would find none for."""
     given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
     seats = [planned(seat_name(number), each, given, problem) for number, each in enumerate(made.claims)]
-    found, _ = Scheduler(problem).bound(seats, made.placed, habit=habit)
+    found, _ = Scheduler(problem).bound(seats, made.placed, habit=habit, others=True)
     assert found is not None  # there is no end to the effort
     return found.left
 
@@ -88,13 +89,32 @@ class Scheduler:
         most: float = math.inf,
         habit: Habit = USUAL,
         spare: float = math.inf,
+        others: bool = False,
     ) -> tuple[Bound | None, int]:
         """These pods bound to the old nodes and to these, which fill up with them, and how often a node was looked at
         for a pod; None when that was more than `most`, or when it is known that more pods than `spare` are left over.
-        """
+        `others`: all that wait come to the scheduler, also those that a plan has no place for, and may take one."""
         run = self._on(new, frozenset(), habit)
-        queue = [each for each in self._queue(habit) if each[0].uid in uids]
-        return self._run(run, queue, new, most, spare), run.touches
+        queue = [each for each in self._queue(habit) if each[0].uid in uids or (others and not each[0].virtual)]
+        if len(queue) == len(uids):
+            return self._run(run, queue, new, most, spare), run.touches
+        found = self._run(run, queue, new, most)
+        return found and self._meant(found, uids), run.touches
+
+    def _meant(self, made: Bound, uids: frozenset[str]) -> Bound:
+        """What becomes of these pods; one that is left over has the place of another that is like it."""
+        places: dict[Pair, list[str]] = defaultdict(list)
+        for uid, seat in made.seats.items():
+            if uid not in uids:
+                places[self._pairs[uid]].append(seat)
+        seats = {uid: seat for uid, seat in made.seats.items() if uid in uids}
+        left = []
+        for uid in made.left:
+            if uid in uids and places[self._pairs[uid]]:
+                seats[uid] = places[self._pairs[uid]].pop()
+            elif uid in uids:
+                left.append(uid)
+        return Bound(seats, tuple(left))
 
     def rebound(
         self,
@@ -156,6 +176,10 @@ class Scheduler:
         found = self._ranks.setdefault(habit, [])
         found += [habit.rank(number) for number in range(len(found), nodes)]
         return found
+
+    @cached_property
+    def _pairs(self) -> dict[str, Pair]:
+        return {each.uid: (each.namespace, each.shape) for each in self._problem.pods}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -54,7 +54,9 @@ def test_a_habit_may_be_that_pods_come_in_the_order_of_their_names() -> None:
     work = Workloads().add("web", 11, shape(1000), created=1)
     nodes = [node("only", 2000)]
     asked = problem(work, ladder(2), nodes=nodes)
-    both = Plan(placements=(Placement("only", "", ("web-9", "web-10", "web-2")),))
+    planned = ("web-9", "web-10", "web-2")
+    asked = replace(asked, pods=tuple(each for each in asked.pods if each.uid in planned))
+    both = Plan(placements=(Placement("only", "", planned),))
     assert unbound(asked, both, Habit(by_age=False, counting=False)) == ("web-9",)
     assert unbound(asked, both, Habit(by_age=False, counting=True)) == ("web-10",)
     aged = Workloads().add("a", 1, shape(1000), created=2).add("b", 1, shape(1000), created=1)
@@ -62,6 +64,16 @@ def test_a_habit_may_be_that_pods_come_in_the_order_of_their_names() -> None:
     both = Plan(placements=(Placement("only", "", ("a-0", "b-0")),))
     assert unbound(asked, both, Habit(by_age=True)) == ("a-0",)
     assert unbound(asked, both, Habit(by_age=False)) == ("b-0",)
+
+
+def test_pods_that_have_no_place_in_a_plan_may_take_that_of_another() -> None:
+    """The scheduler comes to them, too. Of pods that are alike it does not matter which one has the place."""
+    work = Workloads().add("early", 2, shape(900), created=1).add("late", 1, shape(1000), created=2)
+    asked = problem(work, ladder(2), nodes=[node("only", 2000)])
+    assert unbound(asked, Plan(placements=(Placement("only", "", ("late-0", "early-1")),))) == ("late-0",)
+    assert unbound(asked, Plan(placements=(Placement("only", "", ("early-1",)),))) == ()
+    buffered = replace(asked, pods=tuple(replace(each, virtual=each.uid == "early-0") for each in asked.pods))
+    assert unbound(buffered, Plan(placements=(Placement("only", "", ("late-0", "early-1")),))) == ()
 
 
 def test_a_habit_may_be_that_another_of_equally_good_nodes_is_taken() -> None:
