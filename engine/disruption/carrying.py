@@ -35,7 +35,7 @@ from kerf.engine.scheduling.reserved import spoken_for, taken_from
 from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN, proposal
 from kerf.engine.state.state import State, Underway
 
-VERSION = 10
+VERSION = 11
 A_CANDIDATE, LEAST_TIME, MOST_TIME = 80, 600_000, 3_600_000
 """D-117: so long replacements may take, in ms: by the number of candidates of all moves, within these bounds."""
 

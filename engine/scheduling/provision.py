@@ -23,7 +23,7 @@ from kerf.engine.scheduling.trace import Tracer
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 20
+VERSION = 21
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
 
 

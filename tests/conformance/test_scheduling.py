@@ -56,7 +56,6 @@ EXPECTED: dict[str, tuple[Verdict, float | None, str]] = {
     "h-ds-ports-volumes-059": (Verdict.DEARER, 31.4, VOLUMES),
     "i-mixed-013": (Verdict.DEARER, 3.7, WHOLE),
     "i-mixed-021": (Verdict.DEARER, 3.0, WHOLE),
-    "i-mixed-033": (Verdict.DEARER, 0.1, WHOLE),
     "i-mixed-036": (Verdict.DEARER, 4.4, WHOLE),
     "i-mixed-046": (Verdict.DEARER, 1.5, ZONES),
     "i-mixed-054": (Verdict.BEYOND, None, ORDER),

@@ -19,7 +19,7 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.trace import Tracer
 
-SEARCHED = 12
+SEARCHED = 24
 """One part in so many of the effort is for cheaper plans, the rest for rating them and for what that leads to: to find
 nodes on which every pod is bound takes a run of the scheduler's model for each set of nodes that is tried."""
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.problem import PendingPod
 
-TOUCHES_A_STEP = 6_000
-TOUCHES_BY_POD = 4
+TOUCHES_A_STEP = 12_000
+TOUCHES_BY_POD = 8
 """So many more for each pod of the problem, up to `PODS_COUNTED`."""
 PODS_COUNTED = 4_000
 

@@ -22,12 +22,16 @@ TRIES = 12
 """How many larger ones of a fleet are tried at a time."""
 FEWEST = 4
 """How many are tried when one of them is better already."""
+SELDOM = 3
+"""Of so many turns one is for a fleet that is cheap and that little has been tried from, whatever it leaves over."""
+UNFILLED = 2
+"""By what factor a pod that is left over costs more than the others."""
 MORE = 2
 """So many more pods than before may be left over on the way to a whole fleet."""
 ANY = (0, math.inf)
 
 
-class _Trail:
+class Trail:
     """A fleet whose larger ones are tried, some at a time. `steps`: how far it is from the first one; `done`: all of
     them have been."""
 
@@ -38,9 +42,13 @@ class _Trail:
         self.times = 0
         self.done = False
 
-    def turn(self) -> tuple[int, int, int, float]:
-        """Less is sooner: the fleets that leave least over, and of those each in its turn."""
+    def near(self) -> tuple[int, int, int, float]:
+        """Less is more promising: it leaves little over, and little has been tried."""
         return -self.fleet.passed, len(self.fleet.bound.left), self.times + self.steps, self.fleet.price
+
+    def cheap(self) -> tuple[int, float]:
+        """Less is more promising: little has been tried, and it costs little in the end."""
+        return self.times, in_the_end(self.fleet)
 
     def following(self) -> Iterator[tuple[Berth, ...]]:
         """The next ones."""
@@ -63,6 +71,7 @@ class Mending:
         self._effort = effort
         self._known: dict[tuple[tuple[int, ...], frozenset[str]], Fleet] = {}
         self._seen: set[tuple[int, ...]] = set()
+        self._turns = 0
 
     def judged(self, berths: tuple[Berth, ...], uids: frozenset[str], least: tuple[int, float] = ANY) -> Fleet | None:
         """None if the effort is spent, or if it is no match for `least`: see `Fleets.judged`."""
@@ -82,26 +91,27 @@ class Mending:
         """See `Fleets.further`; None, too, if the effort is spent."""
         return self._fleets.further(fleet) if self._effort.take(self._fleets.cost_of_further(fleet)) else None
 
-    def whole(self, fleet: Fleet, below: float, fair: float) -> Fleet:
-        """A fleet that leaves nobody over, or fewer, and costs less than `below`; this one if none was found. Half of
-        the effort that is left may go into finding one, and into a cheaper one while it costs more than is `fair`."""
-        least, best = self._effort.left // 2, fleet
-        trails = [_Trail(fleet, 0, self._unseen(fleet, below))]
-        while trails and (best.bound.left or best.price > fair) and self._effort.left > least:
-            trail = min(trails, key=_Trail.turn)
-            nearest = min(self._tried(trail, below), key=_rank, default=None)
+    def trail(self, fleet: Fleet, below: float) -> Trail:
+        """To begin with, for `whole`; of larger ones that cost less than `below`."""
+        return Trail(fleet, 0, self._unseen(fleet, below))
+
+    def whole(self, trails: list[Trail], below: float) -> Fleet | None:
+        """The next fleet that leaves nobody over and costs less than `below`; None if there is none, or no effort for it.
+        Mostly the trail is followed that leaves least over, and by turns one that is cheap."""
+        while trails and self._effort.left:
+            self._turns += 1
+            trail = min(trails, key=Trail.near if self._turns % SELDOM else Trail.cheap)
+            found = sorted(self._tried(trail, below), key=_rank)
             if trail.done:
                 trails.remove(trail)
-            if nearest is None:
-                continue
-            best = min(best, nearest, key=_rank)
-            if nearest.bound.left:
-                trails.append(_Trail(nearest, trail.steps + 1, self._unseen(nearest, below)))
-            else:
-                below = best.price
-        return best
+            if found and not found[0].bound.left:
+                return found[0]
+            cheapest = sorted(found, key=in_the_end)[:1]
+            nearest = dict.fromkeys([*found[:1], *cheapest])
+            trails += [Trail(each, trail.steps + 1, self._unseen(each, below)) for each in nearest]
+        return None
 
-    def _tried(self, trail: _Trail, below: float) -> Iterator[Fleet]:
+    def _tried(self, trail: Trail, below: float) -> Iterator[Fleet]:
         """Larger fleets, until some are better than the fleet; where one leaves nobody over, only cheaper ones then."""
         uids = frozenset([*trail.fleet.bound.seats, *trail.fleet.bound.left])
         best, spare = trail.fleet, MORE
@@ -163,6 +173,12 @@ class Mending:
         yield fleet.berths[:number] + fleet.berths[number + 1 :]
         for each in islice(self._fleets.smaller(fleet, number), SIZES):
             yield _with(fleet.berths, number, each)
+
+
+def in_the_end(fleet: Fleet) -> float:
+    """About what it costs when there are nodes for what it leaves over, USD per hour: these are filled less."""
+    pods = len(fleet.bound.seats) + len(fleet.bound.left)
+    return fleet.price * (1 + UNFILLED * len(fleet.bound.left) / pods)
 
 
 def _rank(fleet: Fleet) -> tuple[int, int, float]:

@@ -112,15 +112,18 @@ class Carrying:
 
     def _mended(self, rated: Rated) -> Iterator[Rated]:
         """The nodes of the cheapest plan, of the first one, and those that would be launched if the scheduler went
-        before, made to bind whole."""
+        before, made to bind whole; a cheaper one is looked for while it costs more than this plan does in the end."""
         below = most(self._price, rated.cost) + 2 * TOLERANCE
-        for fleet in self._fleets(rated.candidate):
-            kept = self._search.cost_of_fleet(fleet)
-            if not self._effort.take(kept):
-                return
-            whole = self._mending.leaner(self._mending.whole(fleet, below, rated.cost))
+        fleets = list(self._fleets(rated.candidate))
+        trails = [self._mending.trail(each, below) for each in fleets]
+        kept = max((self._search.cost_of_fleet(each) for each in fleets), default=0)
+        while below > rated.cost and self._effort.take(kept):
+            whole = self._mending.whole(trails, below)
+            lean = self._mending.leaner(whole) if whole is not None else None
             self._effort.give(kept)
-            again = self._planned(whole) if whole is not fleet and not whole.bound.left else None
+            if lean is None:
+                return
+            again = self._planned(lean)
             if again is not None:
                 below = below if again.left else again.candidate.price
                 yield again

@@ -198,7 +198,7 @@ def test_planning_costs_by_what_must_be_looked_at() -> None:
 def test_a_pass_that_cannot_afford_a_rating_does_not_begin_one() -> None:
     """Each of so many classes would have to be asked of each node."""
     work = Workloads()
-    for number in range(300):
+    for number in range(900):
         work.add(f"app-{number}", 1, shape(1000 + number, GI))
     assert not best_plan(problem(work, dear_giant()), 1).rated
 

@@ -14,7 +14,7 @@ from kerf.engine.scheduling.improvement.candidates import fleet_bounds, unattach
 from kerf.engine.scheduling.improvement.effort import Effort
 from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
 from kerf.engine.scheduling.improvement.habits import HABITS
-from kerf.engine.scheduling.improvement.mending import Mending
+from kerf.engine.scheduling.improvement.mending import Mending, in_the_end
 from kerf.engine.scheduling.improvement.menu import Menu
 from kerf.engine.scheduling.improvement.offers import scattered
 from kerf.engine.scheduling.improvement.outlook import Outlook
@@ -104,39 +104,52 @@ def test_s208_nothing_is_tried_twice_and_nothing_without_effort() -> None:
     before = effort.left
     assert mending.judged(start.berths, frozenset(each.uid for each in asked.pods)) is start
     assert effort.left == before
-    whole = mending.whole(start, math.inf, math.inf)
+    whole = mending.whole([mending.trail(start, math.inf)], math.inf)
+    assert whole is not None
     assert not whole.bound.left
     effort.charge(effort.left)
-    assert mending.whole(start, math.inf, math.inf) is start
+    assert mending.whole([mending.trail(start, math.inf)], math.inf) is None
 
 
-def test_s208_where_nothing_helps_no_more_than_half_of_the_effort_is_spent() -> None:
+def test_s208_what_nothing_helps_is_tried_as_far_as_the_effort_goes() -> None:
     """Each of the late pods needs a node of the largest type for itself, and the small ones are on all nodes first."""
     work = Workloads().add("a-small", 40, shape(300, GI), created=1).add("z-large", 6, shape(3800, GI), created=2)
     asked = problem(work, ladder(1, 2, 3, 4))
     fleets = fleets_of(asked)
-    effort = Effort(100, len(asked.pods))
+    effort = Effort(10, len(asked.pods))
     mending = Mending(fleets, 0, effort)
     start = mending.judged(sized(fleets, asked, "t04", 9), frozenset(each.uid for each in asked.pods))
     assert start is not None
     before = effort.left
-    assert mending.whole(start, 1.3 * start.price, math.inf).bound.left
-    assert before // 3 < effort.left < before
+    below = 1.3 * start.price
+    assert mending.whole([mending.trail(start, below)], below) is None
+    assert effort.left < before // 2
 
 
-def test_s208_a_fleet_that_is_dearer_than_is_fair_is_not_the_last_one_that_is_looked_for() -> None:
+def test_s208_each_fleet_that_is_found_whole_is_cheaper_than_the_one_before() -> None:
     work = Workloads().add("a-small", 24, shape(900, GI), created=1).add("z-large", 4, shape(3000, GI), created=2)
     asked = problem(work, ladder(2, 4, 8, 16, 32))
-    prices = []
-    for fair in (math.inf, 0.0):
-        fleets = fleets_of(asked)
-        mending = Mending(fleets, 0, Effort(100, len(asked.pods)))
-        start = mending.judged(sized(fleets, asked, "t04", 6), frozenset(each.uid for each in asked.pods))
-        assert start is not None
-        found = mending.whole(start, math.inf, fair)
+    fleets = fleets_of(asked)
+    mending = Mending(fleets, 0, Effort(100, len(asked.pods)))
+    start = mending.judged(sized(fleets, asked, "t04", 6), frozenset(each.uid for each in asked.pods))
+    assert start is not None
+    prices = [math.inf]
+    trails = [mending.trail(start, math.inf)]
+    while (found := mending.whole(trails, prices[-1])) is not None:
         assert not found.bound.left
         prices.append(found.price)
-    assert prices[1] < prices[0]
+    assert len(prices) > 2
+    assert prices == sorted(prices, reverse=True)
+
+
+def test_s208_what_is_left_over_counts_for_what_a_fleet_costs_in_the_end() -> None:
+    asked = late_and_large(4)
+    fleets = fleets_of(asked)
+    four, six = (judged(fleets, asked, sized(fleets, asked, "t04", count)) for count in (4, 6))
+    assert four.bound.left
+    assert not six.bound.left
+    assert in_the_end(six) == pytest.approx(six.price)
+    assert in_the_end(four) == pytest.approx(four.price * (1 + 2 * len(four.bound.left) / 10))
 
 
 def test_s208_larger_fleets_are_tried_here_and_there_first() -> None:
