@@ -96,7 +96,7 @@ class Mending:
         return Trail(fleet, 0, self._unseen(fleet, below))
 
     def whole(self, trails: list[Trail], below: float) -> Fleet | None:
-        """The next fleet that leaves nobody over and costs less than `below`; None if there is none, or no effort for it.
+        """The next fleet that leaves nobody over and costs less than `below`; None if none is found.
         Mostly the trail is followed that leaves least over, and by turns one that is cheap."""
         while trails and self._effort.left:
             self._turns += 1
