@@ -168,6 +168,7 @@ def left(given: Cluster, leaving: frozenset[str], claims: tuple[OpenedClaim, ...
     problem = smallest_first(what_if(given, leaving, respect_settling=False))
     on_new = frozenset(uid for each in claims for uid in each.pods)
     others = tuple(pod.uid for pod in (*going, *gone) if pod.uid not in on_new)
+    problem = replace(problem, pods=tuple(each for each in problem.pods if each.uid in on_new.union(others)))
     return frozenset(unbound(problem, Plan(claims=claims, placements=(Placement("", "", others),))))
 
 
