@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
@@ -85,8 +86,8 @@ def _still(groups: tuple[Unplaced, ...], placed: frozenset[str]) -> tuple[Unplac
 
 
 def may_replace(problem: Problem, first: Plan, other: Plan, *, by_pod: bool = True) -> bool:
-    """Whether `other` leaves nothing pending that `first` places, keeps every limit, lowers no minValues further, and
-    puts no pod onto a NodePool of less weight (that only if `by_pod`)."""
+    """Whether `other` leaves nothing pending that `first` places, keeps every limit and reservation, lowers no
+    minValues further, and puts no pod onto a NodePool of less weight (that only if `by_pod`)."""
     pools = {each.pool.name: each for each in problem.pools}
     return (
         _all_pods(first) == _all_pods(other)
@@ -94,6 +95,7 @@ def may_replace(problem: Problem, first: Plan, other: Plan, *, by_pod: bool = Tr
         and sum(each.min_values_relaxed for each in other.claims) <= sum(e.min_values_relaxed for e in first.claims)
         and (not by_pod or _keeps_weights(pools, first, other))
         and all(_keeps_limits(problem, each, first, other) for each in problem.pools)
+        and _keeps_reservations(problem, first, other)
     )
 
 
@@ -124,6 +126,23 @@ def _keeps_limits(problem: Problem, pool: PoolInput, first: Plan, other: Plan) -
     before, after = _used(problem, pool, first), _used(problem, pool, other)
     limits = pool.pool.limits or {}
     return all(after[name] <= max(limits[name] - pool.usage.get(name, 0), before[name]) for name in limits)
+
+
+def _keeps_reservations(problem: Problem, first: Plan, other: Plan) -> bool:
+    """Whether no reservation is held by more claims than it has launches left (S-112, S-113): each claim that was
+    planned alone had them all to itself."""
+    before, after = _held(first), _held(other)
+    left: dict[str, int] = {}
+    for catalogue in problem.catalogues.values() if after else ():
+        for offer in (offer for each in catalogue.types for offer in each.offerings if offer.available):
+            if offer.reservation_id in after:
+                known = left.get(offer.reservation_id, offer.reservation_capacity)
+                left[offer.reservation_id] = min(known, offer.reservation_capacity)
+    return all(count <= max(left.get(name, 0), before[name]) for name, count in after.items())
+
+
+def _held(planned: Plan) -> Counter[str]:
+    return Counter(name for each in planned.claims for name in each.reservations)
 
 
 def fleet_bounds(problem: Problem, first: Plan) -> FleetBounds:

@@ -352,8 +352,8 @@ class Search:
         question = reopened(self._problem, claim, members, pool, largest)
         shapes = tuple(sorted(each.shape for each in members))
         wide = self._single(question, (claim.node_pool, claim.constraints, tuple(sorted(largest.items())), shapes))
-        if wide is None or wide.instance_types[0] != claim.instance_types[0]:
-            return part  # the node that was rated is the one that is launched first
+        if wide is None or wide.reservations or wide.instance_types[0] != claim.instance_types[0]:
+            return part  # the node that was rated is launched first, and takes nothing that others hold
         return Part(replace(wide, constraints=claim.constraints, labels=claim.labels), part.base, question)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import Code
-from tests.unit.scheduling.problems import Workloads, instance_type, pool, preferred, problem, shape, spec
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, shape, spec
 
 
 def reserved(name: str, cpu: int, *held: tuple[str, int]) -> InstanceType:
@@ -87,3 +88,14 @@ def test_a_plan_that_opens_too_many_claims_ends_there_unless_reservations_may_ch
     assert short.truncated == ("a-2", "a-3", "a-4")
     assert plan(problem(work, plain), most_claims=5) == plan(problem(work, plain))
     assert plan(problem(work, held), most_claims=1) == plan(problem(work, held))
+
+
+def test_s113_a_search_takes_no_more_of_a_reservation_than_is_left() -> None:
+    """Each node that it plans alone has the one launch of r1 to itself, which costs next to nothing."""
+    for cpu, *counts in ((4, (1, 900, 2 * GI), (2, 1500, 4 * GI)), (8, (1, 1500, GI), (3, 3500, GI))):
+        work = Workloads()
+        for number, (pods, milli, memory) in enumerate(counts):
+            work.add(f"w{number}", pods, shape(milli, memory))
+        asked = problem(work, Catalogue((*ladder(2, 4, 8, 16).types, reserved("r", cpu, ("r1", 1)))))
+        best = best_plan(asked, 100)
+        assert [each.reservations for each in best.claims if each.reservations] == [("r1",)]
