@@ -106,9 +106,10 @@ def _alike(fleets: Fleets, fleet: Fleet) -> Iterator[Berths]:
         if not berth.fixed:
             sorts.setdefault((berth.claim.node_pool, berth.claim.constraints), []).append(number)
     groups: dict[object, tuple[Berth, list[int]]] = {}
+    changing = [number for number, berth in enumerate(fleet.berths) if not berth.fixed]
     for numbers in sorts.values():
         one = fleet.berths[numbers[0]]
-        every = one, list(range(len(fleet.berths)))
+        every = one, changing
         for berth, group in ((one, numbers), every, _joined(fleets, fleet, one, [numbers, *sorts.values()])):
             groups.setdefault((berth.claim.node_pool, berth.claim.constraints, tuple(group)), (berth, group))
     for berth, group in groups.values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
@@ -16,7 +17,7 @@ from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
 from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.mending import Mending, in_the_end
 from kerf.engine.scheduling.improvement.menu import Menu
-from kerf.engine.scheduling.improvement.offers import scattered
+from kerf.engine.scheduling.improvement.offers import larger, scattered
 from kerf.engine.scheduling.improvement.outlook import Outlook
 from kerf.engine.scheduling.improvement.rating import Scheduler, unbound
 from kerf.engine.scheduling.improvement.wholeness import most
@@ -140,6 +141,18 @@ def test_s208_each_fleet_that_is_found_whole_is_cheaper_than_the_one_before() ->
         prices.append(found.price)
     assert len(prices) > 2
     assert prices == sorted(prices, reverse=True)
+
+
+def test_s208_a_node_that_holds_reservations_is_in_every_set_that_is_tried() -> None:
+    asked = late_and_large(2, 4, 8, 16)
+    fleets = fleets_of(asked)
+    held = replace(plan(asked).claims[0], reservations=("r",))
+    (fixed,) = fleets.berths([held])
+    assert fixed.fixed
+    start = judged(fleets, asked, (fixed, *sized(fleets, asked, "t04", 2)))
+    tried = larger(fleets, start, [], math.inf)
+    assert len(tried) > 10
+    assert all(fixed in each for each in tried)
 
 
 def test_s208_what_is_left_over_counts_for_what_a_fleet_costs_in_the_end() -> None:
