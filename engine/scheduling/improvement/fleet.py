@@ -240,12 +240,13 @@ class Fleets:
 
     def uniform(self, berth: Berth, fleet: Fleet, numbers: Iterable[int]) -> list[tuple[Berth, ...]]:
         """In the place of some nodes of a fleet, nodes of one type with the constraints of this one: for each type, as
-        many as have room for what is there now and what is left over, and somewhat more; cheapest first."""
+        many as have room for what is there now and what is left over, and somewhat more; cheapest first. None if that
+        is nothing."""
         names = {seat_name(number) for number in numbers}
         uids = [*(uid for uid, seat in fleet.bound.seats.items() if seat in names), *fleet.bound.left]
         needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
         made = []
-        for each in self.sizes(berth):
+        for each in self.sizes(berth) if needed else ():
             free = self._seat(each).free
             if all(free.get(name, 0) > 0 for name, amount in needed.items() if amount):
                 for slack in SLACK:

@@ -19,7 +19,7 @@ from kerf.engine.scheduling.improvement.mending import Mending, in_the_end
 from kerf.engine.scheduling.improvement.menu import Menu
 from kerf.engine.scheduling.improvement.offers import larger, scattered
 from kerf.engine.scheduling.improvement.outlook import Outlook
-from kerf.engine.scheduling.improvement.rating import Scheduler, unbound
+from kerf.engine.scheduling.improvement.rating import Scheduler, seat_name, unbound
 from kerf.engine.scheduling.improvement.wholeness import most
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import Problem
@@ -153,6 +153,18 @@ def test_s208_a_node_that_holds_reservations_is_in_every_set_that_is_tried() -> 
     tried = larger(fleets, start, [], math.inf)
     assert len(tried) > 10
     assert all(fixed in each for each in tried)
+
+
+def test_s208_nodes_that_stay_empty_are_no_reason_for_others() -> None:
+    work = Workloads().add("one", 1, shape(500, node_selector={lbl.ZONE: "z1"}))
+    asked = problem(work.add("other", 1, shape(500, node_selector={lbl.ZONE: "z2"})), ladder(2, 4))
+    fleets = fleets_of(asked)
+    start, _ = fleets.judged(fleets.berths(plan(asked).claims), frozenset({"one-0"}), 10**9)
+    assert start is not None
+    assert start.bound.seats == {"one-0": seat_name(0)}
+    assert fleets.uniform(start.berths[0], start, [0])
+    assert fleets.uniform(start.berths[1], start, [1]) == []
+    assert larger(fleets, start, [], math.inf)
 
 
 def test_s208_what_is_left_over_counts_for_what_a_fleet_costs_in_the_end() -> None:
