@@ -27,8 +27,8 @@ nodes on which every pod is bound takes a run of the scheduler's model for each 
 def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Plan:
     """The cheapest plan found within `effort` search steps (see `effort`); 0 gives the planner's first one, unrated.
 
-    Never dearer than the first, never with a pod pending that the first one places, and deterministic. Raises
-    KeyError as `planner.plan` does.
+    Never with a pod pending that the first one places, and deterministic; dearer than the first only where it binds
+    whole (see `wholeness.most`). Raises KeyError as `planner.plan` does.
     """
     if effort > 0 and asks_for_devices(problem):
         return beside_devices(problem, lambda rest, told: best_plan(rest, effort, told), tracer)
