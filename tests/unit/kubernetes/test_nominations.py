@@ -7,7 +7,8 @@ import asyncio
 from msgspec.structs import replace
 
 from kerf.adapters.kubernetes.nominations import Nominations
-from kerf.engine.model.pods import Pod, PodShape, VolumeRef
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.pods import Pod, PodShape, Selector, SpreadConstraint, VolumeRef
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import Observation
@@ -60,6 +61,33 @@ def test_where_all_that_waits_is_alike_nobody_is_told() -> None:
 
 def test_nobody_is_told_before_the_launch_is_known() -> None:
     world = lives.asked()
+    stranger(world, cpu=10)
+    assert told(world) == []
+
+
+def test_of_pods_that_are_spread_one_at_a_time_is_told() -> None:
+    """S-117: kube-scheduler counts what is nominated for a node as if it were there, on that node alone; with two of
+    them on each node of three zones none could be the first."""
+    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
+    soft = replace(spread, when_unsatisfiable="ScheduleAnyway")
+    for constraint, first in ((spread, list(lives.PODS[:1])), (soft, list(lives.PODS))):
+        world = lives.launched()
+        shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(constraint,))
+        digest, _ = content(shape)
+        for name in lives.PODS:
+            world.see(Observation(replace(world.pods[name], shape=digest), {digest: shape}))
+        stranger(world, cpu=10)
+        assert told(world, turns=2) == first
+
+
+def test_who_has_been_told_stays_so_when_another_process_goes_on() -> None:
+    world = lives.launched()
+    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
+    shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(spread,))
+    digest, _ = content(shape)
+    for name in lives.PODS:
+        nominated = "i-1" if name == lives.PODS[-1] else ""
+        world.see(Observation(replace(world.pods[name], shape=digest, nominated=nominated), {digest: shape}))
     stranger(world, cpu=10)
     assert told(world) == []
 
