@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from kerf.engine.scheduling.devices.sites import asks_for_devices
 from kerf.engine.scheduling.improvement.beside_devices import beside_devices
 from kerf.engine.scheduling.improvement.candidates import assembled, price
-from kerf.engine.scheduling.improvement.effort import Effort
+from kerf.engine.scheduling.improvement.effort import Effort, for_binding, for_cheaper
 from kerf.engine.scheduling.improvement.first_plan import first_plan
 from kerf.engine.scheduling.improvement.improve import Search
 from kerf.engine.scheduling.improvement.lower_bound import lower_bound
@@ -18,10 +18,6 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.trace import Tracer
-
-SEARCHED = 24
-"""One part in so many of the effort is for cheaper plans, the rest for rating them and for what that leads to: to find
-nodes on which every pod is bound takes a run of the scheduler's model for each set of nodes that is tried."""
 
 
 def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Plan:
@@ -36,11 +32,10 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     if effort <= 0 or not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
         return first if tracer is None else plan(problem, tracer)
     menu = Menu(problem, _resources(problem))
-    steps = Effort(effort, len(problem.pods))
-    steps.take(later := steps.left - steps.left // SEARCHED)
+    steps = Effort(for_cheaper(effort, len(problem.pods)))
     search = Search(problem, first, menu, steps, _bound(problem, menu, first))
     search.run()
-    steps.give(later)
+    steps.give(for_binding(effort, told=problem.settings.nominations))
     rated = Carrying(problem, first, search, steps).best()
     chosen = search.widened(rated.candidate if rated else search.best)
     if tracer is not None:

@@ -13,10 +13,15 @@ from collections.abc import Iterable, Mapping
 from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.problem import PendingPod
 
-TOUCHES_A_STEP = 12_000
-TOUCHES_BY_POD = 8
-"""So many more for each pod of the problem, up to `PODS_COUNTED`."""
+CHEAPER, CHEAPER_A_POD = 500, 0.33
+"""Touches of a step for cheaper plans, and so many more for each pod of the problem, up to `PODS_COUNTED`: to plan more
+takes longer."""
 PODS_COUNTED = 4_000
+BINDING = 13_500
+"""Touches of a step for rating plans, and for what that leads to: to find nodes on which every pod is bound takes a run
+of the scheduler's model for each set of nodes that is tried."""
+RATING = 4
+"""One part in so many of that is enough for rating alone."""
 
 TOUCHES_A_POD = 40
 """What it costs to plan a pod that others matter to, or the first one of a shape."""
@@ -30,12 +35,22 @@ TOUCHES_AN_OFFER = 20
 """What it costs to think of another set of nodes, and of what it would leave over."""
 
 
+def for_cheaper(steps: int, pods: int) -> int:
+    """Of so many steps: touches for cheaper plans of a problem with so many pods."""
+    return int(steps * (CHEAPER + CHEAPER_A_POD * min(pods, PODS_COUNTED)))
+
+
+def for_binding(steps: int, *, told: bool = False) -> int:
+    """Of so many steps: touches for plans that bind whole. `told`: pods are told their nodes, so that plans are rated
+    only."""
+    return steps * BINDING // (RATING if told else 1)
+
+
 class Effort:
     """What is left of a pass's search steps, in touches."""
 
-    def __init__(self, steps: int, pods: int) -> None:
-        """`pods`: how many there are in the problem."""
-        self.left = steps * (TOUCHES_A_STEP + TOUCHES_BY_POD * min(pods, PODS_COUNTED))
+    def __init__(self, touches: int) -> None:
+        self.left = touches
 
     def take(self, touches: int) -> bool:
         """Spend so much; False, and nothing is spent, if there is not as much left."""
@@ -45,7 +60,7 @@ class Effort:
         return True
 
     def give(self, touches: int) -> None:
-        """Have so much again, which was taken for later."""
+        """Have so much more, or again, which was taken for later."""
         self.left += touches
 
     def charge(self, touches: int) -> None:

@@ -138,7 +138,8 @@ class InOrder(Waiters):
         """Entries that are stale, or of nodes that are too full, are dropped on the way: nodes only fill up. Those that
         pods around do not allow are kept."""
         run, order = self._run, self._order
-        for entry in self._since():
+        since = self._since()
+        for entry in since:
             insort(order, entry)
         rules, pods = run.company.rules(self._wanted.pair), run.pods
         found, looked, useless = None, 0, []
@@ -150,7 +151,7 @@ class InOrder(Waiters):
                 break
         for position in reversed(useless):
             del order[position]
-        run.touches += 1 + looked
+        run.touches += 1 + looked + len(since)
         return found
 
 

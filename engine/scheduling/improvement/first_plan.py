@@ -24,6 +24,8 @@ MOST_QUESTIONS, MOST_ASKED = 40, 8_000
 """So often a problem is planned again, and of so many pods in all of these plans."""
 FEW_QUESTIONS, LARGEST = 3, 10_000
 """But at least so often up to the largest problems, whose pods are many."""
+EASILY_BOUND = 300
+"""Whether more pods can be bound takes too long to be asked of more than `FEW_QUESTIONS`."""
 
 
 def first_plan(problem: Problem) -> tuple[Problem, Plan]:
@@ -35,7 +37,8 @@ def first_plan(problem: Problem) -> tuple[Problem, Plan]:
         return _of_many(problem, made, waiting) if waiting else (problem, made)
     if not made.uneven and not waiting:
         return problem, made
-    return _Asking(problem, made, _questions(problem)).best()
+    dear = made.uneven and len(problem.pods) > EASILY_BOUND
+    return _Asking(problem, made, FEW_QUESTIONS if dear else _questions(problem)).best()
 
 
 def _of_many(problem: Problem, made: Plan, waiting: frozenset[str]) -> tuple[Problem, Plan]:

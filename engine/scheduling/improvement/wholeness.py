@@ -115,6 +115,11 @@ class Carrying:
         before, made to bind whole; a cheaper one is looked for while it costs more than this plan does in the end."""
         below = most(self._price, rated.cost) + 2 * TOLERANCE
         fleets = list(self._fleets(rated.candidate))
+        for each in fleets:
+            again = None if each.bound.left else self._planned(self._mending.leaner(each))
+            if again is not None and again.candidate.price < below:
+                below = below if again.left else again.candidate.price
+                yield again
         trails = [self._mending.trail(each, below) for each in fleets]
         kept = max((self._search.cost_of_fleet(each) for each in fleets), default=0)
         while below > rated.cost and self._effort.take(kept):

@@ -12,7 +12,7 @@ from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint
 from kerf.engine.scheduling.funnel import FunnelTracer
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.candidates import may_replace
-from kerf.engine.scheduling.improvement.effort import Effort, planning
+from kerf.engine.scheduling.improvement.effort import Effort, for_binding, for_cheaper, planning
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import Problem
@@ -173,10 +173,10 @@ def test_the_tracer_hears_of_the_plan_that_is_returned() -> None:
 
 
 def test_a_step_of_effort_is_a_bound_on_work_and_little_more_where_the_problem_is_large() -> None:
-    steps = [Effort(1, pods).left for pods in (0, 500, 4_000, 100_000)]
+    steps = [for_cheaper(1, pods) + for_binding(1) for pods in (0, 500, 4_000, 100_000)]
     assert steps == sorted(steps)
-    assert steps[-1] == steps[-2] < 5 * steps[0]
-    effort = Effort(1, 0)
+    assert steps[-1] == steps[-2] < 1.1 * steps[0]
+    effort = Effort(steps[0])
     assert effort.take(steps[0] - 1)
     assert not effort.take(2)
     effort.charge(2)

@@ -98,7 +98,7 @@ def test_s208_a_late_large_pod_gets_its_place_by_larger_nodes() -> None:
 def test_s208_nothing_is_tried_twice_and_nothing_without_effort() -> None:
     asked = late_and_large(4)
     fleets = fleets_of(asked)
-    effort = Effort(200, len(asked.pods))
+    effort = Effort(2_400_000)
     mending = Mending(fleets, 0, effort)
     start = mending.judged(sized(fleets, asked, "t04", 4), frozenset(each.uid for each in asked.pods))
     assert start is not None
@@ -117,7 +117,7 @@ def test_s208_what_nothing_helps_is_tried_as_far_as_the_effort_goes() -> None:
     work = Workloads().add("a-small", 40, shape(300, GI), created=1).add("z-large", 6, shape(3800, GI), created=2)
     asked = problem(work, ladder(1, 2, 3, 4))
     fleets = fleets_of(asked)
-    effort = Effort(10, len(asked.pods))
+    effort = Effort(120_000)
     mending = Mending(fleets, 0, effort)
     start = mending.judged(sized(fleets, asked, "t04", 9), frozenset(each.uid for each in asked.pods))
     assert start is not None
@@ -131,7 +131,7 @@ def test_s208_each_fleet_that_is_found_whole_is_cheaper_than_the_one_before() ->
     work = Workloads().add("a-small", 24, shape(900, GI), created=1).add("z-large", 4, shape(3000, GI), created=2)
     asked = problem(work, ladder(2, 4, 8, 16, 32))
     fleets = fleets_of(asked)
-    mending = Mending(fleets, 0, Effort(100, len(asked.pods)))
+    mending = Mending(fleets, 0, Effort(1_200_000))
     start = mending.judged(sized(fleets, asked, "t04", 6), frozenset(each.uid for each in asked.pods))
     assert start is not None
     prices = [math.inf]

@@ -87,7 +87,7 @@ def test_s208_pods_that_look_at_others_on_their_node_stay() -> None:
 
 def groups(asked: Problem, kinds: list[Kind], counts: list[int], steps: int = 100) -> list[tuple[str, int]] | None:
     """Types, and how many pods are on each."""
-    menu, effort = menu_of(asked), Effort(steps, 0)
+    menu, effort = menu_of(asked), Effort(12_000 * steps)
     before = effort.left
     found = Regrouping(menu, kinds, counts).groups(effort)
     if found is None:
