@@ -94,7 +94,9 @@ def test_observe_mode_plans_by_karpenters_status_and_changes_nothing(
 def test_the_charts_rights_are_enough(plane: ControlPlane, aws: Aws, tmp_path: Path) -> None:
     """A-403, and taking over what Karpenter has left: nothing of kerf's is forbidden on the way."""
     kerf = kerf_on(plane, aws, tmp_path, "--leader-election-namespace", "kerf")
-    kerf.kubeconfig = kubeconfig(plane, rendered("provider=aws"), tmp_path / "kubeconfig")
+    kerf.kubeconfig = kubeconfig(
+        plane, rendered("provider=aws", "settings.clusterName=workshop"), tmp_path / "kubeconfig"
+    )
     kerf.start()
     try:
         eventually(lambda: len(running_pods(plane)) == 3, kerf=kerf, seconds=90)
