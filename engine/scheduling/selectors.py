@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from kerf.engine.model.nodes import Namespace
-from kerf.engine.model.pods import AffinityTerm, Expression, Selector, SpreadConstraint
+from kerf.engine.model.pods import AffinityTerm, Expression, PodShape, Selector, SpreadConstraint
 
 METADATA_NAME = "kubernetes.io/metadata.name"
 
@@ -60,6 +60,13 @@ def of_term(
         named = frozenset([namespace])
     more = [*_keyed("In", term.match_label_keys, labels), *_keyed("NotIn", term.mismatch_label_keys, labels)]
     return _selector(named, term.selector, more)
+
+
+def of_shape(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -> tuple[PodSelector, ...]:
+    """All pods that the spreads and the terms of such a pod speak of."""
+    spreads = (of_spread(each, namespace, shape.labels) for each in shape.spread)
+    terms = (*shape.affinity, *shape.anti_affinity)
+    return (*spreads, *(of_term(each, namespace, shape.labels, namespaces) for each in terms))
 
 
 def _keyed(operator: str, keys: Iterable[str], labels: Mapping[str, str]) -> list[Expression]:

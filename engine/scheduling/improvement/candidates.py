@@ -18,7 +18,8 @@ from kerf.engine.scheduling.improvement.cells import counted, limited
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem import PoolInput, Problem
 from kerf.engine.scheduling.resources import total
-from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
+from kerf.engine.scheduling.selectors import of_shape
+from kerf.engine.scheduling.shapes import HARD_SPREAD
 from kerf.engine.scheduling.templates import NODES
 
 TOLERANCE = 1e-9
@@ -185,7 +186,11 @@ def unattached(problem: Problem) -> frozenset[Pair]:
     ask, so that they can be moved without looking at anything but the nodes."""
     pending = {(each.namespace, each.shape) for each in problem.pods}
     present = sorted(pending | {(each.namespace, each.shape) for each in problem.bound})
-    selectors = tuple(dict.fromkeys(each for pair in present for each in _selectors(problem, *pair)))
+    selectors = tuple(
+        dict.fromkeys(
+            each for pair in present for each in of_shape(problem.shapes[pair[1]], pair[0], problem.namespaces)
+        )
+    )
     return frozenset(
         (namespace, digest)
         for namespace, digest in pending
@@ -198,13 +203,6 @@ def _asks_nothing(shape: PodShape) -> bool:
     return not (shape.spread or shape.affinity or shape.anti_affinity or shape.volumes or shape.resource_claims)
 
 
-def _selectors(problem: Problem, namespace: str, digest: str) -> list[PodSelector]:
-    shape = problem.shapes[digest]
-    found = [of_spread(each, namespace, shape.labels) for each in shape.spread]
-    terms = (*shape.affinity, *shape.anti_affinity)
-    return found + [of_term(each, namespace, shape.labels, problem.namespaces) for each in terms]
-
-
 def has_soft_demands(problem: Problem) -> bool:
     """Whether some pod or NodePool carries what a plan may give up (S-33)."""
     shapes = (problem.shapes[each.shape] for each in problem.pods)
@@ -215,7 +213,7 @@ def has_soft_demands(problem: Problem) -> bool:
 
 def _soft_company(shape: PodShape) -> bool:
     return any(each.weight for each in (*shape.affinity, *shape.anti_affinity)) or any(
-        each.when_unsatisfiable != "DoNotSchedule" for each in shape.spread
+        each.when_unsatisfiable != HARD_SPREAD for each in shape.spread
     )
 
 

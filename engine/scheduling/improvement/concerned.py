@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from kerf.engine.model.pods import PodShape
+from kerf.engine.scheduling.improvement.candidates import Pair
 from kerf.engine.scheduling.problem import Problem
-from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
-
-Pair = tuple[str, str]
-"""A namespace and a shape."""
+from kerf.engine.scheduling.selectors import PodSelector, of_shape
 
 
 def concerned(problem: Problem, uids: Iterable[str]) -> Problem:
@@ -20,7 +18,7 @@ def concerned(problem: Problem, uids: Iterable[str]) -> Problem:
     does."""
     wanted = frozenset(uids)
     pairs = dict.fromkeys((each.namespace, each.shape) for each in problem.pods)
-    selectors = {pair: _selectors(problem, *pair) for pair in pairs}
+    selectors = {pair: of_shape(problem.shapes[pair[1]], pair[0], problem.namespaces) for pair in pairs}
     those = dict.fromkeys((each.namespace, each.shape) for each in problem.pods if each.uid in wanted)
     looked_at = frozenset(each for pair in those for each in selectors[pair])
     looking = frozenset(
@@ -40,10 +38,3 @@ def concerned(problem: Problem, uids: Iterable[str]) -> Problem:
 
 def _selects(selector: PodSelector, shapes: Mapping[str, PodShape], pair: Pair) -> bool:
     return selector.selects(pair[0], shapes[pair[1]].labels)
-
-
-def _selectors(problem: Problem, namespace: str, digest: str) -> tuple[PodSelector, ...]:
-    shape = problem.shapes[digest]
-    spreads = (of_spread(each, namespace, shape.labels) for each in shape.spread)
-    terms = (*shape.affinity, *shape.anti_affinity)
-    return (*spreads, *(of_term(each, namespace, shape.labels, problem.namespaces) for each in terms))
