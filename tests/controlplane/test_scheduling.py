@@ -89,13 +89,15 @@ def test_pods_are_together_and_apart_as_they_ask(cluster: Live) -> None:
     cluster.make(
         nodes_of("social"),
         nodes_of("close"),
+        nodes_of("prefers"),
         workload("apart", 3, **required("podAntiAffinity", together("apart", HOST)), **on("social")),
         workload("lead", 1, **on("social")),
         workload("follow", 2, **required("podAffinity", together("lead", ZONE)), **on("social")),
         # On nodes of their own: where others' nodes are late, these may take the place of one of the two, for good.
         workload("close", 2, **required("podAffinity", together("close", HOST)), **on("close")),
         workload("wishes", 1, **wish, **on("social")),
-        workload("prefers", 1, **prefers, **on("social")),
+        # So with this one: a preference is only points to the scheduler, and the node that is ready first gets the pod.
+        workload("prefers", 1, **prefers, **on("prefers")),
     )
     for app, count in (("apart", 3), ("lead", 1), ("follow", 2), ("close", 2), ("wishes", 1), ("prefers", 1)):
         cluster.running(app, count, 90)
