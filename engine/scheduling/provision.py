@@ -23,7 +23,7 @@ from kerf.engine.scheduling.trace import Tracer
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 21
+VERSION = 22
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
 
 

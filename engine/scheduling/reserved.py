@@ -60,5 +60,8 @@ def _type(given: InstanceType, left: Mapping[str, int]) -> InstanceType:
 
 
 def _offering(given: Offering, left: Mapping[str, int]) -> Offering:
+    """Of a reservation that is used up there is nothing on offer: pods would be deferred for its sake (S-114)."""
     count = left.get(given.reservation_id)
-    return given if count is None else replace(given, reservation_capacity=count)
+    if count is None:
+        return given
+    return replace(given, reservation_capacity=count, available=given.available and count > 0)

@@ -8,6 +8,7 @@ from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reserved import taken_from
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, shape, spec
 
 
@@ -39,6 +40,14 @@ def test_s113_e71_a_claim_holds_every_reservation_it_might_use_and_others_wait()
 def test_e71_used_up_reservations_do_not_stand_in_the_way_of_the_next_pass() -> None:
     types = (reserved("small", 2, ("r1", 0)),)
     planned = plan(problem(Workloads().add("a", 1, shape(1800)), Catalogue(types)))
+    assert planned.claims[0].capacity_types == (lbl.ON_DEMAND,)
+
+
+def test_s114_e71_a_reservation_that_launches_have_used_up_defers_nobody() -> None:
+    """Between two readings of the cloud's list, the record tells only how many are left (A-210)."""
+    used_up = taken_from(Catalogue((reserved("small", 2, ("r1", 1)),)), {"r1": 1})
+    planned = plan(problem(Workloads().add("a", 1, shape(1800)), used_up))
+    assert deferred(planned) == []
     assert planned.claims[0].capacity_types == (lbl.ON_DEMAND,)
 
 
