@@ -22,7 +22,7 @@ from kerf.engine.model.pods import (
     scored,
 )
 from kerf.engine.scheduling.problem import NodeInput
-from kerf.engine.scheduling.resources import added, total
+from kerf.engine.scheduling.resources import total
 
 
 class StateNode(Struct, frozen=True):
@@ -101,21 +101,20 @@ class StateNode(Struct, frozen=True):
         return {**promised, **{name: amount for name, amount in node.items() if amount}}
 
     def input(self, shapes: Mapping[str, PodShape]) -> NodeInput:
-        """S-74."""
+        """S-74: what pods request of a resource that the node does not have takes nothing away."""
         alive = [pod for pod in self.pods if not is_terminal(pod)]
         daemons = [pod for pod in alive if owned_by(pod, DAEMONSET)]
+        room, used = self.amounts(allocatable=True), requests_of(alive, shapes)
         return NodeInput(
             name=self.name,
             claim=self.claim.name if self.claim is not None else "",
             labels=self.labels,
             taints=self.taints,
-            available=added(self.amounts(allocatable=True), requests_of(alive, shapes), -1)
-            if alive
-            else self.amounts(allocatable=True),
+            available={name: amount - used.get(name, 0) for name, amount in room.items()},
             initialized=self.initialized,
             bound_daemons=requests_of(daemons, shapes),
             assumed=total(assumed(shapes[pod.shape].requests) for pod in alive if not owned_by(pod, DAEMONSET)),
-            total=scored(self.amounts(allocatable=True)),
+            total=scored(room),
             host_ports=tuple(port for pod in alive for port in shapes[pod.shape].host_ports),
         )
 

@@ -237,6 +237,14 @@ def test_existing_nodes_take_pods_and_count_what_is_bound() -> None:
     assert found["result"]["newNodeClaims"][0]["pods"] == ["w-1"]
 
 
+def test_s74_a_request_for_what_a_node_does_not_have_takes_nothing_from_it() -> None:
+    """The bound pod is there all the same: it was bound by hand, or the node had the resource then."""
+    bound = pod("b-0", spec={"containers": [{"name": "c", "resources": {"requests": {"ephemeral-storage": "1Gi"}}}]})
+    nodes = [entry(node=node("n1", labels=INITIALIZED), nodeClaim=node_claim("c1"), pods=[bound])]
+    found = planned(nodes=nodes, pods=[pod("w-0")])
+    assert found["result"]["existingNodes"] == [{"name": "n1", "pods": ["w-0"]}]
+
+
 def test_s71_a_node_that_is_not_registered_goes_by_its_claim() -> None:
     taint = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
     unregistered = node("n1")
