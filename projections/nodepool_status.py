@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.model.claims import Condition
 from kerf.engine.model.nodepool_hash import hash_annotations
 from kerf.engine.model.pods import Resources
 from kerf.engine.model.pool_health import PoolHealth
 from kerf.engine.model.pool_validation import violations
 from kerf.engine.model.pools import NodePool
-from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import INITIALIZED, STEADY
+from kerf.engine.nodeclaim.table import STEADY
 from kerf.engine.record.observations import NodeClassSeen
+from kerf.engine.scheduling.inputs import capacity_of
 from kerf.engine.scheduling.resources import total
 from kerf.engine.state.state import State
 
@@ -109,17 +108,7 @@ def _since(new: Condition, before: Sequence[Condition], now: int) -> Condition:
 
 
 def _resources(state: State, pool: str) -> Resources:
-    """L-255, L-276: of the nodes that are not on their way out."""
+    """L-255, L-266, L-276: of the nodes that are not on their way out."""
     claims = (claim for claim in state.facts.claims.values() if claim.node_pool == pool and claim.state in STEADY)
-    found = total({**_capacity(claim, state), "nodes": 1} for claim in claims)
+    found = total({**capacity_of(claim, state), "nodes": 1} for claim in claims)
     return {name: found.get(name, 0) for name in sorted({*COUNTED, *found})}
-
-
-def _capacity(claim: NodeClaim, state: State) -> Resources:
-    """L-266: until it is initialized, what the Node does not tell yet is what the catalogue promised."""
-    node = node_of(claim, state)
-    if node is None:
-        return claim.capacity
-    if claim.state == INITIALIZED:
-        return node.capacity
-    return {**node.capacity, **{name: amount for name, amount in claim.capacity.items() if not node.capacity.get(name)}}

@@ -13,7 +13,7 @@ from kerf.engine.model.pods import Pod, Resources
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING, INITIALIZED, REQUESTED
-from kerf.engine.scheduling.inputs import buffer_pods, problem_of, spread_by_default
+from kerf.engine.scheduling.inputs import buffer_pods, capacity_of, problem_of, spread_by_default
 from kerf.engine.scheduling.problem import NodeInput
 from kerf.engine.state.on_nodes import on_node
 from kerf.engine.state.state import State
@@ -131,9 +131,9 @@ def _in_order(pods: list[Pod]) -> tuple[Pod, ...]:
 
 
 def _capacity(claim: NodeClaim, state: State) -> Resources:
-    """S-70: of a claim that is not launched the most that it may come to have."""
+    """S-70, S-73: of a claim that is not launched the most that it may come to have."""
     if claim.state != REQUESTED:
-        return claim.capacity
+        return capacity_of(claim, state)
     ref = claim.node_class
     digest = state.facts.catalogues.get(f"{ref.group}/{ref.kind}/{ref.name}", "")
     return state.ix.blobs.over_types(digest, claim.instance_types, largest=True) if digest else {}

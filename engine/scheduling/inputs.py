@@ -190,23 +190,33 @@ def _usage(state: State, pool: str, offered: PoolCatalogues) -> Resources:
     total: Counter[str] = Counter()
     for claim in state.facts.claims.values():
         if claim.node_pool == pool and claim.state not in GOING:
-            total.update(_claim_capacity(claim, offered))
+            total.update(_most_capacity(claim, state, offered))
             total["nodes"] += 1
     return dict(sorted(total.items()))
 
 
-def _claim_capacity(claim: NodeClaim, offered: PoolCatalogues) -> Resources:
+def _most_capacity(claim: NodeClaim, state: State, offered: PoolCatalogues) -> Resources:
     """The capacity that counts against limits: for a claim in flight the largest it may still become (S-70)."""
-    if claim.state != REQUESTED:
+    return offered.over_types(claim, largest=True) if claim.state == REQUESTED else capacity_of(claim, state)
+
+
+def capacity_of(claim: NodeClaim, state: State) -> Resources:
+    """S-73, L-266: what the Node of a launched claim reports; until it is initialized, what it does not report yet is
+    what the catalogue promised."""
+    node = node_of(claim, state)
+    if node is None or not node.capacity:
         return claim.capacity
-    return offered.over_types(claim, largest=True)
+    if claim.initialized:
+        return node.capacity
+    return {**claim.capacity, **{name: amount for name, amount in node.capacity.items() if amount}}
 
 
 # ── nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _nodes(state: State, offered: PoolCatalogues) -> tuple[NodeInput, ...]:
-    """S-71: everything that exists or is on its way and is not marked for deletion."""
+    """S-71: everything that exists or is on its way and is not marked for deletion. A Node of a NodePool without a
+    NodeClaim is no place for pods (unlike S-71): its instance belongs to nobody and is ended (L-238)."""
     facts, ix = state.facts, state.ix
     found = []
     for name in sorted(facts.claims):
@@ -250,20 +260,21 @@ def _leaving(state: State) -> tuple[NodeInput, ...]:
 
 
 def _managed(claim: NodeClaim, node: Node | None, state: State, offered: PoolCatalogues) -> NodeInput:
-    if claim.state == REQUESTED:
-        room = offered.over_types(claim, largest=False)
-        return NodeInput(claim.name, claim.name, claim.labels, claim.taints, room, initialized=False,
-                         requirements=claim.requirements)  # fmt: skip
+    """By its Node as far as that is there (S-71 to S-73), else by what the claim promises."""
     if node is not None and claim.initialized:
         return _input(node.name, claim.name, node.labels, node, state, node.allocatable, node.taints)
+    promised = counting_taints(claim.taints, claim.startup_taints)
+    if claim.state == REQUESTED:
+        room = offered.over_types(claim, largest=False)
+        return NodeInput(claim.name, claim.name, claim.labels, promised, room, initialized=False,
+                         requirements=claim.requirements)  # fmt: skip
     if node is None:
-        return NodeInput(claim.name, claim.name, claim.labels, claim.taints, claim.allocatable, initialized=False)
+        return NodeInput(claim.name, claim.name, claim.labels, promised, claim.allocatable, initialized=False)
     allocatable = {**claim.allocatable, **{k: v for k, v in node.allocatable.items() if v}}  # S-73
     if claim.registered:
         taints = counting_taints(node.taints, claim.startup_taints)
         return _input(node.name, claim.name, node.labels, node, state, allocatable, taints, initialized=False)
-    taints = counting_taints(claim.taints, claim.startup_taints)
-    return _input(claim.name, claim.name, claim.labels, node, state, allocatable, taints, initialized=False)
+    return _input(claim.name, claim.name, claim.labels, node, state, allocatable, promised, initialized=False)
 
 
 def _input(

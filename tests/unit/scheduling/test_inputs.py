@@ -11,16 +11,16 @@ from msgspec.structs import replace
 from kerf.adapters.kubernetes.resources import observed
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
-from kerf.engine.model.nodes import PodDisruptionBudget
-from kerf.engine.model.pods import Owner, Pod, PodShape, Selector, SpreadConstraint
+from kerf.engine.model.nodes import Node, PodDisruptionBudget
+from kerf.engine.model.pods import Owner, Pod, PodShape, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Decision, LaunchInstance, ProvisionResult
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.inputs import problem_of
 from kerf.engine.scheduling.planner import plan
-from tests.support.lives import PODS, in_service, launched
-from tests.support.world import Mi, World
+from tests.support.lives import PODS, PROVIDER, in_service, launched
+from tests.support.world import Mi, World, pool
 
 SET, DAEMONS, MIRROR = Owner("apps/v1/StatefulSet", "s"), Owner("apps/v1/DaemonSet", "d"), Owner("v1/Node", "n1")
 
@@ -66,6 +66,59 @@ def test_s45_pods_of_buffers_come_after_those_that_wait_and_with_the_gate_alone(
 
     assert names(gate=True) == ["z", "capacity-buffer-a-1", "capacity-buffer-a-2"]
     assert names(gate=False) == ["z"]
+
+
+# ── nodes ──────────────────────────────────────
+
+
+def test_s71_a_node_of_a_pool_without_a_claim_is_no_place() -> None:
+    """Unlike in the reference: its instance is an orphan and is ended (L-238). Without the label it is a place."""
+    world = World()
+    world.prepare()
+    known = Node("n2", provider_id="aws:///z/i-2", labels={lbl.NODEPOOL: "default"}, allocatable={"memory": 100 * Mi})
+    world.see(Observation(known), Observation(replace(known, name="n3", provider_id="", labels={})))
+    assert [node.name for node in problem_of(world.runtime.state, world.now).nodes] == ["n3"]
+
+
+def test_s72_taints_that_go_by_themselves_count_from_initialization_on() -> None:
+    """Also those that the NodePool itself gives: one that is a startup taint, too, and one that a controller of
+    readiness takes away."""
+    cni, ready, team = (
+        Taint("cni", "NoSchedule"),
+        Taint("readiness.k8s.io/net", "NoSchedule"),
+        Taint("team", "NoExecute"),
+    )
+    world = World()
+    world.prepare(pool(taints=(cni, ready, team), startup_taints=(cni,)))
+    world.pending("a", tolerations=(Toleration(operator="Exists"),))
+
+    def counting() -> tuple[Taint, ...]:
+        (node,) = problem_of(world.runtime.state, world.now).nodes
+        return node.taints
+
+    world.after(1_000)
+    assert counting() == (team,)
+    ((ref, order),) = world.launches()
+    world.answer_launch(ref, order)
+    assert counting() == (team,)
+    world.node("n1", PROVIDER, registered="true", taints=(cni, ready, team))
+    assert counting() == (team,)
+    world.node("n1", PROVIDER, registered="true", initialized="true", taints=(ready, team))
+    assert counting() == (ready, team)
+
+
+def test_s68_s73_a_node_counts_against_limits_by_what_it_reports() -> None:
+    """Until it is initialized, what it does not report is what its type promises."""
+    world = launched(limits={"cpu": 100_000})
+    ((given,), promised) = problem_of(world.runtime.state, world.now).pools, {"cpu": 2000, "memory": 7577 * Mi}
+    assert given.usage == {**promised, "pods": 29, "nodes": 1}
+    for initialized, memory in (("", 7577 * Mi), ("true", 0)):
+        world.node("n1", PROVIDER, registered="true", initialized=initialized)
+        node = world.runtime.state.facts.nodes["n1"]
+        world.see(Observation(replace(node, capacity={"cpu": 1900, "memory": 0, "example.com/fpga": 1})))
+        (given,) = problem_of(world.runtime.state, world.now).pools
+        assert (given.usage["cpu"], given.usage["example.com/fpga"]) == (1900, 1)
+        assert given.usage.get("memory", 0) == memory
 
 
 # ── pods of nodes that go ──────────────────────────────────────
