@@ -81,7 +81,7 @@ class Ground:
         used = {each.name: each.remaining for each in self.templates}
         for each in self._told:
             each.remaining = used.get(each.name, each.remaining)
-        soft = any(taint.effect == PREFER_NO_SCHEDULE for each in self.templates for taint in each.pool.taints)
+        soft = any(taint.effect == PREFER_NO_SCHEDULE for each in pools for taint in each.pool.taints)  # S-33
         facts = problem.volumes or VolumeFacts()
         what = problem.daemons, problem.settings.ignore_dra_requests
         nodes = [ExistingNode.of(each, given_daemons, what, facts.limits.get(each.name)) for each in problem.nodes]
@@ -91,7 +91,7 @@ class Ground:
         self._devices = devices_of(problem)
         if self._devices is not None:
             for node, given in zip(nodes, problem.nodes, strict=True):
-                node.site = site_of(given, node.labels.merged(node.open), problem)
+                node.site = site_of(given, node.known, problem)
         self.nodes = sorted(nodes, key=lambda each: each.order)
         for number, node in enumerate(self.nodes):
             node.number = number
@@ -159,7 +159,7 @@ class Ground:
             lacking = devices.problem(pod.device_claims) if devices is not None and asks else None
             own_devices = pod.device_claims if asks and lacking is None else None
             wanted = self._classes.of(pod.namespace, pod.shape, claims, own_devices)
-            why = () if pod.accepted or pod.virtual else self._refusals(pod.shape, claims, wanted)
+            why = () if pod.accepted or pod.virtual else self._refusals(pod.shape, claims)
             if why:
                 ignored.append((pod, wanted, why))
             elif shape.resource_claims and problem.settings.ignore_dra_requests:
@@ -177,10 +177,10 @@ class Ground:
                 queue.append((turn, (pod, wanted)))
         return Line(queue, ignored, failures)
 
-    def _refusals(self, digest: str, claims: tuple[str, ...], wanted: PodClass) -> tuple[Reason, ...]:
+    def _refusals(self, digest: str, claims: tuple[str, ...]) -> tuple[Reason, ...]:
         found = self._refused.get((digest, claims))
         if found is None:
-            found = refusals(self._problem.shapes[digest], wanted.requirements)
+            found = refusals(self._problem.shapes[digest])
             if self._problem.volumes is not None:
                 found += problems(self._problem.volumes, claims)
             self._refused[digest, claims] = found

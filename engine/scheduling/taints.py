@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from kerf.engine.model.pods import Taint, Toleration
 from kerf.engine.scheduling.requirements import parse_integer
+
+_CANONICAL = re.compile(r"0|-?[1-9][0-9]*")
+"""The integers that Lt and Gt compare, as Kubernetes writes them: "+5" and "007" are none."""
 
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 SOFT = Toleration(operator="Exists", effect=PREFER_NO_SCHEDULE)
@@ -20,12 +24,16 @@ def tolerates(taint: Taint, toleration: Toleration) -> bool:
         return True
     if toleration.operator in ("", "Equal"):
         return toleration.value == taint.value
-    have, bound = parse_integer(taint.value), parse_integer(toleration.value)
+    have, bound = _integer(taint.value), _integer(toleration.value)
     if have is None or bound is None:
         return False
     if toleration.operator == "Lt":
         return have < bound
     return toleration.operator == "Gt" and have > bound
+
+
+def _integer(text: str) -> int | None:
+    return parse_integer(text) if _CANONICAL.fullmatch(text) else None
 
 
 def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> tuple[Taint, ...]:

@@ -19,7 +19,8 @@ from kerf.engine.model.pods import PodShape
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.reasons import Code, reason
-from kerf.engine.scheduling.requirements import COMPARISONS, OPERATORS, Requirements, parse_integer
+from kerf.engine.scheduling.requirements import COMPARISONS, OPERATORS, parse_integer
+from kerf.engine.scheduling.shapes import requirements_of
 
 CAPACITY_TYPES = frozenset([ON_DEMAND, SPOT, RESERVED])
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -89,11 +90,11 @@ def _problems(key: str, spec: RequirementSpec) -> Iterator[Problem]:
             yield Problem.TOO_FEW_CAPACITY_TYPES
 
 
-def refusals(shape: PodShape, wanted: Requirements) -> tuple[Reason, ...]:
-    """Why a pending pod is left out of the pass (S-42 a to c); `wanted` are its requirements with the
-    heaviest preference. Empty if it is accepted."""
+def refusals(shape: PodShape) -> tuple[Reason, ...]:
+    """Why a pending pod is left out of the pass (S-42 a to c), empty if it is accepted. Its heaviest preference is one
+    of its requirements here even if the policy is to ignore preferences."""
     found: list[Reason] = []
-    pool = wanted.find(NODEPOOL)
+    pool = requirements_of(shape).find(NODEPOOL)
     if pool is not None and pool.operator == "DoesNotExist":
         found.append(reason(Code.OPTED_OUT, requirement=str(pool)))
     for key, value in sorted(shape.node_selector.items()):

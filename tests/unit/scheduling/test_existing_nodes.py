@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import AffinityTerm, HostPort, PodShape, Selector, SpreadConstraint
+from kerf.engine.model.pods import AffinityTerm, HostPort, PodShape, Selector, SpreadConstraint, Taint
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput
 from tests.support.judge import faults
-from tests.unit.scheduling.problems import GI, Workloads, ladder, problem, shape
+from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, problem, shape, spec
 
 WEB = Selector({"app": "web"})
 
@@ -98,3 +99,14 @@ def test_s97_ports_conflict_by_number_and_protocol_where_addresses_meet() -> Non
     assert beside(HostPort(80, ip="10.0.0.1"), HostPort(80, ip="10.0.0.2"))
     assert beside(HostPort(80, "TCP"), HostPort(80, "UDP"))
     assert beside(HostPort(80), HostPort(81))
+
+
+def test_s33_a_soft_taint_of_a_pool_that_can_launch_nothing_keeps_no_pod_from_its_nodes() -> None:
+    """The pool's types are gone from the catalogue; its node is still there."""
+    soft = Taint("slow", "PreferNoSchedule")
+    node = replace(there("n", **{lbl.NODEPOOL: "old"}), taints=(soft,))
+    old = pool("old", spec(lbl.INSTANCE_TYPE, "In", "t99"), taints=(soft,))
+    work = Workloads().add("w", 1, shape(node_selector={lbl.NODEPOOL: "old"}))
+    assert on_nodes(plan(problem(work, ladder(2), old, pool("new"), nodes=[node]))) == {"n": 1}
+    hard = replace(node, taints=(Taint("slow", "NoSchedule"),))
+    assert on_nodes(plan(problem(work, ladder(2), old, pool("new"), nodes=[hard]))) == {}

@@ -37,6 +37,13 @@ def test_s38_numeric_tolerations(operator: str, value: str, expected: bool) -> N
     assert tolerates(Taint("sla", "NoSchedule", "500"), Toleration("sla", operator, value)) is expected
 
 
+@pytest.mark.parametrize("text", ["+500", "0500", "-0", "", "5e2"])
+def test_s38_only_canonical_integers_are_compared(text: str) -> None:
+    assert not tolerates(Taint("sla", "NoSchedule", text), Toleration("sla", "Lt", "600"))
+    assert not tolerates(Taint("sla", "NoSchedule", "400"), Toleration("sla", "Lt", text))
+    assert tolerates(Taint("sla", "NoSchedule", "-5"), Toleration("sla", "Lt", "0"))
+
+
 def test_s38_every_effect_counts_and_the_untolerated_are_named() -> None:
     soft = Taint("slow", "PreferNoSchedule")
     assert untolerated((GPU, soft), (Toleration("dedicated", "Exists"),)) == (soft,)

@@ -7,10 +7,10 @@ import pytest
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import Expression, NodeTerm, PodShape
 from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import Code
-from kerf.engine.scheduling.shapes import requirements_of
 from kerf.engine.scheduling.validation import Problem, refusals, requirement_problems
-from tests.unit.scheduling.problems import spec, term
+from tests.unit.scheduling.problems import Workloads, ladder, preferred, problem, spec, term
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_s26_valid(given: RequirementSpec) -> None:
 @pytest.mark.parametrize("key", [lbl.HOSTNAME, "karpenter.sh/custom", "karpenter.k8s.aws/foo", "x.karpenter.sh/y"])
 def test_s25_e18_restricted_labels(key: str) -> None:
     given = PodShape(node_selector={key: "x"})
-    (found,) = refusals(given, requirements_of(given))
+    (found,) = refusals(given)
     assert found.code == Code.RESTRICTED_LABEL
     assert found.params == {"key": key}
 
@@ -68,11 +68,19 @@ def test_s25_e18_restricted_labels(key: str) -> None:
 )
 def test_s42_e20_opting_out(expressions: list[tuple[str, str, tuple[str, ...]]]) -> None:
     given = PodShape(required_terms=(term(*expressions),))
-    assert [each.code for each in refusals(given, requirements_of(given))] == [Code.OPTED_OUT]
+    assert [each.code for each in refusals(given)] == [Code.OPTED_OUT]
+
+
+@pytest.mark.parametrize("policy", ["Respect", "Ignore"])
+def test_s42_a_pod_that_prefers_to_opt_out_is_left_out_whatever_becomes_of_preferences(policy: str) -> None:
+    away = preferred(1, (lbl.NODEPOOL, "DoesNotExist", ()))
+    work = Workloads().add("a", 1, PodShape(preferred_terms=(away,)))
+    ((found,),) = (each.reasons for each in plan(problem(work, ladder(2), preference_policy=policy)).ignored)
+    assert found.code == Code.OPTED_OUT
 
 
 def test_s42_match_fields_and_every_term_are_looked_at() -> None:
     fields = NodeTerm(fields=(Expression("metadata.name", "In", ("n",)),))
     given = PodShape(required_terms=(term(("k", "Exists", ())), fields, term(("k", "Gt", ("x",)))))
-    codes = [each.code for each in refusals(given, requirements_of(given))]
+    codes = [each.code for each in refusals(given)]
     assert codes == [Code.MATCH_FIELDS, Code.INVALID_REQUIREMENT]
