@@ -31,7 +31,6 @@ from kerf.engine.nodeclaim.table import STEADY, TAINTED
 from kerf.engine.record.decisions import Intent, Move, MoveResult, PlannedClaim, TaintNode, UntaintNode, Verdict
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.provision import claim_names, launch_orders
-from kerf.engine.scheduling.reserved import spoken_for, taken_from
 from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN, proposal
 from kerf.engine.state.state import State, Underway
 
@@ -221,7 +220,7 @@ def start(ref: str, move: Move, state: State, now: int) -> Next:
     problem = cluster_of(state, now).base if news else Problem((), {}, (), {})
     if not {new.node_pool for new in news} <= {each.pool.name for each in problem.pools}:  # it was taken away since
         return _withdrawn(ref, move, Reason("scheduling", {"why": "no-nodepool"}))
-    orders = launch_orders(news, _beside_others(problem, state))
+    orders = launch_orders(news, problem)
     if not all(order.offers for order in orders):
         return _withdrawn(ref, move, Reason("scheduling", {"why": "no-offering"}))
     begun = replace(move, replacements=news)
@@ -232,15 +231,6 @@ def start(ref: str, move: Move, state: State, now: int) -> Next:
         requested=news,
         events=tuple(_tainted(claim, move, now) for claim in claims),
     )
-
-
-def _beside_others(problem: Problem, state: State) -> Problem:
-    """Without what launches on their way take of reservations, those of moves that start in the same turn among them
-    (A-210)."""
-    taken = spoken_for(state)
-    if not taken:
-        return problem
-    return replace(problem, catalogues={name: taken_from(each, taken) for name, each in problem.catalogues.items()})
 
 
 def _condemned(claim: NodeClaim, move: Move, now: int) -> Verdict:

@@ -18,19 +18,22 @@ from kerf.engine.state.state import State
 
 
 def catalogue_of(state: State, node_class: str) -> str:
-    """The digest of the catalogue of a NodeClass (`group/kind/name`), which the state's blobs hold; "" for none."""
+    """The digest of the catalogue of a NodeClass (`group/kind/name`), which the state's blobs hold; "" for none.
+    Launches on their way have taken theirs of what is left: the reference waits for them before it plans again
+    (S-58)."""
     digest, seen = state.facts.catalogues.get(node_class, ""), state.facts.reservations.get(node_class)
-    if not digest or seen is None or not seen.left:
+    left, taken = seen.left if seen is not None else {}, _spoken_for(state)
+    if not digest or not (left or taken):
         return digest
-    text = msgspec.json.encode(seen.left, order="sorted")
+    text = msgspec.json.encode((left, taken), order="sorted")
     own = f"{digest}/{blake2b(text, digest_size=8).hexdigest()}"
     blobs = state.ix.blobs
     if not blobs.has_catalogue(own):
-        blobs.offer(own, _counted(blobs.catalogue(digest), seen.left))
+        blobs.offer(own, taken_from(_counted(blobs.catalogue(digest), left), taken))
     return own
 
 
-def spoken_for(state: State) -> Counter[str]:
+def _spoken_for(state: State) -> Counter[str]:
     """Of each reservation, by its id: how many launches name it that have no instance yet. The cloud's count of what is
     left does not have them."""
     return Counter(order.reservation for order in state.facts.launches.values() if order.reservation)

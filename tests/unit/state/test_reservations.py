@@ -53,6 +53,19 @@ def test_a125_the_latest_number_counts_and_not_that_of_the_catalogue() -> None:
     assert re_derived(less.store) == less.store.entries
 
 
+def test_s58_s112_a_launch_on_its_way_has_taken_its_instance() -> None:
+    """Of what was left by the catalogue, and of what was told since. The reference makes no plan before it is there."""
+    told = world(3)
+    told.see(Observation(ReservationsSeen(KEY, {"cr-1": 1})))
+    for made in (world(1), told):
+        ordered = []
+        for name in "ab":
+            made.pending(name, memory=5_000 * Mi)
+            made.after(1_000)
+            ordered += [order.capacity_type for _, order in made.launches()]
+        assert ordered == [lbl.RESERVED, lbl.ON_DEMAND]
+
+
 def test_the_catalogue_stays_the_one_that_is_recorded() -> None:
     made = world(2)
     state = made.runtime.state
