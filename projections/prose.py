@@ -10,11 +10,9 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from kerf.engine.model.quantities import format_quantity
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.templates import Difference
 from kerf.engine.scheduling import reasons as scheduling
-from kerf.engine.scheduling.trace import Cut, NearMiss
 
 _TIMES = ("quiet", "age", "waited")
 """Parameters that are durations."""
@@ -210,46 +208,6 @@ TO_BE_REMOVED: dict[str, str] = {
 }
 """For a claim that stays for this reason: what would have to happen before it may go."""
 
-CUTS: dict[str, str] = {
-    "limits": "more {key} than the NodePool's limits leave",
-    "taint": "the taint {wanted}, which is not tolerated",
-    "requirement": "not {wanted}",
-    "offering": "not sold in the zones and capacity types that are left",
-    "left-out": "left out by the search for a cheaper plan when it opened this node",
-    "unavailable": "no capacity when last tried",
-    "resource": "too little {key} for {wanted}, with daemons",
-    "host-ports": "a DaemonSet takes the host ports {wanted}",
-    "devices": "not the devices for {wanted}",
-    "min-values": "fewer values than minValues asks for",
-}
-"""Why a funnel's step ruled types out."""
-
-NEAR: dict[str, str] = {
-    "limits": "if the NodePool's limits left {short} more {key}",
-    "taint": "if the pods tolerated the taint {key}",
-    "requirement": "if {side} allowed {values} for {key}",
-    "offering": "if other zones or capacity types were allowed",
-    "unavailable": "if there were capacity again",
-    "resource": "if the pods asked for {short} less {key}",
-    "host-ports": "if the host ports were free",
-    "devices": "if they brought the devices",
-    "min-values": "if minValues asked for less",
-    "topology": "if {side} over {key} allowed {values}",
-}
-"""What single change would let more types through."""
-
-VALUES = 6
-"""So many of the values that a label would have to allow are named."""
-
-_SIDES = {
-    "pod": "the pods",
-    "node-pool": "the NodePool",
-    "spread": "their spread",
-    "affinity": "the affinity",
-    "anti-affinity": "the anti-affinity",
-}
-
-
 DELETED = {
     "": "its NodeClaim was deleted (the API server does not say by whom)",
     "unknown": "its NodeClaim was deleted (the API server does not say by whom)",
@@ -333,25 +291,6 @@ def judged(reason: Reason, found: Sequence[Difference]) -> str:
     """A verdict's reason in words, with the fields where it has them."""
     fields = differences_words(found)
     return f"{sentence(reason)} ({fields})" if fields else sentence(reason)
-
-
-def cut_sentence(cut: Cut) -> str:
-    wanted = format_quantity(int(cut.wanted), cut.key) if cut.what == "resource" and cut.wanted else cut.wanted
-    return CUTS[cut.what].format(key=cut.key, wanted=requirement_words(wanted))
-
-
-def near_sentence(miss: NearMiss) -> str:
-    short = format_quantity(miss.short, miss.key)
-    values, side = _any_of(miss.values), _SIDES.get(miss.side, "the NodePool or the pods")
-    change = NEAR[miss.what].format(key=miss.key, short=short, values=values, side=side)
-    meant = f" (is {' or '.join(miss.meant)} meant?)" if miss.meant else ""
-    return f"{count(miss.types, 'more type')} would do {change}, {miss.example} first{meant}"
-
-
-def _any_of(values: tuple[str, ...]) -> str:
-    if len(values) <= VALUES:
-        return " or ".join(values) or "anything"
-    return f"{' or '.join(values[:VALUES])} (and {len(values) - VALUES} more)"
 
 
 # ── figures ────────────────────────────────────────────────────────────────────────────────────────────────────────

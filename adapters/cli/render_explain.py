@@ -11,15 +11,15 @@ from kerf.adapters.cli.render_why import came_for_text, left_text, methods_text,
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.table import TERMINATED
 from kerf.engine.record.decisions import Offer, ProvisionResult
-from kerf.engine.scheduling.trace import Candidate
+from kerf.engine.scheduling.provision import VERSION
+from kerf.engine.scheduling.trace import Candidate, NearMiss
+from kerf.projections.funnel_words import cut_sentence, near_sentence
 from kerf.projections.prose import (
     TO_BE_REMOVED,
     count,
-    cut_sentence,
     dollars,
     duration,
     moment,
-    near_sentence,
     requirement_words,
     sentence,
 )
@@ -181,7 +181,7 @@ def decision_text(printer: Printer, found: DecisionExplanation, lines: list[str]
 
 def _placed(printer: Printer, how: Placed) -> None:
     if not how.same:
-        printer.line("  today's engine decides otherwise: what follows is its view, not the recorded one", "warning")
+        printer.line(f"  {_otherwise(how)}: what follows is its view, not the recorded one", "warning")
     asked = quantities({name: amount for name, amount in how.requests.items() if name != "pods"}) or "nothing"
     wants = f"; {', '.join(requirement_words(each) for each in how.requirements)}" if how.requirements else ""
     printer.line(f"  {count(how.pods, 'pod')} of this kind: {asked} each{wants}")
@@ -195,6 +195,12 @@ def _placed(printer: Printer, how: Placed) -> None:
         _chosen(printer, how)
 
 
+def _otherwise(how: Placed) -> str:
+    if how.version != VERSION:
+        return f"today's engine decides by other rules (version {VERSION}, then {how.version})"
+    return "today's engine decides otherwise"
+
+
 def _pool(printer: Printer, pool: PoolFunnel) -> None:
     new = f" for the new node {pool.claim}" if pool.claim else ""
     printer.line(f"  NodePool {pool.node_pool}: {count(pool.types, 'instance type')} considered{new}")
@@ -203,8 +209,19 @@ def _pool(printer: Printer, pool: PoolFunnel) -> None:
     cheapest = ", ".join(map(_choice, pool.cheapest))
     printer.line(f"    ={pool.left:<5} left" + (f": {cheapest}" if cheapest else ""))
     if pool.reason is not None:
-        for near in pool.near[:1]:
-            printer.line(f"    nearest miss: {near_sentence(near)}")
+        _nearest(printer, pool.near)
+
+
+def _nearest(printer: Printer, near: tuple[NearMiss, ...]) -> None:
+    """The nearest miss, and what the other side could change about the same label instead."""
+    if not near:
+        printer.line("    no nearest miss: no single change would let a type through")
+        return
+    first, *others = near
+    printer.line(f"    nearest miss: {near_sentence(first)}")
+    for each in others:
+        if each.key == first.key and each.side != first.side:
+            printer.line(f"              or: {near_sentence(each)}")
 
 
 def _chosen(printer: Printer, how: Placed) -> None:

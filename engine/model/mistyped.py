@@ -6,6 +6,7 @@ type that kerf's tables do not have yet may exist.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
@@ -31,6 +32,9 @@ CLOSED: Known = {
     lbl.OS: ("linux", "windows"),
 }
 """Those that are the same everywhere."""
+_ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-[0-9]+)[a-z]")
+_OF_REGION = re.compile(r"[a-z]|-[a-z0-9-]+")
+"""What stands behind the region in the name of a zone, also of a local one."""
 NODE_CLASSES = ("karpenter.k8s.aws/EC2NodeClass", "karpenter.kwok.sh/KWOKNodeClass")
 """group/Kind of those for which kerf launches nodes."""
 _MARKS = (lbl.EC2NODECLASS, lbl.KWOKNODECLASS)
@@ -69,10 +73,17 @@ def suggestion(key: str, undefined: frozenset[str], own: Iterable[str]) -> str |
 
 
 def near_value(value: str, known: Collection[str]) -> str:
-    """The known value that an unknown one may have been meant to be; "" if it is known, a number, or like none."""
-    if value in known or value.isdigit():
+    """The known value that an unknown one may have been meant to be; "" if it is known, a number, another zone of a
+    region that is known, or like none."""
+    if value in known or value.isdigit() or any(_beside(value, each) for each in known):
         return ""
     return next(iter(get_close_matches(value, sorted(known), n=1, cutoff=ALIKE)), "")
+
+
+def _beside(value: str, known: str) -> bool:
+    """Whether it is a zone of the region of one that is known: us-west-2d, us-west-2-lax-1a beside us-west-2a."""
+    region = _ZONE.fullmatch(known)
+    return region is not None and _OF_REGION.fullmatch(value.removeprefix(region[1])) is not None
 
 
 def near_node_class(ref: NodeClassRef) -> str:

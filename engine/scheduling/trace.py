@@ -13,14 +13,15 @@ from kerf.engine.scheduling.problem import PendingPod
 
 
 class Cut(Struct, frozen=True, omit_defaults=True):
-    """One step of a funnel: `types` were ruled out by `what` (limits, taint, requirement, offering, left-out,
-    unavailable, resource, host-ports, devices, min-values); `key` is the label or resource, `wanted` what was asked of
-    it."""
+    """One step of a funnel: `types` were ruled out by `what` (taint, requirement, limits, offering, left-out,
+    unavailable, resource, host-ports, devices, volumes, topology, min-values); `key` is the label or resource, `wanted`
+    what was asked of it, `daemons` what daemons take of a resource besides, at the most."""
 
     what: str
     types: int
     key: str = ""
     wanted: str = ""
+    daemons: int = 0
 
 
 class NearMiss(Struct, frozen=True, omit_defaults=True):

@@ -100,6 +100,17 @@ def test_what_pods_ask_for_is_looked_at_too() -> None:
         assert sorted(str(note.params["near"]) for note in found.notes) == ["m5.large", "spot"]
 
 
+@pytest.mark.parametrize(
+    ("zone", "near"),
+    [
+        ("us-wset-2a", "us-west-2a"), ("us-west2b", "us-west-2b"), ("us-west-2a", ""),
+        ("us-west-2d", ""), ("us-west-2-lax-1a", ""), ("test-zone-a", ""),
+    ],
+)  # fmt: skip
+def test_another_zone_of_a_region_is_not_mistyped(zone: str, near: str) -> None:
+    assert near_value(zone, ("us-west-2a", "us-west-2b")) == near
+
+
 def test_what_a_catalogue_sells_is_known() -> None:
     kind = InstanceType("m5.large", {}, {}, {FAMILY: ("m5",)}, (Offering("z", "spot", 1.0),))
     known = values_of(Catalogue((kind,)))

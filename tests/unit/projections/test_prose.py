@@ -12,24 +12,20 @@ import pytest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.record.registry import NAME_OF
-from kerf.engine.scheduling import explain as scheduling_explain
 from kerf.engine.scheduling.reasons import Code
-from kerf.engine.scheduling.trace import Cut, NearMiss
+from kerf.engine.scheduling.trace import Cut
 from kerf.projections import events
 from kerf.projections.changes import BUDGETS, CHANGES
+from kerf.projections.funnel_words import CUTS, NEAR, cut_sentence
 from kerf.projections.prose import (
-    CUTS,
     DISRUPTION,
     EXPLAINED,
     LIFECYCLE,
-    NEAR,
     TO_BE_REMOVED,
     count,
-    cut_sentence,
     dollars,
     duration,
     moment,
-    near_sentence,
     requirement_words,
     sentence,
 )
@@ -130,33 +126,6 @@ def test_every_code_of_scheduling_has_its_sentence(code: Code) -> None:
     assert "{" not in said
     assert not said.endswith("}"), "a code without a sentence shows its parameters"
     assert said.startswith("NodePool p: ")
-
-
-def test_every_step_of_a_funnel_has_its_sentence() -> None:
-    names = ["LIMITS", "REQUIREMENT", "OFFERING", "UNAVAILABLE", "RESOURCE", "HOST_PORTS", "DEVICES", "TAINT"]
-    names += ["MIN_VALUES", "LEFT_OUT"]
-    others = {"POD", "NODE_POOL", "NODES"}  # who would have to change, and a resource
-    constants = {k for k, v in vars(scheduling_explain).items() if k.isupper() and isinstance(v, str)}
-    assert constants - others == set(names), "a new step needs its sentences"
-    assert {getattr(scheduling_explain, name) for name in names} == CUTS.keys()
-    assert CUTS.keys() - {"left-out"} == NEAR.keys() - {"topology"}, "what kerf itself leaves out nobody else can mend"
-    assert cut_sentence(Cut("resource", 3, "memory", str(2**30))) == "too little memory for 1Gi, with daemons"
-    miss = NearMiss("requirement", 2, "m5.large", "zone", ("a", "b"), side="node-pool")
-    assert near_sentence(miss) == "2 more types would do if the NodePool allowed a or b for zone, m5.large first"
-    miss = NearMiss("topology", 1, "m5.large", "zone", ("a",), side="spread")
-    assert near_sentence(miss) == "1 more type would do if their spread over zone allowed a, m5.large first"
-
-
-def test_a_near_miss_names_what_may_be_meant() -> None:
-    miss = NearMiss("requirement", 1, "a", "type", ("m5.large",), side="pod", meant=("m5.large",))
-    assert near_sentence(miss).endswith(", a first (is m5.large meant?)")
-
-
-def test_a_near_miss_names_a_few_values_of_many() -> None:
-    values = tuple(f"m{n}.large" for n in range(45))
-    said = near_sentence(NearMiss("requirement", 45, "m0.large", "type", values, side="pod"))
-    assert "m5.large (and 39 more) for type, m0.large first" in said
-    assert "m6.large" not in said
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import AffinityTerm, HostPort, Selector, Taint
+from kerf.engine.model.pods import AffinityTerm, HostPort, Selector, Taint, VolumeRef
+from kerf.engine.model.volumes import Volume, VolumeClaim, VolumeFacts
 from kerf.engine.scheduling.funnel import Funnel, FunnelTracer
 from kerf.engine.scheduling.improvement.cells import without
 from kerf.engine.scheduling.planner import plan
@@ -60,6 +62,33 @@ def test_a_near_miss_of_a_mistyped_value_says_what_may_be_meant(asked: str, mean
     work = Workloads().add("x", 1, shape(node_selector={lbl.INSTANCE_TYPE: asked}))
     (look,) = funnel_of(problem(work, catalogue, plain)).classes[0].pools
     assert [each.meant for each in look.funnel.near if each.side == "pod"] == [meant]
+
+
+def test_a_mistyped_value_of_the_node_pool_is_told_by_the_pool_that_has_nothing_to_launch() -> None:
+    catalogue = Catalogue((instance_type("m5.large", 2), instance_type("c5.large", 2)))
+    typo = pool("p", spec(lbl.INSTANCE_TYPE, "In", "m5.lagre"))
+    (dropped,) = funnel_of(problem(Workloads().add("x", 1, shape()), catalogue, typo)).dropped
+    values, meant = ("c5.large", "m5.large"), ("m5.large",)
+    assert dropped.funnel.near == (
+        NearMiss("requirement", 2, "c5.large", lbl.INSTANCE_TYPE, values, side="node-pool", meant=meant),
+    )
+
+
+def test_a_mistyped_value_of_a_label_of_the_node_pool_is_told() -> None:
+    """Types know nothing of the NodePool's name; what may be meant is what the NodePool is called."""
+    work = Workloads().add("x", 1, shape(node_selector={lbl.NODEPOOL: "genral"}))
+    (look,) = funnel_of(problem(work, ladder(2), pool("general"))).classes[0].pools
+    assert [each.meant for each in look.funnel.near if each.side == "pod"] == [("general",)]
+
+
+@pytest.mark.parametrize(
+    ("operator", "bound", "nearest"), [("Gt", "16", ("16", "8", "4")), ("Lt", "4", ("4", "8", "16"))]
+)
+def test_numbers_that_would_do_are_named_from_the_bound_on(operator: str, bound: str, nearest: tuple[str, ...]) -> None:
+    types = tuple(instance_type(f"t{n}", 4, labels={"cpus": (str(n),)}) for n in (4, 8, 16))
+    work = Workloads().add("x", 1, shape(required_terms=(term(("cpus", bound[0], (bound[1],))),)))
+    (look,) = funnel_of(problem(work, Catalogue(types), pool("p", spec("cpus", "Exists")))).classes[0].pools
+    assert [each.values for each in look.funnel.near] == [nearest]
 
 
 def test_near_miss_of_a_resource_and_of_a_limit() -> None:
@@ -160,6 +189,54 @@ def test_near_miss_of_topology_over_zones() -> None:
     assert look.reason.code == Code.TOPOLOGY
     assert NearMiss("topology", 2, "t02", lbl.ZONE, ("z1",), side="anti-affinity") in look.funnel.near
     assert NearMiss("requirement", 2, "t02", lbl.ZONE, ("z2", "z3"), side="node-pool") in look.funnel.near
+
+
+def test_who_follows_pods_that_are_nowhere_is_helped_by_no_other_zone() -> None:
+    """A zone that has no nodes yet is empty: good for a spread or an anti-affinity, and nobody is to be followed."""
+    follow = AffinityTerm(lbl.ZONE, Selector({"app": "nobody"}))
+    work = Workloads().add("x", 1, shape(500, affinity=(follow,)))
+    (look,) = funnel_of(problem(work, ladder(2), pool("p", spec(lbl.ZONE, "In", "z1")))).classes[0].pools
+    assert look.funnel.cuts == (Cut("topology", 1, "", lbl.ZONE),)
+    assert look.funnel.near == (NearMiss("topology", 1, "t02", lbl.ZONE, ("z1",), side="affinity"),)
+
+
+def test_topology_cuts_the_types_that_are_not_sold_where_it_lets_the_pod_go() -> None:
+    apart = AffinityTerm(lbl.ZONE, Selector({"app": "x"}))
+    types = (instance_type("a", 2, zones=("z1",)), instance_type("b", 2, zones=("z1", "z2")))
+    work = Workloads().add("x", 2, shape(500, labels={"app": "x"}, anti_affinity=(apart,)))
+    first, second = funnel_of(problem(work, Catalogue(types))).classes[0].pools
+    assert first.funnel.cuts == ()
+    assert second.funnel.cuts == (Cut("topology", 1, "", lbl.ZONE),)
+    assert [each.instance_type for each in second.funnel.left] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("volume", "cuts", "near"),
+    [
+        ("z2", (Cut("volumes", 2, "", f"{lbl.ZONE} In [z2]"),), [("node-pool", ("z2",), 2)]),
+        ("z1", (), []),
+        ("z9", (Cut("volumes", 2, "", f"{lbl.ZONE} In [z9]"),), []),
+    ],
+)
+def test_near_miss_of_a_volume(volume: str, cuts: tuple[Cut, ...], near: list[Any]) -> None:
+    """S-156. What would help is the volume's zone, not a type that is sold elsewhere."""
+    facts = VolumeFacts(
+        claims={"default/data": VolumeClaim("default", "data", volume="pv", bind_completed=True)},
+        volumes={"pv": Volume("pv", terms=(term((lbl.ZONE, "In", (volume,))),))},
+    )
+    types = (*ladder(2, 4).types, instance_type("other", 8, labels={"family": ("o",)}))
+    work = Workloads().add("x", 1, shape(500, volumes=(VolumeRef("v", "data"),)))
+    given = replace(
+        problem(
+            work, Catalogue(types), pool("p", spec(lbl.ZONE, "In", "z1"), spec(lbl.INSTANCE_TYPE, "NotIn", "other"))
+        ),
+        volumes=facts,
+    )
+    (look,) = funnel_of(given).classes[0].pools
+    assert look.funnel.cuts == (Cut("requirement", 1, lbl.INSTANCE_TYPE, f"{lbl.INSTANCE_TYPE} NotIn [other]"), *cuts)
+    assert [(each.side, each.values, each.types) for each in look.funnel.near if each.key == lbl.ZONE] == near
+    if cuts:
+        assert all(each.key == lbl.ZONE for each in look.funnel.near)
 
 
 def test_the_pods_own_conflict_comes_before_the_limits() -> None:
