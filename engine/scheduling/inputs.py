@@ -12,6 +12,7 @@ from kerf.engine.lifecycle.readiness import counting_taints
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import Pod, PodShape, Resources, Taint, is_terminal, scored
+from kerf.engine.model.pool_validation import violations
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING, REQUESTED
 from kerf.engine.scheduling.buffers import Sources, virtual_pods
@@ -176,11 +177,13 @@ def unavailable(state: State, now: int) -> frozenset[tuple[str, str, str]]:
 
 
 def _pool(state: State, name: str, offered: PoolCatalogues) -> PoolInput:
+    """Ready (S-61) is one that is valid (L-252) and whose NodeClass is ready (L-253). What the object says of it is
+    kerf's own writing of a moment ago; of a new one it says nothing."""
     facts = state.facts
     pool = facts.pools[name]
     ref = pool.node_class
     node_class = facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
-    if node_class is None or not node_class.ready:  # L-253: it is the NodeClass that makes a NodePool ready
+    if node_class is None or not node_class.ready or violations(pool):
         pool = msgspec.structs.replace(pool, ready=False)
     return PoolInput(pool=pool, catalogue=offered.of(name), usage=_usage(state, name, offered))
 

@@ -13,6 +13,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
 from kerf.engine.model.nodes import Node, PodDisruptionBudget
 from kerf.engine.model.pods import Owner, Pod, PodShape, Selector, SpreadConstraint, Taint, Toleration
+from kerf.engine.model.pools import NodeClassRef, RequirementSpec
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Decision, LaunchInstance, ProvisionResult
 from kerf.engine.record.digest import content
@@ -68,6 +69,28 @@ def test_s45_pods_of_buffers_come_after_those_that_wait_and_with_the_gate_alone(
     assert names(gate=False) == ["z"]
 
 
+# ── NodePools ──────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("changes", "ready"),
+    [
+        ({}, True),
+        ({"ready": False}, False),
+        ({"requirements": (RequirementSpec(lbl.HOSTNAME, "In", ("n",)),)}, False),
+        ({"labels": {"karpenter.sh/own": "x"}}, False),
+        ({"node_class": NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "another")}, False),
+        ({"node_class": NodeClassRef("example.com", "EC2NodeClass", "default")}, False),
+    ],
+)
+def test_s61_a_pool_is_ready_that_is_valid_and_whose_class_is(changes: dict[str, Any], ready: bool) -> None:
+    """An object that is new says nothing of it yet: nobody has written its status."""
+    world = World()
+    world.prepare(replace(pool(), **changes))
+    (given,) = problem_of(world.runtime.state, world.now).pools
+    assert given.pool.ready is ready
+
+
 # ── nodes ──────────────────────────────────────
 
 
@@ -81,15 +104,11 @@ def test_s71_a_node_of_a_pool_without_a_claim_is_no_place() -> None:
 
 
 def test_s72_taints_that_go_by_themselves_count_from_initialization_on() -> None:
-    """Also those that the NodePool itself gives: one that is a startup taint, too, and one that a controller of
-    readiness takes away."""
-    cni, ready, team = (
-        Taint("cni", "NoSchedule"),
-        Taint("readiness.k8s.io/net", "NoSchedule"),
-        Taint("team", "NoExecute"),
-    )
+    """Also one that the NodePool itself gives, and that a controller of readiness takes away."""
+    cni, team = Taint("cni", "NoSchedule"), Taint("team", "NoExecute")
+    ready = Taint("readiness.k8s.io/net", "NoSchedule")
     world = World()
-    world.prepare(pool(taints=(cni, ready, team), startup_taints=(cni,)))
+    world.prepare(pool(taints=(ready, team), startup_taints=(cni,)))
     world.pending("a", tolerations=(Toleration(operator="Exists"),))
 
     def counting() -> tuple[Taint, ...]:
