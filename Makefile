@@ -14,7 +14,7 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: dst helm reference reference-e2e crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
+.PHONY: dst helm reference reference-e2e reference-scenarios crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -58,6 +58,10 @@ helm: ## Build helm from its published module into the cache, for the tests of t
 
 reference: ## Build Karpenter's controller for KWOK and its scheduling benchmark, to be measured beside kerf (Go 1.26, minutes)
 	@benchmarks/build_karpenter.sh $(KARPENTER)
+
+# Of tests/conformance/reference; then: python -m tests.conformance.heldout --seeds 300 --out FOLDER
+reference-scenarios: ## Build the program that decides scenarios with Karpenter's own code (Go 1.26, minutes)
+	@tests/conformance/reference/build.sh
 
 lint: setup ## Check style and formatting
 	$(BIN)/ruff check .
