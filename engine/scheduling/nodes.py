@@ -39,6 +39,7 @@ class ExistingNode:
         self.site: Site | None = None  # what it has for pods that ask for devices; set if there are any
         if given.requirements:
             self.open = Requirements.of_specs(given.requirements).without(each.key for each in self.labels)
+        self.known = self.labels.merged(self.open) if self.open else self.labels
         waiting = reserved_for(daemons, given.taints, self.labels, given.bound_daemons)
         self._set_remaining({name: amount - waiting.get(name, 0) for name, amount in given.available.items()})
         self.ports = given.host_ports
@@ -158,7 +159,7 @@ class ExistingNode:
 
     def _entrance(self, count: PodCount) -> Domain | None:
         """The domain that its pods are counted in; None if they are not."""
-        if not count.admits_node(self.taints, self.labels):
+        if not count.admits_node(self.taints, self.known):
             return None
         return self.host if count.key == HOSTNAME else self.domain(count.key)
 

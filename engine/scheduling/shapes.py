@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.pods import AffinityTerm, PodShape, SpreadConstraint
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.taints import SOFT
@@ -67,6 +68,12 @@ def relaxed(shape: PodShape, soft_taints: bool) -> PodShape | None:
     if soft_taints and SOFT not in shape.tolerations:
         return replace(shape, tolerations=(*shape.tolerations, SOFT))
     return None
+
+
+def hard_keys(shape: PodShape) -> frozenset[str]:
+    """The labels that a pod must be spread over, but for the hostname, which every node has."""
+    hard = (each for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD)
+    return frozenset(normalise(each.topology_key) for each in hard) - {HOSTNAME}
 
 
 def alternatives_of(shape: PodShape) -> tuple[Requirements, ...]:

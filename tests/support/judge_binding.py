@@ -121,11 +121,14 @@ class Binding:
     def _within_skew(self, host: Host, kind: Kind, each: SpreadConstraint, here: Mapping[int, Counter[Kind]]) -> bool:
         key: str = each.topology_key
         shape = self._shapes[kind[1]]
+        keys = [s.topology_key for s in shape.spread if s.when_unsatisfiable == "DoNotSchedule"]
         counts: Counter[str] = Counter()
         for other in self._hosts:
             domain = other.domain(key)
             fits = any(wants_node(shape, labels) for labels in other.labels)
             if domain is None or (each.node_affinity_policy == "Honor" and not fits):
+                continue
+            if any(other.values(k) == {None} for k in keys):  # a node counts if it has the labels of all of them
                 continue
             if each.node_taints_policy == "Honor" and not tolerates(shape, other.taints):
                 continue

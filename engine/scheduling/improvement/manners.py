@@ -15,17 +15,17 @@ from kerf.engine.model.pods import AffinityTerm, PodShape, SpreadConstraint, Tai
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
-from kerf.engine.scheduling.shapes import HARD_SPREAD, alternatives_of
+from kerf.engine.scheduling.shapes import HARD_SPREAD, alternatives_of, hard_keys
 from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE, untolerated
 
 Pair = tuple[str, str]
 """The namespace and the shape (digest) of a pod."""
 Selectors = tuple[PodSelector, ...]
 """Of which a pod must match all."""
-Asked = tuple[tuple[Requirements, ...], tuple[Toleration, ...] | None]
-"""The nodes that a spread looks at: those that meet one of these (any, if there are none) and whose taints are
-tolerated (whatever they are, if None)."""
-EVERYWHERE: Asked = (), None
+Asked = tuple[tuple[Requirements, ...], tuple[Toleration, ...] | None, tuple[str, ...]]
+"""The nodes that a spread looks at: those that meet one of these (any, if there are none), whose taints are tolerated
+(whatever they are, if None), and that have these labels."""
+EVERYWHERE: Asked = (), None, ()
 
 
 class Place(Struct, frozen=True):
@@ -53,11 +53,13 @@ class Counted(Struct, frozen=True):
 
     @property
     def everywhere(self) -> bool:
-        alternatives, tolerations = self.asked
-        return tolerations is None and all(not each for each in alternatives)
+        alternatives, tolerations, keys = self.asked
+        return tolerations is None and not keys and all(not each for each in alternatives)
 
     def looks_at(self, place: Place) -> bool:
-        alternatives, tolerations = self.asked
+        alternatives, tolerations, keys = self.asked
+        if any(place.domain(key) is None for key in keys):
+            return False
         if tolerations is not None:
             hard = (each for each in place.taints if each.effect != PREFER_NO_SCHEDULE)
             if untolerated(hard, tolerations):
@@ -146,9 +148,11 @@ class Manners:
 
     def _spread(self, pair: Pair, shape: PodShape, each: SpreadConstraint) -> Spread:
         selectors = (of_spread(each, pair[0], shape.labels),)
+        hard = each.when_unsatisfiable == HARD_SPREAD
         asked = (
             alternatives_of(shape) if each.node_affinity_policy == "Honor" else (),
             shape.tolerations if each.node_taints_policy == "Honor" else None,
+            tuple(sorted(hard_keys(shape) - {normalise(each.topology_key)})) if hard else (),
         )
         count = self._count(each.topology_key, selectors, asked)
         return Spread(count, each.max_skew, each.min_domains or 0, int(self._selects(selectors, pair)))

@@ -16,24 +16,32 @@ from kerf.engine.scheduling.topology.rules import Domain, DomainCount, Spread
 
 class NodeFilter(Struct, frozen=True, cache_hash=True):
     """Which nodes a spread constraint looks at (S-122). Unlike S-121, filters are equal only if they let the same
-    through. PreferNoSchedule taints keep no pod away, so they do not count."""
+    through. PreferNoSchedule taints keep no pod away, so they do not count. `keys`: labels that such a node has,
+    whatever their values: those of the pod's other hard constraints, for kube-scheduler looks at no node without one
+    of them."""
 
     alternatives: tuple[Requirements, ...]
     tolerations: tuple[Toleration, ...]
     by_affinity: bool
     by_taints: bool
+    keys: tuple[str, ...] = ()
 
     def reachable(self, taints: Iterable[Taint]) -> bool:
         """Whether the pod itself tolerates the taints."""
         return not untolerated((each for each in taints if each.effect != PREFER_NO_SCHEDULE), self.tolerations)
 
     def admits_node(self, taints: Iterable[Taint], labels: Requirements) -> bool:
-        if self.by_taints and not self.reachable(taints):
+        """`labels`: those of the node, and what is known of those that it is still to get."""
+        if (self.by_taints and not self.reachable(taints)) or any(key not in labels for key in self.keys):
             return False
         return not self.by_affinity or any(labels.compatible(each) for each in self.alternatives)
 
+    def labelled(self, template: Template, state: State) -> bool:
+        """Whether nodes of the state have all the labels."""
+        return all(template.domains(state, key) for key in self.keys)
+
     def admits_claim(self, template: Template, state: State) -> bool:
-        if self.by_taints and not self.reachable(template.pool.taints):
+        if (self.by_taints and not self.reachable(template.pool.taints)) or not self.labelled(template, state):
             return False
         return not self.by_affinity or any(
             state.requirements.compatible(each, WELL_KNOWN) for each in self.alternatives

@@ -17,7 +17,7 @@ from kerf.engine.scheduling.nodes import ExistingNode
 from kerf.engine.scheduling.problem import BoundPod, Problem
 from kerf.engine.scheduling.requirements import Requirement, Requirements
 from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
-from kerf.engine.scheduling.shapes import HARD_SPREAD, alternatives_of, requirements_of
+from kerf.engine.scheduling.shapes import HARD_SPREAD, alternatives_of, hard_keys, requirements_of
 from kerf.engine.scheduling.templates import State, Template
 from kerf.engine.scheduling.topology.counts import NodeFilter, PodCount
 from kerf.engine.scheduling.topology.rules import Apart, Domain, Rule, Spread, Together
@@ -137,15 +137,16 @@ class Topology:
         (unlike S-138)."""
         selector = of_spread(constraint, namespace, given.labels)
         key = normalise(constraint.topology_key)
+        hard = constraint.when_unsatisfiable == HARD_SPREAD
         looks_at = NodeFilter(
             alternatives_of(given),
             given.tolerations,
             constraint.node_affinity_policy == "Honor",
             constraint.node_taints_policy == "Honor",
+            tuple(sorted(hard_keys(given) - {key})) if hard else (),
         )
         count = self._counting((selector,), key, looks_at)
         own = int(selector.selects(namespace, given.labels))
-        hard = constraint.when_unsatisfiable == HARD_SPREAD
         tried = looks_at.alternatives if hard else (requirements_of(shape, preferences=False),)
         asked = _asked(tried, key) if looks_at.by_affinity or not hard else None
         identity = (count.number, constraint.max_skew, constraint.min_domains, own, asked)
@@ -221,11 +222,15 @@ class Topology:
                 continue
             for each in node_filter.alternatives:
                 state = template.step(template.state, each)
-                if isinstance(state, State) and template.within_limits(state.viable & template.types):
+                if (
+                    isinstance(state, State)
+                    and template.within_limits(state.viable & template.types)
+                    and node_filter.labelled(template, state)
+                ):
                     yield from template.domains(state, key)
         for node in self._nodes.values():
             present = node.domain(key)
-            if present is not None and node_filter.admits_node(node.taints, node.labels):
+            if present is not None and node_filter.admits_node(node.taints, node.known):
                 yield present
 
     def count(self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape], pods: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""What topology counts, and where (S-127, S-132, S-133, S-147, S-157)."""
+"""What topology counts, and where (S-77, S-122, S-127, S-129, S-132, S-133, S-147, S-157)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint, VolumeRef
 from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.record.observations import Observation
+from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.inputs import problem_of
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput, PendingPod
+from tests.support.judge import faults
 from tests.support.lives import PODS, in_service
 from tests.unit.scheduling.problems import GI, ZONES, Workloads, ladder, pool, problem, shape, spec, term
 
@@ -28,6 +30,40 @@ def web(cpu: int = 900, **fields: Any) -> PodShape:
 def zones(made: Plan) -> list[str]:
     """Of the claims, in their order; several where it is open."""
     return ["|".join(each.values) for claim in made.claims for each in claim.requirements if each.key == lbl.ZONE]
+
+
+def test_s122_a_node_without_the_label_of_another_hard_spread_is_not_looked_at() -> None:
+    """As kube-scheduler does: that z3 has a node of somebody else's keeps nobody waiting."""
+    both = (SpreadConstraint(lbl.ZONE, selector=WEB), SpreadConstraint(lbl.CAPACITY_TYPE, selector=WEB))
+    others = NodeInput("old", "", {lbl.ZONE: "z3"}, (), {"cpu": 0})
+    two = pool("two", spec(lbl.ZONE, "In", "z1", "z2"))
+    asked = problem(Workloads().add("w", 4, web(spread=both)), ladder(2), two, nodes=[others])
+    made = plan(asked)
+    assert [zones(made), made.unplaced] == [["z1", "z2"], ()]
+    assert faults(asked, made) == []
+    assert unbound(asked, made) == ()
+    alone = problem(Workloads().add("w", 4, web(spread=both[:1])), ladder(2), two, nodes=[others])
+    assert len(plan(alone).unplaced[0].pods) == 2
+    soft = replace(both[1], when_unsatisfiable="ScheduleAnyway")
+    half = problem(Workloads().add("w", 4, web(spread=(both[0], soft))), ladder(2), two, nodes=[others])
+    assert len(plan(half).unplaced[0].pods) == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "asks", "zone"), [(lbl.HOSTNAME, {lbl.ZONE: "z1"}, "z1"), (lbl.ZONE, {lbl.CAPACITY_TYPE: "spot"}, "z2")]
+)
+def test_s77_s122_pods_on_a_claim_in_flight_count_by_what_is_known_of_its_labels(
+    key: str, asks: dict[str, str], zone: str
+) -> None:
+    """It has no labels of zone and capacity type yet, but its requirements say which they will be."""
+    known = (spec(lbl.ZONE, "In", "z1"), spec(lbl.CAPACITY_TYPE, "In", "spot"))
+    room = {"cpu": 4000, "memory": 8 * GI, "pods": 9}
+    flying = NodeInput("p-1", "p-1", {}, (), room, initialized=False, requirements=known)
+    wanted = web(node_selector=asks, spread=(SpreadConstraint(key, selector=WEB),))
+    two = pool("two", spec(lbl.ZONE, "In", "z1", "z2"))
+    made = plan(problem(Workloads().add("w", 2, wanted), ladder(2), two, nodes=[flying]))
+    assert [len(each.pods) for each in made.placements] == [1]
+    assert zones(made) == [zone]
 
 
 def test_s127_a_domain_that_one_nodepool_offers_without_a_taint_is_one_for_everybody() -> None:
