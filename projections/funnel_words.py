@@ -1,8 +1,9 @@
-"""Funnels in words: what ruled instance types out, and what single change would let some through."""
+"""Funnels in words: what ruled instance types out, what would let some through, and what a pod gave up."""
 
 from __future__ import annotations
 
 from kerf.engine.model.quantities import format_quantity
+from kerf.engine.scheduling.given_up import GivenUp
 from kerf.engine.scheduling.trace import Cut, NearMiss
 from kerf.projections.prose import count, requirement_words
 
@@ -37,6 +38,16 @@ NEAR: dict[str, str] = {
     "follow": "if the pods of the affinity over {key} were in {values}",
 }
 """What single change would let more types through."""
+
+GIVEN_UP: dict[str, str] = {
+    "required-term": "{asked}, the first of its alternatives",
+    "preferred-term": "its preference for {asked}",
+    "affinity": "its preference to be with other pods, over {key}",
+    "anti-affinity": "its preference to be apart from other pods, over {key}",
+    "spread": "its spread over {key}, which is ScheduleAnyway",
+    "soft-taints": "to keep off taints that are PreferNoSchedule",
+}
+"""What pods may give up for a place."""
 
 VALUES = 6
 """So many of the values that a label would have to allow are named."""
@@ -84,3 +95,9 @@ def _any_of(miss: NearMiss) -> str:
         return "a further node"
     more = f" (and {len(values) - len(shown)} more)" if len(values) > len(shown) else ""
     return f"{' or '.join(shown)}{more}"
+
+
+def given_up_sentence(found: GivenUp) -> str:
+    asked = " and ".join(requirement_words(each) for each in found.requirements)
+    weight = f" (weight {found.weight})" if found.weight else ""
+    return GIVEN_UP[found.what].format(asked=asked or "any node", key=found.key) + weight

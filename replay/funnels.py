@@ -14,6 +14,7 @@ from kerf.engine.record.errors import RecordShortened
 from kerf.engine.runtime.ports import Store
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.scheduling.funnel import ClassFunnel, Funnel, FunnelTracer, PoolLook, Refusal
+from kerf.engine.scheduling.given_up import GivenUp
 from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss
 from kerf.engine.state.load import load
 from kerf.replay.errors import SubjectUnknown
@@ -46,10 +47,12 @@ class Refused(Struct, frozen=True):
 
 
 class Placed(Struct, frozen=True, kw_only=True):
-    """How one class of equal pods was dealt with by the decision at `decision`.
+    """How one class of equal pods was dealt with by the decision at `decision`. `rules` of topology are each a kind and
+    a key.
 
     `same` says whether today's engine comes to the recorded result; if not, this explains what today's would do.
-    `chosen` are the types that the planned node may become, cheapest first, `chosen_types` how many.
+    `chosen` are the types that the planned node may become, cheapest first, `chosen_types` how many; `gave_up` is what
+    the pod asked for besides, and its place does not give.
     """
 
     decision: int
@@ -58,11 +61,13 @@ class Placed(Struct, frozen=True, kw_only=True):
     pods: int
     requests: Resources
     requirements: tuple[str, ...]
+    rules: tuple[tuple[str, str], ...] = ()
     refused: tuple[Refused, ...]
     pools: tuple[PoolFunnel, ...]
     chosen: tuple[Candidate, ...]
     chosen_types: int
     reasons: tuple[Reason, ...]
+    gave_up: tuple[GivenUp, ...] = ()
 
 
 class Replan(Struct, frozen=True):
@@ -93,8 +98,9 @@ def replan(store: Store, position: int) -> Replan:
     decision = decision_at(store, position)
     if not isinstance(decision.result, ProvisionResult):
         raise SubjectUnknown(f"the decision is one of {decision.decider!r}", where=f"position {position}")
-    tracer = FunnelTracer()
-    outcome = provisioning.provision(load(store, decision.looked_at), decision.now, tracer)
+    state = load(store, decision.looked_at)
+    tracer = FunnelTracer(state.ix.blobs.shape)
+    outcome = provisioning.provision(state, decision.now, tracer)
     return Replan(position, decision, outcome.result, tracer.funnel)
 
 
@@ -111,7 +117,7 @@ def placed(found: Replan, uid: str) -> Placed | None:
     for each in found.funnel.classes:
         if uid in each.unplaced or any(uid in pods for _, pods in each.placed):
             place = next((place for place, pods in each.placed if uid in pods), None)
-            return _placed(found, each, place)
+            return _placed(found, each, place, next((r.gave_up for r in each.relaxed if uid in r.pods), ()))
     return None
 
 
@@ -126,7 +132,7 @@ def opened(found: Replan, claim: str) -> Placed | None:
     return _placed(found, opener or users[0], index) if users else None
 
 
-def _placed(found: Replan, each: ClassFunnel, place: str | int | None) -> Placed:
+def _placed(found: Replan, each: ClassFunnel, place: str | int | None, gave_up: tuple[GivenUp, ...] = ()) -> Placed:
     left: tuple[Candidate, ...] = ()
     if isinstance(place, int):
         left = next((c.left for c in found.funnel.claims if c.claim == place), ())
@@ -138,11 +144,13 @@ def _placed(found: Replan, each: ClassFunnel, place: str | int | None) -> Placed
         pods=sum(len(pods) for _, pods in each.placed) + len(each.unplaced),
         requests=each.requests,
         requirements=each.requirements,
+        rules=each.rules,
         refused=_refused([r for r in each.refused if r.place != place], names),
         pools=tuple(_pool(look, names) for look in (*found.funnel.dropped, *_before(each.pools, place))),
         chosen=left[:SHOWN],
         chosen_types=len(left),
         reasons=each.reasons,
+        gave_up=gave_up,
     )
 
 

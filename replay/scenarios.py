@@ -133,7 +133,7 @@ def plan_scenario(
         return failed(identity, str(error))
     except (msgspec.ValidationError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         return failed(identity, str(ScenarioError(f"the scenario has another form: {error}", hint=HINT)))
-    tracer = FunnelTracer() if trace else None
+    tracer = FunnelTracer(problem.shapes.__getitem__) if trace else None
     planned = best_plan(problem, effort, tracer)
     result = result_of(identity, problem, planned, tracer.funnel if tracer is not None else None)
     result["kerf"] |= reading.extensions.told(reading.offered, planned)
@@ -191,8 +191,9 @@ class Reading:
                     virtual=pod.uid in of_buffers,
                     device_claims=devices.claims_of(pod, self.shapes[pod.shape]),
                     accepted=bool(pod.node),
+                    turn=turn,
                 )
-                for pod in self.extensions.spread([*waiting, *moving, *virtual])
+                for turn, pod in enumerate(self.extensions.spread([*waiting, *moving, *virtual]), start=1)
             ),
             shapes=self.shapes,
             pools=pools,

@@ -13,7 +13,7 @@ from kerf.engine.nodeclaim.table import TERMINATED
 from kerf.engine.record.decisions import Offer, ProvisionResult
 from kerf.engine.scheduling.provision import VERSION
 from kerf.engine.scheduling.trace import Candidate, NearMiss
-from kerf.projections.funnel_words import cut_sentence, near_sentence
+from kerf.projections.funnel_words import cut_sentence, given_up_sentence, near_sentence
 from kerf.projections.prose import (
     TO_BE_REMOVED,
     count,
@@ -183,8 +183,11 @@ def _placed(printer: Printer, how: Placed) -> None:
     if not how.same:
         printer.line(f"  {_otherwise(how)}: what follows is its view, not the recorded one", "warning")
     asked = quantities({name: amount for name, amount in how.requests.items() if name != "pods"}) or "nothing"
-    wants = f"; {', '.join(requirement_words(each) for each in how.requirements)}" if how.requirements else ""
+    asks = [*map(requirement_words, how.requirements), *(f"{kind} over {key}" for kind, key in how.rules)]
+    wants = f"; {', '.join(asks)}" if asks else ""
     printer.line(f"  {count(how.pods, 'pod')} of this kind: {asked} each{wants}")
+    for gone in how.gave_up:
+        printer.line(f"  it gave up {given_up_sentence(gone)}")
     for refused in how.refused:
         others = f" and {refused.count - 1} more" if refused.count > 1 else ""
         printer.line(f"  not on {refused.example}{others}: {sentence(refused.reason)}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
-from kerf.engine.model.pods import Resources
+from kerf.engine.model.pods import PodShape, Resources
 from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.given_up import GivenUp, given_up
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod
 from kerf.engine.scheduling.trace import Candidate, TypeFunnel
@@ -26,18 +29,29 @@ class PoolLook(Struct, frozen=True, omit_defaults=True):
     claim: int | None = None
 
 
+class Relaxed(Struct, frozen=True):
+    """Pods that were placed as this class after they had given up something."""
+
+    pods: tuple[str, ...]
+    gave_up: tuple[GivenUp, ...]
+
+
 class ClassFunnel(Struct, frozen=True, omit_defaults=True):
     """One pod class as it was tried. A class that gave something up is another class with its own funnel.
-    `placed` are (place, pods) in the order of first use; `unplaced` the pods that remained."""
+    `rules`: those of topology that bind it, each as its kind and its key.
+    `placed` are (place, pods) in the order of first use; `unplaced` the pods that remained; `relaxed` those that asked
+    for more to begin with."""
 
     number: int
     requests: Resources
     requirements: tuple[str, ...]
+    rules: tuple[tuple[str, str], ...] = ()
     refused: tuple[Refusal, ...] = ()
     pools: tuple[PoolLook, ...] = ()
     placed: tuple[tuple[str | int, tuple[str, ...]], ...] = ()
     unplaced: tuple[str, ...] = ()
     reasons: tuple[Reason, ...] = ()
+    relaxed: tuple[Relaxed, ...] = ()
 
 
 class ClaimFunnel(Struct, frozen=True):
@@ -66,24 +80,30 @@ class _Class:
         self.placed: dict[str | int, list[str]] = {}
         self.unplaced: list[str] = []
         self.reasons: tuple[Reason, ...] = ()
+        self.relaxed: dict[tuple[GivenUp, ...], list[str]] = {}
 
     def done(self) -> ClassFunnel:
+        demand = self.wanted.demand
         return ClassFunnel(
             self.wanted.number,
             self.wanted.requests,
             tuple(str(each) for each in self.wanted.requirements),
+            tuple(sorted({(each.kind, each.key) for each in (*demand.host_rules, *demand.rules)})),
             tuple(self.refused),
             tuple(self.pools),
             tuple((place, tuple(pods)) for place, pods in self.placed.items()),
             tuple(self.unplaced),
             self.reasons,
+            tuple(Relaxed(tuple(pods), gave_up) for gave_up, pods in self.relaxed.items()),
         )
 
 
 class FunnelTracer:
     """Give it to `plan`, then read `funnel`."""
 
-    def __init__(self) -> None:
+    def __init__(self, shapes: Callable[[str], PodShape] | None = None) -> None:
+        """`shapes`: by digest, what the pods ask for to begin with; without it nothing is told of what they gave up."""
+        self._shapes = shapes
         self._dropped: list[PoolLook] = []
         self._classes: dict[int, _Class] = {}
         self._claims: list[ClaimFunnel] = []
@@ -111,7 +131,11 @@ class FunnelTracer:
         self._of(wanted).pools.append(PoolLook(funnel, reason, claim))
 
     def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
-        self._of(wanted).placed.setdefault(place, []).append(pod.uid)
+        found = self._of(wanted)
+        found.placed.setdefault(place, []).append(pod.uid)
+        gave_up = given_up(self._shapes(pod.shape), wanted.shape) if self._shapes is not None else ()
+        if gave_up:
+            found.relaxed.setdefault(gave_up, []).append(pod.uid)
 
     def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None:
         found = self._of(wanted)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.engine.scheduling import hurdles
+from kerf.engine.scheduling import given_up, hurdles
+from kerf.engine.scheduling.given_up import GivenUp
 from kerf.engine.scheduling.templates import NODES
 from kerf.engine.scheduling.trace import Cut, NearMiss
-from kerf.projections.funnel_words import CUTS, NEAR, cut_sentence, near_sentence
+from kerf.projections.funnel_words import CUTS, GIVEN_UP, NEAR, cut_sentence, given_up_sentence, near_sentence
 
 
 def test_every_step_of_a_funnel_has_its_sentence() -> None:
@@ -55,3 +56,11 @@ def test_a_near_miss_names_a_few_values_of_many() -> None:
     said = near_sentence(NearMiss("requirement", 45, "m0.large", "type", values, side="pod"))
     assert "m5.large (and 39 more) for type, m0.large first" in said
     assert "m6.large" not in said
+
+
+def test_whatever_may_be_given_up_has_its_words() -> None:
+    kinds = {v for k, v in vars(given_up).items() if k.isupper() and isinstance(v, str)}
+    assert kinds == GIVEN_UP.keys()
+    asked = GivenUp("preferred-term", ("zone In [z9]", "cpu Exists >=4"), weight=7)
+    assert given_up_sentence(asked) == "its preference for zone In [z9] and cpu at least 4 (weight 7)"
+    assert given_up_sentence(GivenUp("spread", key="rack")) == "its spread over rack, which is ScheduleAnyway"

@@ -1,0 +1,57 @@
+"""What pods gave up is told of each pod, also where pods that asked for less share their class (S-31, S-33)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.pods import AffinityTerm, PreferredNodeTerm, Selector, SpreadConstraint, Taint
+from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.given_up import GivenUp
+from kerf.engine.scheduling.planner import plan
+from tests.unit.scheduling.problems import Workloads, ladder, pool, problem, shape, spec, term
+
+NOWHERE = term((lbl.ZONE, "In", ("z9",)))
+ASKED = f"{lbl.ZONE} In [z9]"
+APP = Selector({"app": "x"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"preferred_terms": (PreferredNodeTerm(7, NOWHERE),)}, GivenUp("preferred-term", (ASKED,), weight=7)),
+        ({"required_terms": (NOWHERE, term((lbl.ZONE, "In", ("z1",))))}, GivenUp("required-term", (ASKED,))),
+        ({"affinity": (AffinityTerm(lbl.ZONE, APP, weight=3),)}, GivenUp("affinity", (), lbl.ZONE, 3)),
+        (
+            {"spread": (SpreadConstraint("rack", when_unsatisfiable="ScheduleAnyway", selector=APP),)},
+            GivenUp("spread", (), "rack"),
+        ),
+    ],
+)
+def test_each_kind_of_preference(fields: dict[str, Any], told: GivenUp) -> None:
+    work = Workloads().add("plain", 1, shape(500)).add("picky", 1, shape(500, **fields))
+    given = problem(work, ladder(8))
+    tracer = FunnelTracer(given.shapes.__getitem__)
+    plan(given, tracer)
+    relaxed = [each for found in tracer.funnel.classes for each in found.relaxed]
+    assert [(each.pods, each.gave_up) for each in relaxed] == [(("picky-0",), (told,))]
+
+
+def test_anti_affinity_and_soft_taints_come_in_the_order_in_which_they_are_given_up() -> None:
+    apart = AffinityTerm(lbl.ZONE, APP, weight=3)
+    work = Workloads().add("x", 2, shape(500, labels={"app": "x"}, anti_affinity=(apart,)))
+    given = problem(work, ladder(8), pool("p", spec(lbl.ZONE, "In", "z1"), taints=(Taint("a", "PreferNoSchedule"),)))
+    tracer = FunnelTracer(given.shapes.__getitem__)
+    assert not plan(given, tracer).unplaced
+    relaxed = [each for found in tracer.funnel.classes for each in found.relaxed]
+    told = {uid: [one.what for one in each.gave_up] for each in relaxed for uid in each.pods}
+    assert told == {"x-0": ["anti-affinity", "soft-taints"], "x-1": ["anti-affinity", "soft-taints"]}
+
+
+def test_without_the_shapes_nothing_is_told() -> None:
+    given = problem(Workloads().add("x", 1, shape(500, preferred_terms=(PreferredNodeTerm(7, NOWHERE),))), ladder(8))
+    tracer = FunnelTracer()
+    plan(given, tracer)
+    assert not any(found.relaxed for found in tracer.funnel.classes)
