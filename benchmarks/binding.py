@@ -1,20 +1,23 @@
 """Whether a real kube-scheduler carries plans out whole, and how well kerf's model of it foresees that.
 
     python benchmarks/binding.py [NAME ...] [--effort 100] [--repeat 1] [--order age|file|name] [--planned-only]
-        [--scenarios FILE] [--catalogues FILE] [--still 3] [--each]
+        [--scenarios FILE] [--catalogues FILE] [--mutated SEEDS [--first 0]] [--still 3] [--each]
 
 Each scenario is planned. On a control plane of etcd, API server and kube-scheduler (`make controlplane` builds them)
 are then made its nodes with their pods, the planned nodes, its volumes and classes, and at last, all at once, the pods
 that wait, whom nothing tells of the plan. A plan is carried out whole when the scheduler binds every pod that the plan
 has a place for, wherever. Names are of scenarios or of families (`i-mixed`); without any, all are taken: ten minutes.
+`--mutated` takes, in the place of the scenarios, so many that are made of them by random changes, one of each seed from
+`--first` on (tests/conformance/mutations.py): what kerf has not been tried on.
 
 Prints one JSON object: `whole` of `scenarios` (those with a place for a pod; `launching`, `launching_whole`: those that
-launch nodes), `rated` and `whole_by_model` what the plans say of themselves, `foreseen` the scenarios by both, and for
-each habit of the model (its place in HABITS) how many scenarios it is right about (`right`), and the part of the pods
-that it has on the nodes on which they came to be (`seats`; like pods, and planned nodes of one kind, are one as good as
-the other). `not_whole` has the pods left over, with the scheduler's last word on them, and those that the model left
-over (null: not rated). `obstacles` are scenarios that cannot be put on a cluster, with the reason. `--each` adds every
-scenario. With `--repeat` a scenario is whole if it was so each time; equal scores fall differently each time.
+launch nodes, `price` what these cost in USD per hour), `rated` and `whole_by_model` what the plans say of themselves,
+`foreseen` the scenarios by both, and for each habit of the model (its place in HABITS) how many scenarios it is right
+about (`right`), and the part of the pods that it has on the nodes on which they came to be (`seats`; like pods, and
+planned nodes of one kind, are one as good as the other). `not_whole` has the pods left over, with the scheduler's last
+word on them, and those that the model left over (null: not rated). `obstacles` are scenarios that cannot be put on a
+cluster, with the reason. `--each` adds every scenario. With `--repeat` a scenario is whole if it was so each time;
+equal scores fall differently each time.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ from kerf.engine.scheduling.improvement.seats import Seat, planned
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem import PendingPod, Problem
 from kerf.replay.scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
+from tests.conformance.mutations import mutated
 from tests.controlplane.plane import CONDITION, assets
 
 SCENARIOS = Path(__file__).resolve().parent.parent.parent / "shared" / "conformance"
@@ -161,6 +165,7 @@ def summary(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "whole": sum(map(_whole, run)),
         "launching": len(launching),
         "launching_whole": sum(map(_whole, launching)),
+        "price": round(math.fsum(each["price"] for each in launching), 4),
         "rated": len(rated),
         "whole_by_model": sum(not each["left_by_plan"] for each in rated),
         "foreseen": dict(sorted(foreseen.items())),
@@ -188,6 +193,14 @@ def _word(whole: bool) -> str:
     return "whole" if whole else "not whole"
 
 
+def given(asked: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """The scenarios of the file, or those that are made of them."""
+    found = list(read_scenarios(asked.scenarios))
+    if asked.mutated is None:
+        return found
+    return (mutated(found, seed) for seed in range(asked.first, asked.first + asked.mutated))
+
+
 def chosen(names: Sequence[str], scenarios: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Those of these names or families; all if there are none."""
     for each in scenarios:
@@ -209,6 +222,8 @@ def main() -> int:
     parser.add_argument("--planned-only", action="store_true", help="without the pods that the plan has no place for")
     parser.add_argument("--scenarios", type=Path, default=SCENARIOS / "scenarios.jsonl", help="as for `kerf plan`")
     parser.add_argument("--catalogues", type=Path, default=SCENARIOS / "catalogues.json", help="as for `kerf plan`")
+    parser.add_argument("--mutated", type=int, metavar="SEEDS", help="so many that are made of the scenarios")
+    parser.add_argument("--first", type=int, default=0, help="the first seed of those")
     parser.add_argument("--still", type=float, default=3.0, help="seconds without a binding that are the end")
     parser.add_argument("--each", action="store_true", help="every scenario's figures, too")
     asked = parser.parse_args()
@@ -221,7 +236,7 @@ def main() -> int:
     if missing:
         parser.error(f"there is no {missing[0]}")
     catalogues = read_catalogues(asked.catalogues)
-    scenarios = list(chosen(asked.names, read_scenarios(asked.scenarios)))
+    scenarios = list(chosen(asked.names, given(asked)))
     if not scenarios:
         parser.error(f"no scenario is named {' or '.join(asked.names)}")
     found = []

@@ -22,7 +22,8 @@ class PendingPod(Struct, frozen=True):
     claim, or the unmanaged node, that an earlier plan put it on, "" for none; `virtual`: it stands for the room of a
     CapacityBuffer (S-179); `device_claims`: its ResourceClaims as namespace/name (S-195); `accepted`: it is not refused
     for what it asks (S-42), for it runs already, on a node that goes (S-46); `ahead`: pods of a higher number are
-    packed before others, whatever their size (see `improvement.first_plan`)."""
+    packed before others, whatever their size (see `improvement.first_plan`); `turn`: where it comes among those that
+    were created in the same second, 0 where nobody knows."""
 
     uid: str
     namespace: str
@@ -34,6 +35,7 @@ class PendingPod(Struct, frozen=True):
     device_claims: tuple[str, ...] = ()
     accepted: bool = False
     ahead: int = 0
+    turn: int = 0
 
 
 class BoundPod(Struct, frozen=True):

@@ -15,19 +15,22 @@ NUMBERS = re.compile(r"[0-9]+")
 
 
 class Habit(Struct, frozen=True):
-    """`by_age`: pods come in the order of their creation, else in that of their names, as they may all be made, or come
-    back to the queue, at once; `counting`: web-10 comes after web-9; `newer`: its score for balanced allocation is that
-    of Kubernetes 1.36; `seed`: which of equally good nodes it takes, the first one by number if 0."""
+    """`by_age`: pods come in the order of their creation, else all at once, as they may be made, or come back to the
+    queue; `listed`: of those that come at once, each in its turn, where that is known, else in the order of their
+    names; `counting`: web-10 comes after web-9; `newer`: its score for balanced allocation is that of Kubernetes 1.36;
+    `seed`: which of equally good nodes it takes, the first one by number if 0."""
 
     by_age: bool = True
+    listed: bool = False
     counting: bool = False
     newer: bool = False
     seed: int = 0
 
-    def turn(self, pod: PendingPod, priority: int) -> tuple[int, int, str, str, str]:
+    def turn(self, pod: PendingPod, priority: int) -> tuple[int, int, int, str, str, str]:
         """The order of the queue."""
         name = _counted(pod.name) if self.counting else pod.name
-        return -priority, pod.created if self.by_age else 0, pod.namespace, name, pod.uid
+        age, turn = pod.created if self.by_age else 0, pod.turn if self.listed else 0
+        return -priority, age, turn, pod.namespace, name, pod.uid
 
     def rank(self, number: int) -> int:
         """Of a node among those that are as good."""
@@ -36,8 +39,8 @@ class Habit(Struct, frozen=True):
 
 USUAL = Habit()
 HABITS = (
-    Habit(by_age=True, counting=True, newer=True, seed=3),
-    Habit(by_age=False, counting=True, newer=True, seed=1),
+    Habit(by_age=True, listed=True, counting=True, newer=True, seed=3),
+    Habit(by_age=False, listed=True, counting=True, newer=True, seed=1),
     USUAL,
     Habit(by_age=False, counting=True, newer=True, seed=2),
     Habit(by_age=False, counting=False, newer=True, seed=4),

@@ -99,6 +99,11 @@ def planned(**fields: Any) -> dict[str, Any]:
     return plan_scenario(scenario(**fields), CATALOGUES)
 
 
+def test_pods_have_their_turns_in_the_order_of_the_file() -> None:
+    asked = problem_of(scenario(pods=[pod("b"), pod("a"), pod("c")]), Catalogues(CATALOGUES))
+    assert [(each.name, each.turn) for each in asked.pods] == [("b", 1), ("a", 2), ("c", 3)]
+
+
 def test_the_form_of_a_result() -> None:
     found = planned(pods=[pod("w-1", "1500m"), pod("w-0", "1500m"), pod("big", "9")])
     assert list(found) == ["name", "family", "summary", "result", "kerf"]

@@ -66,6 +66,21 @@ def test_a_habit_may_be_that_pods_come_in_the_order_of_their_names() -> None:
     assert unbound(asked, both, Habit(by_age=False)) == ("b-0",)
 
 
+def test_a_habit_may_be_that_pods_of_one_second_come_in_their_turn() -> None:
+    """As those of a scenario are listed in its file; where nobody knows their turns, by name."""
+    work = Workloads().add("a", 1, shape(1000), created=2).add("b", 1, shape(1000), created=2)
+    work.add("c", 1, shape(1000), created=1)
+    asked = problem(work, ladder(2), nodes=[node("only", 1000)])
+    turns = {"a-0": 1, "b-0": 3, "c-0": 2}
+    turned = replace(asked, pods=tuple(replace(each, turn=4 - turns[each.uid]) for each in asked.pods))
+    planned = Plan(placements=(Placement("only", "", ("a-0", "b-0", "c-0")),))
+    aged, given = Habit(listed=True), Habit(by_age=False, listed=True)
+    assert [each.uid for each in Scheduler(turned).queue(aged)] == ["c-0", "b-0", "a-0"]
+    assert unbound(turned, planned, given) == ("a-0", "c-0")
+    assert unbound(turned, planned, Habit(by_age=False)) == ("b-0", "c-0")
+    assert unbound(asked, planned, given) == ("b-0", "c-0")
+
+
 def test_pods_that_have_no_place_in_a_plan_may_take_that_of_another() -> None:
     """The scheduler comes to them, too. Of pods that are alike it does not matter which one has the place."""
     work = Workloads().add("early", 2, shape(900), created=1).add("late", 1, shape(1000), created=2)
