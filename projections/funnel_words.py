@@ -35,7 +35,7 @@ NEAR: dict[str, str] = {
     "devices": "if they brought the devices",
     "min-values": "if minValues asked for less",
     "topology": "if {side} over {key} allowed {values}",
-    "follow": "if the pods of the affinity over {key} were in {values}",
+    "follow": "if they did not have to be with other pods (affinity over {key})",
 }
 """What single change would let more types through."""
 

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.model.mistyped import NOTES, mistyped, values_of
 from kerf.engine.model.pods import PodShape
 from kerf.engine.model.pools import NodePool
@@ -21,6 +22,12 @@ FIELDS = (
 OPTIONS = ("preferencePolicy", "minValuesPolicy", "ignoreDraRequests", "featureGates")
 ALIKE = 0.85
 """How much of a field another one has to have, letter for letter. Fields that are like none are whoever's they are."""
+
+_TEXTS = {
+    **NOTES,
+    "no-types-given": "the scenario gives it no instance types. List them under instanceTypes.inline, or name a "
+    "catalogue of --catalogues (docs/plan.md)",
+}
 
 
 def check_fields(scenario: Mapping[str, Any]) -> None:
@@ -41,17 +48,18 @@ def _near(name: str, known: Collection[str]) -> str:
 
 
 def notes(offered: Iterable[tuple[NodePool, Catalogue]], shapes: Iterable[PodShape]) -> list[dict[str, Any]]:
-    """Labels and values that NodePools and pods may have mistyped, by what the instance types have. NodeClasses do not
-    matter here."""
+    """NodePools without instance types; labels and values that NodePools and pods may have mistyped, by what the
+    instance types have and NodePools are called. NodeClasses do not matter here."""
     pools = list(offered)
-    known: dict[str, set[str]] = {}
+    known: dict[str, set[str]] = {NODEPOOL: {pool.name for pool, _ in pools}}
     for catalogue in {id(each): each for _, each in pools}.values():
         for key, values in values_of(catalogue).items():
             known.setdefault(key, set()).update(values)
-    found = [(f"NodePool/{pool.name}", note) for pool, _ in pools for note in mistyped(pool, (), known)]
+    found = [(f"NodePool/{pool.name}", Reason("no-types-given")) for pool, catalogue in pools if not catalogue.types]
+    found += [(f"NodePool/{pool.name}", note) for pool, _ in pools for note in mistyped(pool, (), known)]
     found += [("pods", note) for note in _once(note for shape in shapes for note in mistyped(shape, (shape,), known))]
     return [
-        {"object": each, "code": note.code, "params": note.params, "text": NOTES[note.code].format_map(_shown(note))}
+        {"object": each, "code": note.code, "params": note.params, "text": _TEXTS[note.code].format_map(_shown(note))}
         for each, note in found
         if not note.code.endswith("node-class")
     ]

@@ -10,12 +10,14 @@ from typing import Any
 import msgspec
 
 from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.funnel import Funnel
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem import PendingPod, Problem
 from kerf.engine.scheduling.reasons import Code, sentence
 from kerf.engine.scheduling.requirements import Requirement
+from kerf.projections.funnel_words import near_sentence
 
 
 def failed(identity: Mapping[str, str], error: str) -> dict[str, Any]:
@@ -111,8 +113,8 @@ def _text(unplaced: Unplaced) -> str:
 
 def _extra(planned: Plan, pods: Mapping[str, PendingPod], funnel: Funnel | None) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "unplaced": [_reasons(each, pods) for each in planned.unplaced],
-        "ignored": [_reasons(each, pods) for each in planned.ignored],
+        "unplaced": [_reasons(each, pods, _misses(funnel, each)) for each in planned.unplaced],
+        "ignored": [_reasons(each, pods, {}) for each in planned.ignored],
         "reasonCounts": dict(
             sorted(Counter(reason.code for each in planned.unplaced for reason in each.reasons).items())
         ),
@@ -137,12 +139,30 @@ def _gains(planned: Plan, pods: Mapping[str, PendingPod]) -> dict[str, Any]:
     return made
 
 
-def _reasons(given: Unplaced, pods: Mapping[str, PendingPod]) -> dict[str, Any]:
+def _misses(funnel: Funnel | None, given: Unplaced) -> dict[str, str]:
+    """NodePool → what single change would let most types through for these pods; without the funnel nothing is
+    known."""
+    if funnel is None:
+        return {}
+    looks = [look for each in funnel.classes if given.pods[0] in each.unplaced for look in each.pools]
+    looks += funnel.dropped
+    return {look.funnel.node_pool: near_sentence(look.funnel.near[0]) for look in looks if look.funnel.near}
+
+
+def _reasons(given: Unplaced, pods: Mapping[str, PendingPod], misses: Mapping[str, str]) -> dict[str, Any]:
     return {
         "count": len(given.pods),
         "pods": sorted(pods[uid].name for uid in given.pods),
-        "reasons": [
-            {"code": each.code, **({"params": each.params} if each.params else {}), "text": sentence(each)}
-            for each in given.reasons
-        ],
+        "reasons": [_reason(each, misses) for each in given.reasons],
     }
+
+
+def _reason(given: Reason, misses: Mapping[str, str]) -> dict[str, Any]:
+    made: dict[str, Any] = {"code": given.code}
+    if given.params:
+        made["params"] = given.params
+    made["text"] = sentence(given)
+    miss = misses.get(str(given.params.get("node_pool", "")))
+    if miss is not None:
+        made["nearestMiss"] = miss
+    return made

@@ -53,7 +53,8 @@ def plan(
     known = readable(catalogues, read_catalogues) if catalogues is not None else Catalogues({})
     refused = False
     for scenario in readable(scenarios, scenarios_of):
-        result = plan_scenario(scenario, known, trace=trace, effort=effort, max_steps=max_steps)
+        traced = trace or not json  # people are told of the nearest misses
+        result = plan_scenario(scenario, known, trace=traced, effort=effort, max_steps=max_steps)
         refused = refused or "error" in result["result"]
         print(msgspec.json.encode(result).decode() if json else "\n".join(describe(result)))
     return REFUSED if refused else 0
@@ -131,7 +132,9 @@ def describe(line: dict[str, Any]) -> list[str]:
         lines.append(f"  the plan ended at its limit of steps before {some(truncated)}")
     for each in line["kerf"]["unplaced"] + line["kerf"]["ignored"]:
         lines.append(f"  no place for {some(each['pods'])}")
-        lines += [f"    {reason['code']}: {reason['text']}" for reason in each["reasons"]]
+        for reason in each["reasons"]:
+            lines.append(f"    {reason['code']}: {reason['text']}")
+            lines += [f"      nearest miss: {reason['nearestMiss']}"] if "nearestMiss" in reason else []
     lines += [f"  note on {each['object']}: {each['text']}" for each in line["kerf"].get("notes", ())]
     return [*lines, ""]
 

@@ -83,7 +83,7 @@ def _near_amounts(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle
         nearest, short = _shortfall(template, hurdle, wanted, extra)
         if hurdle.what == RESOURCE and short >= wanted.requests.get(hurdle.key, 0):
             continue  # they have none of it: to do without is another pod, not a near miss
-        yield NearMiss(hurdle.what, extra.bit_count(), cheapest(template, nearest), hurdle.key, short=short)
+        yield NearMiss(hurdle.what, nearest.bit_count(), cheapest(template, nearest), hurdle.key, short=short)
 
 
 def _shortfall(template: Template, hurdle: Hurdle, wanted: PodClass, types: int) -> tuple[int, int]:

@@ -25,12 +25,11 @@ class Cut(Struct, frozen=True, omit_defaults=True):
 
 
 class NearMiss(Struct, frozen=True, omit_defaults=True):
-    """`types` types would do if this one thing were different; `example` is the cheapest of the nearest
-    ones.
+    """`types` types would do if this one thing were different; `example` is the cheapest of them.
 
     For what = requirement, `side` says who would have to change ("pod" or "node-pool") and `values` are
     the label values that it would have to allow; `meant` are those of them that a typing error may stand for.
-    For limits and resource, `short` is by how much the nearest types miss it. For topology, `side` is the rule
+    For limits and resource, `short` is by how much these types, the nearest, miss it. For topology, `side` is the rule
     (spread, affinity, anti-affinity) and `values` the domains that it would have to allow; none for a rule over
     hostnames that allows no further node.
     """

@@ -39,6 +39,17 @@ def test_one_line_each_in_order_and_a_bad_one_stops_no_other(capsys: pytest.Capt
     assert lines[1]["kerf"]["unplaced"][0]["reasons"][0]["code"] == "types-resources"
 
 
+def test_people_are_told_the_nearest_miss_and_programs_with_the_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["plan", str(EXAMPLES / "many.jsonl")])
+    said = capsys.readouterr().out
+    assert "      nearest miss: 1 type would do if the pods asked for " in said
+    _, lines = planned(capsys, str(EXAMPLES / "many.jsonl"), "--trace")
+    (told,) = lines[1]["kerf"]["unplaced"][0]["reasons"]
+    assert f"nearest miss: {told['nearestMiss']}" in said
+    _, lines = planned(capsys, str(EXAMPLES / "many.jsonl"))
+    assert "nearestMiss" not in lines[1]["kerf"]["unplaced"][0]["reasons"][0]
+
+
 def test_lines_that_are_no_scenarios_get_their_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = (EXAMPLES / "many.jsonl").read_text().splitlines()[0]
     file = tmp_path / "scenarios.jsonl"

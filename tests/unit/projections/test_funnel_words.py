@@ -26,7 +26,10 @@ def test_every_step_of_a_funnel_has_its_sentence() -> None:
         (("requirement", 2, "z", ("a", "b"), "node-pool"), "2 types would do if the NodePool allowed a or b for z"),
         (("requirement", 2, "team", (), "pod"), "2 types would do if the pods asked nothing of team"),
         (("topology", 1, "zone", ("a",), "spread"), "1 type would do if their spread over zone allowed a"),
-        (("topology", 1, "z", ("a",), "affinity"), "1 type would do if the pods of the affinity over z were in a"),
+        (
+            ("topology", 1, "z", ("a",), "affinity"),
+            "1 type would do if they did not have to be with other pods (affinity over z)",
+        ),
         (("topology", 1, "host", (), "spread"), "1 type would do if their spread over host allowed a further node"),
     ],
 )

@@ -38,3 +38,17 @@ def test_mistyped_values_are_noted_once_where_pods_have_no_place() -> None:
     ]  # fmt: skip
     assert noted[1]["text"].endswith("Is it amd64?")
     assert "notes" not in plan_scenario(scenario(pods=[pod("x")]), CATALOGUES)["kerf"]
+
+
+def test_the_names_of_node_pools_are_known() -> None:
+    given = scenario(pods=[pod("x", spec={"nodeSelector": {lbl.NODEPOOL: "defualt"}})])
+    (noted,) = plan_scenario(given, CATALOGUES)["kerf"]["notes"]
+    assert (noted["code"], noted["params"]["near"]) == ("mistyped-value", "default")
+
+
+def test_a_scenario_without_instance_types_says_how_to_give_them() -> None:
+    found = plan_scenario(scenario(pods=[pod("x")], instanceTypes=None), CATALOGUES)["kerf"]
+    (noted,) = found["notes"]
+    assert (noted["object"], noted["code"]) == ("NodePool/default", "no-types-given")
+    assert "instanceTypes.inline" in noted["text"]
+    assert found["unplaced"][0]["reasons"][0]["text"] == "NodePool default: there are no instance types for it"

@@ -92,10 +92,10 @@ def test_numbers_that_would_do_are_named_from_the_bound_on(bound: tuple[str, str
 def test_near_miss_of_a_resource_and_of_a_limit() -> None:
     funnel = funnel_of(problem(Workloads().add("x", 1, shape(5000)), ladder(2, 4)))
     (look,) = funnel.classes[0].pools
-    assert look.funnel.near == (NearMiss("resource", 2, "t04", "cpu", short=1000),)
+    assert look.funnel.near == (NearMiss("resource", 1, "t04", "cpu", short=1000),)
     funnel = funnel_of(problem(Workloads().add("x", 1, shape(3000)), ladder(2, 4, 8), pool("p", limits={"cpu": 3500})))
     (look,) = funnel.classes[0].pools
-    assert look.funnel.near[0] == NearMiss("limits", 2, "t04", "cpu", short=500)
+    assert look.funnel.near[0] == NearMiss("limits", 1, "t04", "cpu", short=500)
 
 
 def test_types_without_any_of_a_resource_are_no_near_miss() -> None:
