@@ -130,8 +130,6 @@ def _refusal(template: Template, wanted: PodClass, hurdles: list[Hurdle]) -> Rea
     if template.node_limit_reached:
         return reason(Code.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES, 0))
     allowed = template.within_limits(template.types)
-    if not allowed:
-        return _limits_refusal(template, hurdles)
     left = template.survivors(template.types & following.viable, wanted.requests, wanted.ports, ())
     if left & allowed:
         unmet = template.unmet_min_values(following.min_values, left & allowed)
@@ -148,7 +146,7 @@ def _refusal(template: Template, wanted: PodClass, hurdles: list[Hurdle]) -> Rea
         return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet))
     if left:
         return _limits_refusal(template, hurdles)
-    return _type_refusal(template, wanted, hurdles, allowed)
+    return _type_refusal(template, wanted, hurdles, allowed or template.types)
 
 
 def _refusing(template: Template, state: State, wanted: PodClass) -> Rule | None:

@@ -130,7 +130,7 @@ _SENTENCES: dict[str, str] = {
     Code.INVALID_REQUIREMENT: "requirement {key} {operator} is not valid: {problem}",
     Code.MATCH_FIELDS: "required node affinity uses matchFields ({keys})",
     Code.NO_NODE_POOL: "no NodePool is ready, dynamic and not being deleted",
-    Code.NO_INSTANCE_TYPES: "the NodePool's requirements leave none of its {types} instance types",
+    Code.NO_INSTANCE_TYPES: "the NodePool's requirements and what is on offer leave none of its {types} instance types",
     Code.TOO_FEW_TYPES: (
         "the NodePool's requirements leave {left} of its {types} instance types, with fewer values of {keys} than its "
         "minValues asks for"
@@ -182,6 +182,8 @@ def sentence(given: Reason) -> str:
         return f"{given.code} {shown}" if shown else given.code
     if given.code == Code.TOPOLOGY:
         shown["domains"] = _domains(given)
+    if given.code == Code.NO_INSTANCE_TYPES and not given.params.get("types"):
+        template = "there are no instance types for it"
     text = template.format_map(shown) + _meant(given)
     return f"NodePool {shown['node_pool']}: {text}" if "node_pool" in shown else text
 
@@ -192,8 +194,10 @@ def _domains(given: Reason) -> str:
     named = [each for each in found if "=" in each] if isinstance(found, list) else []
     rest = [each for each in found if "=" not in each] if isinstance(found, list) else []
     noun = "nodes" if given.params.get("key") == HOSTNAME else "domains"
+    if not named and not rest:
+        return "there are no such pods" if given.params.get("rule") == "affinity" else "there is none"
     if not named:
-        return f"{rest[0].removeprefix('and ').removesuffix(' more')} {noun} of this plan" if rest else "there is none"
+        return f"{rest[0].removeprefix('and ').removesuffix(' more')} {noun} of this plan"
     return f"pods that count: {', '.join([*named, *(f'{each} {noun}' for each in rest)])}"
 
 
