@@ -84,19 +84,17 @@ class Demand:
         return left
 
     def allows_domains(self, domains: Domains) -> bool:
-        """The rules over other keys, for a node with these values of `keys`. A missing label refuses (S-137); of one
-        that is not known yet every value that it may have must do."""
+        """The rules over other keys, for a node with these values of `keys`; of a label that is not known yet every
+        value that it may have must do."""
         return all(
-            values and all(rule.allows(each) for rule in rules for each in values)
+            all(_allows_node(rule, values) for rule in rules)
             for values, (_, rules, _) in zip(domains, self._by_key, strict=True)
-            if rules
         )
 
     def refusing_node(self, host: str, domains_of: Callable[[str], tuple[str, ...]]) -> Rule | None:
         """The first rule that refuses a node, None if none does."""
         for rule in (*self.host_rules, *self.rules):
-            domains = (host,) if rule.key == HOSTNAME else domains_of(rule.key)
-            if not domains or not all(map(rule.allows, domains)):
+            if not _allows_node(rule, (host,) if rule.key == HOSTNAME else domains_of(rule.key)):
                 return rule
         return None
 
@@ -106,7 +104,8 @@ class Demand:
             if not rule.allows(host):
                 return rule
         for rule in self.rules:
-            if not any(rule.allows(each) for each in template.domains(state, rule.key)):
+            without = not rule.needs_label and template.lacks(state, rule.key)
+            if not without and not any(rule.allows(each) for each in template.domains(state, rule.key)):
                 return rule
         return None
 
@@ -169,6 +168,8 @@ class Demand:
     ) -> list[Option]:
         rank, state = option
         domains = template.domains(state, key)
+        if rules and not any(rule.needs_label for rule in rules) and template.lacks(state, key):
+            return [(rank, template.pin(state, key, ())) if any(rule.pins for rule in rules) else option]
         allowed = tuple(each for each in domains if all(rule.allows(each) for rule in rules))
         pins = any(rule.pins for rule in rules) or any(not each.total or each.evened for each in sought)
         if not pins:
@@ -187,3 +188,8 @@ class Demand:
                 for each in allowed
             ]
         return [each for each in narrowed if each[1].viable]
+
+
+def _allows_node(rule: Rule, values: tuple[str, ...]) -> bool:
+    """For a node whose label has this value, or may come to have one of these; without any it is missing (S-137)."""
+    return all(map(rule.allows, values)) if values else not rule.needs_label

@@ -144,6 +144,13 @@ class Template:
             return {value for value, there in index.values.items() if there & types and wanted.has(value)}
         return set() if wanted.complement or not types else set(wanted.values)
 
+    def lacks(self, state: State, key: str) -> bool:
+        """Whether nodes of this state will not have a label: nothing that they are launched by says so."""
+        wanted, index = state.requirements.find(key), self.catalogue.labels.get(key)
+        if wanted is not None and (wanted.complement or wanted.values):
+            return False
+        return key not in SLOT_LABELS and (index is None or not index.known & state.viable & ~index.absent)
+
     def pin(self, state: State, key: str, values: tuple[str, ...]) -> State:
         """The state narrowed to these values of a label."""
         found = state.pins.get((key, values))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
 from kerf.engine.scheduling.requirements import Requirement
 
 Domain = str | int
@@ -64,6 +64,11 @@ class Rule:
 
     @property
     def pins(self) -> bool:
+        return True
+
+    @property
+    def needs_label(self) -> bool:
+        """Whether a node without the label is refused (S-137)."""
         return True
 
     def allows(self, domain: Domain) -> bool:
@@ -158,6 +163,12 @@ class Apart(Rule):
     @property
     def pins(self) -> bool:
         return not self.soft
+
+    @property
+    def needs_label(self) -> bool:
+        """For kube-scheduler a node without the label is in nobody's domain. Nodes have the labels that are well known,
+        also where nothing is known of these before."""
+        return self.key in WELL_KNOWN
 
     def allows(self, domain: Domain) -> bool:
         return not self.count.counts.get(domain, 0)

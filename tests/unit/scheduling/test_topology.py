@@ -353,9 +353,32 @@ def test_s119_bound_pods_keep_others_away_too() -> None:
     assert len(planned(asked).claims) == 1
 
 
-def test_s137_e109_anti_affinity_over_a_label_that_nobody_has() -> None:
-    work = Workloads().add("shy", 1, shape(anti_affinity=(near("rack"),))).add("web", 1, web()).add("plain", 1, shape())
-    assert left(planned(problem(work, ladder(2)))) == ["shy-0", "web-0"]
+def test_s137_e109_anti_affinity_over_a_label_that_nobody_has_keeps_nobody_away() -> None:
+    """Nobody is in a domain of it, say kube-scheduler's filters. Affinity and spreads do need the label."""
+    work = Workloads().add("shy", 2, shape(anti_affinity=(near("rack"),), labels=WEB)).add("plain", 1, web())
+    work.add("fan", 1, web(affinity=(near("rack"),))).add("even", 1, web(spread=(spread("rack"),)))
+    made = planned(problem(work, ladder(2)))
+    assert left(made) == ["even-0", "fan-0"]
+    assert len(made.claims) == 1
+
+
+def test_s137_anti_affinity_over_a_label_that_only_some_nodes_have() -> None:
+    """A bound pod keeps others out of its rack, and not off nodes that are in none."""
+    nodes = [node("there", "z1", 4000, rack="r1"), node("without", "z1", 600)]
+    shy = shape(labels={"app": "shy"}, anti_affinity=(near("rack"),))
+    asked = problem(Workloads().add("web", 2, web(400)), ladder(2), nodes=nodes, bound=[(shy, "there")])
+    made = planned(asked)
+    assert [(each.node, len(each.pods)) for each in made.placements] == [("without", 1)]
+    assert [len(each.pods) for each in made.claims] == [1]
+
+
+def test_s137_who_keeps_away_over_a_label_shares_no_node_that_gets_one() -> None:
+    """A pod that only forbids a value of a label has its node get another one (S-165), the same on every node."""
+    racked = shape(1500, required_terms=(term(("rack", "NotIn", ("r9",))),))
+    work = Workloads().add("shy", 2, shape(1500, labels=WEB, anti_affinity=(near("rack"),))).add("racked", 2, racked)
+    made = planned(problem(work, ladder(4)))
+    racks = {uid.partition("-")[0]: each.labels.get("rack") for each in made.claims for uid in each.pods}
+    assert racks == {"shy": None, "racked": "0"}
 
 
 def test_s36_e36_preferred_anti_affinity_does_not_pin() -> None:
