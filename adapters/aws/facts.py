@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from kerf.engine.model.labels import INSTANCE_TYPE
+from kerf.adapters.aws.regions import ZONES
+from kerf.engine.model.labels import INSTANCE_TYPE, ZONE
 from kerf.engine.model.mistyped import CLOSED
 
 _T = TypeVar("_T", bound=Struct)
@@ -161,13 +162,14 @@ def tables() -> Tables:
 
 
 def ec2_values() -> dict[str, Collection[str]]:
-    """The values that labels have on EC2, as far as these tables tell: types, their families and sizes, and what is
-    the same everywhere."""
+    """The values that labels have on EC2, as far as these tables tell: types, their families and sizes, zones, and what
+    is the same everywhere."""
     names = tables().types
     parts = [name.partition(".") for name in names]
     return {
         **CLOSED,
         INSTANCE_TYPE: names.keys(),
+        ZONE: ZONES,
         "karpenter.k8s.aws/instance-family": {family for family, _, _ in parts},
         "karpenter.k8s.aws/instance-size": {size for _, _, size in parts},
     }

@@ -245,3 +245,20 @@ def test_times_and_numbers_as_keys_come_out_as_kubernetes_reads_them(run: Run, t
     )
     (pool,) = yaml.safe_load_all(io.StringIO(run("convert", file)[1]))
     assert pool["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("zone", "note"),
+    [
+        ("us-wset-2a", "us-wset-2a is no topology.kubernetes.io/zone that kerf knows. Is it us-west-2a?"),
+        ("us-west-2z", ""), ("us-west-2-lax-1a", ""), ("rack-7", ""),
+    ],
+)  # fmt: skip
+def test_a_mistyped_zone_is_noted(zone: str, note: str, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    spec = {"nodeSelector": {"topology.kubernetes.io/zone": zone}, "containers": [{"name": "c"}]}
+    file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}))
+    code, out, _ = run("validate", file)
+    assert code == 0
+    notes = [line.strip() for line in out.splitlines() if line.strip().startswith("note:")]
+    assert notes == ([f"note: nodeSelector: {note}"] if note else [])

@@ -1,0 +1,15 @@
+"""AWS's regions, as of 2026-08: only to tell what may be meant by the name of a zone that looks like one of theirs. A
+region that is missing here is as good as any other."""
+
+from __future__ import annotations
+
+REGIONS = (
+    "af-south-1", "ap-east-1", "ap-east-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1",
+    "ap-south-2", "ap-southeast-1", "ap-southeast-2", "ap-southeast-3", "ap-southeast-4", "ap-southeast-5",
+    "ap-southeast-6", "ap-southeast-7", "ca-central-1", "ca-west-1", "cn-north-1", "cn-northwest-1", "eu-central-1",
+    "eu-central-2", "eu-north-1", "eu-south-1", "eu-south-2", "eu-west-1", "eu-west-2", "eu-west-3", "eusc-de-east-1",
+    "il-central-1", "me-central-1", "me-south-1", "mx-central-1", "sa-east-1", "us-east-1", "us-east-2",
+    "us-gov-east-1", "us-gov-west-1", "us-west-1", "us-west-2",
+)  # fmt: skip
+ZONES = tuple(f"{region}{letter}" for region in REGIONS for letter in "abcdef")
+"""Those that accounts have, and some that no account has; local zones are not among them."""
