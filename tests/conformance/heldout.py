@@ -32,7 +32,7 @@ from tests.support.judge import faults
 
 RUNS = 3
 BATCH = 25
-COLUMNS = ("scenarios", "pending", "dearer", "invalid", "not whole", "reference invalid", "reference not whole")
+UNSOUND = "dearer, the reference's plan not being whole"
 
 
 class Reference(Struct, frozen=True):
@@ -55,26 +55,42 @@ class Ours(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """One scenario: kerf's plans without effort and with it beside Karpenter's."""
+    """One scenario: kerf's plans without effort and with it beside Karpenter's. `alike`: which pods (names) differ in
+    nothing but that, by what they have in common."""
 
     name: str
     family: str
+    alike: dict[str, tuple[str, str]]
     reference: Reference
     first: Ours
     best: Ours
 
     @property
-    def lost(self) -> frozenset[str]:
-        """Pods that kerf leaves over, and Karpenter in none of its runs."""
-        return self.best.left.difference(*self.reference.left)
+    def lost(self) -> list[str]:
+        """Pods that kerf leaves over, of kinds of which Karpenter leaves fewer over in all of its runs."""
+        kinds = Counter(self.alike[name] for name in self.best.left)
+        for each in {self.alike[name] for name in self.best.left}:
+            theirs = max(sum(self.alike[name] == each for name in left) for left in self.reference.left)
+            if kinds[each] <= theirs:
+                del kinds[each]
+        return sorted(name for name in self.best.left if self.alike[name] in kinds)
+
+    @property
+    def fewer(self) -> bool:
+        """Whether kerf leaves fewer pods over than any of the runs."""
+        return len(self.best.left) < min(map(len, self.reference.left))
 
     @property
     def comparable(self) -> list[float]:
-        """The prices of the runs that leave the same pods over, if what they decided can be carried out at all."""
+        """The prices of the runs that leave as many pods of each kind over, if what they decided is valid."""
         if self.reference.faults:
             return []
+        ours = self._by_kind(self.best.left)
         paired = zip(self.reference.left, self.reference.prices, strict=True)
-        return [cost for left, cost in paired if left == self.best.left]
+        return [cost for left, cost in paired if self._by_kind(left) == ours]
+
+    def _by_kind(self, left: frozenset[str]) -> Counter[tuple[str, str]]:
+        return Counter(self.alike[name] for name in left)
 
     @property
     def dearer(self) -> bool:
@@ -83,17 +99,18 @@ class Finding(Struct, frozen=True):
 
     def kinds(self) -> Iterator[str]:
         """What is wrong."""
-        fair = not self.reference.faults
-        if self.lost:
-            yield "pending" if fair else "pending, the reference's plan being invalid"
+        if self.lost and self.reference.faults:
+            yield "pending, the reference's plan being invalid"
+        elif self.lost:
+            yield "others pending, but fewer" if self.fewer else "pending"
         if self.dearer:
-            yield "dearer" if self.reference.whole else "dearer, the reference's plan not being whole"
+            yield "dearer" if self.reference.whole else UNSOUND
         if self.comparable and min(self.comparable) + PRICE_TOLERANCE < self.best.price <= max(self.comparable):
             yield "dearer than the cheapest of its runs"
         if self.best.faults or self.first.faults:
             yield "invalid"
         if not self.best.whole:
-            yield "not whole"
+            yield "not whole" if self.reference.whole else "neither whole"
 
 
 def whole(problem: Problem, made: Plan) -> bool:
@@ -129,8 +146,9 @@ def found(scenarios: Sequence[Scenario], catalogues: Catalogues, runs: int) -> I
             assert name == scenario["name"]
             assert not problems, f"{name}: {problems}"
             problem = problem_of(scenario, catalogues)
-            told = reference(problem, results)
-            yield scenario, Finding(name, scenario["family"], told, ours(problem, 0), ours(problem, EFFORT))
+            alike = {pod.name: (pod.namespace, pod.shape) for pod in problem.pods}
+            told, first, best = reference(problem, results), ours(problem, 0), ours(problem, EFFORT)
+            yield scenario, Finding(name, scenario["family"], alike, told, first, best)
 
 
 def said(finding: Finding) -> str:
@@ -143,33 +161,29 @@ def said(finding: Finding) -> str:
         f"left over {len(best.left)}, reference {', '.join(str(len(each)) for each in told.left)}",
     ]
     if finding.lost:
-        parts.append(f"lost: {', '.join(sorted(finding.lost)[:8])}")
+        parts.append(f"lost: {', '.join(finding.lost[:8])}")
     parts += [f"{whose}: {each}" for whose, one in (("kerf", best), ("reference", told)) for each in one.faults[:2]]
     return f"{finding.name}: " + " | ".join(parts)
 
 
 def table(findings: Sequence[Finding]) -> str:
-    """Per family: how many scenarios fail in which way, and sums of prices where they can be compared."""
-    rows: dict[str, Counter[str]] = defaultdict(Counter)
-    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    """Per family (its letter) how many scenarios fail in which way, and sums of prices that can be compared."""
+    rows: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for each in findings:
-        kinds = set(each.kinds())
-        for family in (each.family, "~all"):
-            row = rows[family]
-            row["scenarios"] += 1
-            for kind in kinds & set(COLUMNS):
-                row[kind] += 1
-            row["reference invalid"] += bool(each.reference.faults)
-            row["reference not whole"] += not each.reference.whole
+        for column in (each.family.partition("-")[0], "all"):
+            for kind in ("scenarios", *each.kinds()):
+                rows[kind][column] += 1
+            rows["reference invalid"][column] += bool(each.reference.faults)
+            rows["reference not whole"][column] += not each.reference.whole
             if each.comparable:
-                costs = each.first.price, each.best.price, min(each.comparable)
-                sums[family] = [a + b for a, b in zip(sums[family], costs, strict=True)]
-    head = f"{'':<20}" + "".join(f"{each:>20}" for each in (*COLUMNS, "first", "price", "reference's price"))
+                rows["price, first plan"][column] += each.first.price
+                rows["price"][column] += each.best.price
+                rows["price, reference's cheapest run"][column] += min(each.comparable)
+    columns = sorted(rows["scenarios"], key=lambda each: (each == "all", each))
+    width = max(map(len, rows))
+    head = " " * width + "".join(f"{each:>9}" for each in columns)
     lines = [
-        f"{family:<20}"
-        + "".join(f"{row[each]:>20}" for each in COLUMNS)
-        + "".join(f"{each:>20.6g}" for each in sums[family])
-        for family, row in sorted(rows.items())
+        f"{kind:<{width}}" + "".join(f"{row[each]:>9.6g}" for each in columns) for kind, row in sorted(rows.items())
     ]
     return "\n".join([head, *lines])
 
