@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from msgspec import field
 
+from kerf.engine.model.labels import REGION, ZONE
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import Int32, ObjectWire, Read, Wire, read_time, require_name
 from kerf.engine.model.pods import Expression, NodeTerm
@@ -15,6 +17,8 @@ from kerf.engine.model.volumes import EBS, IN_TREE, CSINode, StorageClass, Volum
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
+VOLUME_ZONES = (ZONE, REGION, "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region")
+ZONES_DELIMITER = "__"
 
 
 class ClaimSpecWire(Wire):
@@ -137,7 +141,7 @@ def read_volume(data: bytes, report: Report) -> Read:
     volume = Volume(
         name=metadata.name,
         driver=spec.csi.driver if spec.csi is not None else EBS if spec.aws_elastic_block_store is not None else "",
-        terms=selector_terms(required),
+        terms=_within(selector_terms(required), metadata.labels),
         local=spec.local is not None or spec.host_path is not None,
         deleting=read_time(report, "metadata.deletionTimestamp", metadata.deletion_timestamp),
     )
@@ -180,6 +184,19 @@ def read_attachment(data: bytes, report: Report) -> Read:
         deleting=read_time(report, "metadata.deletionTimestamp", metadata.deletion_timestamp),
     )
     return Read(attachment, {})
+
+
+def _within(terms: tuple[NodeTerm, ...], labels: Mapping[str, str]) -> tuple[NodeTerm, ...]:
+    """The terms of a volume with what its own labels say of zone and region, which kube-scheduler's VolumeZone holds
+    nodes to; old volumes, and some that are made by hand, have nothing else. One label may name several zones."""
+    own = tuple(
+        Expression(key, "In", tuple(sorted(labels[key].split(ZONES_DELIMITER))))
+        for key in VOLUME_ZONES
+        if key in labels
+    )
+    if not own:
+        return terms
+    return tuple(NodeTerm((*each.expressions, *own)) for each in terms if each.expressions) or (NodeTerm(own),)
 
 
 def selector_terms(wire: SelectorWire | None) -> tuple[NodeTerm, ...]:

@@ -43,6 +43,17 @@ def test_where_a_volume_may_be_used_and_its_driver() -> None:
     assert volume == Volume("x", EBS, (NodeTerm((Expression(zone["key"], "In", ("a",)),)),))  # type: ignore[arg-type]
 
 
+def test_s154_the_labels_of_a_volume_say_where_it_is() -> None:
+    """kube-scheduler holds nodes to them, beside the node affinity, where there is one."""
+    zones = Expression("topology.kubernetes.io/zone", "In", ("a", "b"))
+    labels = {"labels": {zones.key: "b__a", "app": "db"}}
+    assert read("v1", "PersistentVolume", labels, spec={}).terms == (NodeTerm((zones,)),)
+    arch = {"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [arch]}, {"matchFields": []}]}}
+    volume = read("v1", "PersistentVolume", labels, spec={"nodeAffinity": affinity})
+    assert volume.terms == (NodeTerm((Expression("kubernetes.io/arch", "In", ("arm64",)), zones)),)
+
+
 def test_s158_an_in_tree_ebs_volume_belongs_to_the_csi_driver_others_to_none() -> None:
     assert read("v1", "PersistentVolume", spec={"awsElasticBlockStore": {"volumeID": "v"}}) == Volume("x", EBS)
     assert read("v1", "PersistentVolume", spec={"nfs": {"server": "s"}}) == Volume("x")
