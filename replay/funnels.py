@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import Resources
+from kerf.engine.model.pods import PodShape, Resources
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, PlannedClaim, ProvisionResult
-from kerf.engine.record.errors import RecordShortened
+from kerf.engine.record.errors import BlobMissing, RecordShortened
 from kerf.engine.runtime.ports import Store
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.scheduling.funnel import ClassFunnel, Funnel, FunnelTracer, PoolLook, Refusal
 from kerf.engine.scheduling.given_up import GivenUp
 from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss
 from kerf.engine.state.load import load
+from kerf.engine.state.state import State
 from kerf.replay.errors import SubjectUnknown
 
 SHOWN = 5
@@ -99,9 +100,17 @@ def replan(store: Store, position: int) -> Replan:
     if not isinstance(decision.result, ProvisionResult):
         raise SubjectUnknown(f"the decision is one of {decision.decider!r}", where=f"position {position}")
     state = load(store, decision.looked_at)
-    tracer = FunnelTracer(state.ix.blobs.shape)
+    tracer = FunnelTracer(lambda digest: _shape(state, digest))
     outcome = provisioning.provision(state, decision.now, tracer)
     return Replan(position, decision, outcome.result, tracer.funnel)
+
+
+def _shape(state: State, digest: str) -> PodShape | None:
+    """None for one that a search for a cheaper plan has made of another."""
+    try:
+        return state.ix.blobs.shape(digest)
+    except BlobMissing:
+        return None
 
 
 def replan_if_known(store: Store, position: int) -> Replan | None:

@@ -133,7 +133,7 @@ def plan_scenario(
         return failed(identity, str(error))
     except (msgspec.ValidationError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         return failed(identity, str(ScenarioError(f"the scenario has another form: {error}", hint=HINT)))
-    tracer = FunnelTracer(problem.shapes.__getitem__) if trace else None
+    tracer = FunnelTracer(problem.shapes.get) if trace else None
     planned = best_plan(problem, effort, tracer)
     result = result_of(identity, problem, planned, tracer.funnel if tracer is not None else None)
     result["kerf"] |= reading.extensions.told(reading.offered, planned)

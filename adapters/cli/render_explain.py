@@ -216,15 +216,15 @@ def _pool(printer: Printer, pool: PoolFunnel) -> None:
 
 
 def _nearest(printer: Printer, near: tuple[NearMiss, ...]) -> None:
-    """The nearest miss, and what the other side could change about the same label instead."""
+    """The nearest miss, and one of another kind, or of the other side."""
     if not near:
         printer.line("    no nearest miss: no single change would let a type through")
         return
     first, *others = near
     printer.line(f"    nearest miss: {near_sentence(first)}")
-    for each in others:
-        if each.key == first.key and each.side != first.side:
-            printer.line(f"              or: {near_sentence(each)}")
+    other = next((each for each in others if (each.what, each.side) != (first.what, first.side)), None)
+    if other is not None:
+        printer.line(f"              or: {near_sentence(other)}")
 
 
 def _chosen(printer: Printer, how: Placed) -> None:

@@ -101,8 +101,9 @@ class _Class:
 class FunnelTracer:
     """Give it to `plan`, then read `funnel`."""
 
-    def __init__(self, shapes: Callable[[str], PodShape] | None = None) -> None:
-        """`shapes`: by digest, what the pods ask for to begin with; without it nothing is told of what they gave up."""
+    def __init__(self, shapes: Callable[[str], PodShape | None] | None = None) -> None:
+        """`shapes`: by digest, what the pods ask for to begin with, None where that is not known. Without it nothing is
+        told of what they gave up."""
         self._shapes = shapes
         self._dropped: list[PoolLook] = []
         self._classes: dict[int, _Class] = {}
@@ -133,7 +134,8 @@ class FunnelTracer:
     def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
         found = self._of(wanted)
         found.placed.setdefault(place, []).append(pod.uid)
-        gave_up = given_up(self._shapes(pod.shape), wanted.shape) if self._shapes is not None else ()
+        before = self._shapes(pod.shape) if self._shapes is not None else None
+        gave_up = given_up(before, wanted.shape) if before is not None else ()
         if gave_up:
             found.relaxed.setdefault(gave_up, []).append(pod.uid)
 

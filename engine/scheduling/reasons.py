@@ -195,7 +195,9 @@ def _domains(given: Reason) -> str:
     rest = [each for each in found if "=" not in each] if isinstance(found, list) else []
     noun = "nodes" if given.params.get("key") == HOSTNAME else "domains"
     if not named and not rest:
-        return "there are no such pods" if given.params.get("rule") == "affinity" else "there is none"
+        if given.params.get("rule") == "affinity":
+            return "there are no such pods"
+        return "there is none" if given.params.get("key") == HOSTNAME else "no node has the label, or would have it"
     if not named:
         return f"{rest[0].removeprefix('and ').removesuffix(' more')} {noun} of this plan"
     return f"pods that count: {', '.join([*named, *(f'{each} {noun}' for each in rest)])}"

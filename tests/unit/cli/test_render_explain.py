@@ -12,7 +12,8 @@ from kerf.adapters.cli.render_why import removal_text
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
-from kerf.engine.scheduling.trace import Candidate
+from kerf.engine.scheduling.given_up import GivenUp
+from kerf.engine.scheduling.trace import Candidate, NearMiss
 from kerf.replay.explain import DecisionExplanation, PlanExplanation, explain_pod
 from kerf.replay.explain_claim import explain_claim
 from kerf.replay.funnels import Placed, PoolFunnel
@@ -87,6 +88,34 @@ def test_the_counts_of_a_funnel_add_up(capsys: pytest.CaptureFixture[str], types
     )  # fmt: skip
     decision_text(Printer(), explained(PlanExplanation(claim="p-1", pods=("default/a",), how=how)), [])
     assert f"    -{900 - types:<5} too small for all pods that {said}" in capsys.readouterr().out
+
+
+def test_why_a_pod_has_no_place_and_what_would_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """What binds the pods, what they gave up, the nearest miss and one of another kind; else that there is none."""
+    near = (
+        NearMiss("requirement", 3, "a", "zone", ("z1",), side="pod"),
+        NearMiss("requirement", 2, "b", "arch", ("arm64",), side="pod"),
+        NearMiss("limits", 1, "c", "cpu", short=1000),
+    )
+    refused = Reason("limits", {"node_pool": "p", "resources": ["cpu"]})
+    pools = tuple(
+        PoolFunnel(node_pool=name, types=4, cuts=(), left=0, cheapest=(), near=misses, reason=refused)
+        for name, misses in (("p", near), ("q", ()))
+    )
+    how = Placed(
+        decision=1, version=1, same=True, pods=1, requests={}, requirements=("zone In [z2]",), refused=(), pools=pools,
+        chosen=(), chosen_types=0, reasons=(), rules=(("spread", "rack"),), gave_up=(GivenUp("soft-taints"),),
+    )  # fmt: skip
+    decision_text(Printer(), explained(PlanExplanation(claim="", pods=("default/a",), how=how)), [])
+    told = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "1 pod of this kind: nothing each; zone In [z2], spread over rack" in told
+    assert "it gave up to keep off taints that are PreferNoSchedule" in told
+    misses = [line for line in told if line.startswith(("nearest", "or:", "no nearest"))]
+    assert misses == [
+        "nearest miss: 3 types would do if the pods allowed z1 for zone, a first",
+        "or: 1 type would do if the NodePool's limits left 1 more cpu, c first",
+        "no nearest miss: no single change would let a type through",
+    ]
 
 
 def test_a_type_that_nobody_sells_now_has_no_price(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import AffinityTerm, PreferredNodeTerm, Selector, SpreadConstraint, Taint
+from kerf.engine.model.pods import AffinityTerm, PodShape, PreferredNodeTerm, Selector, SpreadConstraint, Taint
 from kerf.engine.scheduling.funnel import FunnelTracer
 from kerf.engine.scheduling.given_up import GivenUp
 from kerf.engine.scheduling.planner import plan
@@ -33,7 +34,7 @@ APP = Selector({"app": "x"})
 def test_each_kind_of_preference(fields: dict[str, Any], told: GivenUp) -> None:
     work = Workloads().add("plain", 1, shape(500)).add("picky", 1, shape(500, **fields))
     given = problem(work, ladder(8))
-    tracer = FunnelTracer(given.shapes.__getitem__)
+    tracer = FunnelTracer(given.shapes.get)
     plan(given, tracer)
     relaxed = [each for found in tracer.funnel.classes for each in found.relaxed]
     assert [(each.pods, each.gave_up) for each in relaxed] == [(("picky-0",), (told,))]
@@ -43,15 +44,17 @@ def test_anti_affinity_and_soft_taints_come_in_the_order_in_which_they_are_given
     apart = AffinityTerm(lbl.ZONE, APP, weight=3)
     work = Workloads().add("x", 2, shape(500, labels={"app": "x"}, anti_affinity=(apart,)))
     given = problem(work, ladder(8), pool("p", spec(lbl.ZONE, "In", "z1"), taints=(Taint("a", "PreferNoSchedule"),)))
-    tracer = FunnelTracer(given.shapes.__getitem__)
+    tracer = FunnelTracer(given.shapes.get)
     assert not plan(given, tracer).unplaced
     relaxed = [each for found in tracer.funnel.classes for each in found.relaxed]
     told = {uid: [one.what for one in each.gave_up] for each in relaxed for uid in each.pods}
     assert told == {"x-0": ["anti-affinity", "soft-taints"], "x-1": ["anti-affinity", "soft-taints"]}
 
 
-def test_without_the_shapes_nothing_is_told() -> None:
+@pytest.mark.parametrize("shapes", [None, lambda digest: None])
+def test_where_the_shapes_are_not_known_nothing_is_told(shapes: Callable[[str], PodShape | None] | None) -> None:
+    """A search for a cheaper plan asks about pods of shapes that it makes itself."""
     given = problem(Workloads().add("x", 1, shape(500, preferred_terms=(PreferredNodeTerm(7, NOWHERE),))), ladder(8))
-    tracer = FunnelTracer()
+    tracer = FunnelTracer(shapes)
     plan(given, tracer)
     assert not any(found.relaxed for found in tracer.funnel.classes)

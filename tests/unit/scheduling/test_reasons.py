@@ -52,6 +52,7 @@ def test_what_is_recorded_does_not_depend_on_letters() -> None:
         (lbl.HOSTNAME, ["n1=1", "and 15 more"], "(pods that count: n1=1, and 15 more nodes)"),
         (lbl.HOSTNAME, ["and 15 more"], "(15 nodes of this plan)"),
         (lbl.HOSTNAME, [], "(there is none)"),
+        ("example.com/rack", [], "(no node has the label, or would have it)"),
     ],
 )
 def test_s136_domains_are_told_with_what_is_counted(key: str, domains: list[str], said: str) -> None:
