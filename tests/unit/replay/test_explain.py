@@ -74,7 +74,7 @@ def test_a_pending_pod_with_counts_and_the_nearest_miss() -> None:
     (pool,) = found.how.pools
     assert [(cut.what, cut.key, cut.types) for cut in pool.cuts] == [("resource", "memory", 4)]
     near = pool.near[0]
-    assert (near.what, near.types, near.example) == ("resource", 4, "r5.large")
+    assert (near.what, near.types, near.example) == ("resource", 2, "r5.large")
     assert near.short == 20 * 2**30 - (15155 - 674) * 2**20
 
 
