@@ -45,7 +45,7 @@ from kerf.engine.scheduling.requirements import Requirement
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 
-VERSION = 14
+VERSION = 15
 PERIOD = 10_000
 """Between two passes, at least (D-16)."""
 SETTLE = 1_000

@@ -73,13 +73,14 @@ class Questions:
 
     def plan(self, leaving: frozenset[str], most_claims: float) -> Answer | None:
         """The plan with these nodes gone; None if it has to be asked from the beginning: some of them were no places or
-        are settling, or have pods that may go where others are, or the limits leave other types without them."""
+        are settling, or have pods that may go where others are, or the limits leave other types without them, or
+        nothing else keeps a domain known in which they are (S-129)."""
         if not leaving <= self._places.keys() or self._settling & leaving:
             return None
         going = [self._places[name] for name in sorted(leaving)]
         if self._settling and any(is_pending(pod) for node in going for pod in node.pods):
             return None
-        if self._limits(self._freed(going)) != self._within:
+        if self._limits(self._freed(going)) != self._within or not self._ground.topology.keeps_domains(leaving):
             return None
         leavers = [self._leaver(each) for each in going]
         asked = tuple(each for one in leavers for each in one.asked) + self._free

@@ -36,8 +36,9 @@ def problem_of(state: State, now: int) -> Problem:
     of_buffers = {pod.uid for pod in virtual}
     offered = PoolCatalogues(state)
     nodes = _nodes(state, offered)
-    leaving = _leaving(state)
-    bound = _bound(state, pods, {**_places(state), **{node.name: node.name for node in leaving}})
+    places = _places(state)
+    leaving = _leaving(state, nodes, places)
+    bound = _bound(state, pods, {**places, **{node.name: node.name for node in leaving}})
     daemonsets = sorted(facts.daemonsets.values(), key=lambda d: (d.namespace, d.name, d.uid))
     daemons = [daemon_shape(state, each) for each in daemonsets]
     asked_for = {p.shape for p in pods} | {p.shape for p in bound} | set(daemons)
@@ -253,12 +254,11 @@ def _places(state: State) -> dict[str, str]:
     return places
 
 
-def _leaving(state: State) -> tuple[NodeInput, ...]:
-    """Nodes marked for deletion (S-50): what stays on them still counts."""
-    facts = state.facts
-    names = {name for name in state.ix.claim_by_node if facts.claims[state.ix.claim_by_node[name]].state in GOING}
-    names |= {node.name for node in facts.nodes.values() if node.deleting and node.name not in state.ix.claim_by_node}
-    found = [facts.nodes[name] for name in sorted(names) if name in facts.nodes]
+def _leaving(state: State, nodes: tuple[NodeInput, ...], places: dict[str, str]) -> tuple[NodeInput, ...]:
+    """Nodes that are no places: those marked for deletion (S-50), and those whose instance is over or belongs to no
+    NodeClaim. What stays on them still counts (S-119, S-131)."""
+    there = {each.name for each in nodes}
+    found = (node for name, node in sorted(state.facts.nodes.items()) if places.get(name) not in there)
     return tuple(NodeInput(node.name, "", node.labels, node.taints, {}) for node in found)
 
 

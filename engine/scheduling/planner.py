@@ -87,7 +87,7 @@ class Ground:
         nodes = [ExistingNode.of(each, given_daemons, what, facts.limits.get(each.name)) for each in problem.nodes]
         _attach(nodes, problem, facts)
         leaving = [ExistingNode.of(each, (), ()) for each in problem.leaving]
-        self.topology = Topology(problem, self.templates, [*nodes, *leaving])
+        self.topology = Topology(problem, self.templates, nodes, leaving)
         self._devices = devices_of(problem)
         if self._devices is not None:
             for node, given in zip(nodes, problem.nodes, strict=True):

@@ -23,8 +23,8 @@ FLEXIBLE, NONE = "flexible", "none"
 def effective_zones(problem: Problem) -> dict[str, str]:
     """By the uid of each pod."""
     templates = [template_of(each, problem, (), strict=False) for each in problem.pools]
-    nodes = [ExistingNode(each, ()) for each in (*problem.nodes, *problem.leaving)]
-    topology = Topology(problem, templates, nodes)
+    nodes = [ExistingNode(each, ()) for each in problem.nodes]
+    topology = Topology(problem, templates, nodes, [ExistingNode(each, ()) for each in problem.leaving])
     classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, False, problem.volumes)
     zones = {zone for each in templates for zone in each.domains(each.state, ZONE)}
     zones |= {zone for node in nodes for zone in node.domains(ZONE)}

@@ -17,7 +17,7 @@ from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint, Toleration
-from kerf.engine.model.pools import Budget
+from kerf.engine.model.pools import Budget, RequirementSpec
 from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
@@ -77,6 +77,8 @@ def made(seed: int, *, affinity: bool = False) -> Cluster:
     )
     limits = {"cpu": dice.randint(8, 80) * 1_000} if dice.random() < 0.3 else None
     given = pool(consolidate_after=30_000, limits=limits, budgets=(Budget("100%"),))
+    if dice.random() < 0.4:  # some nodes are where it launches none any more
+        given = replace(given, requirements=(*given.requirements, RequirementSpec(lbl.ZONE, "In", ("a", "b"))))
     found = cluster(*nodes, pools=(given,), pending=waiting, catalogue=IN_ZONES, live=dice.random() < 0.5)
     shapes = {
         each.shape: found.shapes[each.shape] for each in (*waiting, *(pod for node in nodes for pod in node.pods))

@@ -40,7 +40,8 @@ class Judge:
         self.pools = {each.pool.name: each for each in problem.pools}
         self.found: list[str] = []
         self.daemons = [problem.shapes[each] for each in problem.daemons]
-        self.hosts = [self._existing(each) for each in (*problem.nodes, *problem.leaving)]
+        self.hosts = [self._existing(each) for each in problem.nodes]
+        self.hosts += [self._existing(each, leaving=True) for each in problem.leaving]
         by_name = {host.name: host for host in self.hosts}
         for placement in planned.placements:
             by_name[placement.node].planned.update(self.kinds[uid] for uid in placement.pods)
@@ -60,7 +61,7 @@ class Judge:
         self._bind()
         return self.found + device_faults(self.problem, self.planned)
 
-    def _existing(self, node: NodeInput) -> Host:
+    def _existing(self, node: NodeInput, leaving: bool = False) -> Host:
         known = {lbl.normalise(key): value for key, value in node.labels.items()}
         known.setdefault(lbl.HOSTNAME, node.name)
         possible = [known]
@@ -68,7 +69,7 @@ class Judge:
             if each.operator == "In" and lbl.normalise(each.key) not in known:
                 possible = [{**p, lbl.normalise(each.key): value} for p in possible for value in each.values]
         bound = Counter((pod.namespace, pod.shape) for pod in self.problem.bound if pod.node == node.name)
-        return Host(node.name, possible, node.taints, bound, Counter(), existing=True)
+        return Host(node.name, possible, node.taints, bound, Counter(), existing=True, leaving=leaving)
 
     def _launched(self, number: int, claim: OpenedClaim) -> Host:
         name = f"claim {number}"

@@ -132,7 +132,9 @@ class Binding:
                 continue
             if each.node_taints_policy == "Honor" and not tolerates(shape, other.taints):
                 continue
-            counts[domain] += sum(n for k, n in here[id(other)].items() if self._matches(k, kind, each))
+            there = sum(n for k, n in here[id(other)].items() if self._matches(k, kind, each))
+            if there or not other.leaving:  # a domain of nodes that leave, without such pods, goes with them
+                counts[domain] += there
         mine = host.domain(key)
         if mine is None:
             return False

@@ -26,6 +26,7 @@ class Host(Struct, eq=False):
     bound: Counter[Kind]
     planned: Counter[Kind]
     existing: bool
+    leaving: bool = False
 
     def values(self, key: str) -> frozenset[str | None]:
         return frozenset(each.get(lbl.normalise(key)) for each in self.labels)

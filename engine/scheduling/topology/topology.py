@@ -50,16 +50,25 @@ class _Selected(Struct):
 
 
 class Topology:
-    def __init__(self, problem: Problem, templates: Iterable[Template], nodes: Iterable[ExistingNode]) -> None:
-        """`nodes`: all whose pods count, by `NodeInput.name`."""
+    def __init__(
+        self,
+        problem: Problem,
+        templates: Iterable[Template],
+        nodes: Iterable[ExistingNode],
+        leaving: Iterable[ExistingNode] = (),
+    ) -> None:
+        """`leaving`: nodes whose pods count as those of `nodes`, and which keep no domain known by themselves: it is
+        gone with them (S-71, S-129)."""
         self._careful = problem.careful
         self._respect = problem.settings.preference_policy == "Respect"
         self._namespaces = problem.namespaces
         self._templates = tuple(templates)
-        self._nodes = {node.name: node for node in sorted(nodes, key=lambda each: each.name)}
+        self._places = tuple(sorted(nodes, key=lambda each: each.name))
+        self._nodes = {node.name: node for node in (*self._places, *leaving)}
         self._counts: dict[Hashable, PodCount] = {}
         self._rules: dict[Hashable, Rule] = {}
         self._domains: dict[tuple[str, NodeFilter], dict[str, None]] = {}
+        self._held: dict[tuple[str, str, NodeFilter], set[str]] = {}  # domains that only these nodes keep known
         self._selected: dict[Selectors, _Selected] = {}
         self._by_label: dict[tuple[str, str] | None, list[Selectors]] = {}
         for namespace, digest in sorted({(pod.namespace, pod.shape) for pod in problem.pods}):
@@ -212,11 +221,15 @@ class Topology:
         """The domains in which there are nodes, or in which a node for such a pod could be launched."""
         found = self._domains.get((count.key, node_filter))
         if found is None:
-            found = self._domains[count.key, node_filter] = dict.fromkeys(self._present(count.key, node_filter))
+            found = self._domains[count.key, node_filter] = dict.fromkeys(self._launchable(count.key, node_filter))
+            for node, domain in self._present(count.key, node_filter):
+                if domain not in found or (domain, count.key, node_filter) in self._held:
+                    self._held.setdefault((domain, count.key, node_filter), set()).add(node.name)
+                    found[domain] = None
         for domain in found:
             count.know(domain)
 
-    def _present(self, key: str, node_filter: NodeFilter) -> Iterator[str]:
+    def _launchable(self, key: str, node_filter: NodeFilter) -> Iterator[str]:
         for template in self._templates:
             if not node_filter.reachable(template.pool.taints):
                 continue
@@ -228,10 +241,16 @@ class Topology:
                     and node_filter.labelled(template, state)
                 ):
                     yield from template.domains(state, key)
-        for node in self._nodes.values():
+
+    def _present(self, key: str, node_filter: NodeFilter) -> Iterator[tuple[ExistingNode, str]]:
+        for node in self._places:
             present = node.domain(key)
             if present is not None and node_filter.admits_node(node.taints, node.known):
-                yield present
+                yield node, present
+
+    def keeps_domains(self, gone: frozenset[str]) -> bool:
+        """Whether every domain stays known without these nodes."""
+        return not any(names <= gone for names in self._held.values())
 
     def count(self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape], pods: int = 1) -> None:
         """The pods that are there already (S-131), each counted so many times."""

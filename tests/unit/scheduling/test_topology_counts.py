@@ -15,7 +15,7 @@ from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.inputs import problem_of
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput, PendingPod
+from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod
 from tests.support.judge import faults
 from tests.support.lives import PODS, in_service
 from tests.unit.scheduling.problems import GI, ZONES, Workloads, ladder, pool, problem, shape, spec, term
@@ -78,6 +78,22 @@ def test_s127_a_domain_that_one_nodepool_offers_without_a_taint_is_one_for_every
     values = sorted(each.values[0] for claim in made.claims for each in claim.requirements if each.key == "k")
     assert values == ["baz", "baz", "foo", "foo"]
     assert {each.node_pool for each in made.claims} == {"b"}
+
+
+def test_s129_a_node_that_leaves_keeps_no_zone_a_domain_but_for_pods_that_stay() -> None:
+    """Where no node can be launched any more; else its pods would wait for it to be gone before one is."""
+    spread = SpreadConstraint(lbl.ZONE, selector=WEB)
+    full = [NodeInput(f"n{zone}", "", {lbl.ZONE: zone}, (), {"cpu": 0}) for zone in ("z1", "z2")]
+    leaving = (NodeInput("old", "", {lbl.ZONE: "z3"}, (), {}),)
+    two = pool("two", spec(lbl.ZONE, "In", "z1", "z2"))
+    work = Workloads().add("w", 3, web(spread=(spread,)))
+    asked = problem(work, ladder(1), two, nodes=full, bound=[(web(), "nz1"), (web(), "nz2")])
+    made = plan(replace(asked, leaving=leaving))
+    assert zones(made) == ["z1", "z2", "z1"]
+    assert faults(replace(asked, leaving=leaving), made) == []
+    stays = BoundPod("stays", "default", work.shape(web()), "old")
+    made = plan(replace(asked, leaving=leaving, bound=(*asked.bound, stays)))
+    assert [zones(made), [len(each.pods) for each in made.unplaced]] == [["z1", "z2"], [1]]
 
 
 def test_s132_pods_that_move_are_not_counted_where_they_are() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import AffinityTerm, Selector
 from kerf.engine.record.decisions import LaunchInstance
+from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.inputs import problem_of
 from kerf.engine.scheduling.problem import Problem
 from tests.support.lives import in_service, launched
@@ -49,3 +52,16 @@ def test_s71_pods_on_a_node_that_is_not_registered_are_on_its_claim() -> None:
     (node,) = asked.nodes
     assert node.name == node.claim
     assert [(each.name, each.node) for each in asked.bound] == [("a", node.name)]
+
+
+def test_s131_pods_on_a_node_of_a_nodepool_without_a_claim_count() -> None:
+    """It is no place (S-71), but for kube-scheduler its pods are where they are."""
+    world = in_service()
+    node = replace(world.runtime.state.facts.nodes["n1"], name="lone", provider_id="aws:///us-west-2a/i-9")
+    world.see(Observation(node))
+    world.pending("there", memory=1)
+    world.bind("there", "lone")
+    world.pending("alone", anti_affinity=(AffinityTerm(lbl.ZONE, Selector()),))
+    asked = problem(world)
+    assert [each.name for each in asked.leaving] == ["lone"]
+    assert ("there", "lone") in [(each.name, each.node) for each in asked.bound]
