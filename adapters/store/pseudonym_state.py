@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.adapters.store.pseudonym_rules import (
+from kerf.adapters.store.pseudonym_rules import FIELDS
+from kerf.adapters.store.pseudonym_values import (
     BLOB,
-    FIELDS,
     Keyed,
     Names,
     Rule,

@@ -25,8 +25,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from kerf.adapters.store.pseudonym_rules import BLOB, Keyed, Rule
 from kerf.adapters.store.pseudonym_state import STATE_FIELDS, made_anew
+from kerf.adapters.store.pseudonym_values import BLOB, Keyed, Rule
 from kerf.adapters.store.reading import Source
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import PodShape

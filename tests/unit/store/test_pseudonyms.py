@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw, Struct
 
 from kerf.adapters.store.bundle import BundleStore, export_bundle, inspect_bundle
-from kerf.adapters.store.pseudonym_rules import BLOB, key_map, params, priority_class
 from kerf.adapters.store.pseudonym_state import STATE_FIELDS
+from kerf.adapters.store.pseudonym_values import BLOB, key_map, params, priority_class
 from kerf.adapters.store.pseudonyms import Pseudonymised, Pseudonyms
 from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
@@ -359,7 +359,7 @@ class OneEntry:
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))
-@settings(max_examples=10)
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_every_type_passes(name: str, data: st.DataObject) -> None:
     """What comes out is of the same type and shape."""
