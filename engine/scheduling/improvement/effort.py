@@ -17,7 +17,7 @@ CHEAPER, CHEAPER_A_POD = 500, 0.33
 """Touches of a step for cheaper plans, and so many more for each pod of the problem, up to `PODS_COUNTED`: to plan more
 takes longer."""
 PODS_COUNTED = 4_000
-BINDING = 13_500
+BINDING = 15_000
 """Touches of a step for rating plans, and for what that leads to: to find nodes on which every pod is bound takes a run
 of the scheduler's model for each set of nodes that is tried."""
 RATING = 4
@@ -32,7 +32,9 @@ TOUCHES_A_PLAN = 200
 TOUCHES_A_RUN = 100
 """What a run of the scheduler's model costs besides."""
 TOUCHES_AN_OFFER = 20
-"""What it costs to think of another set of nodes, and of what it would leave over."""
+"""What it costs to think of another set of nodes, and of what it would leave over, besides looking at its nodes."""
+TOUCHES_A_SIZE = 6
+"""What it costs to think of a kind of node as another type."""
 
 
 def for_cheaper(steps: int, pods: int) -> int:

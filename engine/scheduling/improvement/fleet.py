@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from kerf.engine.model.pods import Resources
 from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.improvement.candidates import TOLERANCE, FleetBounds, Pair
 from kerf.engine.scheduling.improvement.cells import counted, limited
-from kerf.engine.scheduling.improvement.effort import planning
+from kerf.engine.scheduling.improvement.effort import TOUCHES_A_SIZE, planning
 from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.menu import Menu
 from kerf.engine.scheduling.improvement.rating import Bound, Scheduler, making, seat_name
@@ -36,8 +37,6 @@ from kerf.engine.scheduling.templates import NODES
 
 SLACK = (1.0, 1.1, 1.25, 1.5)
 """How much more room than is needed a uniform fleet has."""
-
-
 MORE_ROOM = (1.0, 1.2, 1.45, 1.95, 2.95, 3.9)
 """By what factor a larger type in the place of a node exceeds its room."""
 
@@ -67,7 +66,7 @@ class Fleet(Struct, frozen=True, eq=False):
 
 
 class Fleets:
-    """What can be made of the new nodes of one problem's plans."""
+    """What can be made of the new nodes of one problem's plans. `touches`: what it cost so far to think of `sizes`."""
 
     def __init__(self, problem: Problem, menu: Menu, unattached: frozenset[Pair], bounds: FleetBounds) -> None:
         self._problem = problem
@@ -78,6 +77,7 @@ class Fleets:
         self._berths: dict[object, Berth] = {}
         self._seats: dict[int, Seat] = {}
         self._sizes: dict[int, tuple[Berth, ...]] = {}
+        self.touches = 0
         self._likes: dict[int, int] = {}
         self._alike: dict[object, int] = {}
         self._roomier: dict[int, tuple[Berth, ...]] = {}
@@ -156,10 +156,15 @@ class Fleets:
         """What is free on the node before any of the pods is there."""
         return self._seat(berth).free
 
-    def admits(self, berth: Berth, pod: PendingPod) -> bool:
-        """Whether the pod may go to the node while no other is there."""
+    def asked(self, pod: PendingPod) -> Hashable:
+        """Equal for pods that `admits` does not tell apart."""
         assert self._scheduler is not None  # it has judged a fleet
-        return self._scheduler.class_of(pod, True).place(self._seat(berth)) is not None
+        return self._scheduler.class_of(pod, True).asked
+
+    def admits(self, berth: Berth, pod: PendingPod) -> bool:
+        """Whether the pod may go to the node, if there is room for it."""
+        assert self._scheduler is not None  # it has judged a fleet
+        return self._scheduler.class_of(pod, True).possible(self._seat(berth))
 
     def most_on_one(self, pod: PendingPod) -> int:
         """How many pods of its shape may be on one node by their own rules, where that is limited whatever their
@@ -194,6 +199,7 @@ class Fleets:
         found = self._sizes.get(berth.kind)
         if found is None:
             found = self._sizes[berth.kind] = tuple(self._all_sizes(berth))
+            self.touches += TOUCHES_A_SIZE * len(found)
         return found
 
     def _all_sizes(self, berth: Berth) -> Iterator[Berth]:
@@ -208,12 +214,13 @@ class Fleets:
         names = tuple(template.catalogue.names[kind] for _, kind in order)
         least = template.state.min_values
         kinds = tuple(sorted({template.slots[n].capacity_type for n in state.slots if template.available[n] & allowed}))
-        cheaper = 0
+        dearer = allowed
         for index, (price, kind) in enumerate(order):
-            roomy = template.catalogue.fitting(template.catalogue.types[kind].allocatable()) & allowed & ~cheaper
-            cheaper |= 1 << kind
-            if least and template.unmet_min_values(least, roomy):
-                continue  # it will be filled, and can become none of those with less room then
+            if least:
+                roomy = template.catalogue.fitting(template.catalogue.types[kind].allocatable()) & dearer
+                dearer &= ~(1 << kind)
+                if template.unmet_min_values(least, roomy):
+                    continue  # it will be filled, and can become none of those with less room then
             if math.isfinite(price):
                 sized = replace(claim, instance_types=names[index:], price=price, capacity_types=kinds)
                 yield self._interned(sized, False, berth.most)
@@ -238,22 +245,22 @@ class Fleets:
         free = self._seat(berth).free
         return free.get("cpu", 0), free.get("memory", 0)
 
-    def uniform(self, berth: Berth, fleet: Fleet, numbers: Iterable[int]) -> list[tuple[Berth, ...]]:
+    def uniform(self, berth: Berth, fleet: Fleet, numbers: Iterable[int], most: int) -> list[tuple[Berth, ...]]:
         """In the place of some nodes of a fleet, nodes of one type with the constraints of this one: for each type, as
-        many as have room for what is there now and what is left over, and somewhat more; cheapest first. None if that
-        is nothing."""
+        many as have room for what is there now and what is left over, and somewhat more; the `most` cheapest, cheapest
+        first. None if that is nothing."""
         names = {seat_name(number) for number in numbers}
         uids = [*(uid for uid, seat in fleet.bound.seats.items() if seat in names), *fleet.bound.left]
         needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
-        made = []
+        wanted = [(name, amount) for name, amount in needed.items() if amount]
+        made: dict[tuple[float, int, int], Berth] = {}
         for each in self.sizes(berth) if needed else ():
             free = self._seat(each).free
-            if all(free.get(name, 0) > 0 for name, amount in needed.items() if amount):
+            if all(free.get(name, 0) > 0 for name, _ in wanted):
                 for slack in SLACK:
-                    count = max(math.ceil(slack * amount / free[name]) for name, amount in needed.items() if amount)
-                    made.append((each,) * count)
-        made.sort(key=lambda each: (len(each) * each[0].claim.price, len(each), each[0].kind))
-        return list(dict.fromkeys(made))
+                    count = max([math.ceil(slack * amount / free[name]) for name, amount in wanted])
+                    made[count * each.claim.price, count, each.kind] = each
+        return [(made[key],) * key[1] for key in nsmallest(most, made)]
 
     def merged(self, a: Berth, b: Berth) -> Berth | None:
         """One node in the place of two: the cheapest that has the room of both; None if there is none."""
@@ -309,7 +316,7 @@ class Fleets:
         return (each for each in sizes if fits(needed, self._seat(each).free))
 
     def _berth(self, claim: OpenedClaim) -> Berth:
-        return self._interned(claim, _fixed(claim), self._most(claim))
+        return self._interned(claim, bool(claim.reservations), self._most(claim))
 
     def _interned(self, claim: OpenedClaim, fixed: bool, most: Resources) -> Berth:
         key = (
@@ -391,7 +398,3 @@ class Fleets:
                 available[key] = available.get(key, 0) - amount
             ports += shape.host_ports
         return replace(node, available=available, host_ports=ports)
-
-
-def _fixed(claim: OpenedClaim) -> bool:
-    return bool(claim.reservations)

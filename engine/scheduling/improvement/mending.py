@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from kerf.engine.scheduling.improvement.candidates import TOLERANCE
-from kerf.engine.scheduling.improvement.effort import TOUCHES_A_RUN, TOUCHES_AN_OFFER, Effort
+from kerf.engine.scheduling.improvement.effort import TOUCHES_A_RUN, Effort
 from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
 from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.offers import larger, price
@@ -140,8 +140,8 @@ class Mending:
         if further and price(more := (*fleet.berths, *further)) < below - TOLERANCE:
             yield more
         if self._effort.left:
-            found = larger(self._fleets, fleet, further, below)
-            self._effort.charge(len(found) * TOUCHES_AN_OFFER)
+            found, touches = larger(self._fleets, fleet, further, below)
+            self._effort.charge(touches)
             yield from found
 
     def leaner(self, fleet: Fleet) -> Fleet:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kerf.engine.scheduling.improvement.candidates import TOLERANCE
 from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
-from kerf.engine.scheduling.improvement.outlook import Outlook
+from kerf.engine.scheduling.improvement.outlook import NODES_A_TOUCH, Outlook
 
 MORE_SIZES = 8
 """How many types are tried for a node more."""
@@ -28,13 +28,16 @@ Berths = tuple[Berth, ...]
 T = TypeVar("T")
 
 
-def larger(fleets: Fleets, fleet: Fleet, further: Sequence[Berth], below: float) -> list[Berths]:
+def larger(fleets: Fleets, fleet: Fleet, further: Sequence[Berth], below: float) -> tuple[list[Berths], int]:
     """Those that cost less than `below`, by how many pods they are thought to leave over. Of those that are thought to
     leave as many, first one here and there between the cheapest and the dearest: the cheapest are hardly any larger.
-    `further`: nodes that would be launched for what is left over."""
+    `further`: nodes that would be launched for what is left over. And what it cost to think of them, in touches."""
+    before = fleets.touches
     outlook = Outlook(fleets, fleet)
     found: dict[tuple[int, ...], tuple[float, Berths]] = {}
+    touches = 0
     for each in _all(fleets, fleet, further):
+        touches += 1 + len(each) // NODES_A_TOUCH
         cost = price(each)
         if cost < below - TOLERANCE:
             found.setdefault(fleets.likeness(each), (cost, each))
@@ -44,7 +47,7 @@ def larger(fleets: Fleets, fleet: Fleet, further: Sequence[Berth], below: float)
         by_left.setdefault(outlook.left(each), []).append(each)
     best = [each for left in sorted(by_left) for each in scattered(by_left[left])]
     mixed = _mixed(best, [each for _, each in cheapest])
-    return list(dict.fromkeys(mixed))
+    return list(dict.fromkeys(mixed)), touches + outlook.touches + fleets.touches - before
 
 
 def scattered(given: Sequence[T]) -> Iterator[T]:
@@ -115,7 +118,7 @@ def _alike(fleets: Fleets, fleet: Fleet) -> Iterator[Berths]:
     for berth, group in groups.values():
         chosen = frozenset(group)
         rest = [each for number, each in enumerate(fleet.berths) if number not in chosen]
-        for made in fleets.uniform(berth, fleet, group)[:ALIKE]:
+        for made in fleets.uniform(berth, fleet, group, ALIKE):
             yield (*rest, *made)
 
 

@@ -71,9 +71,14 @@ class PodClass:
             self._kinds[seat.kind] = self._looked(seat)
         return self._kinds[seat.kind]
 
+    @property
+    def asked(self) -> Hashable:
+        """Equal for classes that `possible` does not tell apart."""
+        return self._asked, self._shape.tolerations
+
     def _looked(self, seat: Seat) -> Liking | None:
         room = Room(seat, {})
-        if not self._possible(seat) or not room.holds(self.load):
+        if not self.possible(seat) or not room.holds(self.load):
             return None
         liked = sum(
             each.weight
@@ -84,7 +89,7 @@ class PodClass:
         shunned = sum(each.effect == PREFER_NO_SCHEDULE for each in soft)
         return liked, shunned, room.score(self.load)
 
-    def _possible(self, seat: Seat) -> bool:
+    def possible(self, seat: Seat) -> bool:
         """The filters on taints, node affinity and the zones of volumes."""
         hard = tuple(each for each in seat.taints if each.effect != PREFER_NO_SCHEDULE)
         return not untolerated(hard, self._shape.tolerations) and meets_one(self._asked, seat.known)

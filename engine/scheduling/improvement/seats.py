@@ -118,16 +118,16 @@ def _assumed_of(expected: Iterable[Daemon], taints: tuple[Taint, ...], labels: R
 def _place(claim: OpenedClaim, kind: InstanceType, unavailable: frozenset[tuple[str, str, str]]) -> dict[str, str]:
     """The labels that come from the cheapest offering that the claim may use."""
     constraints = Requirements(claim.constraints)
+    zones, zone_ids, sold = constraints.get(ZONE), constraints.get(ZONE_ID), constraints.get(CAPACITY_TYPE)
 
     def usable(offer: Offering) -> bool:
-        gone = {(c, t, z) for c in (offer.capacity_type, "") for t in (kind.name, "") for z in (offer.zone, "")}
         return (
             offer.available
-            and not gone & unavailable
             and offer.capacity_type in claim.capacity_types
-            and constraints.get(ZONE).has(offer.zone)
-            and constraints.get(CAPACITY_TYPE).has(offer.capacity_type)
-            and (not offer.zone_id or constraints.get(ZONE_ID).has(offer.zone_id))
+            and zones.has(offer.zone)
+            and sold.has(offer.capacity_type)
+            and (not offer.zone_id or zone_ids.has(offer.zone_id))
+            and not (unavailable and _matching(offer, kind) & unavailable)
         )
 
     offers = [each for each in kind.offerings if usable(each)]
@@ -135,6 +135,11 @@ def _place(claim: OpenedClaim, kind: InstanceType, unavailable: frozenset[tuple[
         return {}
     best = min(offers, key=lambda each: (each.price, each.zone, each.capacity_type))
     return {ZONE: best.zone, CAPACITY_TYPE: best.capacity_type, **({ZONE_ID: best.zone_id} if best.zone_id else {})}
+
+
+def _matching(offer: Offering, kind: InstanceType) -> set[tuple[str, str, str]]:
+    """What stands for an offering of a type in `Problem.unavailable`."""
+    return {(c, t, z) for c in (offer.capacity_type, "") for t in (kind.name, "") for z in (offer.zone, "")}
 
 
 def type_named(catalogues: Iterable[Catalogue], name: str) -> InstanceType | None:
