@@ -1,7 +1,7 @@
 """Whether a real kube-scheduler carries plans out whole, and how well kerf's model of it foresees that.
 
     python benchmarks/binding.py [NAME ...] [--effort 100] [--repeat 1] [--order age|file|name] [--planned-only]
-        [--scenarios FILE] [--catalogues FILE] [--mutated SEEDS [--first 0]] [--still 3] [--each]
+        [--services] [--scenarios FILE] [--catalogues FILE] [--mutated SEEDS [--first 0]] [--still 3] [--each]
 
 Each scenario is planned. On a control plane of etcd, API server and kube-scheduler (`make controlplane` builds them)
 are then made its nodes with their pods, the planned nodes, its volumes and classes, and at last, all at once, the pods
@@ -9,6 +9,8 @@ that wait, whom nothing tells of the plan. A plan is carried out whole when the 
 has a place for, wherever. Names are of scenarios or of families (`i-mixed`); without any, all are taken: ten minutes.
 `--mutated` takes, in the place of the scenarios, so many that are made of them by random changes, one of each seed from
 `--first` on (tests/conformance/mutations.py): what kerf has not been tried on.
+`--services` makes a Service for each set of labels that pods have: kube-scheduler then spreads, softly, those without
+constraints of their own.
 
 Prints one JSON object: `whole` of `scenarios` (those with a place for a pod; `launching`, `launching_whole`: those that
 launch nodes, `price` what these cost in USD per hour), `rated` and `whole_by_model` what the plans say of themselves,
@@ -133,7 +135,9 @@ def measured(cluster: Cluster, scenario: dict[str, Any], problem: Problem, asked
     why = obstacle(scenario, problem) or ("" if plan.placed else "its plan has a place for no pod")
     if why:
         return {**told, "obstacle": why}
-    made = stage(scenario, problem, plan, asked.order, planned_only=asked.planned_only)
+    made = stage(
+        scenario, problem, plan, asked.order, planned_only=asked.planned_only, services=asked.services
+    )
     foreseen = Foreseen(problem, plan)
     runs = []
     for _ in range(asked.repeat):
@@ -220,6 +224,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=1, help="how often each plan is carried out")
     parser.add_argument("--order", choices=ORDERS, default=ORDERS[0], help="in which pods are made")
     parser.add_argument("--planned-only", action="store_true", help="without the pods that the plan has no place for")
+    parser.add_argument("--services", action="store_true", help="with a Service for each set of labels of pods")
     parser.add_argument("--scenarios", type=Path, default=SCENARIOS / "scenarios.jsonl", help="as for `kerf plan`")
     parser.add_argument("--catalogues", type=Path, default=SCENARIOS / "catalogues.json", help="as for `kerf plan`")
     parser.add_argument("--mutated", type=int, metavar="SEEDS", help="so many that are made of the scenarios")

@@ -65,9 +65,16 @@ def obstacle(scenario: Mapping[str, Any], problem: Problem) -> str:
 
 
 def stage(
-    scenario: Mapping[str, Any], problem: Problem, plan: Plan, order: str, *, planned_only: bool = False
+    scenario: Mapping[str, Any],
+    problem: Problem,
+    plan: Plan,
+    order: str,
+    *,
+    planned_only: bool = False,
+    services: bool = False,
 ) -> Stage:
-    """`order` is one of ORDERS; `planned_only`: pods that the plan has no place for are not made."""
+    """`order` is one of ORDERS; `planned_only`: pods that the plan has no place for are not made; `services`: there is
+    a Service for each set of labels that pods have."""
     pods = _pods(scenario)
     sets = list(zip(scenario.get("daemonSets") or [], problem.daemons, strict=True))
     bound = [_plain(pods[each.uid], each.node) for each in problem.bound]
@@ -82,6 +89,7 @@ def stage(
     made = [*_namespaces(scenario, problem, [*bound, *waiting, *daemon_pods]), *_volumes(scenario)]
     made += [claim for key, claim in listed.items() if key not in own]
     made += _classes([*bound, *waiting, *daemon_pods])
+    made += _services([*bound, *waiting]) if services else ()
     return Stage(
         before=(*made, *nodes, *bound, *daemon_pods),
         waiting=tuple(waiting),
@@ -214,7 +222,16 @@ def _ephemeral(pod: Document) -> Iterator[Document]:
             }
 
 
-# ── what pods refer to ──────────────────────────────────────
+# ── what pods refer to, and what refers to them ──────────────────────────────────────
+
+
+def _services(pods: Iterable[Document]) -> Iterator[Document]:
+    sets = {(key_of(pod)[0], tuple(sorted((pod["metadata"].get("labels") or {}).items()))) for pod in pods}
+    for number, (namespace, labels) in enumerate(sorted(sets)):
+        if labels:
+            metadata = {"name": f"service-{number}", "namespace": namespace}
+            spec = {"selector": dict(labels), "clusterIP": "None"}
+            yield {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
 def _namespaces(scenario: Mapping[str, Any], problem: Problem, pods: Iterable[Document]) -> Iterator[Document]:

@@ -23,7 +23,7 @@ from tests.controlplane.test_volumes import mounts
 
 pytestmark = pytest.mark.slow
 WORKSHOP = Path(__file__).parents[2] / "docs" / "examples" / "plan" / "workshop.json"
-ASKED = Namespace(effort=EFFORT, repeat=1, order=ORDERS[0], planned_only=False)
+ASKED = Namespace(effort=EFFORT, repeat=1, order=ORDERS[0], planned_only=False, services=False)
 CONTAINERS = [{"name": "x", "image": "x", "resources": {"requests": {"cpu": "50m"}}}]
 DAEMON = {"metadata": {"name": "agent"}, "spec": {"template": {"spec": {"containers": CONTAINERS}}}}
 
