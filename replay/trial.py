@@ -17,7 +17,7 @@ from kerf.engine.lifecycle import drain as draining
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import BlobMissing
-from kerf.engine.record.registry import NAME_OF, OBSERVATIONS, TYPES, stream_of
+from kerf.engine.record.registry import OBSERVATIONS
 from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.react import react
 from kerf.engine.scheduling import provision as provisioning
@@ -100,19 +100,7 @@ class _Glance(Draft):
     """A turn of which nothing is kept."""
 
     def add(self, payload: Struct, *, cause: int = 0, blobs: Mapping[str, Struct] | None = None) -> Entry:
-        facts, name, stream = self.state.facts, NAME_OF[type(payload)], stream_of(payload)
-        return Entry(
-            position=facts.position + 1,
-            turn=self.first,
-            stream=stream,
-            version=facts.streams.get(stream, 0) + 1,
-            type=name,
-            schema=TYPES[name].schema,
-            at=self.now,
-            cause=cause,
-            epoch=facts.epoch,
-            payload=payload,
-        )
+        return self.made(payload, cause)
 
 
 def unsupported_because(turn: Sequence[Entry]) -> tuple[str, str] | None:

@@ -28,10 +28,15 @@ class Draft:
             for digest, value in blobs.items():
                 self.blobs[digest] = value
                 self.state.ix.blobs.offer(digest, value)
-        name = NAME_OF[type(payload)]
-        stream = stream_of(payload)
-        facts = self.state.facts
-        entry = Entry(
+        entry = self.made(payload, cause)
+        evolve(self.state, entry)
+        self.entries.append(entry)
+        return entry
+
+    def made(self, payload: Struct, cause: int) -> Entry:
+        """The entry that the payload would be now."""
+        name, stream, facts = NAME_OF[type(payload)], stream_of(payload), self.state.facts
+        return Entry(
             position=facts.position + 1,
             turn=self.first,
             stream=stream,
@@ -43,6 +48,3 @@ class Draft:
             epoch=facts.epoch,
             payload=payload,
         )
-        evolve(self.state, entry)
-        self.entries.append(entry)
-        return entry

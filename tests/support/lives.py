@@ -32,6 +32,12 @@ def launched(**changes: object) -> World:
 def in_service(**changes: object) -> World:
     """The node `n1` is initialized and runs pods a to e."""
     world = launched(**changes)
+    joins(world)
+    return world
+
+
+def joins(world: World) -> None:
+    """The instance that was launched is the node `n1`, and gets its pods."""
     world.node("n1", PROVIDER, taints=(UNREGISTERED,))
     world.answer_all()
     world.node("n1", PROVIDER, registered="true")
@@ -39,6 +45,14 @@ def in_service(**changes: object) -> World:
     world.node("n1", PROVIDER, registered="true", initialized="true")
     for name in PODS:
         world.bind(name, "n1")
+
+
+def half_empty(**changes: object) -> World:
+    """The node keeps two of its five pods: c5.large would do for them."""
+    world = in_service(**changes)
+    world.after(60_000)
+    for name in PODS[:3]:
+        world.gone(name)
     return world
 
 

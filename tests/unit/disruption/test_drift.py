@@ -20,7 +20,7 @@ from kerf.engine.record.digest import content
 from kerf.engine.record.observations import CatalogueSeen, LaunchAnswered, NodeClassSeen, ObjectGone, Observation
 from kerf.engine.state import snapshot
 from kerf.projections.nodeclaim_status import claim_conditions
-from tests.support.lives import PODS, PROVIDER, UNREGISTERED, claim_of
+from tests.support.lives import PODS, PROVIDER, claim_of, joins
 from tests.support.world import CATALOGUE, NODE_CLASS, World, pool
 
 HOUR = 3_600_000
@@ -61,13 +61,7 @@ def in_service(answer: dict[str, Any] | None = None, **changes: Any) -> World:
             )
         )
     )  # fmt: skip
-    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
-    world.answer_all()
-    world.node("n1", PROVIDER, registered="true")
-    world.answer_all()
-    world.node("n1", PROVIDER, registered="true", initialized="true")
-    for name in PODS:
-        world.bind(name, "n1")
+    joins(world)
     return world
 
 

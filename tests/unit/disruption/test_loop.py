@@ -18,11 +18,11 @@ from kerf.engine.nodeclaim.table import REQUESTED
 from kerf.engine.record.decisions import TaintNode, UntaintNode
 from kerf.engine.record.observations import EffectAnswered, Observation
 from kerf.projections.nodeclaim_status import claim_conditions
-from tests.support.lives import DISRUPTED, PROVIDER, UNREGISTERED, claim_of, in_service, show_taint
+from tests.support.lives import DISRUPTED, PROVIDER, UNREGISTERED, claim_of, half_empty, in_service, show_taint
 from tests.support.world import Mi, World, pool
 from tests.unit.disruption.clusters import cluster, node, pod
 from tests.unit.disruption.clusters import pool as node_pool
-from tests.unit.disruption.test_passes import HOUR, half_empty, passes, steps
+from tests.unit.disruption.test_passes import HOUR, passes, steps
 
 # ── D-1 ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -18,7 +18,7 @@ from kerf.engine.record.decisions import (
     UntaintNode,
 )
 from kerf.engine.record.observations import LaunchAnswered, Observation
-from tests.support.lives import DISRUPTED, PODS, PROVIDER, claim_of, decide, in_service
+from tests.support.lives import DISRUPTED, PODS, PROVIDER, claim_of, decide, half_empty, in_service
 from tests.support.world import World, pool
 
 HOUR = 3_600_000
@@ -32,15 +32,6 @@ def passes(world: World) -> list[MovesResult]:
 def steps(world: World) -> list[MoveResult]:
     found = [entry.payload.result for entry in world.store.entries if isinstance(entry.payload, Decision)]
     return [result for result in found if isinstance(result, MoveResult)]
-
-
-def half_empty(**changes: object) -> World:
-    """The node keeps two of its five pods: c5.large would do for them."""
-    world = in_service(**changes)
-    world.after(60_000)
-    for name in PODS[:3]:
-        world.gone(name)
-    return world
 
 
 def started(**changes: object) -> tuple[World, str, LaunchInstance]:

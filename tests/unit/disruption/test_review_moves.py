@@ -10,7 +10,7 @@ from kerf.engine.nodeclaim.table import TAINTED
 from kerf.engine.record.decisions import Decision, MoveResult, MovesResult
 from kerf.engine.record.observations import ObjectGone, Observation
 from tests.property.test_fold import re_derived
-from tests.support.lives import PODS, decide, in_service
+from tests.support.lives import decide, half_empty, in_service
 from tests.support.world import START, World, pool
 
 HOUR = 3_600_000
@@ -21,15 +21,6 @@ ELEVEN = START - START % HOUR + HOUR
 def results(world: World, kind: type) -> list[Any]:
     made = (entry.payload.result for entry in world.store.entries if isinstance(entry.payload, Decision))
     return [result for result in made if isinstance(result, kind)]
-
-
-def half_empty(**changes: object) -> World:
-    """The node keeps two of its five pods: c5.large would do for them."""
-    world = in_service(**changes)
-    world.after(60_000)
-    for name in PODS[:3]:
-        world.gone(name)
-    return world
 
 
 def test_d110_the_nodepool_of_a_replacement_is_deleted_before_the_second_look() -> None:

@@ -12,10 +12,10 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Score
 from kerf.engine.record.observations import Observation
 from kerf.projections.cluster_events import MINUTE, NORMAL, About, Told
-from tests.support.lives import claim_of
+from tests.support.lives import claim_of, half_empty
 from tests.support.world import Mi, World, pool
 from tests.unit.disruption.test_loop import two_nodes
-from tests.unit.disruption.test_passes import half_empty, passes
+from tests.unit.disruption.test_passes import passes
 from tests.unit.projections.test_cluster_events import told
 from tests.unit.projections.test_metrics import counted, value
 

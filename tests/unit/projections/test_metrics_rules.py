@@ -24,7 +24,7 @@ from kerf.engine.record.observations import (
 from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics import Metrics
 from kerf.projections.metrics_state import state_families
-from tests.support.lives import DISRUPTED, PODS, PROVIDER, asked, claim_of, decide, in_service, show_taint
+from tests.support.lives import DISRUPTED, PODS, PROVIDER, asked, claim_of, decide, half_empty, in_service, show_taint
 from tests.support.world import Mi, World, pool
 from tests.unit.projections.test_metrics import Samples, counted, scraped, value
 
@@ -168,15 +168,6 @@ def test_l427_an_end_that_the_cloud_refuses() -> None:
     ((ref, _),) = world.intents
     world.see(Observation(EffectAnswered(ref, True, "200")))
     assert value(counted(world), "karpenter_cloudprovider_instance_termination_failures_total", zone="us-west-2a") == 1
-
-
-def half_empty() -> World:
-    """The node keeps two of its five pods: c5.large would do for them."""
-    world = in_service()
-    world.after(60_000)
-    for name in PODS[:3]:
-        world.gone(name)
-    return world
 
 
 def test_l405_l406_a_replacement_counts_as_one_for_its_nodepool() -> None:
