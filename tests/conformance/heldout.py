@@ -1,5 +1,6 @@
 """kerf's plans against Karpenter's own decisions on scenarios that neither has seen: those of ../shared/conformance,
-changed at random (`mutations`). It needs Go, which no other test does.
+changed at random: whole workloads (`likenesses`), as in scenarios that somebody else might make, or with `--wild`
+single pods (`mutations`). It needs Go, which no other test does.
 
 `python -m tests.conformance.heldout --seeds 300 --first 0 --out FOLDER` tries so many, prints a table and writes what
 failed; `--given` compares on the scenarios as they are, and says how far the results at hand agree with Karpenter's.
@@ -26,7 +27,8 @@ from kerf.engine.scheduling.problem import Problem
 from kerf.replay.scenario_catalogues import Catalogues
 from kerf.replay.scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.comparison import PRICE_TOLERANCE, left_over
-from tests.conformance.karpenters import Result, built, decided, plan_of, price
+from tests.conformance.karpenters import built, decided, plan_of
+from tests.conformance.likenesses import alike
 from tests.conformance.mutations import FOLDER, Scenario, mutated
 from tests.support.judge import faults
 
@@ -35,18 +37,9 @@ BATCH = 25
 UNSOUND = "dearer, the reference's plan not being whole"
 
 
-class Reference(Struct, frozen=True):
-    """What Karpenter decided in its runs: the pods (names) that it left over in each, the price of each in USD per
-    hour, and what is wrong with the first, by the judge and by the model of the scheduler."""
-
-    left: tuple[frozenset[str], ...]
-    prices: tuple[float, ...]
-    faults: tuple[str, ...]
-    whole: bool
-
-
-class Ours(Struct, frozen=True):
-    """The same of a plan of kerf's."""
+class Outcome(Struct, frozen=True):
+    """Of one plan: the pods (names) that it leaves over, its price in USD per hour, and what is wrong with it, by the
+    judge and by the model of the scheduler."""
 
     left: frozenset[str]
     price: float
@@ -56,61 +49,55 @@ class Ours(Struct, frozen=True):
 
 class Finding(Struct, frozen=True):
     """One scenario: kerf's plans without effort and with it beside Karpenter's. `alike`: which pods (names) differ in
-    nothing but that, by what they have in common."""
+    nothing but that, by what they have in common. `reference`: one per run."""
 
     name: str
     family: str
     alike: dict[str, tuple[str, str]]
-    reference: Reference
-    first: Ours
-    best: Ours
+    reference: tuple[Outcome, ...]
+    first: Outcome
+    best: Outcome
+
+    @property
+    def valid(self) -> list[Outcome]:
+        """What Karpenter decided, where it can be carried out."""
+        return [each for each in self.reference if not each.faults]
 
     @property
     def lost(self) -> list[str]:
         """Pods that kerf leaves over, of kinds of which Karpenter leaves fewer over in all of its runs."""
-        kinds = Counter(self.alike[name] for name in self.best.left)
-        for each in {self.alike[name] for name in self.best.left}:
-            theirs = max(sum(self.alike[name] == each for name in left) for left in self.reference.left)
-            if kinds[each] <= theirs:
-                del kinds[each]
+        kinds = self._by_kind(self.best)
+        for told in map(self._by_kind, self.reference):
+            kinds = Counter({kind: count for kind, count in kinds.items() if count > told[kind]})
         return sorted(name for name in self.best.left if self.alike[name] in kinds)
 
     @property
-    def fewer(self) -> bool:
-        """Whether kerf leaves fewer pods over than any of the runs."""
-        return len(self.best.left) < min(map(len, self.reference.left))
+    def comparable(self) -> list[Outcome]:
+        """The valid ones that leave as many pods of each kind over."""
+        return [each for each in self.valid if self._by_kind(each) == self._by_kind(self.best)]
 
-    @property
-    def comparable(self) -> list[float]:
-        """The prices of the runs that leave as many pods of each kind over, if what they decided is valid."""
-        if self.reference.faults:
-            return []
-        ours = self._by_kind(self.best.left)
-        paired = zip(self.reference.left, self.reference.prices, strict=True)
-        return [cost for left, cost in paired if self._by_kind(left) == ours]
-
-    def _by_kind(self, left: frozenset[str]) -> Counter[tuple[str, str]]:
-        return Counter(self.alike[name] for name in left)
-
-    @property
-    def dearer(self) -> bool:
-        """Above all runs."""
-        return bool(self.comparable) and self.best.price > max(self.comparable) + PRICE_TOLERANCE
+    def _by_kind(self, given: Outcome) -> Counter[tuple[str, str]]:
+        return Counter(self.alike[name] for name in given.left)
 
     def kinds(self) -> Iterator[str]:
         """What is wrong."""
-        if self.lost and self.reference.faults:
+        if self.lost and not self.valid:
             yield "pending, the reference's plan being invalid"
         elif self.lost:
-            yield "others pending, but fewer" if self.fewer else "pending"
-        if self.dearer:
-            yield "dearer" if self.reference.whole else UNSOUND
-        if self.comparable and min(self.comparable) + PRICE_TOLERANCE < self.best.price <= max(self.comparable):
-            yield "dearer than the cheapest of its runs"
+            fewer = len(self.best.left) < min(len(each.left) for each in self.reference)
+            yield "others pending, but fewer" if fewer else "pending"
+        yield from self._dearer()
         if self.best.faults or self.first.faults:
             yield "invalid"
         if not self.best.whole:
-            yield "not whole" if self.reference.whole else "neither whole"
+            yield "not whole" if any(each.whole for each in self.comparable) else "neither whole"
+
+    def _dearer(self) -> Iterator[str]:
+        cheaper = [each for each in self.comparable if each.price < self.best.price - PRICE_TOLERANCE]
+        if cheaper and not any(each.whole for each in cheaper):
+            yield UNSOUND
+        elif cheaper:
+            yield "dearer" if len(cheaper) == len(self.comparable) else "dearer than the cheapest of its runs"
 
 
 def whole(problem: Problem, made: Plan) -> bool:
@@ -118,21 +105,10 @@ def whole(problem: Problem, made: Plan) -> bool:
     return not any(unbound(problem, made, habit) for habit in HABITS)
 
 
-def ours(problem: Problem, effort: int) -> Ours:
-    made = best_plan(problem, effort)
+def outcome(problem: Problem, made: Plan) -> Outcome:
     left = frozenset(pod.name for pod in problem.pods if pod.uid not in made.placed)
     cost = math.fsum(each.price for each in made.claims)
-    return Ours(left, cost, tuple(faults(problem, made)), whole(problem, made))
-
-
-def reference(problem: Problem, runs: Sequence[Result]) -> Reference:
-    made = plan_of(problem, runs[0])
-    return Reference(
-        left=tuple(left_over(each) for each in runs),
-        prices=tuple(price(each) for each in runs),
-        faults=tuple(faults(problem, made)),
-        whole=whole(problem, made),
-    )
+    return Outcome(left, cost, tuple(faults(problem, made)), whole(problem, made))
 
 
 def found(scenarios: Sequence[Scenario], catalogues: Catalogues, runs: int) -> Iterator[tuple[Scenario, Finding]]:
@@ -146,23 +122,24 @@ def found(scenarios: Sequence[Scenario], catalogues: Catalogues, runs: int) -> I
             assert name == scenario["name"]
             assert not problems, f"{name}: {problems}"
             problem = problem_of(scenario, catalogues)
-            alike = {pod.name: (pod.namespace, pod.shape) for pod in problem.pods}
-            told, first, best = reference(problem, results), ours(problem, 0), ours(problem, EFFORT)
-            yield scenario, Finding(name, scenario["family"], alike, told, first, best)
+            kinds = {pod.name: (pod.namespace, pod.shape) for pod in problem.pods}
+            told = {json.dumps(each, sort_keys=True): outcome(problem, plan_of(problem, each)) for each in results}
+            first, best = (outcome(problem, best_plan(problem, effort)) for effort in (0, EFFORT))
+            yield scenario, Finding(name, scenario["family"], kinds, tuple(told.values()), first, best)
 
 
 def said(finding: Finding) -> str:
     """One line."""
     told, best = finding.reference, finding.best
-    prices = "…".join(f"{each:.6g}" for each in sorted({min(told.prices), max(told.prices)}))
+    costs = sorted({f"{each.price:.6g}{'' if each.whole else ' (not whole)'}" for each in told})
     parts = [
         "; ".join(finding.kinds()),
-        f"kerf {best.price:.6g} (first {finding.first.price:.6g}), reference {prices}",
-        f"left over {len(best.left)}, reference {', '.join(str(len(each)) for each in told.left)}",
+        f"kerf {best.price:.6g} (first {finding.first.price:.6g}), reference {', '.join(costs)}",
+        f"left over {len(best.left)}, reference {', '.join(str(len(each.left)) for each in told)}",
     ]
     if finding.lost:
         parts.append(f"lost: {', '.join(finding.lost[:8])}")
-    parts += [f"{whose}: {each}" for whose, one in (("kerf", best), ("reference", told)) for each in one.faults[:2]]
+    parts += [f"{whose}: {each}" for whose, one in (("kerf", best), ("reference", told[0])) for each in one.faults[:2]]
     return f"{finding.name}: " + " | ".join(parts)
 
 
@@ -173,12 +150,12 @@ def table(findings: Sequence[Finding]) -> str:
         for column in (each.family.partition("-")[0], "all"):
             for kind in ("scenarios", *each.kinds()):
                 rows[kind][column] += 1
-            rows["reference invalid"][column] += bool(each.reference.faults)
-            rows["reference not whole"][column] += not each.reference.whole
+            rows["reference invalid"][column] += not each.valid
+            rows["reference not whole"][column] += not any(told.whole for told in each.reference)
             if each.comparable:
                 rows["price, first plan"][column] += each.first.price
                 rows["price"][column] += each.best.price
-                rows["price, reference's cheapest run"][column] += min(each.comparable)
+                rows["price, reference's cheapest run"][column] += min(told.price for told in each.comparable)
     columns = sorted(rows["scenarios"], key=lambda each: (each == "all", each))
     width = max(map(len, rows))
     head = " " * width + "".join(f"{each:>9}" for each in columns)
@@ -195,8 +172,8 @@ def agreement(findings: Sequence[Finding]) -> str:
     for each in findings:
         given = expected[each.name]
         kind = "stable" if given["stable"] else "unstable"
-        same = left_over(given["result"]) == each.reference.left[0]
-        alike = abs(given["summary"]["totalCheapestPrice"] - each.reference.prices[0]) <= PRICE_TOLERANCE
+        same = left_over(given["result"]) == each.reference[0].left
+        alike = abs(given["summary"]["totalCheapestPrice"] - each.reference[0].price) <= PRICE_TOLERANCE
         counts += Counter({kind: 1, f"{kind}, same pods left over": same, f"{kind}, same price": alike})
     return "\n".join(f"{name}: {count}" for name, count in sorted(counts.items()))
 
@@ -214,13 +191,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--runs", type=int, default=RUNS, help="of the reference, per scenario")
+    parser.add_argument("--wild", action="store_true", help="single pods are changed, too")
     parser.add_argument("--given", action="store_true", help="the scenarios as they are")
     parser.add_argument("--out", type=Path, help="a folder for the scenarios that fail")
     asked: Any = parser.parse_args()
     catalogues = read_catalogues(FOLDER / "catalogues.json")
     scenarios = list(read_scenarios(FOLDER / "scenarios.jsonl"))
-    if not asked.given:
-        scenarios = [mutated(scenarios, seed) for seed in range(asked.first, asked.first + asked.seeds)]
+    seeds = range(asked.first, asked.first + asked.seeds)
+    if asked.wild:
+        scenarios = [mutated(scenarios, seed) for seed in seeds]
+    elif not asked.given:
+        types = json.loads((FOLDER / "catalogues.json").read_text())["catalogues"]
+        scenarios = [alike(scenarios, types, seed) for seed in seeds]
     began, findings = time.monotonic(), []
     for scenario, finding in found(scenarios, catalogues, asked.runs):
         findings.append(finding)

@@ -39,11 +39,6 @@ def decided(
         yield answer["name"], answer["runs"]
 
 
-def price(result: Result) -> float:
-    """Of all its new nodes, USD per hour."""
-    return float(sum(each["cheapestPrice"] for each in result["newNodeClaims"]))
-
-
 def plan_of(problem: Problem, result: Result) -> Plan:
     """A result as a plan of kerf's; the reasons for which pods have no place are left out."""
     uids = {pod.name: pod.uid for pod in problem.pods}
