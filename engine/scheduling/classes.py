@@ -17,7 +17,7 @@ from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.scheduling.demands import Demand
 from kerf.engine.scheduling.devices.allocation import Devices, DeviceWant
 from kerf.engine.scheduling.podclass import PodClass
-from kerf.engine.scheduling.shapes import relaxed, requirements_of
+from kerf.engine.scheduling.shapes import contradictions, relaxed, requirements_of
 from kerf.engine.scheduling.topology.topology import Bonds, Topology
 from kerf.engine.scheduling.volumes import PodVolumes, of_claims
 
@@ -60,19 +60,26 @@ class PodClasses:
         key = namespace, digest, claims, devices
         found = self._by_digest.get(key)
         if found is None:
-            shape = self._shapes[digest]
+            given = self._shapes[digest]
+            shape = self._consistent(given) or given
             volumes = of_claims(self._facts, claims) if self._facts is not None else None
             want = self._devices.want(devices) if self._devices is not None and devices is not None else None
-            found = self._by_digest[key] = self._intern(namespace, shape, shape, volumes, want)
+            found = self._by_digest[key] = self._intern(namespace, given, shape, volumes, want)
         return found
 
     def relaxed(self, wanted: PodClass) -> PodClass | None:
         """The class one step of S-33 further, None at the end."""
         if wanted.number not in self._relaxed:
-            shape = relaxed(wanted.shape, self._soft_taints)
+            shape = self._consistent(relaxed(wanted.shape, self._soft_taints))
             weaker = None if shape is None else self._weaker(wanted, shape)
             self._relaxed[wanted.number] = weaker
         return self._relaxed[wanted.number]
+
+    def _consistent(self, shape: PodShape | None) -> PodShape | None:
+        """Relaxed until it does not contradict itself, None if it always does: no node could take it as it is."""
+        while shape is not None and contradictions(shape, self._respect):
+            shape = relaxed(shape, self._soft_taints)
+        return shape
 
     def _weaker(self, wanted: PodClass, shape: PodShape) -> PodClass:
         return self._intern(wanted.namespace, wanted.given, shape, wanted.volumes, wanted.devices)
@@ -94,6 +101,7 @@ class PodClasses:
         if found is None:
             demand = self._demand(plain, bonds, volumes, devices)
             made = PodClass(len(self._by_key), namespace, given, plain, demand, bonds.counted, volumes, devices)
+            made.contradictions = contradictions(plain, self._respect)
             found = self._by_key[key] = made
         return found
 

@@ -169,6 +169,8 @@ class Ground:
                 failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIM, claim=lacking[0], problem=lacking[1]),)))
             elif not self._any_pool:
                 failures.append((pod, wanted, (reason(Code.NO_NODE_POOL),)))
+            elif wanted.contradictions:
+                failures.append((pod, wanted, (reason(Code.CONTRADICTION, keys=list(wanted.contradictions)),)))
             elif wanted.unsupported:
                 features = list(wanted.unsupported)
                 failures.append((pod, wanted, (reason(Code.NOT_SUPPORTED_YET, features=features),)))

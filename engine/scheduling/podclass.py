@@ -28,6 +28,7 @@ class PodClass:
 
     __slots__ = (
         "attached",
+        "contradictions",
         "counted",
         "cpu",
         "demand",
@@ -74,6 +75,7 @@ class PodClass:
         self.attached = volumes.attached if volumes is not None else ()
         self.devices = devices
         self.unsupported = unsupported(shape, volumes, devices is not None)
+        self.contradictions: tuple[str, ...] = ()  # labels of which it asks what no node can have
 
     def __repr__(self) -> str:
         return f"PodClass({self.number}, {self.requests}, {self.requirements})"

@@ -45,6 +45,8 @@ class Code(StrEnum):
     """The pod asks for devices by ResourceClaim, which the settings say to ignore (S-194). `claims`."""
     RESOURCE_CLAIM = "resource-claim"
     """A ResourceClaim is missing, or is one that nothing can meet (S-195, S-200). `claim`, `problem`."""
+    CONTRADICTION = "contradiction"
+    """What the pod asks of a label contradicts itself. `keys`."""
     NOT_SUPPORTED_YET = "not-supported-yet"
     """The pod carries what this version cannot place rightly. `features`."""
 
@@ -139,6 +141,7 @@ _SENTENCES: dict[str, str] = {
         "the pod asks for devices by ResourceClaim ({claims}), and dynamic resource allocation is off "
         "(ignore-dra-requests)"
     ),
+    Code.CONTRADICTION: "what the pod asks of label {keys} contradicts itself: no node can have it",
     Code.NOT_SUPPORTED_YET: "this version of kerf cannot place pods with {features}",
     Code.TAINTS: "the pod does not tolerate {taints}",
     Code.LABEL_UNDEFINED: "label {keys} is not defined here",

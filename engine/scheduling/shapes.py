@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.model.pods import AffinityTerm, PodShape, SpreadConstraint
-from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.model.pods import AffinityTerm, Expression, PodShape, SpreadConstraint
+from kerf.engine.scheduling.requirements import NEGATIVE, Requirement, Requirements, requirement
 from kerf.engine.scheduling.taints import SOFT
 
 HARD_SPREAD = "DoNotSchedule"
@@ -15,13 +15,26 @@ HARD_SPREAD = "DoNotSchedule"
 def requirements_of(shape: PodShape, preferences: bool = True) -> Requirements:
     """What a pod asks of a node's labels: its nodeSelector, the first required term and, with
     `preferences`, the heaviest preferred one (S-27, S-28)."""
-    parts = [*Requirements.of_labels(shape.node_selector)]
+    return Requirements(_asked(shape, preferences))
+
+
+def contradictions(shape: PodShape, preferences: bool = True) -> tuple[str, ...]:
+    """The labels of which the pod asks so much that no value is left, and that must be there. Together this reads
+    DoesNotExist (S-4, S-10), which a missing label would satisfy, and none of what was asked for does (unlike S-17)."""
+    asked = _asked(shape, preferences)
+    there = {each.key for each in asked if each.operator not in NEGATIVE}
+    return tuple(each.key for each in Requirements(asked) if each.operator == "DoesNotExist" and each.key in there)
+
+
+def _asked(shape: PodShape, preferences: bool) -> list[Requirement]:
+    found = [requirement(key, "In", (value,)) for key, value in shape.node_selector.items()]
+    expressions: tuple[Expression, ...] = ()
     if preferences and shape.preferred_terms:
         heaviest = max(shape.preferred_terms, key=lambda each: each.weight)  # the first of equals
-        parts += Requirements.of_expressions(heaviest.term.expressions)
+        expressions += heaviest.term.expressions
     if shape.required_terms:
-        parts += Requirements.of_expressions(shape.required_terms[0].expressions)
-    return Requirements(parts)
+        expressions += shape.required_terms[0].expressions
+    return found + [requirement(each.key, each.operator, each.values) for each in expressions]
 
 
 def _without_heaviest(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:

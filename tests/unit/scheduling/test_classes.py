@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Toleration
 from kerf.engine.scheduling.classes import PodClasses
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem import NodeInput
+from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.scheduling.shapes import relaxed, requirements_of
 from kerf.engine.scheduling.taints import SOFT
 from kerf.engine.scheduling.topology.topology import Topology
-from tests.unit.scheduling.problems import Workloads, ladder, preferred, problem, term
+from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, preferred, problem, spec, term
 
 ZONE_1 = (lbl.ZONE, "In", ("z1",))
 ZONE_2 = (lbl.ZONE, "In", ("z2",))
@@ -111,3 +115,38 @@ def test_classes_join_shapes_that_differ_in_what_no_rule_reads() -> None:
         told_apart.add(each, 1, shapes[each])
     classes = PodClasses(shapes, Topology(problem(told_apart, ladder(1)), [], []), "Respect", soft_taints=True)
     assert len({classes.of("default", each).number for each in shapes}) == 4, "d looks at the label app"
+
+
+# ── contradictions ──────────────────────────────────────
+
+
+RED, BLUE = ("team", "In", ("red",)), ("team", "In", ("blue",))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        PodShape(node_selector={"team": "red"}, required_terms=(term(BLUE),)),
+        PodShape(required_terms=(term(RED, BLUE),)),
+        PodShape(required_terms=(term(RED, ("team", "DoesNotExist", ())),)),
+        PodShape(required_terms=(term(("team", "Gt", ("5",)), ("team", "Lt", ("3",))),)),
+        PodShape(node_selector={"team": "red"}, required_terms=(term(BLUE), term(("team", "NotIn", ("red",))))),
+    ],
+)
+def test_s4_s17_what_contradicts_itself_is_no_missing_label(shape: PodShape) -> None:
+    """Unlike in the reference, which launches a node without the label, on which kube-scheduler does not put the pod:
+    again and again. A node that is there does not take it either."""
+    node = NodeInput("n", "", {}, (), {"cpu": 4_000, "memory": 8 * GI, "pods": 20})
+    planned = plan(problem(Workloads().add("a", 1, shape), ladder(2), nodes=[node]))
+    assert (planned.claims, planned.placements) == ((), ())
+    ((found,),) = (each.reasons for each in planned.unplaced)
+    assert found == reason(Code.CONTRADICTION, keys=["team"])
+
+
+def test_s33_what_contradicts_itself_with_a_preference_or_in_one_term_is_relaxed() -> None:
+    only = pool("p", spec("team", "In", "red"))
+    preference = PodShape(node_selector={"team": "red"}, preferred_terms=(preferred(1, BLUE),))
+    terms = PodShape(node_selector={"team": "red"}, required_terms=(term(BLUE), term(RED), term(BLUE)))
+    for shape in (preference, terms):
+        (claim,) = plan(problem(Workloads().add("a", 1, shape), ladder(2), pool("bare"), only)).claims
+        assert (claim.node_pool, claim.labels["team"]) == ("p", "red")
