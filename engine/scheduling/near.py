@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from kerf.engine.model.labels import INSTANCE_TYPE
 from kerf.engine.model.mistyped import near_value
 from kerf.engine.scheduling.catalogue import bits
 from kerf.engine.scheduling.hurdles import (
@@ -146,8 +147,8 @@ def _sides(
 def _values_needed(
     template: Template, state: State, key: str, types: int, freed: Requirement | None, kept: Requirement | None
 ) -> tuple[str, ...]:
-    """The label values that the freed side would have to allow: those of the types' offerings, else of the
-    types, else (a label that types know nothing of) what the other side asks for."""
+    """The label values that the freed side would have to allow: those of the types' offerings, else of the types, else
+    (a label that types know nothing of) what the other side asks for. Instance types come cheapest first."""
     offered = {
         value
         for number in state.slots
@@ -161,6 +162,9 @@ def _values_needed(
     other = set(kept.values) if kept is not None and not kept.complement else set()
     values = offered or known or other
     needed = {v for v in values if (freed is None or not freed.has(v)) and (kept is None or kept.has(v))}
+    if key == INSTANCE_TYPE:
+        names = template.catalogue.names
+        return tuple(names[number] for _, number in template.by_price(template.at(_NOTHING)) if names[number] in needed)
     return _ordered(needed, freed)
 
 

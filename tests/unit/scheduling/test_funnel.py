@@ -74,6 +74,15 @@ def test_a_mistyped_value_of_the_node_pool_is_told_by_the_pool_that_has_nothing_
     )
 
 
+def test_instance_types_that_would_do_are_named_cheapest_first() -> None:
+    types = tuple(
+        instance_type(name, 4, price=price) for name, price in (("a", 3.0), ("b", 1.0), ("c", 2.0), ("d", 9.0))
+    )
+    work = Workloads().add("x", 1, shape(node_selector={lbl.INSTANCE_TYPE: "z"}))
+    (look,) = funnel_of(problem(work, Catalogue(types), pool("p"))).classes[0].pools
+    assert [each.values for each in look.funnel.near] == [("b", "c", "a", "d")]
+
+
 def test_a_mistyped_value_of_a_label_of_the_node_pool_is_told() -> None:
     """Types know nothing of the NodePool's name; what may be meant is what the NodePool is called."""
     work = Workloads().add("x", 1, shape(node_selector={lbl.NODEPOOL: "genral"}))
