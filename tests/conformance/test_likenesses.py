@@ -1,5 +1,5 @@
-"""Scenarios like the reference's (`likenesses`) are such as it could have: pods have names of their own, all of them can
-be planned, and one seed makes one scenario."""
+"""Scenarios like the reference's (`likenesses`) are such as it could have: pods have their own names, all can be
+planned, and one seed makes one scenario."""
 
 from __future__ import annotations
 
