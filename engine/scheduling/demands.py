@@ -19,8 +19,11 @@ from kerf.engine.scheduling.topology.rules import Domain, DomainCount, Rule, Tog
 Option = tuple[int, State]
 """A state that a claim may be narrowed to, and its rank: lower ones come first (S-140, S-156)."""
 
-Domains = tuple[tuple[str, ...], ...]
-"""Of a node, for several keys: the values that the label has, or may come to have."""
+Values = tuple[str, ...] | None
+"""What a label of a node is, or may come to be; () if it is missing, None if nothing is known."""
+
+Domains = tuple[Values, ...]
+"""Of a node, for several keys."""
 
 NOWHERE: tuple[Option, ...] = ()
 
@@ -91,7 +94,7 @@ class Demand:
             for values, (_, rules, _) in zip(domains, self._by_key, strict=True)
         )
 
-    def refusing_node(self, host: str, domains_of: Callable[[str], tuple[str, ...]]) -> Rule | None:
+    def refusing_node(self, host: str, domains_of: Callable[[str], Values]) -> Rule | None:
         """The first rule that refuses a node, None if none does."""
         for rule in (*self.host_rules, *self.rules):
             if not _allows_node(rule, (host,) if rule.key == HOSTNAME else domains_of(rule.key)):
@@ -190,6 +193,8 @@ class Demand:
         return [each for each in narrowed if each[1].viable]
 
 
-def _allows_node(rule: Rule, values: tuple[str, ...]) -> bool:
-    """For a node whose label has this value, or may come to have one of these; without any it is missing (S-137)."""
+def _allows_node(rule: Rule, values: Values) -> bool:
+    """For a node with this value of the rule's label, or with one of these (S-137)."""
+    if values is None:
+        return False
     return all(map(rule.allows, values)) if values else not rule.needs_label

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 
-from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
 from kerf.engine.model.pods import Resources
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.daemons import Daemon, reserved_for
+from kerf.engine.scheduling.demands import Values
 from kerf.engine.scheduling.devices.allocation import Site
 from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.podclass import PodClass
@@ -46,7 +47,7 @@ class ExistingNode:
         self.pods: list[PendingPod] = []
         self._limits: Mapping[str, int] = {}
         self._attached: set[Attachment] = set()
-        self._domains: dict[str, tuple[str, ...]] = {}
+        self._domains: dict[str, Values] = {}
         self._entered: dict[int, Domain | None] = {}  # by count of this problem's topology: where pods enter it
         self.number = 0  # its place in the order of nodes
         self.shared = True  # between passes, so that none may put pods on it
@@ -134,19 +135,21 @@ class ExistingNode:
         asked = sorted({driver for driver, _ in attached})
         return [driver for driver in asked if driver in self._limits and counts[driver] > self._limits[driver]]
 
-    def domains(self, key: str) -> tuple[str, ...]:
-        """The values that a label has or, on a claim not launched yet, may come to have; none if it is missing."""
-        known = self._domains.get(key)
-        if known is None:
+    def domains(self, key: str) -> Values:
+        """The values that a label has or, on a claim not launched yet, may come to have; none if it is missing. Of a
+        label that is open, or well known and still to come, nothing is known."""
+        if key not in self._domains:
             found = self.labels.find(key) or self.open.find(key)
-            known = () if found is None or found.complement else tuple(sorted(found.values))
-            self._domains[key] = known
-        return known
+            if found is None:
+                self._domains[key] = () if self.initialized or key not in WELL_KNOWN else None
+            else:
+                self._domains[key] = None if found.complement else tuple(sorted(found.values))
+        return self._domains[key]
 
     def domain(self, key: str) -> str | None:
         """The value of a label, None if it is missing or not known yet."""
         found = self.domains(key)
-        return found[0] if len(found) == 1 else None
+        return found[0] if found is not None and len(found) == 1 else None
 
     def enter(self, counts: Iterable[PodCount], pods: int = 1) -> None:
         """Count so many more pods in the domains of this node."""

@@ -145,11 +145,12 @@ class Template:
         return set() if wanted.complement or not types else set(wanted.values)
 
     def lacks(self, state: State, key: str) -> bool:
-        """Whether nodes of this state will not have a label: nothing that they are launched by says so."""
+        """Whether nodes of this state will not have a label: nothing that they are launched by says so. Those that are
+        well known they have, whatever is known of these before."""
         wanted, index = state.requirements.find(key), self.catalogue.labels.get(key)
         if wanted is not None and (wanted.complement or wanted.values):
             return False
-        return key not in SLOT_LABELS and (index is None or not index.known & state.viable & ~index.absent)
+        return key not in WELL_KNOWN and (index is None or not index.known & state.viable & ~index.absent)
 
     def pin(self, state: State, key: str, values: tuple[str, ...]) -> State:
         """The state narrowed to these values of a label."""

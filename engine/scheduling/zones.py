@@ -27,7 +27,7 @@ def effective_zones(problem: Problem) -> dict[str, str]:
     topology = Topology(problem, templates, nodes, [ExistingNode(each, ()) for each in problem.leaving])
     classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, False, problem.volumes)
     zones = {zone for each in templates for zone in each.domains(each.state, ZONE)}
-    zones |= {zone for node in nodes for zone in node.domains(ZONE)}
+    zones |= {zone for node in nodes for zone in node.domains(ZONE) or ()}
     found: dict[int, str] = {}
     told = {}
     for pod in problem.pods:

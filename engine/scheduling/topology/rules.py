@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
+from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.requirements import Requirement
 
 Domain = str | int
@@ -56,6 +56,8 @@ class Rule:
     kind = ""
     final = False
     """A domain that is refused stays refused for the rest of the pass."""
+    needs_label = True
+    """A node without the label is refused (S-137)."""
 
     def __init__(self, number: int, count: DomainCount) -> None:
         self.number = number
@@ -64,11 +66,6 @@ class Rule:
 
     @property
     def pins(self) -> bool:
-        return True
-
-    @property
-    def needs_label(self) -> bool:
-        """Whether a node without the label is refused (S-137)."""
         return True
 
     def allows(self, domain: Domain) -> bool:
@@ -155,6 +152,7 @@ class Apart(Rule):
 
     kind = "anti-affinity"
     final = True
+    needs_label = False  # for kube-scheduler such a node is in nobody's domain
 
     def __init__(self, number: int, count: DomainCount, soft: bool = False) -> None:
         super().__init__(number, count)
@@ -163,12 +161,6 @@ class Apart(Rule):
     @property
     def pins(self) -> bool:
         return not self.soft
-
-    @property
-    def needs_label(self) -> bool:
-        """For kube-scheduler a node without the label is in nobody's domain. Nodes have the labels that are well known,
-        also where nothing is known of these before."""
-        return self.key in WELL_KNOWN
 
     def allows(self, domain: Domain) -> bool:
         return not self.count.counts.get(domain, 0)

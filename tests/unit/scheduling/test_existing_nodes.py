@@ -45,17 +45,24 @@ def test_s5_labels_of_nodes_may_be_aliases_too() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "key"),
-    [("spread", lbl.ZONE), ("spread", "rack"), ("affinity", lbl.ZONE), ("affinity", "rack"), ("anti", lbl.ZONE)],
+    [("spread", lbl.ZONE), ("spread", "rack"), ("affinity", lbl.ZONE), ("affinity", "rack")],
 )
 def test_s137_a_node_without_the_label_takes_nobody_who_asks_for_its_domain(key: str, kind: str) -> None:
     fields: dict[str, dict[str, Any]] = {
         "spread": {"spread": (SpreadConstraint(key, selector=WEB),)},
         "affinity": {"affinity": (AffinityTerm(key, WEB),)},
-        "anti": {"anti_affinity": (AffinityTerm(key, WEB),)},
     }
     made = planned(Workloads().add("w", 1, web(**fields[kind])), there("n"))
     assert on_nodes(made) == {}
     assert bool(made.claims) == (key == lbl.ZONE), "new nodes have zones, and no racks"
+
+
+@pytest.mark.parametrize(("initialized", "taken"), [(True, {"n": 2}), (False, {})])
+def test_s137_a_node_that_will_never_have_a_zone_keeps_nobody_apart(initialized: bool, taken: dict[str, int]) -> None:
+    """One on its way gets its zone yet."""
+    apart = web(anti_affinity=(AffinityTerm(lbl.ZONE, WEB),))
+    made = planned(Workloads().add("w", 2, apart), replace(there("n"), initialized=initialized))
+    assert on_nodes(made) == taken
 
 
 @pytest.mark.parametrize(("skew", "here"), [(1, 0), (2, 1), (3, 2)])
