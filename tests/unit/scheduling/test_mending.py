@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instances import Catalogue, InstanceType
 from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.candidates import fleet_bounds, unattached
@@ -47,6 +47,15 @@ def judged(fleets: Fleets, asked: Problem, berths: tuple[Berth, ...]) -> Fleet:
     found, _ = fleets.judged(berths, frozenset(each.uid for each in asked.pods), 10**9)
     assert found is not None
     return found
+
+
+def begun(asked: Problem, effort: Effort, kind: str, count: int) -> tuple[Mending, Fleet]:
+    """A search, and the set of nodes that it begins with: so many of a type."""
+    fleets = fleets_of(asked)
+    mending = Mending(fleets, 0, effort)
+    start = mending.judged(sized(fleets, asked, kind, count), frozenset(each.uid for each in asked.pods))
+    assert start is not None
+    return mending, start
 
 
 def test_s208_fewer_larger_nodes_are_thought_to_have_room_for_a_late_large_pod() -> None:
@@ -96,12 +105,8 @@ def test_s208_a_late_large_pod_gets_its_place_by_larger_nodes() -> None:
 
 
 def test_s208_nothing_is_tried_twice_and_nothing_without_effort() -> None:
-    asked = late_and_large(4)
-    fleets = fleets_of(asked)
-    effort = Effort(2_400_000)
-    mending = Mending(fleets, 0, effort)
-    start = mending.judged(sized(fleets, asked, "t04", 4), frozenset(each.uid for each in asked.pods))
-    assert start is not None
+    asked, effort = late_and_large(4), Effort(2_400_000)
+    mending, start = begun(asked, effort, "t04", 4)
     before = effort.left
     assert mending.judged(start.berths, frozenset(each.uid for each in asked.pods)) is start
     assert effort.left == before
@@ -116,11 +121,8 @@ def test_s208_what_nothing_helps_is_tried_as_far_as_the_effort_goes() -> None:
     """Each of the late pods needs a node of the largest type for itself, and the small ones are on all nodes first."""
     work = Workloads().add("a-small", 40, shape(300, GI), created=1).add("z-large", 6, shape(3800, GI), created=2)
     asked = problem(work, ladder(1, 2, 3, 4))
-    fleets = fleets_of(asked)
     effort = Effort(120_000)
-    mending = Mending(fleets, 0, effort)
-    start = mending.judged(sized(fleets, asked, "t04", 9), frozenset(each.uid for each in asked.pods))
-    assert start is not None
+    mending, start = begun(asked, effort, "t04", 9)
     before = effort.left
     below = 1.3 * start.price
     assert mending.whole([mending.trail(start, below)], below) is None
@@ -130,10 +132,7 @@ def test_s208_what_nothing_helps_is_tried_as_far_as_the_effort_goes() -> None:
 def test_s208_each_fleet_that_is_found_whole_is_cheaper_than_the_one_before() -> None:
     work = Workloads().add("a-small", 24, shape(900, GI), created=1).add("z-large", 4, shape(3000, GI), created=2)
     asked = problem(work, ladder(2, 4, 8, 16, 32))
-    fleets = fleets_of(asked)
-    mending = Mending(fleets, 0, Effort(1_200_000))
-    start = mending.judged(sized(fleets, asked, "t04", 6), frozenset(each.uid for each in asked.pods))
-    assert start is not None
+    mending, start = begun(asked, Effort(1_200_000), "t04", 6)
     prices = [math.inf]
     trails = [mending.trail(start, math.inf)]
     while (found := mending.whole(trails, prices[-1])) is not None:
@@ -188,17 +187,18 @@ def test_s208_a_plan_that_binds_whole_may_be_a_quarter_or_half_a_dollar_dearer()
     assert most(first=200.0, cost=100.0) == 200.0
 
 
-def test_s208_a_run_ends_when_more_pods_are_left_over_for_good_than_may_be() -> None:
+@pytest.mark.parametrize(("spare", "known"), [(-1, False), (0, True)])
+def test_s208_a_run_ends_when_more_pods_are_left_over_for_good_than_may_be(spare: int, known: bool) -> None:
+    """`spare`: by how many more, or fewer, than are."""
     asked = late_and_large(4)
     fleets = fleets_of(asked)
     berths = sized(fleets, asked, "t04", 4)
-    uids = frozenset(each.uid for each in asked.pods)
     left = len(judged(fleets, asked, berths).bound.left)
     assert left > 0
-    for spare, known in ((left - 1, False), (left, True)):
-        found, touches = fleets.judged(berths, uids, 10**9, (len(HABITS), spare))
-        assert (found is not None) == known
-        assert touches > 0
+    uids = frozenset(each.uid for each in asked.pods)
+    found, touches = fleets.judged(berths, uids, 10**9, (len(HABITS), left + spare))
+    assert (found is not None) == known
+    assert touches > 0
 
 
 def test_s208_what_waits_for_others_is_not_left_over_for_good() -> None:
@@ -215,13 +215,17 @@ def test_s208_what_waits_for_others_is_not_left_over_for_good() -> None:
     assert len(Scheduler(asked).queue(HABITS[0])) == 2
 
 
-def test_s107_types_with_less_room_do_not_count_for_min_values() -> None:
+LARGE, ROOMY = (instance_type(name, 8, price=price) for name, price in (("large", 0.3), ("roomy", 0.6)))
+SMALL = instance_type("small", 2, price=0.5)
+
+
+@pytest.mark.parametrize(("types", "offered"), [((LARGE, SMALL), []), ((LARGE, SMALL, ROOMY), ["large", "small"])])
+def test_s107_types_with_less_room_do_not_count_for_min_values(
+    types: tuple[InstanceType, ...], offered: list[str]
+) -> None:
     """A node that is filled can become none of them, however dear they are."""
-    large, roomy = (instance_type(name, 8, price=price) for name, price in (("large", 0.3), ("roomy", 0.6)))
-    small = instance_type("small", 2, price=0.5)
     two = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))
-    for types, offered in (((large, small), []), ((large, small, roomy), ["large", "small"])):
-        asked = problem(Workloads().add("web", 1, shape(1000)), Catalogue(types), two)
-        fleets = fleets_of(asked)
-        (berth,) = fleets.berths(plan(asked).claims)
-        assert [each.claim.instance_types[0] for each in fleets.sizes(berth)] == offered
+    asked = problem(Workloads().add("web", 1, shape(1000)), Catalogue(types), two)
+    fleets = fleets_of(asked)
+    (berth,) = fleets.berths(plan(asked).claims)
+    assert [each.claim.instance_types[0] for each in fleets.sizes(berth)] == offered
