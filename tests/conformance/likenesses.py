@@ -78,14 +78,23 @@ def _requests(pod: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _further_workloads(made: Scenario, family: Sequence[Scenario], _: Catalogues, rng: random.Random) -> None:
-    """Of another scenario of the family: added, or in place of the own ones."""
+    """Of another scenario of the family: added, or in place of the own ones; not those of an app that is there already,
+    which would then have two kinds of pods."""
     same = [each for each in family if each["instanceTypes"].get("catalogue") == made["instanceTypes"].get("catalogue")]
-    others = copy.deepcopy([pod for pods in _workloads(rng.choice(same)).values() for pod in pods])
+    others = copy.deepcopy(_workloads(rng.choice(same)))
     if rng.random() < 0.5:
         own = {id(pod) for pods in _workloads(made).values() for pod in pods}
         made["pods"] = [pod for pod in made["pods"] if id(pod) not in own]
-    taken = {pod["metadata"]["name"] for pod in made["pods"]}
-    made["pods"] += [pod for pod in others if pod["metadata"]["name"] not in taken]
+    there = [*made["pods"], *(pod for node in made.get("nodes") or [] for pod in node.get("pods") or [])]
+    names = {pod["metadata"]["name"] for pod in there}
+    values = {_app(pod) for pod in there}
+    for pods in others.values():
+        if not any(pod["metadata"]["name"] in names or _app(pod) in values for pod in pods):
+            made["pods"] += pods
+
+
+def _app(pod: Mapping[str, Any]) -> str | None:
+    return (pod["metadata"].get("labels") or {}).get("app")
 
 
 def _other_types(made: Scenario, _: Sequence[Scenario], catalogues: Catalogues, rng: random.Random) -> None:
