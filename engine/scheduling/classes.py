@@ -17,7 +17,7 @@ from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.scheduling.demands import Demand
 from kerf.engine.scheduling.devices.allocation import Devices, DeviceWant
 from kerf.engine.scheduling.podclass import PodClass
-from kerf.engine.scheduling.shapes import contradictions, relaxed, requirements_of
+from kerf.engine.scheduling.shapes import contradictions, relaxed, requirements_of, terms_again
 from kerf.engine.scheduling.topology.topology import Bonds, Topology
 from kerf.engine.scheduling.volumes import PodVolumes, of_claims
 
@@ -61,24 +61,29 @@ class PodClasses:
         found = self._by_digest.get(key)
         if found is None:
             given = self._shapes[digest]
-            shape = self._consistent(given) or given
+            shape = self._consistent(given, given) or given
             volumes = of_claims(self._facts, claims) if self._facts is not None else None
             want = self._devices.want(devices) if self._devices is not None and devices is not None else None
             found = self._by_digest[key] = self._intern(namespace, given, shape, volumes, want)
         return found
 
     def relaxed(self, wanted: PodClass) -> PodClass | None:
-        """The class one step of S-33 further, None at the end."""
+        """The class one step of S-33 further, None at the end: after all terms without what is given up last."""
         if wanted.number not in self._relaxed:
-            shape = self._consistent(relaxed(wanted.shape, self._soft_taints))
+            shape = self._consistent(wanted.given, self._next(wanted.given, wanted.shape))
             weaker = None if shape is None else self._weaker(wanted, shape)
             self._relaxed[wanted.number] = weaker
         return self._relaxed[wanted.number]
 
-    def _consistent(self, shape: PodShape | None) -> PodShape | None:
+    def _next(self, given: PodShape, shape: PodShape) -> PodShape | None:
+        """One step further. Required terms are the first thing that S-33 gives up; unlike there, those before the last
+        one get their turn without preferences, too: kube-scheduler would bind the pod by any of them."""
+        return relaxed(shape, self._soft_taints) or terms_again(given, shape)
+
+    def _consistent(self, given: PodShape, shape: PodShape | None) -> PodShape | None:
         """Relaxed until it does not contradict itself, None if it always does: no node could take it as it is."""
         while shape is not None and contradictions(shape, self._respect):
-            shape = relaxed(shape, self._soft_taints)
+            shape = self._next(given, shape)
         return shape
 
     def _weaker(self, wanted: PodClass, shape: PodShape) -> PodClass:
@@ -95,8 +100,9 @@ class PodClasses:
         bonds = self._topology.bonds(namespace, given, shape)
         rules = tuple(each.number for each in bonds.rules)
         counted = tuple(each.number for each in bonds.counted)
-        plain = replace(shape, labels={}, priority=0, priority_class="", grace=None)
-        key = _encoder.encode(plain), rules, counted, volumes, devices
+        plain = _plain(shape)
+        terms = _encoder.encode(_plain(given)) if len(given.required_terms) > 1 else b""  # to which it may go back
+        key = _encoder.encode(plain), terms, rules, counted, volumes, devices
         found = self._by_key.get(key)
         if found is None:
             demand = self._demand(plain, bonds, volumes, devices)
@@ -124,3 +130,8 @@ class PodClasses:
                 bonds.sought,
             )
         return found
+
+
+def _plain(shape: PodShape) -> PodShape:
+    """Without what no rule looks at once labels have been matched."""
+    return replace(shape, labels={}, priority=0, priority_class="", grace=None)

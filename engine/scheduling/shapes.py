@@ -89,6 +89,20 @@ def hard_keys(shape: PodShape) -> frozenset[str]:
     return frozenset(normalise(each.topology_key) for each in hard) - {HOSTNAME}
 
 
+def terms_again(given: PodShape, shape: PodShape) -> PodShape | None:
+    """At the end of S-33, of a pod that gave up more than required terms: as it is now, with those that it gave up
+    first. None if they were tried like this before."""
+    last = given.required_terms[-1:]
+    others = tuple(each for each in given.required_terms if (each,) != last)
+    if not others or shape.required_terms != last or _softness(shape) == _softness(given):
+        return None
+    return replace(shape, required_terms=others)
+
+
+def _softness(shape: PodShape) -> tuple[object, ...]:
+    return shape.affinity, shape.anti_affinity, shape.preferred_terms, shape.spread, shape.tolerations
+
+
 def alternatives_of(shape: PodShape) -> tuple[Requirements, ...]:
     """What the pod asks of a node, once for each required term (S-122)."""
     own = Requirements.of_labels(shape.node_selector)

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Toleration
 from kerf.engine.scheduling.classes import PodClasses
 from kerf.engine.scheduling.planner import plan
@@ -14,7 +15,7 @@ from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.scheduling.shapes import relaxed, requirements_of
 from kerf.engine.scheduling.taints import SOFT
 from kerf.engine.scheduling.topology.topology import Topology
-from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, preferred, problem, spec, term
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, spec, term
 
 ZONE_1 = (lbl.ZONE, "In", ("z1",))
 ZONE_2 = (lbl.ZONE, "In", ("z2",))
@@ -115,6 +116,31 @@ def test_classes_join_shapes_that_differ_in_what_no_rule_reads() -> None:
         told_apart.add(each, 1, shapes[each])
     classes = PodClasses(shapes, Topology(problem(told_apart, ladder(1)), [], []), "Respect", soft_taints=True)
     assert len({classes.of("default", each).number for each in shapes}) == 4, "d looks at the label app"
+
+
+def test_s33_required_terms_that_were_given_up_first_come_again_without_preferences() -> None:
+    """Unlike in the reference, where only the last term is tried without what the pod prefers."""
+    wish = preferred(1, ("disk", "In", ("ssd",)))
+    only_z1 = Catalogue((instance_type("t02", 2, zones=("z1",)),))
+    for terms in ((ZONE_1, ZONE_2), (ZONE_2, ZONE_1, ZONE_2), (ZONE_2, ZONE_2, ZONE_1)):
+        shape = PodShape(required_terms=tuple(map(term, terms)), preferred_terms=(wish,))
+        (claim,) = plan(problem(Workloads().add("a", 1, shape), only_z1)).claims
+        assert claim.pods == ("a-0",)
+    nowhere = PodShape(required_terms=(term(ZONE_2), term((lbl.ZONE, "In", ("z3",)))))
+    assert plan(problem(Workloads().add("a", 1, replace(nowhere, preferred_terms=(wish,))), only_z1)).claims == ()
+
+
+def test_s33_a_pod_goes_back_to_none_but_its_own_terms() -> None:
+    """What one pod comes to by giving up another one may ask from the beginning."""
+    wish = preferred(1, ("disk", "In", ("ssd",)))
+    both = PodShape(required_terms=(term(ZONE_1), term(ZONE_2)), preferred_terms=(wish,))
+    one = PodShape(required_terms=(term(ZONE_2),))
+    only_z1 = Catalogue((instance_type("t02", 2, zones=("z1",)),))
+    for first, second in (("a", "b"), ("b", "a")):
+        work = Workloads().add(first, 1, both).add(second, 1, one)
+        planned = plan(problem(work, only_z1))
+        assert [each.pods for each in planned.claims] == [(f"{first}-0",)]
+        assert [each.pods for each in planned.unplaced] == [(f"{second}-0",)]
 
 
 # ── contradictions ──────────────────────────────────────
