@@ -112,7 +112,8 @@ class PodClasses:
         return found
 
     def _demand(self, shape: PodShape, bonds: Bonds, volumes: PodVolumes | None, devices: DeviceWant | None) -> Demand:
-        """Pods that ask for devices have one of their own: what refuses one of them says nothing of the next."""
+        """By policy Respect with the heaviest preference, by Ignore without (S-29). Pods that ask for devices have one
+        of their own: what refuses one of them says nothing of the next."""
         requirements = requirements_of(shape, preferences=self._respect)
         rules = tuple(each.number for each in bonds.rules)
         sought = tuple(each.number for each in bonds.sought)

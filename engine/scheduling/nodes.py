@@ -117,6 +117,7 @@ class ExistingNode:
         )
 
     def take(self, pod: PendingPod, wanted: PodClass) -> None:
+        """S-95, but for the labels: they stay what they are (unlike S-96)."""
         self.pods.append(pod)
         self._set_remaining(added(self.remaining, wanted.requests, -1))
         self.ports += wanted.ports

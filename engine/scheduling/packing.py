@@ -149,7 +149,9 @@ class Packing:
         return False
 
     def _place(self, pod: PendingPod, wanted: PodClass) -> bool:
-        """Place one pod, giving up one preference at a time (S-31)."""
+        """Place one pod, giving up one preference at a time (S-31); until then each counts as if it had to be kept
+        (S-36). In the queue the pod keeps them all (S-35). Candidates are asked one after another, which gives what the
+        reference's workers do (S-91)."""
         rung: PodClass | None = wanted
         while rung is not None:
             self._steps -= 1
@@ -238,6 +240,8 @@ class Packing:
         return min(found, key=lambda each: each[:3])[3] if found else None
 
     def _opened(self, template: Template, wanted: PodClass, state: State, allowed: int) -> Claim | None:
+        """Only here minValues may be lowered, by policy BestEffort: pods that join keep to what is left of them
+        (S-109). A template whose minValues are lowered comes before the next one."""
         if wanted.devices is not None:
             index, types = len(self.claims), allowed & state.viable
             narrowed = wanted.devices.narrowed(index, template, state, types)

@@ -148,6 +148,8 @@ class Ground:
         )
 
     def lined_up(self, pods: Iterable[PendingPod]) -> Line:
+        """Who is tried at all: not whom S-42 refuses, nor whose devices are ignored or unknown (S-92); without any
+        NodePool nobody (S-62)."""
         problem, devices = self._problem, self._devices
         queue: list[tuple[Turn, Queued]] = []
         ignored: list[Failure] = []

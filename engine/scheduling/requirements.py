@@ -193,7 +193,8 @@ def _crossed(gte: int | None, lte: int | None) -> bool:
 
 
 def requirement(key: str, operator: str, values: Iterable[str] = (), min_values: int | None = None) -> Requirement:
-    """The requirement of one operator and its operands (S-2…S-5).
+    """The requirement of one operator and its operands (S-2…S-5). Values are taken as they are: no provider here has a
+    table for S-6.
 
     An operand of a comparison that is no integer counts as 0, and an unknown operator as Exists: callers
     validate first (`kerf.engine.scheduling.validation`).

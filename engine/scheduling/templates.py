@@ -182,6 +182,8 @@ class Template:
         )
 
     def _evaluate(self, requirements: Requirements) -> State:
+        """Types are asked for an offering and, separately, for room (`survivors`): unlike S-106, reasons tell the two
+        apart."""
         slots = self.usable_slots(requirements)
         viable = 0
         for number in slots:
@@ -289,7 +291,7 @@ _NO_CATALOGUE = Catalogue(types=())
 def template_of(
     given: PoolInput, problem: Problem, daemons: Sequence[Daemon], *, strict: bool, variant: int = 0
 ) -> Template:
-    """That of a NodePool of a problem; one whose types are not known has none."""
+    """That of a NodePool of a problem; one whose types are not known has none (S-64)."""
     catalogue = problem.catalogues[given.catalogue] if given.catalogue else _NO_CATALOGUE
     kinds = compiled(given.catalogue, catalogue)
     return Template(given.pool, given.usage, kinds, problem.unavailable, daemons, strict, variant)
