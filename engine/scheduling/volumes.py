@@ -59,12 +59,14 @@ def _problem(facts: VolumeFacts, name: str) -> str:
     return "an unbound claim of a class that binds at once" if given.immediate else ""
 
 
-def of_claims(facts: VolumeFacts, claims: Iterable[str]) -> PodVolumes:
-    """What the claims ask; one that is missing asks nothing (S-157, S-158)."""
+def of_claims(facts: VolumeFacts, claims: Iterable[str], *, hosts: bool = False) -> PodVolumes:
+    """What the claims ask; one that is missing asks nothing (S-157, S-158). `hosts`: Local volumes ask for their host,
+    as kube-scheduler has it."""
     found = [facts.claims[name] for name in claims if name in facts.claims]
     attached = [(_driver(facts, each), f"{each.namespace}/{each.name}") for each in found]
     return PodVolumes(
-        _combined(_alternatives(facts, each) for each in found), tuple(sorted({each for each in attached if each[0]}))
+        _combined(_alternatives(facts, each, hosts) for each in found),
+        tuple(sorted({each for each in attached if each[0]})),
     )
 
 
@@ -76,13 +78,15 @@ def _driver(facts: VolumeFacts, claim: VolumeClaim) -> str:
     return given.driver if given is not None else ""
 
 
-def _alternatives(facts: VolumeFacts, claim: VolumeClaim) -> list[Requirements]:
+def _alternatives(facts: VolumeFacts, claim: VolumeClaim, hosts: bool) -> list[Requirements]:
     """S-154."""
     if claim.volume:
         volume = facts.volumes.get(claim.volume)
         if volume is None:
             return []
-        terms = [_without_hostname(each) if volume.local else each for each in volume.terms if each.expressions]
+        terms = [each for each in volume.terms if each.expressions]
+        if volume.local and not hosts:
+            terms = [_without_hostname(each) for each in terms]
     else:
         given = facts.classes.get(claim.storage_class)
         terms = list(given.topologies) if given is not None else []

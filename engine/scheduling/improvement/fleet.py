@@ -23,6 +23,7 @@ from kerf.engine.scheduling.improvement.candidates import TOLERANCE, FleetBounds
 from kerf.engine.scheduling.improvement.cells import counted, limited
 from kerf.engine.scheduling.improvement.effort import TOUCHES_A_SIZE, planning
 from kerf.engine.scheduling.improvement.habits import HABITS
+from kerf.engine.scheduling.improvement.manners import most_on_one
 from kerf.engine.scheduling.improvement.menu import Menu
 from kerf.engine.scheduling.improvement.rating import Bound, Scheduler, making, seat_name
 from kerf.engine.scheduling.improvement.seats import Seat, planned
@@ -31,8 +32,6 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, Problem
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.scheduling.resources import fits, total
-from kerf.engine.scheduling.selectors import of_spread, of_term
-from kerf.engine.scheduling.shapes import HARD_SPREAD
 from kerf.engine.scheduling.templates import NODES
 
 SLACK = (1.0, 1.1, 1.25, 1.5)
@@ -166,15 +165,16 @@ class Fleets:
         assert self._scheduler is not None  # it has judged a fleet
         return self._scheduler.class_of(pod, True).possible(self._seat(berth))
 
+    def nowhere(self, uid: str, berths: Iterable[Berth]) -> bool:
+        """Whether a pod may go to no old node, and to none of these of whatever size, while no other is there."""
+        assert self._scheduler is not None  # it has judged a fleet
+        wanted = self._scheduler.class_of(self._pods[uid], True)
+        sizes = (size for each in berths for size in (each, *self.sizes(each)))
+        return not wanted.old and all(wanted.place(self._seat(each)) is None for each in sizes)
+
     def most_on_one(self, pod: PendingPod) -> int:
-        """How many pods of its shape may be on one node by their own rules, where that is limited whatever their
-        number; 0 if it is not."""
-        shape, own = self._problem.shapes[pod.shape], (pod.namespace, self._problem.shapes[pod.shape].labels)
-        apart = (each for each in shape.anti_affinity if not each.weight and each.topology_key == HOSTNAME)
-        evenly = (each for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD)
-        limits = [1 for each in apart if of_term(each, *own, self._problem.namespaces).selects(*own)]
-        limits += [e.max_skew for e in evenly if e.topology_key == HOSTNAME and of_spread(e, *own).selects(*own)]
-        return min(limits, default=0)
+        """See `manners.most_on_one`."""
+        return most_on_one((pod.namespace, pod.shape), self._problem)
 
     def labels(self, berth: Berth) -> Mapping[str, str]:
         """Of the node as it will be."""

@@ -200,3 +200,16 @@ class Manners:
 def meets_one(alternatives: Iterable[Requirements], labels: Requirements) -> bool:
     """Whether a node's labels meet the nodeSelector and some required term of a pod (see `alternatives_of`)."""
     return any(not each or labels.compatible(each) for each in alternatives)
+
+
+def most_on_one(pair: Pair, problem: Problem) -> int:
+    """How many pods of a pair may be on one node by their own rules, where that is limited whatever their number; 0 if
+    it is not."""
+    namespace, digest = pair
+    shape = problem.shapes[digest]
+    own = namespace, shape.labels
+    apart = (each for each in shape.anti_affinity if not each.weight and each.topology_key == HOSTNAME)
+    evenly = (each for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD)
+    limits = [1 for each in apart if of_term(each, *own, problem.namespaces).selects(*own)]
+    limits += [e.max_skew for e in evenly if e.topology_key == HOSTNAME and of_spread(e, *own).selects(*own)]
+    return min(limits, default=0)

@@ -112,7 +112,7 @@ class PodClasses:
         found = self._by_pod.get(key)
         if found is None:
             facts = self._problem.volumes
-            volumes = of_claims(facts, claims) if facts is not None else PodVolumes()
+            volumes = of_claims(facts, claims, hosts=True) if facts is not None else PodVolumes()
             found = self._by_pod[key] = self._interned((pod.namespace, pod.shape), shape, volumes, newer)
         return found
 

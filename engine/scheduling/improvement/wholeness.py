@@ -114,6 +114,8 @@ class Carrying:
         """The nodes of the cheapest plan, of the first one, and those that would be launched if the scheduler went
         before, made to bind whole; a cheaper one is looked for while it costs more than this plan does in the end."""
         below = most(self._price, rated.cost) + 2 * TOLERANCE
+        if self._in_vain(rated):
+            return
         fleets = list(self._fleets(rated.candidate))
         for each in fleets:
             again = None if each.bound.left else self._planned(self._mending.leaner(each))
@@ -132,6 +134,12 @@ class Carrying:
             if again is not None:
                 below = below if again.left else again.candidate.price
                 yield again
+
+    def _in_vain(self, rated: Rated) -> bool:
+        """Whether a pod is left over that no node can take, so that no set of nodes binds whole: its Local volume is on
+        a node that is gone, or it asks for a label of clouds that no instance type has."""
+        berths = self._search.fleets.berths(each.claim for each in rated.candidate.parts)
+        return any(self._search.fleets.nowhere(uid, dict.fromkeys(berths)) for uid in rated.left)
 
     def _planned(self, fleet: Fleet) -> Rated | None:
         made = self._search.of_fleet(fleet)

@@ -9,6 +9,10 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import AffinityTerm, Expression, NodeTerm, PodShape, Selector, SpreadConstraint, VolumeRef
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.model.volumes import EBS, StorageClass, Volume, VolumeClaim, VolumeFacts
+from kerf.engine.record.decisions import Placement
+from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.improvement.mending import Mending
+from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput, Problem
@@ -92,6 +96,19 @@ def test_s154_e117_the_host_of_a_local_volume_is_not_asked_for(local: bool, clai
     there = NodeTerm((Expression(lbl.HOSTNAME, "In", ("old",)),))
     made = planned(asked(facts(bound("a", there, local=local)), Workloads().add("w", 1, using("a"))))
     assert len(made.claims) == claims
+
+
+def test_s154_kube_scheduler_asks_for_the_host_of_a_local_volume(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan tells so, and makes no effort for nodes that bind every pod."""
+    monkeypatch.setattr(Mending, "whole", lambda *_: pytest.fail("there are no such nodes"))
+    there = NodeTerm((Expression(lbl.HOSTNAME, "In", ("old",)),))
+    known = facts(bound("a", there, local=True))
+    work = Workloads().add("other", 2, shape(900), created=1).add("w", 1, using("a"), created=2)
+    made = best_plan(asked(known, work), 100)
+    assert made.rated
+    assert made.unbound == ("w-0",)
+    back = asked(known, work, replace(node(**{lbl.HOSTNAME: "old"}), name="old"))
+    assert unbound(back, Plan(placements=(Placement("old", "", ("w-0",)),))) == ()
 
 
 CLAIM = VolumeClaim("default", "a", storage_class="gp3")
