@@ -28,15 +28,17 @@ from kerf.engine.model.durations import parse_time
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.pods import Pod, PodShape, is_provisionable, is_terminal
+from kerf.engine.model.pods import DAEMONSET, Pod, PodShape, is_provisionable, is_terminal
 from kerf.engine.model.pools import NodePool
 from kerf.engine.model.settings import Settings
 from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeClaim, VolumeFacts
+from kerf.engine.record.digest import content
 from kerf.engine.scheduling.funnel import FunnelTracer
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.problem import BoundPod, PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.selectors import METADATA_NAME
 from kerf.engine.scheduling.zones import effective_zones
+from kerf.engine.state.daemons import like_newest
 from kerf.replay.scenario_catalogues import Catalogues
 from kerf.replay.scenario_errors import ScenarioError
 from kerf.replay.scenario_extensions import Extensions, read_extensions
@@ -199,7 +201,7 @@ class Reading:
             pools=pools,
             catalogues=used,
             nodes=tuple(node.input(self.shapes) for node in nodes if node.tracked and not node.going),
-            daemons=tuple(each.shape for each in daemons),
+            daemons=tuple(self._expected(each, nodes) for each in daemons),
             namespaces=self._namespaces(),
             settings=Settings(
                 preference_policy=self._option("preferencePolicy", "Respect", "Ignore"),
@@ -303,6 +305,22 @@ class Reading:
         whole = {**document, "spec": {**spec, "template": filled}}
         found: DaemonSet = self._object(whole, "apps/v1", "DaemonSet", DaemonSet)
         return found
+
+    def _expected(self, daemonset: DaemonSet, nodes: list[StateNode]) -> str:
+        """The digest of what a pod of it comes to, by the newest one that is there (S-79)."""
+        own = [
+            pod
+            for node in nodes
+            for pod in node.pods
+            if pod.owner is not None and (pod.owner.kind, pod.owner.uid) == (DAEMONSET, daemonset.uid)
+        ]
+        if not own:
+            return daemonset.shape
+        newest = max(own, key=lambda pod: (pod.created, pod.uid))
+        shape = like_newest(self.shapes[daemonset.shape], self.shapes[newest.shape])
+        digest, _ = content(shape)
+        self.shapes[digest] = shape
+        return digest
 
     def _nodes(self, pods: list[Pod]) -> list[StateNode]:
         by_node: dict[str, list[Pod]] = {}

@@ -72,10 +72,12 @@ def _newest(state: State, daemonset: DaemonSet, pod: Pod) -> bool:
 def _expected(state: State, daemonset: DaemonSet) -> PodShape:
     template = state.ix.blobs.shape(daemonset.shape)
     newest = state.facts.daemon_pods.get(daemonset.uid)
-    if newest is None:
-        return template
-    found = state.ix.blobs.shape(newest.shape)
+    return template if newest is None else like_newest(template, state.ix.blobs.shape(newest.shape))
+
+
+def like_newest(template: PodShape, newest: PodShape) -> PodShape:
+    """What a DaemonSet's next pod comes to, by its newest one (S-79)."""
     return replace(
-        template, requests=found.requests, node_selector=found.node_selector, host_ports=found.host_ports,
-        resource_claims=found.resource_claims,
+        template, requests=newest.requests, node_selector=newest.node_selector, host_ports=newest.host_ports,
+        resource_claims=newest.resource_claims,
     )  # fmt: skip

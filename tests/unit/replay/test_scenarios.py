@@ -242,6 +242,20 @@ def test_existing_nodes_take_pods_and_count_what_is_bound() -> None:
     assert found["result"]["newNodeClaims"][0]["pods"] == ["w-1"]
 
 
+def test_s79_a_daemon_is_expected_as_its_newest_pod_is() -> None:
+    """The bound one requests 2 cores, by a webhook say, where the template has none."""
+    daemon = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d", "uid": "u"}}
+    template = {"metadata": {"labels": {"d": "d"}}, "spec": {"containers": [{"name": "c"}]}}
+    daemon["spec"] = {"selector": {"matchLabels": {"d": "d"}}, "template": template}
+    owner = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "u", "controller": True}]
+    bound = pod("d-0", "2")
+    bound["metadata"]["ownerReferences"] = owner
+    nodes = [entry(node=node("n1", labels=INITIALIZED, cpu="2"), nodeClaim=node_claim("c1"), pods=[bound])]
+    for there, requests in ((nodes, "3000m"), ([], "1000m")):
+        (claim,) = planned(nodes=there, daemonSets=[daemon], pods=[pod("w-0", "1")])["result"]["newNodeClaims"]
+        assert claim["requests"]["cpu"] == requests
+
+
 def test_s74_a_request_for_what_a_node_does_not_have_takes_nothing_from_it() -> None:
     """The bound pod is there all the same: it was bound by hand, or the node had the resource then."""
     bound = pod("b-0", spec={"containers": [{"name": "c", "resources": {"requests": {"ephemeral-storage": "1Gi"}}}]})
