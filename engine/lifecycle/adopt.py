@@ -20,7 +20,7 @@ from kerf.engine.scheduling.bare_claims import bare
 from kerf.engine.scheduling.requirements import Requirements
 from kerf.engine.state.state import Found, State
 
-VERSION = 2
+VERSION = 3
 PATIENCE = 60_000
 """For so long (ms) what belongs to it is waited for: the instance types of its NodeClass, which know its price, and its
 Node, without which it would be taken for one whose Node was deleted."""

@@ -22,7 +22,7 @@ from kerf.engine.scheduling.bare_claims import Bare, launch, of_template, planne
 from kerf.engine.scheduling.provision import claim_names
 from kerf.engine.state.state import State
 
-VERSION = 3
+VERSION = 4
 ACTOR = "static scale-down"
 NODES = "nodes"
 UNLAUNCHED, EMPTY, WORKING = 0, 1, 2
