@@ -59,6 +59,8 @@ class Demand:
             (key, tuple(r for r in self.rules if r.key == key), tuple(c for c in self.sought if c.key == key))
             for key in self.keys
         )
+        needed = {each.key for each in self.rules if each.needs_label}
+        self._dispensable = {each.key for each in self.rules} - needed  # labels that a node may as well lack (S-137)
         watched: dict[int, DomainCount] = {each.count.number: each.count for each in self.rules}
         watched |= {each.number: each for each in self.sought}
         self._watched = tuple(watched.values())
@@ -171,7 +173,7 @@ class Demand:
     ) -> list[Option]:
         rank, state = option
         domains = template.domains(state, key)
-        if rules and not any(rule.needs_label for rule in rules) and template.lacks(state, key):
+        if key in self._dispensable and template.lacks(state, key):
             return [(rank, template.pin(state, key, ())) if any(rule.pins for rule in rules) else option]
         allowed = tuple(each for each in domains if all(rule.allows(each) for rule in rules))
         pins = any(rule.pins for rule in rules) or any(not each.total or each.evened for each in sought)

@@ -113,7 +113,7 @@ class LeftOut(Struct, frozen=True):
 class Problem(Struct, frozen=True):
     """One provisioning question. `daemons` are the digests of DaemonSet shapes; `unavailable` holds the offerings
     known to lack capacity as (capacity type, instance type, zone); "" matches any type or zone. `leaving` are nodes
-    marked for deletion: no places, but the pods that stay on them still count (S-131). `volumes`: None
+    that are no places, as those marked for deletion: the pods that stay on them still count (S-131). `volumes`: None
     if nothing is known of volumes; then pods that have some are left over; so with `devices`."""
 
     pods: tuple[PendingPod, ...]

@@ -83,7 +83,7 @@ def test_pods_are_spread_over_zones_hosts_and_capacity_types(cluster: Live) -> N
 
 
 def test_pods_are_together_and_apart_as_they_ask(cluster: Live) -> None:
-    """S-143 to S-149, and preferences that give way (S-36)."""
+    """S-142 to S-148, and preferences that give way (S-36)."""
     wish = prefer(require("example.com/none", "Exists"))
     prefers = prefer(require(ZONE, "In", "test-zone-c"))
     cluster.make(
