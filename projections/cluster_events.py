@@ -171,6 +171,7 @@ class ClusterEvents:
         return self._verdicts(result.verdicts) if isinstance(result, DisruptResult) else []
 
     def _provisioned(self, result: ProvisionResult) -> list[Told]:
+        """S-168, S-170, S-171 and S-173: pods without a place, and where the others should go."""
         told = self._without_types(result)
         for left in (*result.unplaced, *result.ignored):
             if any(each.code in UNTOLD for each in left.reasons):
@@ -186,7 +187,7 @@ class ClusterEvents:
         return told
 
     def _without_types(self, result: ProvisionResult) -> list[Told]:
-        """L-438: NodePools that can launch nothing, where a pod has no place and that is a reason."""
+        """L-438, S-66: NodePools that can launch nothing, where a pod has no place and that is a reason."""
         found = {
             str(each.params["node_pool"]): sentence(each)
             for left in result.unplaced

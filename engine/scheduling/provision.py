@@ -160,7 +160,7 @@ def _drivers_annotation(claim: PlannedClaim) -> dict[str, str]:
 
 
 def requested(claim: PlannedClaim, pool: NodePool, decision: int) -> ev.Requested:
-    """L-139…L-143: what a planned claim asks for; `decision` is the position of its plan."""
+    """L-139…L-143, S-163: what a planned claim asks for; `decision` is the position of its plan."""
     return ev.Requested(
         claim=claim.name,
         node_pool=pool.name,

@@ -49,8 +49,8 @@ def decided(state: State, decision: Decision, entry: Entry) -> None:
 
 
 def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
-    """The window is closed; pods wait for the claims that the plan put them on (D-8: which nominates these). A pass
-    that goes on with the rest of the one before closes no window: it does not look at the pods that opened it."""
+    """The window is closed; pods wait for the claims that the plan put them on (S-169, S-171, D-8). A pass that goes
+    on with the rest of the one before closes no window: it does not look at the pods that opened it."""
     facts = state.facts
     goes_on = bool(facts.rest)
     if not goes_on:
