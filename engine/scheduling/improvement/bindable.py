@@ -5,60 +5,50 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kerf.engine.scheduling.daemons import daemons
+from kerf.engine.scheduling.improvement.binding_order import BindingOrder, Seated, asks
 from kerf.engine.scheduling.improvement.company import Company
 from kerf.engine.scheduling.improvement.manners import Manners, Pair, Place
-from kerf.engine.scheduling.improvement.seats import existing, planned
+from kerf.engine.scheduling.improvement.seats import Seat, existing, planned
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem import Problem
 
-Seated = tuple[Pair, int, str]
-"""A pod, the number of its place, and its uid."""
+
+class Binding:
+    """Of the pods of one problem; what all its plans share is made once."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
+        self._there = [existing(each, self._daemons, problem) for each in (*problem.nodes, *problem.leaving)]
+        self._numbers = {each.name: number for number, each in enumerate(self._there)}
+        self._manners = Manners(problem)
+        self._company = Company(problem, self._manners, _places(self._there, 0))
+        self._pairs = {each.uid: (each.namespace, each.shape) for each in problem.pods}
+
+    def binds(self, made: Plan) -> bool:
+        """Whether all can be."""
+        return not self.stuck(made)
+
+    def stuck(self, made: Plan) -> list[str]:
+        """The pods (uids) that cannot be bound, by topology alone. Pods that ask nothing of others come last, or else
+        one by one where the rest is stuck; or so do, too, those that others' spreads count, and their own do not."""
+        pairs, first = self._pairs, len(self._there)
+        seats = [planned(f"~{n}", each, self._daemons, self._problem) for n, each in enumerate(made.claims)]
+        places = _places(seats, first)
+        pods = [(pairs[uid], self._numbers[each.node], uid) for each in made.placements for uid in each.pods]
+        pods += [(pairs[uid], first + n, uid) for n, each in enumerate(made.claims) for uid in each.pods]
+        left = self._left_over(places, pods, frozenset())
+        guests = _guests(self._manners, {pair for pair, _, _ in pods}) if left else frozenset()
+        if guests:
+            left = min(left, self._left_over(places, pods, guests), key=len)
+        return left
+
+    def _left_over(self, places: Iterable[Place], pods: Iterable[Seated], late: frozenset[Pair]) -> list[str]:
+        return BindingOrder(self._company.joined(places), self._manners, pods, late).left_over()
 
 
-def bindable(problem: Problem, made: Plan) -> bool:
-    return not stuck(problem, made)
-
-
-def stuck(problem: Problem, made: Plan) -> list[str]:
-    """The pods (uids) that cannot be, by topology alone. Pods that ask nothing of others come last, or else one by one
-    where the rest is stuck; or so do, too, those that others' spreads count, and their own do not."""
-    given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-    seats = [existing(each, given, problem) for each in (*problem.nodes, *problem.leaving)]
-    seats += [planned(f"~{number}", each, given, problem) for number, each in enumerate(made.claims)]
-    places = [Place(n, each.labels, each.known, each.name, each.taints) for n, each in enumerate(seats)]
-    manners = Manners(problem)
-    pairs = {each.uid: (each.namespace, each.shape) for each in problem.pods}
-    number = {each.name: each.index for each in places}
-    there = [(pairs[uid], number[each.node], uid) for each in made.placements for uid in each.pods]
-    first = len(places) - len(made.claims)
-    there += [(pairs[uid], first + n, uid) for n, each in enumerate(made.claims) for uid in each.pods]
-    left = _left_over(Company(problem, manners, places), manners, there, frozenset())
-    guests = _guests(manners, {pair for pair, _, _ in there}) if left else frozenset()
-    if guests:
-        left = min(left, _left_over(Company(problem, manners, places), manners, there, guests), key=len)
-    return left
-
-
-def _left_over(company: Company, manners: Manners, there: Iterable[Seated], late: frozenset[Pair]) -> list[str]:
-    ruled, held = list[Seated](), list[Seated]()
-    for each in there:
-        (held if each[0] in late or not _asks(manners, each[0]) else ruled).append(each)
-    while ruled or late.intersection(pair for pair, _, _ in held):
-        rest = list(_left(company, ruled))
-        if len(rest) == len(ruled):
-            ready = [each for each in held if each[0] not in late or company.allows(*each[:2])]
-            if not ready:
-                return [uid for pair, _, uid in (*rest, *held) if _asks(manners, pair)]
-            waiting = rest[0][0] if rest else ready[0][0]
-            chosen = min(ready, key=lambda each: (*company.crowd(each[0], each[1], waiting), each))
-            held.remove(chosen)
-            company.bound(*chosen[:2])
-        ruled = rest
-    return []
-
-
-def _asks(manners: Manners, pair: Pair) -> bool:
-    return bool(manners.demands[pair].spreads or manners.demands[pair].together)
+def _places(seats: Iterable[Seat], first: int) -> list[Place]:
+    return [Place(n, each.labels, each.known, each.name, each.taints) for n, each in enumerate(seats, start=first)]
 
 
 def _guests(manners: Manners, pairs: Iterable[Pair]) -> frozenset[Pair]:
@@ -68,14 +58,5 @@ def _guests(manners: Manners, pairs: Iterable[Pair]) -> frozenset[Pair]:
     return frozenset(
         pair
         for pair, counts in own.items()
-        if _asks(manners, pair) and spread.intersection(manners.entered(pair)) - counts
+        if asks(manners, pair) and spread.intersection(manners.entered(pair)) - counts
     )
-
-
-def _left(company: Company, waiting: Iterable[Seated]) -> Iterable[Seated]:
-    """Binds what may be bound."""
-    for each in waiting:
-        if company.allows(*each[:2]):
-            company.bound(*each[:2])
-        else:
-            yield each

@@ -4,7 +4,7 @@ anti-affinity, as kube-scheduler filters and scores by them."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from kerf.engine.scheduling.improvement.manners import Counted, Manners, Pair, Place, Spread
 from kerf.engine.scheduling.problem import Problem
@@ -121,11 +121,24 @@ class Company:
         """Whether the filters let this place through."""
         return allows(self.rules(pair), place)
 
-    def crowd(self, pair: Pair, place: int, other: Pair) -> tuple[bool, int]:
-        """Whether a pod there would count for none of the spreads of another, and how many do in its domains."""
+    def crowd(self, pair: Pair, place: int, spreads: Sequence[int]) -> tuple[bool, int]:
+        """Whether a pod there would enter none of these counts, and how many are counted by those in its domains."""
         entered = self._manners.entered(pair)
-        counts = [each.count for each in self._manners.demands[other].spreads if each.count in entered]
-        return not counts, sum(self._counts[number].at(place) for number in counts)
+        counts = [number for number in spreads if number in entered]
+        return not counts, sum([self._counts[number].at(place) for number in counts])
+
+    def standing(self, pair: Pair, place: int) -> Hashable:
+        """Equal for pods and places that the filters do not tell apart, whatever is bound."""
+        wanted = self._manners.demands[pair]
+        numbers = [*(each.count for each in wanted.spreads), *wanted.together, *wanted.apart]
+        there = tuple([self._counts[number].where[place] for number in numbers])
+        return wanted.spreads, wanted.together, wanted.apart, wanted.first, there
+
+    def level(self, number: int, place: int) -> tuple[int, bool]:
+        """Of a count, the fewest pods in any domain, and whether there is one in that of a place. The filters let a
+        pod through that they have refused only where one of them rises, of a spread or of a term of affinity."""
+        count = self._counts[number]
+        return count.least, count.at(place) > 0
 
     def bound(self, pair: Pair, place: int) -> None:
         for number in self._manners.entered(pair):

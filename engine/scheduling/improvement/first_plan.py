@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.scheduling.improvement.bindable import stuck
+from kerf.engine.scheduling.improvement.beyond_help import BeyondHelp
+from kerf.engine.scheduling.improvement.bindable import Binding
 from kerf.engine.scheduling.improvement.changes import LARGE, Change, changes, further, kept_by_topology
 from kerf.engine.scheduling.improvement.concerned import concerned
 from kerf.engine.scheduling.plan import Plan
@@ -24,8 +25,6 @@ MOST_QUESTIONS, MOST_ASKED = 40, 8_000
 """So often a problem is planned again, and of so many pods in all of these plans."""
 FEW_QUESTIONS, LARGEST = 3, 10_000
 """But at least so often up to the largest problems, whose pods are many."""
-EASILY_BOUND = 300
-"""Whether more pods can be bound takes too long to be asked of more than `FEW_QUESTIONS`."""
 
 
 def first_plan(problem: Problem) -> tuple[Problem, Plan]:
@@ -33,22 +32,24 @@ def first_plan(problem: Problem) -> tuple[Problem, Plan]:
     pending as in the planner's own, or cannot be bound, fewer are; it may be more of a lower one."""
     made = plan(problem)
     waiting = kept_by_topology(made)
+    if waiting:
+        waiting -= BeyondHelp(problem, made).of(made)
     if len(problem.pods) >= LARGE:
         return _of_many(problem, made, waiting) if waiting else (problem, made)
     if not made.uneven and not waiting:
         return problem, made
-    dear = made.uneven and len(problem.pods) > EASILY_BOUND
-    return _Asking(problem, made, FEW_QUESTIONS if dear else _questions(problem)).best()
+    return _Asking(problem, made, _questions(problem)).best()
 
 
 def _of_many(problem: Problem, made: Plan, waiting: frozenset[str]) -> tuple[Problem, Plan]:
     """What helps the pods that are pending is found out without those that have nothing to do with them, who then come
-    after them all."""
+    after them all; what helps nobody there helps nobody here."""
     asking = _Asking(problem, made, _questions(problem))
     part = concerned(problem, waiting)
     if len(part.pods) < len(problem.pods):
         found = _Asking(part, plan(part), _questions(part))
-        found.best()
+        if found.best()[1].placed.isdisjoint(waiting):
+            return problem, made
         uids = frozenset(each.uid for each in part.pods)
         asking.ask(replace(found.change, ahead=(uids, *found.change.ahead)))
     return asking.best()
@@ -60,13 +61,14 @@ def _questions(problem: Problem) -> int:
 
 
 class _Answer(Struct, frozen=True):
-    """A plan, the change it was made with, whether pods of it are stuck, and how many are left over by that, of each
-    priority."""
+    """A plan, the change it was made with, whether pods of it are stuck, how many are left over by that, of each
+    priority, and which of those that are pending are so in any plan."""
 
     change: Change
     plan: Plan
     stuck: bool
     left: tuple[int, ...]
+    beyond_help: frozenset[str]
 
 
 class _Asking:
@@ -74,7 +76,8 @@ class _Asking:
 
     def __init__(self, problem: Problem, made: Plan, most: int) -> None:
         self._problem = problem
-        self._small = len(problem.pods) < LARGE  # what cannot be bound is found out
+        self._binding = Binding(problem) if len(problem.pods) < LARGE else None  # what cannot be bound is found out
+        self._beyond_help = BeyondHelp(problem, made)
         self._best = self._judged(Change(problem.careful, problem.variant), made)
         self._asked = {self._best.change}
         self._left = most
@@ -111,8 +114,10 @@ class _Asking:
     @property
     def _done(self) -> bool:
         """Whether nothing may be asked any more, or only those are pending that would be anyhow."""
-        uneven = self._small and self._best.plan.uneven
-        return self._left <= 0 or (not uneven and sum(self._best.left) <= self._least)
+        best = self._best
+        uneven = self._binding is not None and best.plan.uneven
+        done = sum(best.left) <= self._least or kept_by_topology(best.plan) <= best.beyond_help
+        return self._left <= 0 or (done and not uneven)
 
     def ask(self, change: Change) -> bool:
         """Whether it leaves fewer pending, or what the scheduler binds whole."""
@@ -129,13 +134,14 @@ class _Asking:
             self._best = found
             return True
         # what cannot be bound may be if nodes are settled at once
-        return self._small and found.stuck and not change.careful and self.ask(replace(change, careful=True))
+        return found.stuck and not change.careful and self.ask(replace(change, careful=True))
 
     def _judged(self, change: Change, made: Plan) -> _Answer:
-        left = stuck(self._problem, made) if self._small else []
-        if made.uneven and self._small and not left:
+        left = self._binding.stuck(made) if self._binding is not None else []
+        if made.uneven and self._binding is not None and not left:
             made = replace(made, uneven=False)
-        return _Answer(change, made, bool(left), _by_priority(self._problem, (*_unplaced(made), *left)))
+        by_priority = _by_priority(self._problem, (*_unplaced(made), *left))
+        return _Answer(change, made, bool(left), by_priority, self._beyond_help.of(made))
 
 
 def _unplaced(made: Plan) -> list[str]:

@@ -14,12 +14,13 @@ Every claim of a result is the planner's own. A candidate replaces the best one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 from msgspec.structs import replace
 
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.pods import PodShape, Resources
-from kerf.engine.scheduling.improvement.bindable import bindable
+from kerf.engine.scheduling.improvement.bindable import Binding
 from kerf.engine.scheduling.improvement.candidates import (
     TOLERANCE,
     Candidate,
@@ -116,7 +117,11 @@ class Search:
         """Whether it can be bound as it stands; the scheduler's own order may be the only one, which is too few."""
         if not any(shape.spread or shape.affinity for shape in self._problem.shapes.values()):
             return True
-        return self._effort.take(self._whole // BINDING) and bindable(self._problem, assembled(candidate, self._first))
+        return self._effort.take(self._whole // BINDING) and self._binding.binds(assembled(candidate, self._first))
+
+    @cached_property
+    def _binding(self) -> Binding:
+        return Binding(self._problem)
 
     def _lightened(self, part: Part, gone: frozenset[str]) -> Part:
         claim = part.claim
@@ -148,7 +153,7 @@ class Search:
         """See `Plan.uneven`; where pods that others look at were moved, all of them must be bindable."""
         if not candidate.moved and (not candidate.base.uneven or self._first.uneven):
             return True
-        return self._effort.take(self._whole // BINDING) and bindable(self._problem, assembled(candidate, self._first))
+        return self._effort.take(self._whole // BINDING) and self._binding.binds(assembled(candidate, self._first))
 
     # ── regrouping ──────────────────────────────────────
 

@@ -12,7 +12,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.funnel import FunnelTracer
 from kerf.engine.scheduling.improvement import first_plan as module
 from kerf.engine.scheduling.improvement.best import best_plan
-from kerf.engine.scheduling.improvement.bindable import bindable
+from kerf.engine.scheduling.improvement.bindable import Binding
 from kerf.engine.scheduling.improvement.changes import LARGE, Change, changes
 from kerf.engine.scheduling.improvement.concerned import concerned
 from kerf.engine.scheduling.improvement.first_plan import FEW_QUESTIONS, MOST_ASKED, first_plan
@@ -45,7 +45,7 @@ def uneven_problem() -> Problem:
 def test_s134_pods_that_were_counted_too_late_are_planned_for_again() -> None:
     asked = uneven_problem()
     assert plan(asked).uneven
-    assert not bindable(asked, plan(asked))
+    assert not Binding(asked).binds(plan(asked))
     question, made = first_plan(asked)
     assert question.careful
     assert not made.uneven
@@ -55,7 +55,7 @@ def test_s134_pods_that_were_counted_too_late_are_planned_for_again() -> None:
 
 def test_a_plan_that_can_be_bound_after_all_stays() -> None:
     asked = over_two_keys(1, 2)
-    assert bindable(asked, plan(asked))
+    assert Binding(asked).binds(plan(asked))
     question, made = first_plan(asked)
     assert not question.careful
     assert made.claims == plan(asked).claims
@@ -80,7 +80,7 @@ def test_pods_that_only_spreads_of_others_count_may_be_bound_after_them() -> Non
     asked = problem(work, ladder(2))
     made = plan(asked)
     assert not left(made)
-    assert bindable(asked, made)
+    assert Binding(asked).binds(made)
     assert faults(asked, made) == []
 
 
@@ -243,6 +243,6 @@ def test_s134_questions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for pods, most in ((400, MOST_ASKED // 401), (3 * LARGE, FEW_QUESTIONS)):
         asked.clear()
         work = Workloads().add("w", pods, shape(100, labels=APP, anti_affinity=apart(lbl.ZONE, "nobody")))
-        work.add("x", 1, shape(100, affinity=apart(lbl.ZONE, "nobody")))
+        work.add("x", 1, shape(100, affinity=apart(lbl.HOSTNAME, "x"), anti_affinity=apart(lbl.ZONE, "x")))
         first_plan(problem(work, ladder(1, 2, 4, 8)))
         assert 1 < len([each for each in asked if each > pods]) <= most + 1
