@@ -92,7 +92,16 @@ class PodClass:
     def possible(self, seat: Seat) -> bool:
         """The filters on taints, node affinity and the zones of volumes."""
         hard = tuple(each for each in seat.taints if each.effect != PREFER_NO_SCHEDULE)
-        return not untolerated(hard, self._shape.tolerations) and meets_one(self._asked, seat.known)
+        if untolerated(hard, self._shape.tolerations):
+            return False
+        return any(_meets(each, seat) for each in self._asked) if seat.open else meets_one(self._asked, seat.known)
+
+
+def _meets(asked: Requirements, seat: Seat) -> bool:
+    """On a node that is not launched yet: of a label that is only narrowed so far, every value that is left must do."""
+    narrowed = [each for each in seat.open if each.key in asked]
+    settled = asked.without(each.key for each in narrowed)
+    return seat.known.compatible(settled) and all(asked.get(each.key).allows_all_of(each) for each in narrowed)
 
 
 class PodClasses:

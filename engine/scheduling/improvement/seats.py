@@ -28,7 +28,8 @@ Liking = tuple[float, float, int]
 class Seat:
     """A node with what is free on it. Seats of one `kind` are equal but for their names, -1 is like no other.
     `assumed`: what the pods that are there count as for scores, beyond what they request. `attached` and `limits`: the
-    volumes that are there already, and how many of a driver there may be."""
+    volumes that are there already, and how many of a driver there may be. `open`: what is known of labels that the
+    node will have, and has not got yet."""
 
     def __init__(self, name: str, labels: dict[str, str], taints: tuple[Taint, ...], free: Resources,
                  total: Resources, ports: tuple[HostPort, ...] = (), kind: int = -1,
@@ -45,6 +46,7 @@ class Seat:
         self.assumed = assumed
         self.limits: Mapping[str, int] = {}
         self.attached: frozenset[Attachment] = frozenset()
+        self.open = Requirements()
         self._likings: dict[Hashable, Liking | None] = {}
 
     def fresh(self, name: str = "") -> Seat:
@@ -53,6 +55,7 @@ class Seat:
         made.name, made.labels, made.known, made.taints = name or self.name, self.labels, self.known, self.taints
         made.free, made.ports, made.kind, made.sound = self.free, self.ports, self.kind, self.sound
         made.total, made.assumed, made.limits, made.attached = self.total, self.assumed, self.limits, self.attached
+        made.open = self.open
         made._likings = {}
         return made
 
@@ -84,15 +87,19 @@ def existing(given: NodeInput, expected: Iterable[Daemon], problem: Problem) -> 
 
 
 def _compiled(given: NodeInput, expected: Iterable[Daemon], problem: Problem) -> Seat:
-    labels = Requirements.of_labels(given.labels)
-    waiting = reserved_for(expected, given.taints, labels, given.bound_daemons)
+    narrowed = Requirements.of_specs(given.requirements).without(given.labels)
+    labels = {each.key: min(each.values) for each in narrowed if each.single} | given.labels
+    known = Requirements.of_labels(labels)
+    waiting = reserved_for(expected, given.taints, known, given.bound_daemons)
     free = {name: amount - waiting.get(name, 0) for name, amount in given.available.items()}
     total = given.total
     if not total:
-        kind = type_named(problem.catalogues.values(), given.labels.get(INSTANCE_TYPE, ""))
+        kind = type_named(problem.catalogues.values(), labels.get(INSTANCE_TYPE, ""))
         total = kind.allocatable() if kind is not None else given.available
-    there = added(given.assumed, _assumed_of(expected, given.taints, labels))
-    return Seat(given.name, given.labels, given.taints, free, total, given.host_ports, assumed=there)
+    there = added(given.assumed, _assumed_of(expected, given.taints, known))
+    made = Seat(given.name, labels, given.taints, free, total, given.host_ports, assumed=there)
+    made.open = narrowed.without(labels)
+    return made
 
 
 def planned(name: str, claim: OpenedClaim, expected: Iterable[Daemon], problem: Problem, like: int = -1) -> Seat:

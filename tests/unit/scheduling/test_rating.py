@@ -19,7 +19,7 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem import NodeInput, Problem
 from kerf.engine.scheduling.requirements import Requirements
-from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
 
 
 def node(name: str, cpu: int, **labels: str) -> NodeInput:
@@ -39,6 +39,24 @@ def test_a_pod_that_can_go_anywhere_takes_the_place_of_one_that_cannot() -> None
     asked = problem(work, ladder(2), nodes=[node("one", 2000, zone="z1"), node("two", 1200, zone="z2")])
     placed = Plan(placements=(Placement("one", "", ("b-0",)), Placement("two", "", ("a-0",))))
     assert unbound(asked, placed) == ("b-0",)
+
+
+def test_s77_pods_go_onto_a_node_on_its_way_only_if_whatever_it_becomes_will_do() -> None:
+    """Its labels are narrowed so far, not known."""
+    work = Workloads()
+    work.add("not-z3", 1, shape(100, required_terms=(term((lbl.ZONE, "NotIn", ("z3",))),)))
+    work.add("z1-or-z2", 1, shape(100, required_terms=(term((lbl.ZONE, "In", ("z1", "z2"))),)))
+    work.add("of-arm", 1, shape(100, node_selector={lbl.ARCH: "arm64"}))
+    everybody = Plan(placements=(Placement("coming", "coming", ("not-z3-0", "z1-or-z2-0", "of-arm-0")),))
+
+    def left(*zones: str) -> tuple[str, ...]:
+        narrowed = spec(lbl.ZONE, "In", *zones), spec(lbl.ARCH, "In", "arm64")
+        coming = replace(node("coming", 1000), claim="coming", initialized=False, requirements=narrowed)
+        return unbound(problem(work, ladder(2), nodes=[coming]), everybody)
+
+    assert left("z1", "z2") == left("z1") == ()
+    assert left("z1", "z2", "z3") == ("not-z3-0", "z1-or-z2-0")
+    assert left("z3") == ("not-z3-0", "z1-or-z2-0")
 
 
 def test_the_queue_goes_by_priority_and_then_by_age() -> None:
