@@ -135,9 +135,7 @@ def measured(cluster: Cluster, scenario: dict[str, Any], problem: Problem, asked
     why = obstacle(scenario, problem) or ("" if plan.placed else "its plan has a place for no pod")
     if why:
         return {**told, "obstacle": why}
-    made = stage(
-        scenario, problem, plan, asked.order, planned_only=asked.planned_only, services=asked.services
-    )
+    made = stage(scenario, problem, plan, asked.order, planned_only=asked.planned_only, services=asked.services)
     foreseen = Foreseen(problem, plan)
     runs = []
     for _ in range(asked.repeat):
