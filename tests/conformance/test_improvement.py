@@ -11,9 +11,9 @@ from collections import defaultdict
 import pytest
 
 from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.improvement.first_plan import first_plan
 from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.rating import unbound
-from kerf.engine.scheduling.planner import plan
 from kerf.replay.scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.test_scheduling import FOLDER
 from tests.support.judge import faults
@@ -32,7 +32,7 @@ def test_effort_makes_plans_cheaper_and_nothing_worse(capsys: pytest.CaptureFixt
     worse = []
     for scenario in read_scenarios(FOLDER / "scenarios.jsonl"):
         problem = problem_of(scenario, catalogues)
-        first, best = plan(problem), best_plan(problem, EFFORT)
+        first, best = first_plan(problem)[1], best_plan(problem, EFFORT)
         before, after = (math.fsum(claim.price for claim in each.claims) for each in (first, best))
         left = any(unbound(problem, first, habit) for habit in HABITS)
         dearer = after > before + TOLERANCE

@@ -1,8 +1,9 @@
 """How a question may be put otherwise where topology keeps pods pending: who is placed first, and what is left out.
 
-Three things are known too late when pods are placed one after another, the large ones first:
+Four things are known too late when pods are placed one after another, the large ones first:
 
 * that a pod keeps away several others, or takes their only place: those that are pending go first;
+* that a pod is where there is no room for those that must be with it: it goes first, with those;
 * that a domain can hardly be filled, or is where those that follow the first pod of their kind cannot go: nothing is
   launched there;
 * that a node of a NodePool, or of a type, is where those cannot go, or keeps them away: it is left out.
@@ -22,6 +23,7 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.problem import Problem
 from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.selectors import of_term
 
 MOST_LEFT_OUT = 8
 """So many NodePools, so many types, and so many domains are tried to be left out."""
@@ -72,10 +74,27 @@ def changes(problem: Problem, before: Change, made: Plan) -> Iterator[Change]:
         yield replace(before, ahead=(*before.ahead, frozenset().union(*groups)))
         for each in groups[:MOST_GROUPS] if len(groups) > 1 else ():
             yield replace(before, ahead=(*before.ahead, each))
+        for each in groups[:MOST_GROUPS]:
+            if together := _with_company(problem, each):
+                yield replace(before, ahead=(*before.ahead, together))
     for one in _things(problem, before, made):
         yield _without(before, (one,))
     for number in range(1, VARIANTS):
         yield replace(before, variant=number)
+
+
+def _with_company(problem: Problem, group: frozenset[str]) -> frozenset[str]:
+    """All pods (uids) of the class of these, and those that they must be with; none if these must be with nobody."""
+    first = next(each for each in problem.pods if each.uid in group)
+    shape = problem.shapes[first.shape]
+    terms = (each for each in shape.affinity if not each.weight)
+    selectors = [of_term(each, first.namespace, shape.labels, problem.namespaces) for each in terms]
+    if not selectors:
+        return frozenset()
+    pairs = {(each.namespace, each.shape) for each in problem.pods}
+    wanted = {pair for pair in pairs if any(s.selects(pair[0], problem.shapes[pair[1]].labels) for s in selectors)}
+    wanted.add((first.namespace, first.shape))
+    return frozenset(each.uid for each in problem.pods if (each.namespace, each.shape) in wanted)
 
 
 def further(problem: Problem, before: Change, made: Plan) -> Iterator[Change]:

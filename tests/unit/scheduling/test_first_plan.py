@@ -246,3 +246,15 @@ def test_s134_questions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         work.add("x", 1, shape(100, affinity=apart(lbl.HOSTNAME, "x"), anti_affinity=apart(lbl.ZONE, "x")))
         first_plan(problem(work, ladder(1, 2, 4, 8)))
         assert 1 < len([each for each in asked if each > pods]) <= most + 1
+
+
+def test_s134_pods_go_with_the_one_they_must_be_with_where_there_is_room_for_all() -> None:
+    """The database is small: it comes after the large pods, onto a node where there is room for one that follows it."""
+    beside = AffinityTerm(lbl.HOSTNAME, Selector({"app": "database"}))
+    work = Workloads().add("large", 2, shape(1500)).add("database", 1, shape(500, labels={"app": "database"}))
+    work.add("reader", 6, shape(400, affinity=(beside,)))
+    asked = problem(work, ladder(4))
+    assert len(plan(asked).unplaced[0].pods) == 5
+    _, made = first_plan(asked)
+    assert not made.unplaced
+    assert faults(asked, made) == []
