@@ -12,6 +12,7 @@ SIMULATED: dict[str, str] = {
     "devices-ignored": "no node is launched for pods with ResourceClaims (--ignore-dra-requests false)",
     "gate-off": "it does nothing: the feature gate {gate} is off (--feature-gates {gate}=true)",
     "mistyped-gate": "no feature gate has this name, so that nothing is switched by it. Is it {near}?",
+    "other-scheduler": "the scheduler {scheduler} is not simulated: its pods are bound as kube-scheduler's are",
     "unknown-field": "there is no field {field}, so that it does nothing. {near}",
     "unknown-gate": "no feature gate has this name, so that nothing is switched by it",
     "not-simulated": "ignored, for this is not simulated",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from pathlib import Path
 from shlex import quote
@@ -128,8 +128,10 @@ class Folding:
             elif isinstance(payload, ev.InstanceVanished):
                 self._removed["vanished"] += 1
 
-    def outcome(self, state: State, now: int, *, record: Path | None, prices: str) -> Outcome:
-        """How it stands at `now` (ms since the epoch)."""
+    def outcome(
+        self, state: State, now: int, *, record: Path | None, prices: str, gated: Mapping[str, Sequence[str]]
+    ) -> Outcome:
+        """How it stands at `now` (ms since the epoch). `gated`: pods by uid with their scheduling gates."""
         running = [claim for claim in state.facts.claims.values() if claim.launched and claim.state != TERMINATED]
         return Outcome(
             record=str(record) if record is not None else None,
@@ -143,7 +145,7 @@ class Folding:
                 round(fsum((paid.until or now) - paid.since for paid in self._cost.paid.values()) / HOUR, 3),
             ),
             pods=dict(sorted(Counter(pod.phase for pod in state.facts.pods.values()).items())),
-            waiting=tuple(self._waiting(state)),
+            waiting=(*self._waiting(state), *_gated(state, gated)),
             refused=tuple(self._refused),
             notes=(*self._notes, *_classless(state)),
         )
@@ -179,6 +181,17 @@ def _classless(state: State) -> Iterable[Note]:
             meant = f". Is it {' or '.join(likely)}?" if likely and ref.name not in likely else ""
             words = f"its {ref.kind} {ref.name} {what}: nothing can be launched for it{meant}"
             yield Note(f"NodePool {name}", "nodeclass-missing" if known is None else "nodeclass-not-ready", words)
+
+
+def _gated(state: State, gated: Mapping[str, Sequence[str]]) -> Iterable[Waiting]:
+    """Pods whose scheduling gates are closed, by these: they are not up for provisioning (S-40)."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for uid, gates in gated.items():
+        if uid in state.facts.pods:
+            alike.setdefault(tuple(gates), []).append(state.facts.pods[uid].key)
+    for gates, pods in sorted(alike.items()):
+        text = f"kube-scheduler does not look at it before its scheduling gates are removed: {', '.join(gates)}"
+        yield Waiting(tuple(sorted(pods)), (Why("scheduling-gated", text, {"gates": list(gates)}),))
 
 
 def _on_its_way(target: str) -> Why:

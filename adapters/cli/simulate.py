@@ -156,7 +156,8 @@ class _Run:
         for item, note in self.simulation.notes:  # with those on what Timelines applied
             self.end.note(item, note)
         now, prices = self.simulation.clock.now, self.catalogue.source
-        return self.end.outcome(runtime.state, now, record=record, prices=prices)
+        gated = self.simulation.cluster.api.gated
+        return self.end.outcome(runtime.state, now, record=record, prices=prices, gated=gated)
 
     def _turn(self, now: int, observations: Sequence[Observation], intents: Sequence[tuple[str, Intent]]) -> None:
         runtime = self.driver.runtime

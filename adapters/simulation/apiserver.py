@@ -118,6 +118,8 @@ class ApiServer:
         self.resource_claims: dict[str, ResourceClaim] = {}
         self.claim_templates: dict[str, ResourceClaimTemplate] = {}  # nobody watches these two
         self.priorities: dict[str, PriorityClass] = {}
+        self.gated: dict[str, tuple[str, ...]] = {}
+        """Pod uid → its scheduling gates: no scheduler looks at these pods, and watches do not show the gates."""
         self.shapes: dict[str, PodShape] = {}
         self._clock = clock
         self._tables: dict[str, dict[str, Any]] = {
@@ -258,6 +260,7 @@ class ApiServer:
             if new.owner is not None:
                 self._of_owner.setdefault(new.owner.uid, {})[new.uid] = None
         elif isinstance(old, Pod):
+            self.gated.pop(old.uid, None)
             if self._names.get((old.namespace, old.name)) == old.uid:
                 del self._names[old.namespace, old.name]
             if old.owner is not None:

@@ -4,7 +4,7 @@ nowhere.
 It follows kube-scheduler's filters (see filters) and takes its choice among the feasible nodes in a fixed
 order: fewest PreferNoSchedule taints against the pod, most preferred affinity, least allocated, name. A pod that
 was told its node (status.nominatedNodeName) goes there if it can, and what waits for a node by that name takes room
-there from pods of no higher priority. It does not preempt.
+there from pods of no higher priority. It does not preempt, and does not look at pods with scheduling gates.
 """
 
 from __future__ import annotations
@@ -94,6 +94,12 @@ class Binder:
             found = self._occupied[node] = Occupancy()
         return found
 
+    def look_at(self, uid: str) -> None:
+        """A waiting pod is there, or its last scheduling gate is gone."""
+        if uid not in self._waiting and uid not in self._api.gated:
+            self._waiting[uid] = None
+            self._wake()
+
     # ── what could help ─────────────────────────────────────────────────────────────────────────────────────
 
     def _changed(self, change: Change) -> None:
@@ -119,9 +125,8 @@ class Binder:
         self._note_nomination(change.key, _nominated(old), _nominated(new))
         if new is None or new.node or new.deleting or is_terminal(new):
             self._waiting.pop(change.key, None)
-        elif change.key not in self._waiting:
-            self._waiting[change.key] = None
-            self._wake()
+        else:
+            self.look_at(change.key)
 
     def _note_nomination(self, uid: str, before: str, now: str) -> None:
         if before == now:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.errors import DocumentError
+from kerf.adapters.simulation.gates import gates_of, other_scheduler
 from kerf.adapters.simulation.ignored import is_ignored
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.workloads import Deployment, StatefulSet
@@ -221,16 +222,25 @@ def _apply_node(simulation: Simulation, document: Document, item: Node) -> None:
 
 
 def _apply_pod(simulation: Simulation, document: Document, item: Pod) -> None:
-    """A bare pod. Applied again, only its annotations change, as the API has it."""
+    """A bare pod. Applied again, only its annotations change, and scheduling gates may go, as the API has it."""
     api = simulation.cluster.api
     known = api.pod_named(item.namespace, item.name)
+    gates = gates_of(_mapping(document, "spec"))
     if known is not None:
+        if known.uid in api.gated and not gates:
+            del api.gated[known.uid]
+            simulation.cluster.binder.look_at(known.uid)
         api.put(replace(known, do_not_disrupt=item.do_not_disrupt, deletion_cost=item.deletion_cost))
         return
     uid = _uid(simulation, document, "pod", item.namespace, item.name)
     shape = api.admit(api.shapes[item.shape])
     came = item.created or simulation.clock.now
-    api.put(replace(item, uid=uid, shape=shape, created=came, untried=False))  # the scheduler comes to each at once
+    if gates:
+        api.gated[uid] = gates
+    _note_scheduler(simulation, document, _mapping(document, "spec"))
+    refused = item.unschedulable and not gates
+    # the scheduler comes to each at once
+    api.put(replace(item, uid=uid, shape=shape, created=came, unschedulable=refused, untried=False))
 
 
 # ── workloads and NodeClasses ───────────────────────────────────────────────────────────────────────────────
@@ -268,11 +278,20 @@ def _template(simulation: Simulation, document: Document, shape: str) -> Templat
         cost = int(annotations.get(names.POD_DELETION_COST, 0))
     except ValueError:
         cost = 0  # as its controller reads it
+    spec = _mapping(template, "spec")
+    _note_scheduler(simulation, document, spec)
     return Template(
         shape=simulation.cluster.api.shapes[shape],
         do_not_disrupt=str(annotations.get(names.DO_NOT_DISRUPT, "")),
         deletion_cost=cost,
+        gates=gates_of(spec),
     )
+
+
+def _note_scheduler(simulation: Simulation, document: Document, spec: Document) -> None:
+    name = other_scheduler(spec)
+    if name:
+        simulation.note(identify(document), Reason("other-scheduler", {"scheduler": name}))
 
 
 def _apply_node_class(simulation: Simulation, document: Document, item: Struct) -> None:

@@ -46,11 +46,12 @@ DAEMON_TOLERATIONS = (
 
 
 class PodTemplate(Struct, frozen=True):
-    """What the pods of a workload have in common."""
+    """What the pods of a workload have in common; `gates` are their scheduling gates."""
 
     shape: PodShape
     do_not_disrupt: str = ""
     deletion_cost: int = 0
+    gates: tuple[str, ...] = ()
 
 
 class Deployment(Struct, frozen=True):
@@ -196,7 +197,7 @@ class Workloads:
     def _reconcile_deployment(self, workload: Deployment) -> None:
         """Rolling update with the default 25 % surge and 25 % unavailable; without old pods, plain replica
         keeping."""
-        revision = _revision(workload.template.shape)
+        revision = _revision(workload.template)
         name = f"{workload.name}-{revision}"
         alive = [pod for pod in self._api.pods_of(workload.uid) if is_active(pod)]
         new = [pod for pod in alive if pod.owner is not None and pod.owner.name == name]
@@ -314,12 +315,14 @@ class Workloads:
         if node:
             self._pins[pod.uid] = node
             self._posts[owner.uid, node] = pod.uid
+        if template.gates:
+            self._api.gated[pod.uid] = template.gates
         self._api.put(pod)
 
 
-def _revision(shape: PodShape) -> str:
+def _revision(template: PodTemplate) -> str:
     """The pod-template-hash: equal templates have equal ones."""
-    digest, _ = content(shape)
+    digest, _ = content(template if template.gates else template.shape)
     return letters(bytes.fromhex(digest), 8)
 
 

@@ -1,0 +1,22 @@
+"""What keeps kube-scheduler off a pod, read from its document: scheduling gates, and another scheduler's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+KUBE_SCHEDULER = "default-scheduler"
+
+
+def gates_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the gates in a pod spec. While it has one no scheduler looks at the pod, so that it is never found
+    unschedulable, and nothing is launched for it (S-40)."""
+    gates = spec.get("schedulingGates")
+    named = [each.get("name") for each in gates if isinstance(each, Mapping)] if isinstance(gates, list) else []
+    return tuple(str(name) for name in named if name)
+
+
+def other_scheduler(spec: Mapping[str, Any]) -> str:
+    """The scheduler that a pod spec names, "" for Kubernetes' own."""
+    name = spec.get("schedulerName")
+    return name if isinstance(name, str) and name != KUBE_SCHEDULER else ""
