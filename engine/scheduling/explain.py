@@ -32,7 +32,7 @@ from kerf.engine.scheduling.resources import added
 from kerf.engine.scheduling.taints import text, untolerated
 from kerf.engine.scheduling.templates import NODES, State, Template
 from kerf.engine.scheduling.topology.rules import Rule
-from kerf.engine.scheduling.trace import Candidate, Cut, Tracer, TypeFunnel
+from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss, Tracer, TypeFunnel
 
 NEW_CLAIM = -1
 """The index of one that is not open."""
@@ -54,7 +54,8 @@ def trace_opening(claim: Claim, wanted: PodClass, tracer: Tracer, why: Reason | 
 
 
 def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
-    """Why a NodePool has nothing to launch (S-66)."""
+    """Why a NodePool has nothing to launch (S-66). What change would help depends on what pods ask for: the tracer is
+    told how to find out."""
     catalogue, name, left = template.catalogue, template.name, template.state.viable
     why = reason(Code.NO_INSTANCE_TYPES, node_pool=name, types=len(catalogue.types))
     if left:
@@ -62,14 +63,17 @@ def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
         count = len(catalogue.types)
         why = reason(Code.TOO_FEW_TYPES, node_pool=name, types=count, left=left.bit_count(), keys=keys)
     if tracer is not None:
+        few = [Hurdle(MIN_VALUES, 0)] if left else []
         hurdles = [
             *requirement_hurdles(catalogue, template.state.requirements),
             *offering_hurdles(template, template.state),
+            *few,
         ]
-        if left:
-            hurdles.append(Hurdle(MIN_VALUES, 0))
-        near = near_dropped(template, hurdles)
-        tracer.pool_dropped(why, TypeFunnel(name, len(catalogue.types), _cuts(catalogue, hurdles), near=near))
+
+        def near(wanted: PodClass) -> tuple[NearMiss, ...]:
+            return near_dropped(template, wanted, [*hurdles_of(template, wanted), *few])
+
+        tracer.pool_dropped(why, TypeFunnel(name, len(catalogue.types), _cuts(catalogue, hurdles)), near)
     return why
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.model.pods import PodShape, Resources
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.given_up import GivenUp, given_up
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod
-from kerf.engine.scheduling.trace import Candidate, TypeFunnel
+from kerf.engine.scheduling.trace import Candidate, NearDropped, TypeFunnel
 
 
 class Refusal(Struct, frozen=True):
@@ -22,7 +23,8 @@ class Refusal(Struct, frozen=True):
 
 
 class PoolLook(Struct, frozen=True, omit_defaults=True):
-    """A new claim of a NodePool considered for a class; `reason` is None if one was opened, `claim` its index."""
+    """A new claim of a NodePool considered for a class; `reason` is None if one was opened, `claim` its index. Of a
+    NodePool that has nothing to launch the funnel is that of its own requirements; what is near is for the class."""
 
     funnel: TypeFunnel
     reason: Reason | None = None
@@ -63,7 +65,8 @@ class ClaimFunnel(Struct, frozen=True):
 
 
 class Funnel(Struct, frozen=True):
-    """Everything. `dropped`: NodePools without any instance type."""
+    """Everything. `dropped`: NodePools without any instance type, where there are no pods: else each class tells of
+    them, for what would help is not the same for all."""
 
     dropped: tuple[PoolLook, ...]
     classes: tuple[ClassFunnel, ...]
@@ -73,10 +76,10 @@ class Funnel(Struct, frozen=True):
 class _Class:
     """What is collected about one class while the plan is made."""
 
-    def __init__(self, wanted: PodClass) -> None:
+    def __init__(self, wanted: PodClass, dropped: list[PoolLook]) -> None:
         self.wanted = wanted
         self.refused: list[Refusal] = []
-        self.pools: list[PoolLook] = []
+        self.pools = dropped
         self.placed: dict[str | int, list[str]] = {}
         self.unplaced: list[str] = []
         self.reasons: tuple[Reason, ...] = ()
@@ -105,20 +108,25 @@ class FunnelTracer:
         """`shapes`: by digest, what the pods ask for to begin with, None where that is not known. Without it nothing is
         told of what they gave up."""
         self._shapes = shapes
-        self._dropped: list[PoolLook] = []
+        self._dropped: list[tuple[PoolLook, NearDropped]] = []
         self._classes: dict[int, _Class] = {}
         self._claims: list[ClaimFunnel] = []
 
     @property
     def funnel(self) -> Funnel:
         classes = tuple(each.done() for _, each in sorted(self._classes.items()))
-        return Funnel(tuple(self._dropped), classes, tuple(self._claims))
+        dropped = () if classes else tuple(look for look, _ in self._dropped)
+        return Funnel(dropped, classes, tuple(self._claims))
 
     def _of(self, wanted: PodClass) -> _Class:
-        return self._classes.setdefault(wanted.number, _Class(wanted))
+        found = self._classes.get(wanted.number)
+        if found is None:
+            dropped = [replace(look, funnel=replace(look.funnel, near=near(wanted))) for look, near in self._dropped]
+            found = self._classes[wanted.number] = _Class(wanted, dropped)
+        return found
 
-    def pool_dropped(self, reason: Reason, funnel: TypeFunnel) -> None:
-        self._dropped.append(PoolLook(funnel, reason))
+    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearDropped) -> None:
+        self._dropped.append((PoolLook(funnel, reason), near))
 
     def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None:
         self._of(wanted).refused.append(Refusal(node, reason))

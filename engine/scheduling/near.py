@@ -43,12 +43,12 @@ def near_misses(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle])
     return _first(found)
 
 
-def near_dropped(template: Template, hurdles: Sequence[Hurdle]) -> tuple[NearMiss, ...]:
-    """The same for a NodePool that has nothing to launch, whatever is asked of it (S-66)."""
-    others = (each for each in hurdles if each.what not in (REQUIREMENT, LEFT_OUT))
-    kept_out = ((each, _passing_all_but(template, hurdles, each)) for each in others)
-    found = [NearMiss(each.what, n.bit_count(), cheapest(template, n), each.key) for each, n in kept_out if n]
-    return _first([*found, *_near_requirements(template, _NOTHING, hurdles)])
+def near_dropped(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> tuple[NearMiss, ...]:
+    """The same for a NodePool that has nothing to launch, whatever is asked of it (S-66). Where topology and volumes
+    would let the pods go is not asked: the NodePool has no place anywhere."""
+    return _first(
+        [*_near_amounts(template, wanted, hurdles), *_near_requirements(template, wanted.requirements, hurdles)]
+    )
 
 
 def _first(found: Iterable[NearMiss]) -> tuple[NearMiss, ...]:
@@ -179,14 +179,14 @@ def _ordered(values: set[str], freed: Requirement | None) -> tuple[str, ...]:
 def likely(
     template: Template, asked: Requirement | None, values: Sequence[str], kept: Requirement | None = None
 ) -> tuple[str, ...]:
-    """Which of the values that would do may have been meant by those that were asked for and that no type has, nor, of
-    a label that types know nothing of, the other side (`kept`)."""
+    """What may have been meant by values that were asked for and that no type has, nor, of a label that types know
+    nothing of, the other side (`kept`); only what would do."""
     if asked is None or asked.complement:
         return ()
     index = template.catalogue.labels.get(asked.key)
     known = index.values.keys() if index is not None else kept.values if kept is not None else ()
-    found = {near_value(value, values) for value in asked.values if known and value not in known}
-    return tuple(sorted(found - {""}))
+    found = {near_value(value, known) for value in asked.values if value not in known}
+    return tuple(sorted(found & set(values)))
 
 
 def cheapest(template: Template, types: int) -> str:

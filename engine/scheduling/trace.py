@@ -3,6 +3,7 @@ nothing of this is computed. Results never depend on it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from msgspec import Struct
@@ -64,9 +65,13 @@ class TypeFunnel(Struct, frozen=True, omit_defaults=True):
     near: tuple[NearMiss, ...] = ()
 
 
+NearDropped = Callable[[PodClass], tuple[NearMiss, ...]]
+"""The single changes by which a NodePool that has nothing to launch would have types for the pods of a class."""
+
+
 class Tracer(Protocol):
-    def pool_dropped(self, reason: Reason, funnel: TypeFunnel) -> None:
-        """A NodePool whose requirements leave no instance type (S-66)."""
+    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearDropped) -> None:
+        """A NodePool whose requirements leave no instance type (S-66); told before anything about pods."""
 
     def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None:
         """An existing node that this class cannot use."""

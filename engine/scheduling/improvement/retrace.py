@@ -12,7 +12,7 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod, Problem
 from kerf.engine.scheduling.trace import Candidate as Offered
-from kerf.engine.scheduling.trace import Tracer, TypeFunnel
+from kerf.engine.scheduling.trace import NearDropped, Tracer, TypeFunnel
 
 
 def retrace(candidate: Candidate, tracer: Tracer) -> None:
@@ -64,9 +64,9 @@ class Within:
             found.number += self._offset
         return found
 
-    def pool_dropped(self, reason: Reason, funnel: TypeFunnel) -> None:
+    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearDropped) -> None:
         if not self._offset:
-            self._tracer.pool_dropped(reason, funnel)
+            self._tracer.pool_dropped(reason, funnel, near)
 
     def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None:
         self._tracer.node_refused(self._class(wanted), node, reason)

@@ -8,7 +8,7 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.problem import PendingPod, Problem
 from kerf.engine.scheduling.taints import SOFT
-from kerf.engine.scheduling.trace import Candidate, TypeFunnel
+from kerf.engine.scheduling.trace import Candidate, NearDropped, TypeFunnel
 
 
 class _Kept:
@@ -20,7 +20,7 @@ class _Kept:
     def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
         self.kept[pod.uid] = _preferences(wanted.shape)
 
-    def pool_dropped(self, reason: Reason, funnel: TypeFunnel) -> None: ...
+    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearDropped) -> None: ...
     def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None: ...
     def claim_refused(self, wanted: PodClass, claim: int, reason: Reason) -> None: ...
     def pool_considered(

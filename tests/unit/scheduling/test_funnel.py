@@ -67,11 +67,45 @@ def test_a_near_miss_of_a_mistyped_value_says_what_may_be_meant(asked: str, mean
 def test_a_mistyped_value_of_the_node_pool_is_told_by_the_pool_that_has_nothing_to_launch() -> None:
     catalogue = Catalogue((instance_type("m5.large", 2), instance_type("c5.large", 2)))
     typo = pool("p", spec(lbl.INSTANCE_TYPE, "In", "m5.lagre"))
-    (dropped,) = funnel_of(problem(Workloads().add("x", 1, shape()), catalogue, typo)).dropped
+    (dropped,) = funnel_of(problem(Workloads().add("x", 1, shape()), catalogue, typo)).classes[0].pools
     values, meant = ("c5.large", "m5.large"), ("m5.large",)
     assert dropped.funnel.near == (
         NearMiss("requirement", 2, "c5.large", lbl.INSTANCE_TYPE, values, side="node-pool", meant=meant),
     )
+
+
+@pytest.mark.parametrize(
+    ("gib", "values", "meant"), [(1, ("c5.large", "m5.large"), ("m5.large",)), (5, ("c5.large",), ())]
+)
+def test_what_would_help_a_node_pool_without_types_depends_on_what_pods_ask_for(
+    gib: int, values: tuple[str, ...], meant: tuple[str, ...]
+) -> None:
+    """S-66. A type that is too small for them would not do, whatever the NodePool allowed; nor is another one meant
+    instead of it."""
+    catalogue = Catalogue((instance_type("m5.large", 2, price=9.0), instance_type("c5.large", 4)))
+    typo = pool("p", spec(lbl.INSTANCE_TYPE, "In", "m5.lagre"))
+    work = Workloads().add("small", 1, shape()).add("x", 1, shape(memory=gib * GI))
+    funnel = funnel_of(problem(work, catalogue, typo))
+    assert funnel.dropped == ()
+    found = next(each for each in funnel.classes if each.unplaced == ("x-0",))
+    (dropped,) = found.pools
+    assert dropped.funnel.cuts == (Cut("requirement", 2, lbl.INSTANCE_TYPE, f"{lbl.INSTANCE_TYPE} In [m5.lagre]"),)
+    assert [(each.values, each.meant) for each in dropped.funnel.near] == [(values, meant)]
+
+
+def test_a_node_pool_without_types_that_nothing_would_help_has_no_near_miss() -> None:
+    """S-66. Its taint stops the pod besides, so no single change is enough."""
+    typo = pool("p", spec(lbl.INSTANCE_TYPE, "In", "t03"), taints=(Taint("a", "NoSchedule"),))
+    (dropped,) = funnel_of(problem(Workloads().add("x", 1, shape()), ladder(2, 4), typo)).classes[0].pools
+    assert dropped.funnel.near == ()
+
+
+def test_without_pods_a_node_pool_without_types_is_told_of_all_the_same() -> None:
+    """S-66."""
+    typo = pool("p", spec(lbl.INSTANCE_TYPE, "In", "t03"))
+    (dropped,) = funnel_of(problem(Workloads(), ladder(2, 4), typo)).dropped
+    assert dropped.funnel.types == 2
+    assert dropped.funnel.near == ()
 
 
 def test_instance_types_that_would_do_are_named_cheapest_first() -> None:
@@ -140,8 +174,9 @@ def test_types_that_a_search_leaves_out_are_not_said_to_be_sold_out() -> None:
 def test_near_miss_of_a_sold_out_offering_and_of_a_taint() -> None:
     work = Workloads().add("x", 1, shape())
     funnel = funnel_of(problem(work, ladder(2, 4), unavailable=frozenset([("spot", "", ""), ("on-demand", "", "")])))
-    (dropped,) = funnel.dropped
+    (dropped,) = funnel.classes[0].pools
     assert dropped.funnel.cuts == (Cut("unavailable", 2),)
+    assert dropped.funnel.near == (NearMiss("unavailable", 2, "t02"),)
     funnel = funnel_of(problem(work, ladder(2), pool("p", taints=(Taint("a", "NoSchedule", "b"),))))
     (look,) = funnel.classes[0].pools
     assert look.funnel.cuts == (Cut("taint", 1, "a", "a=b:NoSchedule"),)
