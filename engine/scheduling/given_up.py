@@ -28,8 +28,7 @@ class GivenUp(Struct, frozen=True, omit_defaults=True):
 
 def given_up(before: PodShape, after: PodShape) -> tuple[GivenUp, ...]:
     """What the shape has no more after it was relaxed, in the order of S-33."""
-    gone = len(before.required_terms) - len(after.required_terms)  # from the first on
-    found = [GivenUp(REQUIRED, _asked(term)) for term in before.required_terms[:gone]]
+    found = [GivenUp(REQUIRED, _asked(term)) for term in before.required_terms if term not in after.required_terms]
     found += _terms(AFFINITY, before.affinity, after.affinity)
     found += _terms(ANTI_AFFINITY, before.anti_affinity, after.anti_affinity)
     found += [

@@ -58,3 +58,17 @@ def test_where_the_shapes_are_not_known_nothing_is_told(shapes: Callable[[str], 
     tracer = FunnelTracer(shapes)
     plan(given, tracer)
     assert not any(found.relaxed for found in tracer.funnel.classes)
+
+
+def test_the_term_that_placed_a_pod_is_not_among_what_it_gave_up() -> None:
+    """S-33, unlike the reference: the first term has its turn after all others, without the preference."""
+    z1, z8 = term((lbl.ZONE, "In", ("z1",))), term((lbl.ZONE, "In", ("z8",)))
+    wanted = shape(500, required_terms=(z1, NOWHERE), preferred_terms=(PreferredNodeTerm(7, z8),))
+    given = problem(Workloads().add("picky", 1, wanted), ladder(8))
+    tracer = FunnelTracer(given.shapes.get)
+    assert plan(given, tracer).claims
+    (found,) = (each for group in tracer.funnel.classes for each in group.relaxed)
+    assert found.gave_up == (
+        GivenUp("required-term", (ASKED,)),
+        GivenUp("preferred-term", (f"{lbl.ZONE} In [z8]",), weight=7),
+    )
