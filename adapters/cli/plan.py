@@ -53,8 +53,9 @@ def plan(
     known = readable(catalogues, read_catalogues) if catalogues is not None else Catalogues({})
     refused = False
     for scenario in readable(scenarios, scenarios_of):
-        traced = trace or not json  # people are told of the nearest misses
-        result = plan_scenario(scenario, known, trace=traced, effort=effort, max_steps=max_steps)
+        result = plan_scenario(scenario, known, trace=trace, effort=effort, max_steps=max_steps)
+        if not json and result["result"].get("errors"):  # people are told of the nearest misses; it takes much longer
+            result = plan_scenario(scenario, known, trace=True, effort=effort, max_steps=max_steps)
         refused = refused or "error" in result["result"]
         print(msgspec.json.encode(result).decode() if json else "\n".join(describe(result)))
     return REFUSED if refused else 0
