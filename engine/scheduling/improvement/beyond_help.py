@@ -51,8 +51,8 @@ class Limit(Struct, frozen=True):
 
 
 class BeyondHelp:
-    """What is known of one problem, however it is put: those that are pending for other reasons in its own plan are in
-    all others."""
+    """What is known of one problem, however it is put: those that are pending for other reasons in its own plan are
+    taken to be in all others."""
 
     def __init__(self, problem: Problem, own: Plan) -> None:
         self._problem = problem
