@@ -24,9 +24,9 @@ from kerf.engine.model.pods import Resources, is_provisionable, is_terminal
 from kerf.engine.model.reasons import Reason
 from kerf.replay.disrupt_results import failed, method_of, moves_of
 from kerf.replay.scenario_catalogues import Catalogues
+from kerf.replay.scenario_checks import check_scenario
 from kerf.replay.scenario_errors import ScenarioError
 from kerf.replay.scenario_nodes import StateNode
-from kerf.replay.scenario_notes import check_fields
 from kerf.replay.scenarios import HINT, Reading
 
 GATE = "SpotToSpotConsolidation"
@@ -39,7 +39,7 @@ def disrupt_scenario(scenario: Mapping[str, Any], catalogues: Catalogues | Mappi
     if "error" in scenario and "nodes" not in scenario:
         return failed(identity, str(scenario["error"]))
     try:
-        check_fields(scenario)
+        check_scenario(scenario)
         cluster = cluster_of(scenario, known)
     except KerfError as error:
         return failed(identity, str(error))

@@ -40,10 +40,11 @@ from kerf.engine.scheduling.selectors import METADATA_NAME
 from kerf.engine.scheduling.zones import effective_zones
 from kerf.engine.state.daemons import like_newest
 from kerf.replay.scenario_catalogues import Catalogues
+from kerf.replay.scenario_checks import check_scenario
 from kerf.replay.scenario_errors import ScenarioError
 from kerf.replay.scenario_extensions import Extensions, read_extensions
 from kerf.replay.scenario_nodes import StateNode, usage
-from kerf.replay.scenario_notes import check_fields, notes
+from kerf.replay.scenario_notes import notes
 from kerf.replay.scenario_pods import reschedulable, with_defaults, with_requests
 from kerf.replay.scenario_results import failed, result_of
 
@@ -128,7 +129,7 @@ def plan_scenario(
     if "error" in scenario and "pods" not in scenario:
         return failed(identity, str(scenario["error"]))
     try:
-        check_fields(scenario)
+        check_scenario(scenario)
         reading = Reading(scenario, known, max_steps)
         problem = reading.problem()
     except KerfError as error:
