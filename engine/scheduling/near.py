@@ -23,6 +23,7 @@ from kerf.engine.scheduling.hurdles import (
 from kerf.engine.scheduling.podclass import PodClass
 from kerf.engine.scheduling.requirements import Requirement, Requirements, parse_integer
 from kerf.engine.scheduling.templates import State, Template
+from kerf.engine.scheduling.topology.counts import PodCount
 from kerf.engine.scheduling.topology.rules import Rule, Together
 from kerf.engine.scheduling.trace import NearMiss
 
@@ -78,7 +79,8 @@ def _passing_but(template: Template, hurdles: Iterable[Hurdle], key: str) -> int
 
 def _near_amounts(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> Iterator[NearMiss]:
     for hurdle in (each for each in hurdles if each.what not in (LEFT_OUT, REQUIREMENT, VOLUMES, TOPOLOGY)):
-        extra = _passing_all_but(template, hurdles, hurdle)
+        asked = _beyond_limits(template, wanted, hurdles) if hurdle.what == LIMITS else hurdles
+        extra = _passing_all_but(template, asked, hurdle)
         if not extra:
             continue
         nearest, short = _shortfall(template, hurdle, wanted, extra)
@@ -103,6 +105,41 @@ def _shortfall(template: Template, hurdle: Hurdle, wanted: PodClass, types: int)
         least = min(catalogue.types[i].capacity.get(hurdle.key, 0) for i in bits(types))
         return types & catalogue.capacity[hurdle.key].at_most(least), least - template.remaining[hurdle.key]
     return types, 0
+
+
+def _beyond_limits(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> list[Hurdle]:
+    """The hurdles as they would be if limits left more. A spread knows no domain in which they leave no node (S-129):
+    that is their doing, and no hurdle besides."""
+    return [
+        replace(each, passed=_places_beyond_limits(template, wanted))
+        if each.what == TOPOLOGY and not each.passed
+        else each
+        for each in hurdles
+    ]
+
+
+def _places_beyond_limits(template: Template, wanted: PodClass) -> int:
+    """The types that topology would let the pods go to if limits left some of each. Volumes are a hurdle of their
+    own."""
+    following, demand = template.step(template.state, wanted.requirements), wanted.demand
+    if not isinstance(following, State) or not demand.allows_host(NEW_HOST):
+        return 0
+    types = following.viable
+    for key in sorted({each.key for each in demand.rules}):
+        rules = [each for each in demand.rules if each.key == key]
+        present = template.domains(following, key)
+        there = tuple(each for each in present if all(_would_know(template, following, r, each) for r in rules))
+        if present or any(rule.needs_label for rule in rules):
+            types &= template.pin(following, key, there).viable if there else 0
+    return types
+
+
+def _would_know(template: Template, state: State, rule: Rule, domain: str) -> bool:
+    """Whether a rule would allow a domain in which a node of the state could be launched."""
+    if domain in rule.count.counts:
+        return rule.allows(domain)
+    counts_here = isinstance(rule.count, PodCount) and rule.count.admits_claim(template, state)
+    return counts_here and _would_allow(rule, domain)
 
 
 # ── what is asked of a label ──────────────────────────────────────

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import AffinityTerm, HostPort, Selector, Taint, VolumeRef
+from kerf.engine.model.pods import AffinityTerm, HostPort, Selector, SpreadConstraint, Taint, VolumeRef
 from kerf.engine.model.volumes import Volume, VolumeClaim, VolumeFacts
 from kerf.engine.scheduling.funnel import Funnel, FunnelTracer
 from kerf.engine.scheduling.improvement.cells import without
@@ -139,6 +139,33 @@ def test_near_miss_of_a_resource_and_of_a_limit() -> None:
     funnel = funnel_of(problem(Workloads().add("x", 1, shape(3000)), ladder(2, 4, 8), pool("p", limits={"cpu": 3500})))
     (look,) = funnel.classes[0].pools
     assert look.funnel.near[0] == NearMiss("limits", 1, "t04", "cpu", short=500)
+
+
+@pytest.mark.parametrize(
+    ("key", "taken", "near"),
+    [
+        (lbl.ZONE, (), (NearMiss("limits", 1, "t02", "cpu", short=1000),)),
+        (lbl.ZONE, ("z1", "z2", "z3"), ()),
+        ("rack", (), ()),
+    ],
+)
+def test_near_miss_of_a_limit_for_pods_that_are_spread(
+    key: str, taken: tuple[str, ...], near: tuple[NearMiss, ...]
+) -> None:
+    """S-129. No node can be launched within the limits, so the spread knows no zone: to raise them is the one change.
+    It is not enough where pods have to be apart from others besides, or spread over a label that no node has."""
+    spread = SpreadConstraint(key, selector=Selector({"app": "x"}))
+    apart = AffinityTerm(lbl.ZONE, Selector({"app": "other"}))
+    other = shape(100, labels={"app": "other"})
+    nodes = [NodeInput(zone, "", {lbl.ZONE: zone}, (), {"cpu": 100, "memory": GI, "pods": 9}) for zone in taken]
+    work = Workloads().add("x", 2, shape(1500, labels={"app": "x"}, spread=(spread,), anti_affinity=(apart,)))
+    given = problem(
+        work, ladder(2, 4), pool("p", limits={"cpu": 1000}), nodes=nodes, bound=[(other, each) for each in taken]
+    )
+    (look,) = funnel_of(given).classes[0].pools
+    assert look.reason is not None
+    assert look.reason.code == Code.LIMITS
+    assert look.funnel.near == near
 
 
 def test_types_without_any_of_a_resource_are_no_near_miss() -> None:
