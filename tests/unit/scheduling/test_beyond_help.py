@@ -111,6 +111,32 @@ def test_s134_where_there_are_fewer_domains_than_a_spread_wants_none_takes_more_
     assert beyond(problem(Workloads().add("spread", 9, shape(100, labels=APP, spread=(enough,))), ladder(2))) == set()
 
 
+def test_s131_a_pod_that_goes_takes_no_zone_for_good() -> None:
+    given = problem(Workloads().add("apart", 3, apart()), ladder(2), nodes=in_zones("z1"), bound=[(apart(), "n-z1")])
+    assert len(beyond(given)) == 1
+    going = replace(given, bound=tuple(replace(each, terminating=True) for each in given.bound))
+    assert plan(going).unplaced
+    assert beyond(going) == set()
+
+
+def test_s137_a_node_without_a_zone_may_take_any_number() -> None:
+    bare = NodeInput("bare", "", {lbl.HOSTNAME: "bare"}, (), {"cpu": 100, "memory": GI, "pods": 9})
+    given = problem(Workloads().add("apart", 5, apart()), ladder(2), nodes=[bare])
+    assert plan(given).unplaced
+    assert beyond(given) == set()
+
+
+def test_s134_pods_that_would_rather_be_apart_are_no_limit() -> None:
+    rather = AffinityTerm(lbl.ZONE, Selector(APP), weight=5)
+    here, near = {lbl.ZONE: "z1"}, term("database", lbl.HOSTNAME)
+    reader = shape(400, labels=APP, affinity=near, anti_affinity=(rather,), node_selector=here)
+    work = Workloads().add("large", 2, shape(1500)).add("database", 1, shape(500, labels={"app": "database"}))
+    given = problem(work.add("reader", 6, reader), ladder(4))
+    assert plan(given).unplaced
+    assert beyond(given) == set()
+    assert not first_plan(given)[1].unplaced
+
+
 def test_to_find_an_order_of_binding_takes_as_long_as_there_are_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four times the pods: looked at about four times as often, and not sixteen times."""
     looked = [0]
