@@ -39,6 +39,7 @@ from kerf.engine.scheduling.problem import BoundPod, PendingPod, PoolInput, Prob
 from kerf.engine.scheduling.selectors import METADATA_NAME
 from kerf.engine.scheduling.zones import effective_zones
 from kerf.engine.state.daemons import like_newest
+from kerf.replay.broken_json import what_is_wrong
 from kerf.replay.scenario_catalogues import Catalogues
 from kerf.replay.scenario_checks import check_scenario
 from kerf.replay.scenario_errors import ScenarioError
@@ -57,7 +58,7 @@ HINT = "See docs/plan.md, which describes the format"
 
 def read_scenarios(path: Path) -> Iterator[dict[str, Any]]:
     """The scenarios of a file: one JSON object per line (empty lines are skipped), or one JSON document, which may
-    span lines: an object, or a list of them.
+    span lines: an object, or a list of them. A file without a line that is an object is taken for a broken document.
 
     What is no JSON object comes back as a scenario that holds only its `error`, so that `plan_scenario` gives
     it a line too. Raises OSError if the file cannot be read.
@@ -67,7 +68,14 @@ def read_scenarios(path: Path) -> Iterator[dict[str, Any]]:
     if _is_json(first):
         return _lines(path)
     data = path.read_bytes()
-    return _document(data, path.name) if _is_json(data) else _lines(path)
+    if _is_json(data):
+        return _document(data, path.name)
+    return _lines(path) if not data.strip() or _has_lines(data) else iter([_refused(*what_is_wrong(data, path))])
+
+
+def _has_lines(data: bytes) -> bool:
+    """Whether a line alone is an object, and stands there as none within a document does."""
+    return any(line.startswith(b"{") and len(line) > len(b"{}") and _is_json(line) for line in data.splitlines())
 
 
 def _is_json(data: bytes) -> bool:
@@ -99,8 +107,8 @@ def _line(line: bytes, where: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else _refused("the line is no JSON object", where)
 
 
-def _refused(message: str, where: str) -> dict[str, Any]:
-    return {"name": where, "error": str(ScenarioError(message, where=where, hint=HINT))}
+def _refused(message: str, where: str, hint: str = HINT) -> dict[str, Any]:
+    return {"name": where, "error": str(ScenarioError(message, where=where, hint=hint))}
 
 
 def read_catalogues(path: Path) -> Catalogues:

@@ -178,3 +178,47 @@ def test_a_terminal_without_unicode_gets_question_marks() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert b"plan" in done.stdout
+
+
+def broken(folder: Path, text: str, capsys: pytest.CaptureFixture[str], name: str = "s.json") -> str:
+    """The one error of a file."""
+    file = folder / name
+    file.write_text(text)
+    code, (line,) = planned(capsys, str(file))
+    assert code == 1
+    error: str = line["result"]["error"]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wrong"),
+    [
+        ('"name": "workshop",', '"name": "workshop",\n  ,', "[s.json:3:3]"),
+        ('"now": "2026-01-15T12:00:00Z",', '"now" "2026-01-15T12:00:00Z",', "expecting ':' delimiter [s.json:3:9]"),
+        ("\n}", ",\n}", "a comma too many before this [s.json:"),
+        ("\n}", "\n", "[s.json:"),
+    ],
+)
+def test_a_document_of_many_lines_that_is_broken_is_one_error_with_its_line_and_column(
+    before: str, after: str, wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = json.dumps(json.loads((EXAMPLES / "workshop.json").read_bytes()), indent=2)
+    assert before in text
+    head, _, tail = text.rpartition(before) if before == "\n}" else text.partition(before)
+    error = broken(tmp_path, head + after + tail, capsys)
+    assert error.startswith("KERF840: the file is not JSON: ")
+    assert wrong in error
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pool.yaml", "{kind: NodePool}\n"),
+        ("pool", "# mine\n---\nkind: NodePool\n"),
+        ("pool.json", "apiVersion: karpenter.sh/v1\nkind: NodePool\n"),
+    ],
+)
+def test_yaml_goes_to_simulate(name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    error = broken(tmp_path, text, capsys, name)
+    assert error.startswith(f"KERF840: the file is no JSON, but YAML [{name}]. Scenarios are JSON")
+    assert error.endswith("kerf simulate takes manifests")
