@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 
 from msgspec.structs import replace
 
@@ -30,7 +31,6 @@ from kerf.engine.scheduling.trace import NearMiss
 POD, NODE_POOL = "pod", "node-pool"
 SHOWN = 5
 """How many near misses a funnel names."""
-_NOTHING = Requirements()
 
 
 def near_misses(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> tuple[NearMiss, ...]:
@@ -78,6 +78,7 @@ def _passing_but(template: Template, hurdles: Iterable[Hurdle], key: str) -> int
 
 
 def _near_amounts(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> Iterator[NearMiss]:
+    state = template.at(template.state.requirements.merged(wanted.requirements))
     for hurdle in (each for each in hurdles if each.what not in (LEFT_OUT, REQUIREMENT, VOLUMES, TOPOLOGY)):
         asked = _beyond_limits(template, wanted, hurdles) if hurdle.what == LIMITS else hurdles
         extra = _passing_all_but(template, asked, hurdle)
@@ -86,7 +87,8 @@ def _near_amounts(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle
         nearest, short = _shortfall(template, hurdle, wanted, extra)
         if hurdle.what == RESOURCE and short >= wanted.requests.get(hurdle.key, 0):
             continue  # they have none of it: to do without is another pod, not a near miss
-        yield NearMiss(hurdle.what, nearest.bit_count(), cheapest(template, nearest), hurdle.key, short=short)
+        example = cheapest(template, state, nearest)
+        yield NearMiss(hurdle.what, nearest.bit_count(), example, hurdle.key, short=short)
 
 
 def _shortfall(template: Template, hurdle: Hurdle, wanted: PodClass, types: int) -> tuple[int, int]:
@@ -168,7 +170,7 @@ def _near_requirement(
                 extra &= each.passed
         if extra:
             values = _values_needed(template, state, hurdle.key, extra, freed, kept)
-            example = cheapest(template, extra)
+            example = cheapest(template, state, extra)
             meant = likely(template, freed, values, kept)
             yield NearMiss(REQUIREMENT, extra.bit_count(), example, hurdle.key, values, side=side, meant=meant)
 
@@ -201,7 +203,7 @@ def _values_needed(
     needed = {v for v in values if (freed is None or not freed.has(v)) and (kept is None or kept.has(v))}
     if key == INSTANCE_TYPE:
         names = template.catalogue.names
-        return tuple(names[number] for _, number in template.by_price(template.at(_NOTHING)) if names[number] in needed)
+        return tuple(names[number] for _, number in template.by_price(state) if names[number] in needed)
     return _ordered(needed, freed)
 
 
@@ -226,10 +228,13 @@ def likely(
     return tuple(sorted(found & set(values)))
 
 
-def cheapest(template: Template, types: int) -> str:
-    """The name of the cheapest of some types by any available offering, else the first by name."""
-    order = template.by_price(template.at(_NOTHING))
-    return template.catalogue.names[next(number for _, number in order if types >> number & 1)]
+def cheapest(template: Template, state: State, types: int) -> str:
+    """The name of the cheapest of some types by what a node of the state may be launched as; of types that are sold
+    out by what they cost otherwise; else the first by name."""
+    there = template.by_price(state)
+    if template.cheapest(state, types) == inf:
+        there = template.catalogue.by_price(tuple((slot, template.catalogue.everything) for slot in state.slots))
+    return template.catalogue.names[next(number for _, number in there if types >> number & 1)]
 
 
 # ── where ──────────────────────────────────────
@@ -268,7 +273,7 @@ def _near_topology(template: Template, wanted: PodClass, hurdles: Sequence[Hurdl
         left &= left if each.what == TOPOLOGY else each.passed
     for rule in wanted.demand.host_rules:
         if left and not rule.allows(NEW_HOST):
-            yield NearMiss(TOPOLOGY, left.bit_count(), cheapest(template, left), rule.key, side=rule.kind)
+            yield NearMiss(TOPOLOGY, left.bit_count(), cheapest(template, following, left), rule.key, side=rule.kind)
     for key in sorted({each.key for each in wanted.demand.rules}):
         rules = [each for each in wanted.demand.rules if each.key == key]
         present = template.domains(following, key)
@@ -304,6 +309,9 @@ def _through(
     template: Template, state: State, domains: tuple[str, ...], types: int, miss: NearMiss
 ) -> Iterator[NearMiss]:
     """The miss, if some of the types can be had in these domains."""
-    found = template.pin(state, miss.key, domains).viable & types if domains else 0
+    if not domains:
+        return
+    pinned = template.pin(state, miss.key, domains)
+    found = pinned.viable & types
     if found:
-        yield replace(miss, types=found.bit_count(), example=cheapest(template, found), values=domains)
+        yield replace(miss, types=found.bit_count(), example=cheapest(template, pinned, found), values=domains)

@@ -26,7 +26,8 @@ class Cut(Struct, frozen=True, omit_defaults=True):
 
 
 class NearMiss(Struct, frozen=True, omit_defaults=True):
-    """`types` types would do if this one thing were different; `example` is the cheapest of them.
+    """`types` types would do if this one thing were different; `example` is the cheapest of them where and
+    as what the pods and the NodePool would then let it be launched.
 
     For what = requirement, `side` says who would have to change ("pod" or "node-pool") and `values` are
     the label values that it would have to allow; `meant` are those of them that a typing error may stand for.

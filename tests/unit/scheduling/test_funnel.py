@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.pods import AffinityTerm, HostPort, Selector, SpreadConstraint, Taint, VolumeRef
 from kerf.engine.model.volumes import Volume, VolumeClaim, VolumeFacts
 from kerf.engine.scheduling.funnel import Funnel, FunnelTracer
@@ -18,6 +18,8 @@ from kerf.engine.scheduling.problem import NodeInput, Problem
 from kerf.engine.scheduling.reasons import Code, sentence
 from kerf.engine.scheduling.trace import Cut, NearMiss
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
+
+SOLD_OUT = frozenset([("spot", "", ""), ("on-demand", "", "")])
 
 
 def funnel_of(given: Problem) -> Funnel:
@@ -115,6 +117,46 @@ def test_instance_types_that_would_do_are_named_cheapest_first() -> None:
     work = Workloads().add("x", 1, shape(node_selector={lbl.INSTANCE_TYPE: "z"}))
     (look,) = funnel_of(problem(work, Catalogue(types), pool("p"))).classes[0].pools
     assert [each.values for each in look.funnel.near] == [("b", "c", "a", "d")]
+
+
+def _sold(name: str, **prices: float) -> InstanceType:
+    """A type with one price a zone and capacity type: z1_spot."""
+    offers = tuple(
+        Offering(zone, lbl.SPOT if kind == "spot" else lbl.ON_DEMAND, price)
+        for (zone, kind), price in ((key.split("_"), price) for key, price in prices.items())
+    )
+    return instance_type(name, 4, offerings=offers)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"node_selector": {lbl.INSTANCE_TYPE: "z"}},
+        {"cpu": 9000},
+        {"tolerations": ()},
+        {"node_selector": {lbl.ARCH: "arm64"}},
+    ],
+)
+def test_the_cheapest_of_a_near_miss_is_what_would_be_launched(wanted: dict[str, Any]) -> None:
+    """S-204. What a type costs as spot capacity, or in another zone, is nothing to a NodePool for neither."""
+    types = (_sold("a", z1_spot=0.1, z2_od=0.2, z1_od=3.0), _sold("b", z1_spot=0.9, z1_od=2.0))
+    own = spec(lbl.CAPACITY_TYPE, "In", lbl.ON_DEMAND), spec(lbl.ZONE, "In", "z1")
+    stained = (Taint("t", "NoSchedule"),) if "tolerations" in wanted else ()
+    work = Workloads().add("x", 1, shape(**wanted))
+    (look,) = funnel_of(problem(work, Catalogue(types), pool("p", *own, taints=stained))).classes[0].pools
+    (miss,) = look.funnel.near
+    assert (miss.types, miss.example) == (2, "b")
+    if miss.key == lbl.INSTANCE_TYPE:
+        assert miss.values == ("b", "a")
+
+
+def test_the_cheapest_of_types_that_are_sold_out_is_the_one_that_would_be() -> None:
+    """S-204."""
+    types = (_sold("a", z1_spot=0.1, z1_od=3.0), _sold("b", z1_spot=0.9, z1_od=2.0))
+    plain = pool("p", spec(lbl.CAPACITY_TYPE, "In", lbl.ON_DEMAND))
+    given = problem(Workloads().add("x", 1, shape()), Catalogue(types), plain, unavailable=SOLD_OUT)
+    (look,) = funnel_of(given).classes[0].pools
+    assert look.funnel.near == (NearMiss("unavailable", 2, "b"),)
 
 
 def test_a_mistyped_value_of_a_label_of_the_node_pool_is_told() -> None:
