@@ -75,16 +75,19 @@ def requirement_hurdles(catalogue: CompiledCatalogue, requirements: Requirements
 
 
 def offering_hurdles(template: Template, state: State) -> Iterator[Hurdle]:
-    """Types that nobody sells this way, then those that this try of a search leaves out, then those sold out."""
-    sold = on_offer = 0
+    """Types that the cloud does not offer this way, then those that this try of a search leaves out, then those of
+    which there was no capacity when they were asked for. Types that are listed and not on offer (A-200) stop at the
+    first of these alone: the cloud may offer them again."""
+    listed = on_offer = there = 0
     for number in state.slots:
-        on_offer |= template.available[number]
+        on_offer |= template.slots[number].types
+        there |= template.available[number]
         for each in template.slots[number].prices:
-            sold |= 1 << each
-    yield Hurdle(OFFERING, sold)
+            listed |= 1 << each
+    yield Hurdle(OFFERING, on_offer)
     left_out = template.left_out()
     yield Hurdle(LEFT_OUT, template.catalogue.everything & ~left_out)
-    yield Hurdle(UNAVAILABLE, on_offer | left_out)
+    yield Hurdle(UNAVAILABLE, there | left_out | listed & ~on_offer)
 
 
 def _resource_hurdles(template: Template, wanted: PodClass) -> Iterator[Hurdle]:

@@ -240,6 +240,21 @@ def test_types_that_a_search_leaves_out_are_not_said_to_be_sold_out() -> None:
     assert look.funnel.near == (NearMiss("unavailable", 1, "t04"),)
 
 
+def test_a_type_that_is_not_on_offer_is_not_said_to_have_had_no_capacity() -> None:
+    """A-200: a cloud lists offerings that cannot be had, such as those without a price. Nobody has tried them."""
+    types = (instance_type("a", 2), instance_type("b", 2, available=False), instance_type("c", 2))
+    gone = frozenset([(kind, "c", "") for kind in (lbl.SPOT, lbl.ON_DEMAND)])
+    (look,) = funnel_of(problem(Workloads().add("x", 1, shape()), Catalogue(types), unavailable=gone)).classes[0].pools
+    assert look.funnel.cuts == (Cut("offering", 1), Cut("unavailable", 1))
+    only = pool("p", spec(lbl.INSTANCE_TYPE, "In", "b"))
+    (look,) = funnel_of(problem(Workloads().add("x", 1, shape()), Catalogue(types), only)).classes[0].pools
+    assert look.funnel.cuts == (
+        Cut("requirement", 2, lbl.INSTANCE_TYPE, f"{lbl.INSTANCE_TYPE} In [b]"),
+        Cut("offering", 1),
+    )
+    assert [(each.what, each.example) for each in look.funnel.near] == [("requirement", "a"), ("offering", "b")]
+
+
 def test_near_miss_of_a_sold_out_offering_and_of_a_taint() -> None:
     work = Workloads().add("x", 1, shape())
     funnel = funnel_of(problem(work, ladder(2, 4), unavailable=frozenset([("spot", "", ""), ("on-demand", "", "")])))
