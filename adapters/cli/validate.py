@@ -42,7 +42,7 @@ def validate(
     NodePools, NodeClaims, NodeOverlays, CapacityBuffers, EC2NodeClasses and KWOKNodeClasses are checked as the API
     server would (types, patterns, ranges, CEL rules, unknown fields), and then as the controllers would. Pods,
     workloads and all else that kerf reads are checked for what scheduling looks at. Other kinds are counted, and not
-    checked. v1beta1 is checked as the v1 that it becomes.
+    checked, unless they are spelt nearly like one of these. v1beta1 is checked as the v1 that it becomes.
 
     Exit codes: 0 all accepted, 1 something was refused, 2 usage, or a file that cannot be read.
 

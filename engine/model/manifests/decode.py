@@ -244,15 +244,20 @@ def _malformed(message: str, source: str) -> ManifestError:
 
 
 def _unknown(data: bytes, name: str, source: str) -> ManifestError:
-    kind = name.rpartition("/")[2]
-    known = sorted(k for k in KINDS if k.rpartition("/")[2] == _SUCCESSORS.get(kind, kind))
-    known = known or get_close_matches(name, sorted(KINDS), cutoff=_ALIKE)
-    hint = f"kerf reads {', '.join(known or sorted(KINDS))}"
+    hint = f"kerf reads {', '.join(near_kinds(name) or sorted(KINDS))}"
     if not name:
         violation = Violation("KERF302", "", "The document has no apiVersion and kind", hint)
     else:
         violation = Violation("KERF302", "", f"{name} is no kind that kerf reads", hint)
     return ManifestError(subject_of(_parse(data, source), name), [violation], source=source)
+
+
+def near_kinds(name: str) -> list[str]:
+    """Those of KINDS that an unknown "apiVersion/kind" may be meant to be: of the same kind, or spelt nearly so."""
+    kind = name.rpartition("/")[2]
+    same = sorted(each for each in KINDS if each.rpartition("/")[2] == _SUCCESSORS.get(kind, kind))
+    alike = same or get_close_matches(name, sorted(KINDS), cutoff=_ALIKE)
+    return alike or sorted(each for each in KINDS if each.lower() == name.lower())
 
 
 def subject_of(document: Document, name: str) -> str:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from kerf.engine.model.crds.kinds import KINDS as CUSTOM
 from kerf.engine.model.crds.kinds import admit
 from kerf.engine.model.labels import normalise
-from kerf.engine.model.manifests.decode import KINDS, decode_object, subject_of
+from kerf.engine.model.manifests.decode import KINDS, decode_object, near_kinds, subject_of
 from kerf.engine.model.manifests.decode_pools import BAD_BUDGET
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
 from kerf.engine.model.mistyped import CLOSED, Known, mistyped, near_value
@@ -47,7 +47,11 @@ def judge(document: Document, known: Known = CLOSED) -> Judgement:
     name = _name_of(document)
     kind = KINDS.get(name)
     if kind is None and not _ours(document):
-        return Judgement(subject_of(document, name), "unchecked")
+        if not document.get("kind"):
+            missing = Violation("KERF302", "kind", "kind is missing", "Say what it is, such as kind: NodePool")
+            return Judgement(subject_of(document, ""), "refused", (missing,))
+        if not _misspelt(name):
+            return Judgement(subject_of(document, name), "unchecked")
     report = Report(moved=kind.moved if kind is not None else {})
     notes: tuple[Reason, ...] = ()
     try:
@@ -126,6 +130,13 @@ def _ours(document: Document) -> bool:
     """Whether nobody else could know a kind of this group; a document without apiVersion is nobody's."""
     version = document.get("apiVersion")
     return not isinstance(version, str) or not version or version.partition("/")[0] in _GROUPS
+
+
+def _misspelt(name: str) -> bool:
+    """Whether an unknown kind of Kubernetes is spelt nearly like one that is read. Groups of others have a dot, and may
+    have a Service of their own."""
+    group = name.rpartition("/")[0].rpartition("/")[0]
+    return "." not in group and bool(near_kinds(name))
 
 
 def _name_of(document: Document) -> str:

@@ -262,3 +262,35 @@ def test_a_mistyped_zone_is_noted(zone: str, note: str, run: Run, tmp_path: Path
     assert code == 0
     notes = [line.strip() for line in out.splitlines() if line.strip().startswith("note:")]
     assert notes == ([f"note: nodeSelector: {note}"] if note else [])
+
+
+# ── kinds ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "words"),
+    [
+        ("apps/v1", "Deploymnet", "apps/v1/Deploymnet is no kind that kerf reads. kerf reads apps/v1/Deployment"),
+        ("app/v1", "Deployment", "app/v1/Deployment is no kind that kerf reads. kerf reads apps/v1/Deployment"),
+        ("v1", "pod", "v1/pod is no kind that kerf reads. kerf reads v1/Pod"),
+        ("v1", None, "kind: kind is missing. Say what it is"),
+        ("example.com/v1", None, "kind: kind is missing. Say what it is"),
+    ],
+)
+def test_a_kind_that_is_misspelt_or_missing_is_refused(
+    version: str, kind: str | None, words: str, run: Run, tmp_path: Path
+) -> None:
+    """`kerf simulate` refuses it, too: no other kind is meant."""
+    document = {"apiVersion": version, "metadata": {"name": "x"}} | ({"kind": kind} if kind else {})
+    code, out, _ = run("validate", written(tmp_path, document))
+    assert code == 1
+    assert f"KERF302 {words}" in out
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [("serving.example.com/v1", "Service"), ("batch/v1", "Job"), ("v1", "ServiceAccount"), ("apps/v1", "Other")],
+)
+def test_a_kind_of_somebody_else_is_not_checked(version: str, kind: str, run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("validate", written(tmp_path, {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}))
+    assert (code, out.strip()) == (0, "0 objects: 0 accepted, 0 refused; 1 of other kinds not checked")
