@@ -12,11 +12,12 @@ from msgspec import Struct
 import kerf
 from kerf.adapters.aws.catalogue import offline_catalogue
 from kerf.adapters.aws.instance_types import NodeSettings
+from kerf.adapters.aws.regions import ZONES
 from kerf.adapters.aws.resolved import node_settings
 from kerf.engine.model.ec2nodeclass import EC2NodeClass
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.labels import ZONE
-from kerf.engine.model.mistyped import near_value
+from kerf.engine.model.mistyped import Known, near_value, values_of
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.entries import Entry
 from kerf.engine.runtime.ports import Store
@@ -78,14 +79,23 @@ def zones_of(documents: Iterable[dict[str, Any]]) -> tuple[str, tuple[str, ...]]
             wanted = _wanted_zones(document)
             named.update(dict.fromkeys(wanted))
             anywhere = anywhere or not wanted
-    match = next(filter(None, map(_ZONE.fullmatch, named)), None)
+    known = [zone for zone in named if zone in ZONES]
+    match = next(filter(None, map(_ZONE.fullmatch, known or named)), None)
     region = match[1] if match else REGION
     letters = [f"{region}{letter}" for letter in LETTERS]
-    like_zones = [*letters, *filter(_ZONE.fullmatch, named)]
+    like_zones = ZONES if known else (*letters, *filter(_ZONE.fullmatch, named))  # a region may be newer than the table
     sold = {zone for zone in named if not near_value(zone, like_zones)}
     if anywhere or not sold:
         sold.update(letters)
     return region, tuple(sorted(sold))
+
+
+def known_values(catalogue: Catalogue, zones: Sequence[str]) -> Known:
+    """The values of labels by what a simulation's cloud sells, and all zones of the regions in which it does, of AWS if
+    it sells in none of them: those zones that it sells only since a NodePool names them are not known by that."""
+    regions = {zone[:-1] for zone in zones if zone in ZONES}
+    likely = [zone for zone in ZONES if zone[:-1] in regions] or ZONES
+    return {**values_of(catalogue), ZONE: {*likely, *(zone for zone in zones if not near_value(zone, ZONES))}}
 
 
 def _wanted_zones(pool: dict[str, Any]) -> list[str]:

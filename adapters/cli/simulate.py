@@ -12,7 +12,7 @@ import msgspec
 from cyclopts import Parameter
 from msgspec.structs import replace
 
-from kerf.adapters.cli.composition import SIMULATE, catalogues, office, zones_of
+from kerf.adapters.cli.composition import SIMULATE, catalogues, known_values, office, zones_of
 from kerf.adapters.cli.documents import Documents, read_documents
 from kerf.adapters.cli.live import Story
 from kerf.adapters.cli.new_record import new_record
@@ -128,7 +128,12 @@ class _Run:
         catalogue_of = catalogues(region, zones)
         self.catalogue = catalogue_of(None)
         self.simulation: Simulation = build_simulation(
-            documents.good, catalogue=self.catalogue, catalogue_of=catalogue_of, seed=seed, settings=settings
+            documents.good,
+            catalogue=self.catalogue,
+            catalogue_of=catalogue_of,
+            seed=seed,
+            settings=settings,
+            known=known_values(self.catalogue, zones),
         )
         for each in documents.refused:
             self.simulation.refuse(each.error, source="manifest", item=each.item)

@@ -15,6 +15,7 @@ from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timeline import decode_timeline, is_timeline
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.mistyped import Known
 from kerf.engine.model.nodes import Namespace
 from kerf.engine.model.settings import Settings
 
@@ -33,6 +34,7 @@ def build_simulation(
     faults: FaultPlan | None = None,
     catalogue_of: Callable[[Struct], Catalogue] | None = None,
     settings: Settings | None = None,
+    known: Known | None = None,
     pace: float = 0.0,
     sleep: Callable[[float], None] | None = None,
 ) -> Simulation:
@@ -40,6 +42,7 @@ def build_simulation(
 
     `settings` are those of the controller: feature gates, and what its cluster's scheduler spreads by default.
     `catalogue_of` makes the catalogue of a NodeClass from its object; without it every class sells `catalogue`.
+    `known` are the values of labels beside which others may be mistyped; without, those that `catalogue` has.
     `join_delay` (milliseconds) overrides the one in `timing`. With `pace`, a virtual second takes that many
     wall seconds of `sleep`. A document that is bad is refused and recorded (see `Simulation.refused`); the
     others stand.
@@ -49,7 +52,14 @@ def build_simulation(
         timing = replace(timing, join=join_delay, join_jitter=min(timing.join_jitter, join_delay))
     clock = Clock(start, pace=pace, sleep=sleep)
     simulation = Simulation(
-        catalogue, clock=clock, seed=seed, timing=timing, faults=faults, catalogue_of=catalogue_of, settings=settings
+        catalogue,
+        clock=clock,
+        seed=seed,
+        timing=timing,
+        faults=faults,
+        catalogue_of=catalogue_of,
+        settings=settings,
+        known=known,
     )
     for name in ("default", "kube-system"):
         simulation.cluster.apply(Namespace(name, {"kubernetes.io/metadata.name": name}))

@@ -40,9 +40,10 @@ class Simulation:
         faults: FaultPlan | None = None,
         catalogue_of: Callable[[Struct], Catalogue] | None = None,
         settings: Settings | None = None,
+        known: Known | None = None,
     ) -> None:
         self.settings = settings if settings is not None else Settings()
-        self.known: Known = values_of(catalogue)  # of labels, by what the cloud sells
+        self.known: Known = known if known is not None else values_of(catalogue)  # of labels
         self.timing = timing if timing is not None else Timing()
         self.faults = faults if faults is not None else FaultPlan()
         self.clock = clock

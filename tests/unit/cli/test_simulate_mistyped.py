@@ -53,6 +53,40 @@ def test_zones_that_are_mistyped_sell_nothing() -> None:
     assert zones_of(documents)[1] == ("my-zone", "us-west-2a", "us-west-2b", "us-west-2c")
 
 
+ZONES = """
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: zones}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+        - {key: topology.kubernetes.io/zone, operator: In, values: [VALUES]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "region", "sold", "near"),
+    [
+        ("eu-west-1a, eu-wset-1b, eu-west-1c", "eu-west-1", ("eu-west-1a", "eu-west-1c"), "eu-west-1b"),
+        ("eu-wset-1b, eu-west-1a", "eu-west-1", ("eu-west-1a",), "eu-west-1b"),
+        ("eu-wset-1b", "eu-wset-1", ("eu-wset-1b",), "eu-west-1b"),  # it may be a region that kerf does not know yet
+        ("eu-west-1a, eu-west-1d, us-east-1a", "eu-west-1", ("eu-west-1a", "eu-west-1d", "us-east-1a"), ""),
+        ("zone-a, zone-b", "us-west-2", ("zone-a", "zone-b"), ""),
+    ],
+)
+def test_a_mistyped_zone_of_a_node_pool_is_noted_and_not_sold_beside_one_that_is_known(
+    values: str, region: str, sold: tuple[str, ...], near: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`kerf validate` notes the same."""
+    text = ZONES.replace("VALUES", values)
+    assert zones_of([yaml.safe_load(text)]) == (region, sold)
+    node_class = f"{WORKSHOP}/ec2nodeclass.yaml"
+    _, found = simulated(capsys, node_class, written(tmp_path, text), "--until", "1m")
+    assert [each["text"].partition(". Is it ")[2] for each in found["notes"]] == ([f"{near}?"] if near else [])
+
+
 def test_a_mistyped_field_is_noted_with_the_one_that_it_may_be(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
