@@ -12,7 +12,8 @@ from kerf.engine.model.reasons import Reason
 
 CODES: dict[str, str] = {
     "KERF301": "The document is not JSON, or not an object",
-    "KERF302": "apiVersion and kind name nothing that kerf reads",
+    "KERF302": "apiVersion and kind name nothing that kerf reads, or one of them is missing, or it is a kind that has "
+    "no place there",
     "KERF303": "A field holds a value of the wrong type",
     "KERF304": "A required field is missing or empty",
     "KERF305": "The value is not one of the allowed ones",
