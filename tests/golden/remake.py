@@ -16,6 +16,7 @@ from kerf.adapters.store.golden import write_golden
 from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.model.devices import Device, ResourceSlice
 from kerf.engine.model.settings import Settings
+from kerf.engine.runtime.ports import Store
 from tests.support.simulated import Run, documents
 
 HERE = Path(__file__).parent
@@ -25,25 +26,30 @@ GPUS = ResourceSlice("", "gpu.example.com", "gpus", devices=tuple(Device(f"gpu-{
 WRITTEN = ("record.jsonl", "decisions.jsonl", "blobs.jsonl")
 
 
+def simulate(scene: Path, store: Store) -> None:
+    """Runs the controller on one scene, and records that in `store`."""
+    text = scene.read_text()
+    manifests = documents(*WORKSHOP) if WITH_WORKSHOP in text else []
+    devices = WITH_GPUS in text
+    Run(
+        [*manifests, *yaml.safe_load_all(text)],
+        store=store,
+        settings=Settings(ignore_dra_requests=not devices),
+        slices={"m5.xlarge": (GPUS,)} if devices else {},
+    )
+
+
 def remake(scene: Path) -> None:
     """One case, from one scene."""
-    text = scene.read_text()
-    given = documents(*WORKSHOP) if WITH_WORKSHOP in text else []
     with tempfile.TemporaryDirectory() as folder:
         store = SQLiteStore(Path(folder) / "scene.kerf", "create")
-        devices = WITH_GPUS in text
-        Run(
-            [*given, *yaml.safe_load_all(text)],
-            store=store,
-            settings=Settings(ignore_dra_requests=not devices),
-            slices={"m5.xlarge": (GPUS,)} if devices else {},
-        )
+        simulate(scene, store)
         case = HERE / scene.stem
         for name in WRITTEN:
             (case / name).unlink(missing_ok=True)
         write_golden(store, case)
         store.close()
-    readme = case / "README.md"
+    readme, text = case / "README.md", scene.read_text()
     if not readme.exists():
         said = [line[2:] for line in text.splitlines() if line.startswith("# ") and not line.startswith("# with:")]
         readme.write_text("# " + said[0] + "\n\n" + "\n".join(said[1:]) + "\n")

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
+from kerf.engine.runtime.ports import Store
 from tests.support.simulated import HOUR, ZONES, Run, workshop
 
 QUIET_FROM = 61  # minutes: capacity is back, then every workload is scaled to nothing
@@ -59,8 +60,9 @@ def faults(dice: random.Random) -> FaultPlan:
     )  # fmt: skip
 
 
-def chaos(seed: int) -> Run:
-    """An hour of random actions under faults, then everything is scaled to nothing and left alone."""
+def chaos(seed: int, store: Store | None = None) -> Run:
+    """An hour of random actions under faults, then everything is scaled to nothing and left alone. Recorded in memory,
+    or in `store`."""
     dice = random.Random(seed)
     names = [f"d{i}" for i in range(dice.randint(1, 4))]
     actions = [action(minute, names, dice) for minute in range(1, QUIET_FROM, 4)]
@@ -68,4 +70,4 @@ def chaos(seed: int) -> Run:
     actions += [scaled(QUIET_FROM + 4, name, 0) for name in names]
     *manifests, timeline = workshop(*actions, capacity_type="spot")
     given = [*manifests, *(deployment(name, dice) for name in names), timeline]
-    return Run(given, until=8 * HOUR, seed=seed, faults=faults(dice))
+    return Run(given, until=8 * HOUR, seed=seed, faults=faults(dice), store=store)
