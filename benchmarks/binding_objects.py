@@ -15,13 +15,13 @@ from msgspec import Struct
 
 from kerf.engine.model.labels import ALIASES, HOSTNAME
 from kerf.engine.model.pods import Resources, Taint
-from kerf.engine.scheduling.daemons import daemon, daemons, reserved_for
 from kerf.engine.scheduling.improvement.rating import seat_name
 from kerf.engine.scheduling.improvement.seats import planned
+from kerf.engine.scheduling.launchable.daemons import daemon, daemons, reserved_for
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.problem import NodeInput, PendingPod, Problem
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.resources import total
+from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 from kerf.replay.scenario_pods import with_defaults
 
 Document = dict[str, Any]

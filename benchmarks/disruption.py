@@ -34,7 +34,7 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.scheduling.improvement.best import best_plan
-from kerf.engine.scheduling.inputs import problem_of
+from kerf.engine.scheduling.problem.from_state import problem_of
 from tests.support.memory import MemoryStore
 
 PARTS = ("scale-in", "pass", "wave")

@@ -41,7 +41,7 @@ from benchmarks.workloads.scheduling import SHAPES
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from kerf.replay.scenarios import problem_of, read_catalogues, read_scenarios
 
 SCENARIOS = Path(__file__).resolve().parent.parent.parent / "shared" / "conformance"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kerf.engine.model.quantities import format_quantity
-from kerf.engine.scheduling.given_up import GivenUp
-from kerf.engine.scheduling.trace import Cut, NearMiss
+from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
+from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
 from kerf.projections.prose import count, requirement_words
 
 CUTS: dict[str, str] = {

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.entries import Entry
-from kerf.engine.scheduling.buffers import Provisioning, Ready, Sources, provisioning, resolved
-from kerf.engine.scheduling.overlays import Condition, evaluated
+from kerf.engine.scheduling.launchable.node_overlays import Condition, evaluated
+from kerf.engine.scheduling.problem.capacity_buffers import Provisioning, Ready, Sources, provisioning, resolved
 from kerf.engine.state.state import State
 
 UNHEALTHY = "UnhealthyDependents"

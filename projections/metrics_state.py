@@ -14,7 +14,7 @@ from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import Pod, Resources
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import DRAINING, INITIALIZED, TAINTED
-from kerf.engine.scheduling.resources import total
+from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.state.state import State
 from kerf.projections.metric_families import GAUGE, Family
 from kerf.projections.metrics import Metrics

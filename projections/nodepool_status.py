@@ -16,8 +16,8 @@ from kerf.engine.model.pool_validation import violations
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim.table import STEADY
 from kerf.engine.record.observations import NodeClassSeen
-from kerf.engine.scheduling.inputs import capacity_of
-from kerf.engine.scheduling.resources import total
+from kerf.engine.scheduling.matching.resources import total
+from kerf.engine.scheduling.problem.from_state import capacity_of
 from kerf.engine.state.state import State
 
 COUNTED = ("cpu", "memory", "pods", "ephemeral-storage", "nodes")

@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.disruption.pods import ALWAYS, FOR_GOOD, protected_until
 from kerf.engine.model.durations import format_time
 from kerf.engine.model.labels import REGISTERED, TERMINATION_FINALIZER, UNREGISTERED_TAINT
 from kerf.engine.model.pods import Pod
@@ -17,6 +16,7 @@ from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import Decision, MoveResult, RegisterNode
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen, ObjectGone
+from kerf.engine.scheduling.pods.evictability import ALWAYS, FOR_GOOD, protected_until
 from kerf.engine.state.state import State
 from kerf.projections.cluster_events import NORMAL, WARNING, About, Told
 from kerf.projections.nodepool_status import nodepool_status

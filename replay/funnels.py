@@ -13,9 +13,9 @@ from kerf.engine.record.decisions import Decision, PlannedClaim, ProvisionResult
 from kerf.engine.record.errors import BlobMissing, RecordShortened
 from kerf.engine.runtime.ports import Store
 from kerf.engine.scheduling import provision as provisioning
-from kerf.engine.scheduling.funnel import ClassFunnel, Funnel, FunnelTracer, PoolLook, Refusal
-from kerf.engine.scheduling.given_up import GivenUp
-from kerf.engine.scheduling.trace import Candidate, Cut, NearMiss
+from kerf.engine.scheduling.explain.funnel_tracer import ClassFunnel, Funnel, FunnelTracer, PoolLook, Refusal
+from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
+from kerf.engine.scheduling.explain.tracer import Candidate, Cut, NearMiss
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.errors import SubjectUnknown

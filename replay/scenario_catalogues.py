@@ -16,7 +16,7 @@ from kerf.engine.model.manifests.slice_templates import attribute_bindings, slic
 from kerf.engine.model.pods import Resources
 from kerf.engine.model.quantities import parse_quantity
 from kerf.engine.record.digest import content
-from kerf.engine.scheduling.resources import total
+from kerf.engine.scheduling.matching.resources import total
 from kerf.replay.scenario_errors import CatalogueError
 
 Quantity = str | int | float

@@ -15,11 +15,11 @@ from kerf.engine.model.pods import Pod, PodShape, SpreadConstraint
 from kerf.engine.model.pools import NodePool
 from kerf.engine.model.services import Service
 from kerf.engine.model.workloads import Workload
-from kerf.engine.scheduling.buffers import Ready, Sources, provisioning, resolved, virtual_pods
-from kerf.engine.scheduling.default_spread import Kinship, with_defaults
-from kerf.engine.scheduling.overlays import Condition, evaluated, overlaid
+from kerf.engine.scheduling.launchable.node_overlays import Condition, evaluated, overlaid
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.scheduler_config import default_constraints
+from kerf.engine.scheduling.problem.capacity_buffers import Ready, Sources, provisioning, resolved, virtual_pods
+from kerf.engine.scheduling.problem.default_spread import Kinship, with_defaults
+from kerf.engine.scheduling.problem.scheduler_config import default_constraints
 
 List = Callable[[str], list[dict[str, Any]]]
 Read = Callable[[dict[str, Any], str, str, type[Any]], Any]

@@ -21,8 +21,8 @@ from kerf.engine.model.pods import (
     owned_by,
     scored,
 )
-from kerf.engine.scheduling.problem import NodeInput
-from kerf.engine.scheduling.resources import total
+from kerf.engine.scheduling.matching.resources import total
+from kerf.engine.scheduling.problem.problem import NodeInput
 
 
 class StateNode(Struct, frozen=True):

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kerf.engine.disruption.pods import PodRules
 from kerf.engine.model.nodes import PodDisruptionBudget
 from kerf.engine.model.pods import Pod, PodShape
+from kerf.engine.scheduling.pods.evictability import PodRules
 
 
 def reschedulable(

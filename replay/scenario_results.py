@@ -12,11 +12,11 @@ import msgspec
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Unplaced
-from kerf.engine.scheduling.funnel import Funnel
+from kerf.engine.scheduling.explain.funnel_tracer import Funnel
+from kerf.engine.scheduling.matching.requirements import Requirement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.problem import PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.engine.scheduling.reasons import Code, sentence
-from kerf.engine.scheduling.requirements import Requirement
 from kerf.projections.funnel_words import near_sentence
 
 

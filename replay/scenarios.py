@@ -33,11 +33,11 @@ from kerf.engine.model.pools import NodePool
 from kerf.engine.model.settings import Settings
 from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeClaim, VolumeFacts
 from kerf.engine.record.digest import content
-from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.improvement.best import best_plan
-from kerf.engine.scheduling.problem import BoundPod, PendingPod, PoolInput, Problem
-from kerf.engine.scheduling.selectors import METADATA_NAME
-from kerf.engine.scheduling.zones import effective_zones
+from kerf.engine.scheduling.matching.label_selectors import METADATA_NAME
+from kerf.engine.scheduling.problem.effective_zones import effective_zones
+from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, PoolInput, Problem
 from kerf.engine.state.daemons import like_newest
 from kerf.replay.broken_json import what_is_wrong
 from kerf.replay.scenario_catalogues import Catalogues

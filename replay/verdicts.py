@@ -13,7 +13,6 @@ from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.passes import METHOD, window_ends
-from kerf.engine.disruption.pods import FOR_GOOD, protected_until
 from kerf.engine.disruption.repair import POLICIES, unhealthy, worst
 from kerf.engine.disruption.room import Room
 from kerf.engine.disruption.static_drift import static_drift
@@ -24,6 +23,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.model.templates import Difference
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED, STEADY
+from kerf.engine.scheduling.pods.evictability import FOR_GOOD, protected_until
 from kerf.engine.state.state import State
 from kerf.engine.state.upkeep import AS_ASKED
 from kerf.engine.state.upkeep import DRIFTED as HAS_DRIFTED

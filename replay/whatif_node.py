@@ -21,9 +21,9 @@ from kerf.engine.disruption.simulation import Outcome, Simulator
 from kerf.engine.model.pods import Pod, Resources, is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.resources import total
 from kerf.replay.obstacles import lift, without_pod
 
 MOST_CHANGES = 4

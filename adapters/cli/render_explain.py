@@ -11,8 +11,8 @@ from kerf.adapters.cli.render_why import came_for_text, left_text, methods_text,
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.table import TERMINATED
 from kerf.engine.record.decisions import Offer, ProvisionResult
+from kerf.engine.scheduling.explain.tracer import Candidate, NearMiss
 from kerf.engine.scheduling.provision import VERSION
-from kerf.engine.scheduling.trace import Candidate, NearMiss
 from kerf.projections.funnel_words import cut_sentence, given_up_sentence, near_sentence
 from kerf.projections.prose import (
     TO_BE_REMOVED,

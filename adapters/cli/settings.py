@@ -25,7 +25,7 @@ from kerf.engine.model.feature_gates import unknown_gates, with_gates
 from kerf.engine.model.quantities import parse_quantity
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
-from kerf.engine.scheduling.scheduler_config import SchedulerConfigError, default_constraints
+from kerf.engine.scheduling.problem.scheduler_config import SchedulerConfigError, default_constraints
 
 T = TypeVar("T")
 LEASE = "karpenter-leader-election"

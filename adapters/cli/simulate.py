@@ -32,7 +32,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import Observation
 from kerf.engine.runtime.ports import Store
 from kerf.engine.runtime.runtime import Runtime
-from kerf.engine.scheduling.scheduler_config import default_constraints
+from kerf.engine.scheduling.problem.scheduler_config import default_constraints
 
 REFUSED = 1
 """The exit code when a document or an action was refused."""

@@ -26,8 +26,8 @@ from kerf.engine.model.devices import (
 )
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import Expression, NodeTerm
+from kerf.engine.scheduling.devices.cel_selectors import matches
 from kerf.engine.scheduling.devices.errors import SelectorError
-from kerf.engine.scheduling.devices.selectors import matches
 
 Key = tuple[str, str, str]
 MOST = 32  # devices of a claim

@@ -27,7 +27,7 @@ from kerf.adapters.simulation.topology import TopologyFilter, needs_others
 from kerf.adapters.simulation.volumes import Volumes
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import HostPort, Pod, PodShape, Resources, SpreadConstraint, is_terminal
-from kerf.engine.scheduling.default_spread import Kinship, with_defaults
+from kerf.engine.scheduling.problem.default_spread import Kinship, with_defaults
 
 Possible = Callable[[Node, "Occupancy"], bool]
 _WAKING = ("namespace", "pvc", "pv", "storageclass", "csinode", "deviceclass", "resourceslice", "resourceclaim")

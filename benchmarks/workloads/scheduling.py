@@ -22,7 +22,7 @@ from kerf.engine.model.pods import (
 )
 from kerf.engine.model.pools import NodeClassRef, NodePool
 from kerf.engine.record.digest import content
-from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 
 CPU = (100, 250, 500, 1000, 1500)  # milli-CPU
 MEMORY = (100, 256, 512, 1024, 2048, 4096)  # Mi

@@ -14,12 +14,12 @@ from kerf.engine.disruption.crowding import crowded_out
 from kerf.engine.disruption.turns import turn, weight
 from kerf.engine.model.pods import Pod
 from kerf.engine.model.priorities import CRITICAL
-from kerf.engine.scheduling.daemons import Daemon, daemons
 from kerf.engine.scheduling.improvement.habits import HABITS, USUAL
 from kerf.engine.scheduling.improvement.rating import Scheduler, seat_name
 from kerf.engine.scheduling.improvement.seats import planned
+from kerf.engine.scheduling.launchable.daemons import Daemon, daemons
 from kerf.engine.scheduling.plan import OpenedClaim
-from kerf.engine.scheduling.problem import PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 CHECKS = 24
 """How many times the scheduler is asked about the commands of one pass, at most, after they were chosen."""

@@ -10,9 +10,9 @@ from operator import gt, le
 
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.planner import usable_pools
-from kerf.engine.scheduling.problem import PoolInput
-from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.problem.problem import PoolInput
 
 RESOURCES = ("cpu", "memory")
 AXES = range(len(RESOURCES))

@@ -29,7 +29,7 @@ from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import STEADY, TAINTED
 from kerf.engine.record.decisions import Intent, Move, MoveResult, PlannedClaim, TaintNode, UntaintNode, Verdict
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.provision import claim_names, launch_orders
 from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN, proposal
 from kerf.engine.state.state import State, Underway

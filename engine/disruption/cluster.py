@@ -12,7 +12,6 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.disruption.pods import PodRules
 from kerf.engine.model.devices import DeviceFacts, devices_without
 from kerf.engine.model.instances import Catalogue, InstanceType
 from kerf.engine.model.labels import NODEPOOL
@@ -20,8 +19,9 @@ from kerf.engine.model.nodes import PodDisruptionBudget
 from kerf.engine.model.pods import Pod, PodShape, Resources, Taint, Toleration, is_terminal
 from kerf.engine.model.pools import NodePool
 from kerf.engine.record.digest import content
-from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
-from kerf.engine.scheduling.resources import total
+from kerf.engine.scheduling.matching.resources import total
+from kerf.engine.scheduling.pods.evictability import PodRules
+from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 
 NO_LIMIT = 1 << 62
 """A what-if has no limit of steps (S-60), and no effort: one search is not made within another."""

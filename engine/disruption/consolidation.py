@@ -16,8 +16,8 @@ from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
+from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from kerf.engine.scheduling.plan import OpenedClaim
-from kerf.engine.scheduling.requirements import Requirement, Requirements
 
 SPOT_OPTIONS = 15
 """How many cheaper types a single spot node needs, so that it is not replaced over and over (D-102)."""

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, what_if
 from kerf.engine.scheduling.improvement.rating import Scheduler
-from kerf.engine.scheduling.problem import NodeInput, PendingPod, Problem
-from kerf.engine.scheduling.resources import added, total
+from kerf.engine.scheduling.matching.resources import added, total
+from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 
 
 def crowded_out(cluster: Cluster, leaving: frozenset[str]) -> frozenset[str]:

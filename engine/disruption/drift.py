@@ -22,7 +22,7 @@ from kerf.engine.model.templates import Difference, differences
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import STEADY
 from kerf.engine.record.decisions import Verdict
-from kerf.engine.scheduling.requirements import NEGATIVE, Requirements
+from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirements
 from kerf.engine.state.state import State
 from kerf.engine.state.upkeep import AS_ASKED, DRIFTED
 

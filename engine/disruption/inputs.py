@@ -13,8 +13,8 @@ from kerf.engine.model.pods import Pod, Resources
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING, INITIALIZED, REQUESTED
-from kerf.engine.scheduling.inputs import buffer_pods, capacity_of, problem_of, spread_by_default
-from kerf.engine.scheduling.problem import NodeInput
+from kerf.engine.scheduling.problem.from_state import buffer_pods, capacity_of, problem_of, spread_by_default
+from kerf.engine.scheduling.problem.problem import NodeInput
 from kerf.engine.state.on_nodes import on_node
 from kerf.engine.state.state import State
 

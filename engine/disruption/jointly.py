@@ -30,7 +30,7 @@ from kerf.engine.disruption.moves import A_CHECK, LEAST, Moves, placed
 from kerf.engine.disruption.simulation import A_POD, Simulator
 from kerf.engine.disruption.turns import turns_of, weight
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.resources import total
+from kerf.engine.scheduling.matching.resources import total
 
 WORK = 90_000
 """What a search may cost, as that for moves (`moves.WORK`)."""

@@ -25,7 +25,6 @@ from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.jointly import jointly
 from kerf.engine.disruption.methods import allowed
 from kerf.engine.disruption.moves import LEAST, WORK, Moves, choose
-from kerf.engine.disruption.pods import FOR_GOOD, protected_until
 from kerf.engine.disruption.reasons import DRIFTED as HAS_DRIFTED
 from kerf.engine.disruption.room import AHEAD
 from kerf.engine.disruption.static_drift import static_drift
@@ -40,8 +39,9 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.record.decisions import Move, MovesResult, PlannedClaim, Verdict
+from kerf.engine.scheduling.matching.requirements import Requirement
+from kerf.engine.scheduling.pods.evictability import FOR_GOOD, protected_until
 from kerf.engine.scheduling.provision import named
-from kerf.engine.scheduling.requirements import Requirement
 from kerf.engine.state.state import State
 from kerf.engine.state.window import closes_at
 

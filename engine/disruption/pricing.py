@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT, WELL_KNOWN
-from kerf.engine.scheduling.catalogue import compiled
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.templates import available
+from kerf.engine.scheduling.launchable.compiled_catalogue import compiled
+from kerf.engine.scheduling.launchable.templates import available
+from kerf.engine.scheduling.matching.requirements import Requirements
 
 LAUNCH_ORDER = (RESERVED, SPOT, ON_DEMAND)
 

@@ -19,10 +19,10 @@ from kerf.engine.disruption.cluster import (
     what_if,
 )
 from kerf.engine.model.pods import Resources
+from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import Ground, Line
-from kerf.engine.scheduling.problem import BoundPod, PendingPod
-from kerf.engine.scheduling.resources import added
+from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod
 
 
 class Answer(Struct, frozen=True):

@@ -18,7 +18,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan, usable_pools
-from kerf.engine.scheduling.problem import PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.engine.scheduling.reasons import Code
 
 SHOWN = 5

@@ -15,7 +15,7 @@ from kerf.engine.lifecycle.static_pools import NODES, asked_for
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.record.decisions import Move
-from kerf.engine.scheduling.bare_claims import planned
+from kerf.engine.scheduling.claims_without_pods import planned
 from kerf.engine.state.state import State
 
 

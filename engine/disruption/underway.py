@@ -11,9 +11,9 @@ from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.model.labels import CAPACITY_TYPE, NODEPOOL
 from kerf.engine.model.pods import Pod, Resources
 from kerf.engine.record.decisions import Move, PlannedClaim
-from kerf.engine.scheduling.problem import NodeInput
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.resources import added, total
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.resources import added, total
+from kerf.engine.scheduling.problem.problem import NodeInput
 
 
 def underway(cluster: Cluster, moves: Iterable[Move]) -> Cluster:

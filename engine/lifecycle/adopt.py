@@ -16,8 +16,8 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.table import INITIALIZED, LAUNCHED, REGISTERED, TAINTED
 from kerf.engine.record.decisions import LaunchInstance
-from kerf.engine.scheduling.bare_claims import bare
-from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.claims_without_pods import bare
+from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.state import Found, State
 
 VERSION = 3

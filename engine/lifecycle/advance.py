@@ -15,7 +15,7 @@ from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED, LAUNCHED, REGISTERED, REQUESTED
 from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode, UntaintNode
 from kerf.engine.record.observations import LaunchAnswered
-from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
+from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.state.state import State
 
 VERSION = 5

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.disruption.pods import FOR_GOOD, protected_until
 from kerf.engine.disruption.reasons import UNDERUTILIZED
 from kerf.engine.disruption.turns import PAUSE, turn
 from kerf.engine.lifecycle.notice import stays_until
@@ -19,7 +18,8 @@ from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import DeletePod, EvictPod
-from kerf.engine.scheduling.taints import tolerates_all
+from kerf.engine.scheduling.matching.taints import tolerates_all
+from kerf.engine.scheduling.pods.evictability import FOR_GOOD, protected_until
 from kerf.engine.state.state import State
 
 DISRUPTED = Taint(lbl.DISRUPTED_TAINT, "NoSchedule")

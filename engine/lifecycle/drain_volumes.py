@@ -9,7 +9,7 @@ from kerf.engine.model.nodes import Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.scheduling.volumes import claim_names
+from kerf.engine.scheduling.pods.pod_volumes import claim_names
 from kerf.engine.state.state import State
 
 SHOWN = 5

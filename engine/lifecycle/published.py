@@ -8,7 +8,7 @@ from kerf.engine.model.labels import DRA_DRIVERS
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
+from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.state.devices import own_slices
 from kerf.engine.state.state import State
 

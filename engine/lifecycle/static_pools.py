@@ -8,7 +8,6 @@ from collections import Counter
 from msgspec import Struct
 
 from kerf.engine.disruption.cost import legacy_cost, remaining_lifetime
-from kerf.engine.disruption.pods import PodRules
 from kerf.engine.disruption.reasons import OVERPROVISIONED
 from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.model.pods import DAEMONSET, Pod, owned_by
@@ -18,7 +17,8 @@ from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import GOING, REQUESTED
 from kerf.engine.record.decisions import LaunchInstance, StaticResult
-from kerf.engine.scheduling.bare_claims import Bare, launch, of_template, planned
+from kerf.engine.scheduling.claims_without_pods import Bare, launch, of_template, planned
+from kerf.engine.scheduling.pods.evictability import PodRules
 from kerf.engine.scheduling.provision import claim_names
 from kerf.engine.state.state import State
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from kerf.engine.model.pods import Pod, PodShape, SpreadConstraint
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import LAUNCHED, REGISTERED
-from kerf.engine.scheduling.selectors import of_spread
-from kerf.engine.scheduling.shapes import HARD_SPREAD
+from kerf.engine.scheduling.matching.label_selectors import of_spread
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.state.nominations import is_contested
 from kerf.engine.state.state import State
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from kerf.engine.model.pods import Resources
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.record.decisions import Placement, Unplaced
-from kerf.engine.scheduling.requirements import Requirement
+from kerf.engine.scheduling.matching.requirements import Requirement
 
 
 class OpenedClaim(Struct, frozen=True, omit_defaults=True):

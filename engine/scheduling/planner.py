@@ -15,25 +15,25 @@ from kerf.engine.model.devices import read_reference
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.record.decisions import Placement, Unplaced
-from kerf.engine.scheduling.classes import PodClasses
-from kerf.engine.scheduling.daemons import Daemon, daemons
 from kerf.engine.scheduling.devices.allocation import Devices
-from kerf.engine.scheduling.devices.sites import devices_of, site_of
-from kerf.engine.scheduling.explain import explain_dropped
-from kerf.engine.scheduling.lanes import Lanes
-from kerf.engine.scheduling.nodes import ExistingNode
-from kerf.engine.scheduling.packing import Packing
+from kerf.engine.scheduling.devices.node_devices import devices_of, site_of
+from kerf.engine.scheduling.explain.refusals import explain_dropped
+from kerf.engine.scheduling.explain.tracer import Tracer
+from kerf.engine.scheduling.launchable.daemons import Daemon, daemons
+from kerf.engine.scheduling.launchable.templates import Template, template_of
+from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE
+from kerf.engine.scheduling.packing.existing_node import ExistingNode
+from kerf.engine.scheduling.packing.finished_claims import Launches, opened
+from kerf.engine.scheduling.packing.nodes_by_domain import Lanes
+from kerf.engine.scheduling.packing.packing import Packing
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.podclass import PodClass
-from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.pods.pod_class import PodClass
+from kerf.engine.scheduling.pods.pod_classes import PodClasses
+from kerf.engine.scheduling.pods.pod_volumes import claim_names, of_claims, problems
+from kerf.engine.scheduling.pods.validation import refusals
+from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.reasons import Code, reason
-from kerf.engine.scheduling.results import Launches, opened
-from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE
-from kerf.engine.scheduling.templates import Template, template_of
 from kerf.engine.scheduling.topology.topology import Topology
-from kerf.engine.scheduling.trace import Tracer
-from kerf.engine.scheduling.validation import refusals
-from kerf.engine.scheduling.volumes import claim_names, of_claims, problems
 
 __all__ = ["OpenedClaim", "Plan", "plan", "usable_pools"]
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN, is_restricted
 from kerf.engine.model.mistyped import suggestion
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.requirements import Conflict, Requirements
+from kerf.engine.scheduling.matching.requirements import Conflict, Requirements
 from kerf.engine.scheduling.topology.rules import Rule
 
 SHOWN_DOMAINS = 25

@@ -23,7 +23,7 @@ from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from kerf.replay.scenario_catalogues import Catalogues
 from kerf.replay.scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.comparison import PRICE_TOLERANCE, left_over

@@ -12,9 +12,9 @@ import msgspec
 
 from kerf.engine.model.labels import CAPACITY_TYPE, RESERVATION_ID, RESERVED
 from kerf.engine.record.decisions import Placement, Unplaced
+from kerf.engine.scheduling.matching.requirements import Requirement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.problem import Problem
-from kerf.engine.scheduling.requirements import Requirement
+from kerf.engine.scheduling.problem.problem import Problem
 
 SOURCES = Path(__file__).parent / "reference"
 Result = dict[str, Any]

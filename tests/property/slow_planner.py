@@ -13,9 +13,9 @@ from typing import Any
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import InstanceType, Offering
 from kerf.engine.model.pods import HostPort, PodShape, Resources
+from kerf.engine.scheduling.matching.requirements import Requirement, Requirements, requirement
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.problem import NodeInput, PendingPod, PoolInput, Problem
-from kerf.engine.scheduling.requirements import Requirement, Requirements, requirement
+from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, PoolInput, Problem
 
 
 def pod_requirements(shape: PodShape) -> Requirements:

@@ -15,7 +15,7 @@ from kerf.engine.scheduling.improvement.manners import Manners, Pair, Place
 from kerf.engine.scheduling.improvement.seats import planned
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from tests.property.test_scheduling_more_choice import pair
 
 SEEDS = 120

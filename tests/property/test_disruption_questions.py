@@ -22,7 +22,7 @@ from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from tests.unit.disruption.clusters import DAEMON, NOW, SIZES, capacity, cluster, node, pod, pool
 
 SEEDS = st.integers(0, 1 << 32)

@@ -13,8 +13,8 @@ from kerf.engine.model.pods import Expression, NodeTerm, Pod, PodShape, VolumeRe
 from kerf.engine.model.volumes import EBS, CSINode, StorageClass, Volume, VolumeClaim
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import ObjectGone, Observation
-from kerf.engine.scheduling.inputs import problem_of
 from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.state import snapshot
 from tests.support.judge import faults
 from tests.support.lives import in_service

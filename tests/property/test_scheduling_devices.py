@@ -29,7 +29,7 @@ from kerf.engine.model.instances import Catalogue, InstanceType
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import Taint, Toleration
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.judge_devices import as_published, device_faults, on_node, on_type, wanted_by
 from tests.support.shuffle import shuffled
 from tests.unit.scheduling.devices.cases import DRIVER, ask, claim, existing, gpu, published, question, template, types

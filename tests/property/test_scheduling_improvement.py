@@ -9,14 +9,14 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.bound import Row, worth
 from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from tests.property.slow_planner import violations
 from tests.property.test_scheduling_plans import problems, relaxed_settings
 from tests.support.shuffle import shuffled

@@ -31,7 +31,7 @@ from kerf.engine.model.pools import NodePool
 from kerf.engine.scheduling.improvement.first_plan import first_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from tests.property.test_scheduling_plans import catalogues, pools, relaxed_settings
 from tests.property.test_scheduling_plans import problems as plain_problems
 from tests.property.test_scheduling_topology import problems as topology_problems

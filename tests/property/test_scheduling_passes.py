@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from tests.property.test_scheduling_plans import problems
 from tests.support.judge import faults
 from tests.support.shuffle import shuffled

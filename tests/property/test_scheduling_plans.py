@@ -11,9 +11,9 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import HostPort, PodShape, Taint, Toleration
 from kerf.engine.model.pools import NodePool
-from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput, Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.property.slow_planner import pack, violations
 from tests.support.shuffle import shuffled
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, pool, problem, shape, spec, term

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import AffinityTerm, Expression, PodShape, Selector, SpreadConstraint
-from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput, Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.property.test_scheduling_plans import catalogues, pools
 from tests.property.test_scheduling_plans import shapes as plain_shapes
 from tests.support.judge import faults

@@ -24,7 +24,7 @@ from kerf.engine.model.pods import (
 )
 from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.problem import NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, PoolInput, Problem
 from tests.support.judge_binding import Binding
 from tests.support.judge_devices import device_faults
 from tests.support.judge_labels import Host, Kind, expression_holds, of_offer, reaches, selected, tolerates, wants_node

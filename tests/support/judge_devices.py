@@ -26,7 +26,7 @@ from kerf.engine.model.devices import (
 from kerf.engine.model.instances import InstanceType
 from kerf.engine.model.pods import NodeTerm, Taint, Toleration
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.problem import NodeInput, Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.support.judge_labels import expression_holds
 
 Key = tuple[str, str, str]

@@ -8,7 +8,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from kerf.engine.model.instances import Catalogue
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 
 T = TypeVar("T")
 

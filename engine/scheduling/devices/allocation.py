@@ -16,13 +16,13 @@ from kerf.engine.model.instances import InstanceType
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.errors import SelectorError
-from kerf.engine.scheduling.devices.explain import refusal
 from kerf.engine.scheduling.devices.matching import Matcher
 from kerf.engine.scheduling.devices.pools import DeviceKey, Offer, Own, Published, offer, own, pools_of
+from kerf.engine.scheduling.devices.refusals import refusal
 from kerf.engine.scheduling.devices.search import Matching, Search, Solution
 from kerf.engine.scheduling.devices.usage import Given, Host, Ledger, Place, freed
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.templates import State, Template
+from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.matching.requirements import Requirements
 
 Publishes = tuple[tuple[ResourceSlice, ...], tuple[AttributeBinding, ...]]
 """The slice templates of an instance type, and its attribute bindings."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kerf.engine.model.devices import AttributeBinding, Device, ResourceSlice
 from kerf.engine.model.labels import WELL_KNOWN
-from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.matching.requirements import Requirements
 
 DeviceKey = tuple[str, str, str]
 """Driver, pool and name."""

@@ -13,8 +13,8 @@ from kerf.engine.model.devices import ALL, Attribute, Device, DeviceConstraint, 
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.scheduling.devices.capacity import consumed
 from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, Offer, Offered
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.taints import untolerated
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.taints import untolerated
 
 STEPS = 10_000
 """Of one attempt (S-200: five seconds in the reference)."""

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 
 from kerf.engine.scheduling.improvement.fleet import Berth, Fleets
-from kerf.engine.scheduling.problem import PendingPod
+from kerf.engine.scheduling.problem.problem import PendingPod
 
 
 class Admission:

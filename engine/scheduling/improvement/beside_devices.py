@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.improvement.candidates import limits_of, may_replace, price, unattached
 from kerf.engine.scheduling.improvement.retrace import Within
+from kerf.engine.scheduling.launchable.templates import NODES
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import PoolInput, Problem
-from kerf.engine.scheduling.templates import NODES
-from kerf.engine.scheduling.trace import Tracer
+from kerf.engine.scheduling.problem.problem import PoolInput, Problem
 
 Improve = Callable[[Problem, Tracer | None], Plan]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.engine.scheduling.devices.sites import asks_for_devices
+from kerf.engine.scheduling.devices.node_devices import asks_for_devices
+from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.improvement.beside_devices import beside_devices
 from kerf.engine.scheduling.improvement.candidates import assembled, price
 from kerf.engine.scheduling.improvement.effort import Effort, for_binding, for_cheaper
@@ -16,8 +17,7 @@ from kerf.engine.scheduling.improvement.retrace import retrace
 from kerf.engine.scheduling.improvement.wholeness import Carrying
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import Problem
-from kerf.engine.scheduling.trace import Tracer
+from kerf.engine.scheduling.problem.problem import Problem
 
 
 def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Plan:

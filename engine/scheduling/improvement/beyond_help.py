@@ -22,12 +22,12 @@ from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, ZONE, normalise
 from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.improvement.changes import kept_by_topology
 from kerf.engine.scheduling.improvement.manners import Pair
+from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term
+from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
-from kerf.engine.scheduling.problem import NodeInput, PendingPod, Problem
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
-from kerf.engine.scheduling.shapes import HARD_SPREAD, alternatives_of
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of
+from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 
 KEYS = ZONE, CAPACITY_TYPE
 """Every new node is in one domain of these, and there are only as many as there are offerings in."""

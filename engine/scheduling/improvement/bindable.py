@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.improvement.binding_order import BindingOrder, Seated, asks
 from kerf.engine.scheduling.improvement.company import Company
 from kerf.engine.scheduling.improvement.manners import Manners, Pair, Place
 from kerf.engine.scheduling.improvement.seats import Seat, existing, planned
+from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 
 
 class Binding:

@@ -15,12 +15,12 @@ from kerf.engine.model.pods import PodShape, Resources
 from kerf.engine.model.pools import NodePool
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.improvement.cells import counted, limited
+from kerf.engine.scheduling.launchable.templates import NODES
+from kerf.engine.scheduling.matching.label_selectors import of_shape
+from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.problem import PoolInput, Problem
-from kerf.engine.scheduling.resources import total
-from kerf.engine.scheduling.selectors import of_shape
-from kerf.engine.scheduling.shapes import HARD_SPREAD
-from kerf.engine.scheduling.templates import NODES
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
+from kerf.engine.scheduling.problem.problem import PoolInput, Problem
 
 TOLERANCE = 1e-9
 """Prices that differ by less are equal, USD per hour."""

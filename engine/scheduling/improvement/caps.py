@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from kerf.engine.scheduling.improvement.candidates import keeps_domains
 from kerf.engine.scheduling.improvement.lower_bound import loosest
 from kerf.engine.scheduling.improvement.menu import Demands, Menu, ways
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 
 CAPS = (4, 2, 6, 1, 3, 5, 7)
 """Eighths of the sizes of types, in the order in which they are tried as the largest one."""

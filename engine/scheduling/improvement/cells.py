@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import PodShape, Resources
 from kerf.engine.model.pools import NodePool
+from kerf.engine.scheduling.launchable.templates import NODES
 from kerf.engine.scheduling.plan import OpenedClaim
-from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
-from kerf.engine.scheduling.templates import NODES
+from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
 
 
 def alone(problem: Problem, pods: Sequence[PendingPod], pool: PoolInput, largest: Resources) -> Problem:

@@ -19,11 +19,11 @@ from msgspec.structs import replace
 
 from kerf.engine.model.labels import CAPACITY_TYPE, ZONE, normalise
 from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.matching.label_selectors import of_term
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import Code
-from kerf.engine.scheduling.selectors import of_term
 
 MOST_LEFT_OUT = 8
 """So many NodePools, so many types, and so many domains are tried to be left out."""

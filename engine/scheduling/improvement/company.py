@@ -7,7 +7,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from kerf.engine.scheduling.improvement.manners import Counted, Manners, Pair, Place, Spread
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 
 SPREAD, AFFINITY = 2, 2
 """Weights of the default score plugins."""

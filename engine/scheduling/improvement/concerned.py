@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.improvement.candidates import Pair
-from kerf.engine.scheduling.problem import Problem
-from kerf.engine.scheduling.selectors import PodSelector, of_shape
+from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_shape
+from kerf.engine.scheduling.problem.problem import Problem
 
 
 def concerned(problem: Problem, uids: Iterable[str]) -> Problem:

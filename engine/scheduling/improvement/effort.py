@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from kerf.engine.model.pods import PodShape
-from kerf.engine.scheduling.problem import PendingPod
+from kerf.engine.scheduling.problem.problem import PendingPod
 
 CHEAPER, CHEAPER_A_POD = 500, 0.33
 """Touches of a step for cheaper plans, and so many more for each pod of the problem, up to `PODS_COUNTED`: to plan more

@@ -19,7 +19,7 @@ from kerf.engine.scheduling.improvement.changes import LARGE, Change, changes, f
 from kerf.engine.scheduling.improvement.concerned import concerned
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import LeftOut, Problem
+from kerf.engine.scheduling.problem.problem import LeftOut, Problem
 
 MOST_QUESTIONS, MOST_ASKED = 40, 8_000
 """So often a problem is planned again, and of so many pods in all of these plans."""

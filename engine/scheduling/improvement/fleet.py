@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.pods import Resources
-from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.improvement.candidates import TOLERANCE, FleetBounds, Pair
 from kerf.engine.scheduling.improvement.cells import counted, limited
 from kerf.engine.scheduling.improvement.effort import TOUCHES_A_SIZE, planning
@@ -27,12 +26,13 @@ from kerf.engine.scheduling.improvement.manners import most_on_one
 from kerf.engine.scheduling.improvement.menu import Menu
 from kerf.engine.scheduling.improvement.rating import Bound, Scheduler, making, seat_name
 from kerf.engine.scheduling.improvement.seats import Seat, planned
+from kerf.engine.scheduling.launchable.daemons import daemons
+from kerf.engine.scheduling.launchable.templates import NODES
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.resources import fits, total
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, Problem
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.resources import fits, total
-from kerf.engine.scheduling.templates import NODES
+from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, Problem
 
 SLACK = (1.0, 1.1, 1.25, 1.5)
 """How much more room than is needed a uniform fleet has."""

@@ -7,7 +7,7 @@ import re
 
 from msgspec import Struct
 
-from kerf.engine.scheduling.problem import PendingPod
+from kerf.engine.scheduling.problem.problem import PendingPod
 
 MIXING = 2_654_435_761
 """A prime that scatters small numbers over 32 bits."""

@@ -43,10 +43,10 @@ from kerf.engine.scheduling.improvement.movers import Movers
 from kerf.engine.scheduling.improvement.questions import Questions
 from kerf.engine.scheduling.improvement.regroup import Group, Regrouping
 from kerf.engine.scheduling.improvement.softness import preferences_kept
+from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import PendingPod, PoolInput, Problem
-from kerf.engine.scheduling.resources import added
+from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
 
 CLOSE = 1.005
 """A plan within this factor of the bound is good enough."""

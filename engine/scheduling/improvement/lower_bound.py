@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.improvement.bound import Row, worth
 from kerf.engine.scheduling.improvement.menu import Kind, Menu, ways
-from kerf.engine.scheduling.problem import PendingPod, Problem
-from kerf.engine.scheduling.shapes import requirements_of
-from kerf.engine.scheduling.taints import SOFT
+from kerf.engine.scheduling.matching.taints import SOFT
+from kerf.engine.scheduling.pods.pod_requirements import requirements_of
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 Node = tuple[int, int]
 """A template and a type, by number."""

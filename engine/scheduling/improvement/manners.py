@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.pods import AffinityTerm, PodShape, SpreadConstraint, Taint, Toleration
-from kerf.engine.scheduling.problem import Problem
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
-from kerf.engine.scheduling.shapes import HARD_SPREAD, alternatives_of, hard_keys
-from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE, untolerated
+from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys
+from kerf.engine.scheduling.problem.problem import Problem
 
 Pair = tuple[str, str]
 """The namespace and the shape (digest) of a pod."""

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from kerf.engine.model.pods import HostPort, Resources, Toleration
-from kerf.engine.scheduling.catalogue import bits
-from kerf.engine.scheduling.daemons import daemons
+from kerf.engine.scheduling.launchable.compiled_catalogue import bits
+from kerf.engine.scheduling.launchable.daemons import daemons
+from kerf.engine.scheduling.launchable.templates import State, Template, template_of
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.taints import untolerated
 from kerf.engine.scheduling.planner import STRICT, usable_pools
-from kerf.engine.scheduling.problem import Problem
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.taints import untolerated
-from kerf.engine.scheduling.templates import State, Template, template_of
+from kerf.engine.scheduling.problem.problem import Problem
 
 Demands = tuple[Requirements, tuple[Toleration, ...], int]
 

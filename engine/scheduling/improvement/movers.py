@@ -14,14 +14,14 @@ from msgspec import Struct
 
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.pods import PodShape
-from kerf.engine.scheduling.classes import RESPECT
 from kerf.engine.scheduling.improvement.candidates import Pair
 from kerf.engine.scheduling.improvement.menu import Kind, Menu
+from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term
+from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.plan import OpenedClaim
-from kerf.engine.scheduling.problem import PendingPod, Problem
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
-from kerf.engine.scheduling.shapes import requirements_of
+from kerf.engine.scheduling.pods.pod_classes import RESPECT
+from kerf.engine.scheduling.pods.pod_requirements import requirements_of
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 Labels = tuple[tuple[str, str], ...]
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from kerf.engine.model.pods import Resources
-from kerf.engine.scheduling.catalogue import bits
 from kerf.engine.scheduling.improvement.admission import Admission
 from kerf.engine.scheduling.improvement.effort import TOUCHES_AN_OFFER
 from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
 from kerf.engine.scheduling.improvement.manners import Pair
 from kerf.engine.scheduling.improvement.rating import seat_name
-from kerf.engine.scheduling.problem import PendingPod
+from kerf.engine.scheduling.launchable.compiled_catalogue import bits
+from kerf.engine.scheduling.problem.problem import PendingPod
 
 FILLED = ("cpu", "memory")
 """The resources that the scheduler's score looks at."""

@@ -13,11 +13,11 @@ from kerf.engine.scheduling.improvement.habits import Habit
 from kerf.engine.scheduling.improvement.manners import Manners, Pair, meets_one
 from kerf.engine.scheduling.improvement.rooms import Load, Room, counted
 from kerf.engine.scheduling.improvement.seats import Liking, Seat
-from kerf.engine.scheduling.problem import PendingPod, Problem
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.shapes import alternatives_of
-from kerf.engine.scheduling.taints import PREFER_NO_SCHEDULE, untolerated
-from kerf.engine.scheduling.volumes import PodVolumes, claim_names, of_claims
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
+from kerf.engine.scheduling.pods.pod_requirements import alternatives_of
+from kerf.engine.scheduling.pods.pod_volumes import PodVolumes, claim_names, of_claims
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 NODE_AFFINITY, TAINT_TOLERATION = 2, 3
 """Weights of the default score plugins."""

@@ -16,8 +16,8 @@ from kerf.engine.scheduling.improvement.effort import TOUCHES_A_PLAN, TOUCHES_A_
 from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets
 from kerf.engine.scheduling.improvement.menu import Menu
 from kerf.engine.scheduling.improvement.rating import Bound, seat_name
-from kerf.engine.scheduling.problem import PendingPod, Problem
-from kerf.engine.scheduling.shapes import HARD_SPREAD
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 
 class Questions:

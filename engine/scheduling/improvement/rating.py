@@ -20,7 +20,6 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.improvement.company import Company
 from kerf.engine.scheduling.improvement.filling import Alike, Filling, Nodes
 from kerf.engine.scheduling.improvement.habits import USUAL, Habit
@@ -28,8 +27,9 @@ from kerf.engine.scheduling.improvement.manners import Manners, Pair, Place
 from kerf.engine.scheduling.improvement.pod_classes import PodClass, PodClasses
 from kerf.engine.scheduling.improvement.rooms import Rooms
 from kerf.engine.scheduling.improvement.seats import Seat, existing, planned
+from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.problem import PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 SELECTIONS_A_TOUCH = 8
 """For the cost of a touch so many pods are compared with a selector."""

@@ -16,11 +16,11 @@ from operator import le, mul
 
 from msgspec import Struct
 
-from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.improvement.bound import Row, Worth, worth
 from kerf.engine.scheduling.improvement.effort import Effort
 from kerf.engine.scheduling.improvement.menu import Demands, Kind, Menu, Way
-from kerf.engine.scheduling.templates import State
+from kerf.engine.scheduling.launchable.templates import State
+from kerf.engine.scheduling.matching.host_ports import conflicts
 
 WIDTHS = (2, 8, 32)
 """How many types are tried for one group: as many as the effort allows."""

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from copy import copy
 
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
+from kerf.engine.scheduling.explain.tracer import Candidate as Offered
+from kerf.engine.scheduling.explain.tracer import NearDropped, Tracer, TypeFunnel
 from kerf.engine.scheduling.improvement.candidates import Candidate
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.podclass import PodClass
-from kerf.engine.scheduling.problem import PendingPod, Problem
-from kerf.engine.scheduling.trace import Candidate as Offered
-from kerf.engine.scheduling.trace import NearDropped, Tracer, TypeFunnel
+from kerf.engine.scheduling.pods.pod_class import PodClass
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 
 def retrace(candidate: Candidate, tracer: Tracer) -> None:

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from kerf.engine.model.pods import ASSUMED, HostPort, Resources
-from kerf.engine.scheduling.hostports import conflicts
 from kerf.engine.scheduling.improvement.seats import Seat
-from kerf.engine.scheduling.resources import added
-from kerf.engine.scheduling.volumes import Attachment
+from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.resources import added
+from kerf.engine.scheduling.pods.pod_volumes import Attachment
 
 TOO_FULL = -1
 """In the place of the number of pods in a room that has none for another."""

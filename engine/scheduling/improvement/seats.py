@@ -8,14 +8,14 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, ZONE_ID
 from kerf.engine.model.pods import HostPort, Resources, Taint, assumed
-from kerf.engine.scheduling.catalogue import compiled
-from kerf.engine.scheduling.daemons import Daemon, reserved_for
+from kerf.engine.scheduling.launchable.compiled_catalogue import compiled
+from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.resources import added
+from kerf.engine.scheduling.matching.resources import total as summed
 from kerf.engine.scheduling.plan import OpenedClaim
-from kerf.engine.scheduling.problem import NodeInput, Problem
-from kerf.engine.scheduling.requirements import Requirements
-from kerf.engine.scheduling.resources import added
-from kerf.engine.scheduling.resources import total as summed
-from kerf.engine.scheduling.volumes import Attachment, claim_names, of_claims
+from kerf.engine.scheduling.pods.pod_volumes import Attachment, claim_names, of_claims
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 
 NOTHING: Resources = {}
 KNOWN_KINDS = 32

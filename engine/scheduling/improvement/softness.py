@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kerf.engine.model.pods import PodShape
 from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.explain.tracer import Candidate, NearDropped, TypeFunnel
+from kerf.engine.scheduling.matching.taints import SOFT
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.podclass import PodClass
-from kerf.engine.scheduling.problem import PendingPod, Problem
-from kerf.engine.scheduling.taints import SOFT
-from kerf.engine.scheduling.trace import Candidate, NearDropped, TypeFunnel
+from kerf.engine.scheduling.pods.pod_class import PodClass
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 
 class _Kept:

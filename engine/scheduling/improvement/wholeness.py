@@ -19,7 +19,7 @@ from kerf.engine.scheduling.improvement.fleet import Fleet
 from kerf.engine.scheduling.improvement.improve import Search
 from kerf.engine.scheduling.improvement.mending import Mending
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 
 LOOKED_AT = 4
 """How many of the cheapest plans are rated, beside the first one."""

@@ -13,13 +13,13 @@ from msgspec import Struct
 
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.pods import AffinityTerm, PodShape, SpreadConstraint
-from kerf.engine.scheduling.nodes import ExistingNode
-from kerf.engine.scheduling.problem import BoundPod, Problem
-from kerf.engine.scheduling.requirements import Requirement, Requirements
-from kerf.engine.scheduling.selectors import PodSelector, of_spread, of_term
-from kerf.engine.scheduling.shapes import HARD_SPREAD, alternatives_of, hard_keys, requirements_of
-from kerf.engine.scheduling.templates import State, Template
-from kerf.engine.scheduling.topology.counts import NodeFilter, PodCount
+from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term
+from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
+from kerf.engine.scheduling.packing.existing_node import ExistingNode
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys, requirements_of
+from kerf.engine.scheduling.problem.problem import BoundPod, Problem
+from kerf.engine.scheduling.topology.pod_counts import NodeFilter, PodCount
 from kerf.engine.scheduling.topology.rules import Apart, Domain, Rule, Spread, Together
 
 Selectors = tuple[PodSelector, ...]

@@ -12,8 +12,8 @@ from kerf.adapters.cli.render_why import removal_text
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
-from kerf.engine.scheduling.given_up import GivenUp
-from kerf.engine.scheduling.trace import Candidate, NearMiss
+from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
+from kerf.engine.scheduling.explain.tracer import Candidate, NearMiss
 from kerf.replay.explain import DecisionExplanation, PlanExplanation, explain_pod
 from kerf.replay.explain_claim import explain_claim
 from kerf.replay.funnels import Placed, PoolFunnel

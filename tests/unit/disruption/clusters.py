@@ -12,8 +12,8 @@ from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.pods import Owner, Pod, PodShape, Resources
 from kerf.engine.model.pools import Budget, NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.record.digest import content
-from kerf.engine.scheduling.problem import NodeInput, PoolInput, Problem
-from kerf.engine.scheduling.resources import added, total
+from kerf.engine.scheduling.matching.resources import added, total
+from kerf.engine.scheduling.problem.problem import NodeInput, PoolInput, Problem
 
 NOW = 1_768_478_400_000
 SIZES = {"small": 2_000, "medium": 4_000, "large": 8_000}

@@ -16,7 +16,7 @@ from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.digest import content
-from kerf.engine.scheduling.requirements import Requirement, Requirements
+from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from tests.unit.disruption.clusters import capacity, cluster, node, pod, pool
 
 ANY = Requirements()

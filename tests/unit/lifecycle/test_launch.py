@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.lifecycle.launch import choose
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue, Offering
 from kerf.engine.record.decisions import FindInstance, LaunchInstance, TerminateInstance
@@ -16,7 +15,8 @@ from kerf.engine.record.observations import (
     NodeClaimDeletionSeen,
     Observation,
 )
-from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.launchable.launch_offers import choose
+from kerf.engine.scheduling.matching.requirements import Requirements
 from tests.support.lives import asked, claim_of, types
 from tests.support.world import CATALOGUE
 

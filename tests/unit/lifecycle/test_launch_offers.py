@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.engine.lifecycle.launch import choose
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.record.decisions import Offer
-from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.launchable.launch_offers import choose
+from kerf.engine.scheduling.matching.requirements import Requirements
 
 A, B = "us-west-2a", "us-west-2b"
 EVERYTHING = Requirements(())

@@ -10,7 +10,7 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import EvictPod, LaunchInstance, TerminateInstance
 from kerf.engine.record.observations import LaunchAnswered, ObjectGone, Observation, SettingsSeen
-from kerf.engine.scheduling.inputs import problem_of
+from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.projections.nodeclaim_status import claim_conditions
 from tests.support.lives import PROVIDER, UNREGISTERED, asked, claim_of, in_service, launched, types
 from tests.support.world import World

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.engine.scheduling import given_up, hurdles
-from kerf.engine.scheduling.given_up import GivenUp
-from kerf.engine.scheduling.templates import NODES
-from kerf.engine.scheduling.trace import Cut, NearMiss
+from kerf.engine.scheduling.explain import relaxed_preferences as given_up
+from kerf.engine.scheduling.explain import type_filters as hurdles
+from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
+from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
+from kerf.engine.scheduling.launchable.templates import NODES
 from kerf.projections.funnel_words import CUTS, GIVEN_UP, NEAR, cut_sentence, given_up_sentence, near_sentence
 
 

@@ -12,8 +12,8 @@ import pytest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.record.registry import NAME_OF
+from kerf.engine.scheduling.explain.tracer import Cut
 from kerf.engine.scheduling.reasons import Code
-from kerf.engine.scheduling.trace import Cut
 from kerf.projections import events
 from kerf.projections.changes import BUDGETS, CHANGES
 from kerf.projections.funnel_words import CUTS, NEAR, cut_sentence

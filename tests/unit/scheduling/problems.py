@@ -12,7 +12,7 @@ from kerf.engine.model.pods import Expression, NodeTerm, PodShape, PreferredNode
 from kerf.engine.model.pools import NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.digest import content
-from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 
 GI = 2**30
 ZONES = ("z1", "z2", "z3")

@@ -17,7 +17,7 @@ from kerf.engine.scheduling.improvement.company import Company
 from kerf.engine.scheduling.improvement.first_plan import first_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput, Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.unit.scheduling.problems import GI, ZONES, Workloads, ladder, pool, problem, shape, spec
 
 APP = {"app": "x"}

@@ -11,10 +11,18 @@ from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
 from kerf.engine.model.pods import PodShape, VolumeRef
 from kerf.engine.model.workloads import Workload
 from kerf.engine.record.digest import content
-from kerf.engine.scheduling.buffers import Provisioning, Ready, Sources, desired, provisioning, resolved, virtual_pods
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput, PendingPod
+from kerf.engine.scheduling.problem.capacity_buffers import (
+    Provisioning,
+    Ready,
+    Sources,
+    desired,
+    provisioning,
+    resolved,
+    virtual_pods,
+)
+from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod
 from tests.support.judge import faults
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, problem, shape
 

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
-from kerf.engine.scheduling import catalogue as module
-from kerf.engine.scheduling.catalogue import bits, compile_catalogue, compiled
+from kerf.engine.scheduling.launchable import compiled_catalogue as module
+from kerf.engine.scheduling.launchable.compiled_catalogue import bits, compile_catalogue, compiled
+from kerf.engine.scheduling.launchable.templates import available
+from kerf.engine.scheduling.matching.requirements import requirement
+from kerf.engine.scheduling.matching.resources import fits
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.requirements import requirement
-from kerf.engine.scheduling.resources import fits
-from kerf.engine.scheduling.templates import available
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, problem, shape
 
 TYPES = (

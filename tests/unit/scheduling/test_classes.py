@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Toleration
-from kerf.engine.scheduling.classes import PodClasses
+from kerf.engine.scheduling.matching.taints import SOFT
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput
+from kerf.engine.scheduling.pods.pod_classes import PodClasses
+from kerf.engine.scheduling.pods.pod_requirements import relaxed, requirements_of
+from kerf.engine.scheduling.problem.problem import NodeInput
 from kerf.engine.scheduling.reasons import Code, reason
-from kerf.engine.scheduling.shapes import relaxed, requirements_of
-from kerf.engine.scheduling.taints import SOFT
 from kerf.engine.scheduling.topology.topology import Topology
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, spec, term
 

@@ -12,10 +12,10 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import Expression, Owner, Pod, PodShape, Selector, SpreadConstraint
 from kerf.engine.model.services import Service
 from kerf.engine.model.workloads import Workload
-from kerf.engine.scheduling.default_spread import Kinship, with_defaults
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.scheduler_config import SchedulerConfigError, default_constraints
+from kerf.engine.scheduling.problem.default_spread import Kinship, with_defaults
+from kerf.engine.scheduling.problem.scheduler_config import SchedulerConfigError, default_constraints
 from tests.support.judge import faults
 from tests.unit.scheduling.problems import Workloads, ladder, problem, shape
 

@@ -11,7 +11,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import AffinityTerm, HostPort, PodShape, Selector, SpreadConstraint, Taint
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput
+from kerf.engine.scheduling.problem.problem import NodeInput
 from tests.support.judge import faults
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, problem, shape, spec
 

@@ -9,7 +9,7 @@ from kerf.engine.model.pods import Selector, SpreadConstraint
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput, Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from kerf.engine.scheduling.reasons import Code, sentence
 from tests.support.judge import faults
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, preferred, problem, shape, spec

@@ -14,7 +14,7 @@ from kerf.engine.model.workloads import Workload
 from kerf.engine.record.decisions import LaunchInstance, ProvisionResult
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import ObjectGone, Observation
-from kerf.engine.scheduling.inputs import problem_of
+from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.reasons import Code
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load

@@ -9,7 +9,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.improvement import first_plan as module
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.bindable import Binding
@@ -18,7 +18,7 @@ from kerf.engine.scheduling.improvement.concerned import concerned
 from kerf.engine.scheduling.improvement.first_plan import FEW_QUESTIONS, MOST_ASKED, first_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import Code
 from tests.support.judge import faults
 from tests.unit.scheduling.problems import Workloads, instance_type, ladder, pool, problem, shape

@@ -11,12 +11,12 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.pods import AffinityTerm, HostPort, Selector, SpreadConstraint, Taint, VolumeRef
 from kerf.engine.model.volumes import Volume, VolumeClaim, VolumeFacts
-from kerf.engine.scheduling.funnel import Funnel, FunnelTracer
+from kerf.engine.scheduling.explain.funnel_tracer import Funnel, FunnelTracer
+from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
 from kerf.engine.scheduling.improvement.cells import without
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput, Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from kerf.engine.scheduling.reasons import Code, sentence
-from kerf.engine.scheduling.trace import Cut, NearMiss
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
 
 SOLD_OUT = frozenset([("spot", "", ""), ("on-demand", "", "")])

@@ -9,8 +9,8 @@ import pytest
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import AffinityTerm, PodShape, PreferredNodeTerm, Selector, SpreadConstraint, Taint
-from kerf.engine.scheduling.funnel import FunnelTracer
-from kerf.engine.scheduling.given_up import GivenUp
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
+from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
 from kerf.engine.scheduling.planner import plan
 from tests.unit.scheduling.problems import Workloads, ladder, pool, problem, shape, spec, term
 

@@ -18,8 +18,8 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Decision, LaunchInstance, ProvisionResult
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import Observation
-from kerf.engine.scheduling.inputs import problem_of
 from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem.from_state import problem_of
 from tests.support.lives import PODS, PROVIDER, in_service, launched
 from tests.support.world import Mi, World, pool
 

@@ -13,7 +13,7 @@ from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput, Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.support.judge import faults
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, problem, shape
 

@@ -22,7 +22,7 @@ from kerf.engine.scheduling.improvement.outlook import Outlook
 from kerf.engine.scheduling.improvement.rating import Scheduler, seat_name, unbound
 from kerf.engine.scheduling.improvement.wholeness import most
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec
 
 

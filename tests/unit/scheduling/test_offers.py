@@ -12,7 +12,7 @@ from kerf.engine.scheduling.improvement.fleet import Fleet, Fleets
 from kerf.engine.scheduling.improvement.menu import Menu
 from kerf.engine.scheduling.improvement.offers import larger
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, problem, shape
 
 

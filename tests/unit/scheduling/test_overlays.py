@@ -12,7 +12,7 @@ from kerf.engine.model.devices import Device, ResourceSlice
 from kerf.engine.model.instances import Catalogue, Offering
 from kerf.engine.model.overlays import Adjustment, NodeOverlay
 from kerf.engine.model.pools import RequirementSpec
-from kerf.engine.scheduling.overlays import Condition, Overlaid, evaluated
+from kerf.engine.scheduling.launchable.node_overlays import Condition, Overlaid, evaluated
 from tests.unit.scheduling.problems import instance_type, pool, spec
 
 FUSE = "smarter-devices/fuse"

@@ -12,7 +12,7 @@ from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import HostPort, PodShape, Taint, Toleration, VolumeRef
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan, usable_pools
-from kerf.engine.scheduling.problem import NodeInput, PoolInput
+from kerf.engine.scheduling.problem.problem import NodeInput, PoolInput
 from kerf.engine.scheduling.reasons import Code, sentence
 from tests.unit.scheduling.problems import (
     GI,

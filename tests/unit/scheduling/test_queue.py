@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import HostPort
-from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput
+from kerf.engine.scheduling.problem.problem import NodeInput
 from kerf.engine.scheduling.reasons import Code
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, preferred, problem, shape
 from tests.unit.scheduling.test_planner import codes

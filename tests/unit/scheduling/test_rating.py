@@ -15,10 +15,10 @@ from kerf.engine.scheduling.improvement.manners import Manners, Place
 from kerf.engine.scheduling.improvement.rating import Scheduler, unbound
 from kerf.engine.scheduling.improvement.rooms import Load, Room, counted
 from kerf.engine.scheduling.improvement.seats import Seat
+from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput, Problem
-from kerf.engine.scheduling.requirements import Requirements
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
 
 

@@ -13,9 +13,9 @@ from kerf.engine.scheduling.improvement.effort import Effort
 from kerf.engine.scheduling.improvement.menu import Kind, Menu
 from kerf.engine.scheduling.improvement.movers import Movers
 from kerf.engine.scheduling.improvement.regroup import Regrouping
+from kerf.engine.scheduling.matching.requirements import Requirements, requirement
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import Problem
-from kerf.engine.scheduling.requirements import Requirements, requirement
+from kerf.engine.scheduling.problem.problem import Problem
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
 
 APP = Selector({"app": "web"})

@@ -7,7 +7,7 @@ import pytest
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.mistyped import suggestion
 from kerf.engine.model.pools import RequirementSpec
-from kerf.engine.scheduling.requirements import (
+from kerf.engine.scheduling.matching.requirements import (
     MAX_INT64,
     Requirement,
     Requirements,

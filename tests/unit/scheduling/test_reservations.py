@@ -5,10 +5,10 @@ from __future__ import annotations
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.launchable.remaining_reservations import taken_from
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import Code
-from kerf.engine.scheduling.reserved import taken_from
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, shape, spec
 
 

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import Owner, Resources, Selector, SpreadConstraint
 from kerf.engine.record.observations import Observation
-from kerf.engine.scheduling.daemons import daemons
 from kerf.engine.scheduling.improvement.rooms import Load, Room, counted
 from kerf.engine.scheduling.improvement.seats import Seat, existing, planned
-from kerf.engine.scheduling.inputs import problem_of
+from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput, Problem
+from kerf.engine.scheduling.problem.from_state import problem_of
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from kerf.replay.scenario_catalogues import Catalogues
 from kerf.replay.scenarios import problem_of as problem_of_scenario
 from tests.support.lives import in_service

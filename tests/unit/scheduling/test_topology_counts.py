@@ -12,10 +12,10 @@ from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConst
 from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.improvement.rating import unbound
-from kerf.engine.scheduling.inputs import problem_of
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import BoundPod, NodeInput, PendingPod
+from kerf.engine.scheduling.problem.from_state import problem_of
+from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod
 from tests.support.judge import faults
 from tests.support.lives import PODS, in_service
 from tests.unit.scheduling.problems import GI, ZONES, Workloads, ladder, pool, problem, shape, spec, term

@@ -8,8 +8,8 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import AffinityTerm, Selector
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import Observation
-from kerf.engine.scheduling.inputs import problem_of
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.from_state import problem_of
+from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.lives import in_service, launched
 from tests.support.world import World
 

@@ -8,8 +8,8 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import Expression, NodeTerm, PodShape
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.pods.validation import Problem, refusals, requirement_problems
 from kerf.engine.scheduling.reasons import Code
-from kerf.engine.scheduling.validation import Problem, refusals, requirement_problems
 from tests.unit.scheduling.problems import Workloads, ladder, preferred, problem, spec, term
 
 

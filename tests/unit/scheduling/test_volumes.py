@@ -15,9 +15,9 @@ from kerf.engine.scheduling.improvement.mending import Mending
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput, Problem
+from kerf.engine.scheduling.pods.pod_volumes import of_claims
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from kerf.engine.scheduling.reasons import Code
-from kerf.engine.scheduling.volumes import of_claims
 from tests.support.judge import faults
 from tests.unit.scheduling.problems import GI, Workloads, ladder, problem, shape
 

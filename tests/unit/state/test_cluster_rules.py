@@ -16,7 +16,7 @@ from kerf.engine.model.volumes import EBS, CSINode, StorageClass, Volume, Volume
 from kerf.engine.record.decisions import Decision, LaunchInstance, MovesResult, UntaintNode
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
-from kerf.engine.scheduling.inputs import problem_of
+from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.state import snapshot
 from tests.support.lives import DISRUPTED, PODS, PROVIDER, UNREGISTERED, claim_of, in_service, launched
 from tests.support.world import World

@@ -8,7 +8,7 @@ from kerf.engine.model.nodes import DaemonSet
 from kerf.engine.model.pods import Expression, NodeTerm, Owner, Pod, PodShape
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import ObjectGone, Observation
-from kerf.engine.scheduling.inputs import problem_of
+from kerf.engine.scheduling.problem.from_state import problem_of
 from tests.support.world import Mi, World
 
 ARM = NodeTerm((Expression("kubernetes.io/arch", "In", ("arm64",)),))

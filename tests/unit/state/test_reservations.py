@@ -10,11 +10,11 @@ from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observation, ReservationsSeen
 from kerf.engine.scheduling.improvement.rating import Scheduler
-from kerf.engine.scheduling.inputs import problem_of
+from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
+from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_of
 from kerf.engine.scheduling.planner import Ground
-from kerf.engine.scheduling.pool_catalogues import PoolCatalogues
-from kerf.engine.scheduling.problem import KEPT
-from kerf.engine.scheduling.reserved import catalogue_of
+from kerf.engine.scheduling.problem.from_state import problem_of
+from kerf.engine.scheduling.problem.problem import KEPT
 from kerf.engine.state import snapshot
 from tests.property.test_fold import re_derived
 from tests.support.world import NODE_CLASS, Mi, World, pool

@@ -21,7 +21,7 @@ from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.labels import INSTANCE_TYPE, NODEPOOL, ZONE
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import NodeInput, PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 from tests.unit.scheduling.problems import Workloads, instance_type, problem, shape
 
 DRIVER = "gpu.example.com"

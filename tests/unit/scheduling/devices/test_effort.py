@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.model.instances import Catalogue
-from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem import Problem
+from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.judge import Judge
 from tests.unit.scheduling.devices.cases import claim, gpu, question, template
 from tests.unit.scheduling.problems import instance_type

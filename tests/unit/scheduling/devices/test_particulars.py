@@ -20,13 +20,13 @@ from kerf.engine.model.devices import (
 )
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import Expression, NodeTerm, Taint, Toleration
+from kerf.engine.scheduling.devices.node_devices import devices_of, site_of
 from kerf.engine.scheduling.devices.search import Usage
-from kerf.engine.scheduling.devices.sites import devices_of, site_of
 from kerf.engine.scheduling.devices.usage import Host, Ledger
-from kerf.engine.scheduling.funnel import FunnelTracer
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
+from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.requirements import Requirements
 from tests.unit.scheduling.devices.cases import (
     DRIVER,
     ask,

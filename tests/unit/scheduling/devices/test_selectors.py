@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kerf.engine.model.devices import Capacity, Device, Version
+from kerf.engine.scheduling.devices.cel_selectors import matches
 from kerf.engine.scheduling.devices.errors import SelectorError
-from kerf.engine.scheduling.devices.selectors import matches
 
 A = 'device.attributes["x.io"]'
 DEVICE = Device(

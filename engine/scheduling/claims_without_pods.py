@@ -1,0 +1,102 @@
+"""Launches of claims that no pods were planned for: straight from a NodePool's template (S-191, S-192), or for a
+NodeClaim object that somebody made by hand (L-145)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from kerf.engine.model.labels import NODEPOOL
+from kerf.engine.model.pods import Resources
+from kerf.engine.model.pools import NodeClassRef, NodePool
+from kerf.engine.record.decisions import LaunchInstance, PlannedClaim
+from kerf.engine.scheduling.launchable.compiled_catalogue import bits, compiled
+from kerf.engine.scheduling.launchable.launch_offers import Choice, choose
+from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_of, taken_from
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.packing.finished_claims import claim_labels
+from kerf.engine.scheduling.problem.from_state import unavailable
+from kerf.engine.state.state import State
+
+NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+class Bare(Struct, frozen=True):
+    """What a claim without pods asks for, and what it may be launched as now."""
+
+    requirements: Requirements
+    labels: dict[str, str]
+    requests: Resources
+    choice: Choice
+
+    @property
+    def instance_types(self) -> tuple[str, ...]:
+        """The types that its launch may draw from, cheapest first."""
+        return tuple(dict.fromkeys(offer.instance_type for offer in self.choice.offers))
+
+    @property
+    def price(self) -> float:
+        return self.choice.offers[0].price if self.choice.offers else 0.0
+
+
+def of_template(pool: NodePool, state: State, now: int, taken: Mapping[str, int] = NOTHING) -> Bare:
+    """S-192: the template's requirements without types, no requests; custom labels as in S-165. `taken`: of
+    reservations, by those that are launched beside it."""
+    own = {**pool.labels, NODEPOOL: pool.name, pool.node_class.label: pool.node_class.name}
+    requirements = Requirements.of_specs(pool.requirements).merged(Requirements.of_labels(own))
+    return bare(requirements, claim_labels(own, requirements), {}, pool.node_class, state, now, taken)
+
+
+def bare(
+    requirements: Requirements,
+    labels: Mapping[str, str],
+    requests: Resources,
+    node_class: NodeClassRef,
+    state: State,
+    now: int,
+    taken: Mapping[str, int] = NOTHING,
+) -> Bare:
+    """What claims with these requirements may be launched as; no offers while the NodeClass has no catalogue."""
+    digest = catalogue_of(state, node_class.key)
+    choice = Choice("", ())
+    if digest:
+        catalogue = state.ix.blobs.catalogue(digest)
+        types = compiled(digest, catalogue)
+        left = types.fitting(requests)
+        for each in requirements:
+            left &= types.admitting(each)
+        names = tuple(types.names[number] for number in bits(left))
+        most = state.facts.settings.max_launch_types
+        left_over = taken_from(catalogue, taken)
+        choice = choose(left_over, names, requirements, unavailable(state, now), max_types=most)
+    return Bare(requirements, dict(labels), requests, choice)
+
+
+def planned(name: str, pool: str, asked: Bare) -> PlannedClaim:
+    return PlannedClaim(
+        name=name,
+        node_pool=pool,
+        pods=(),
+        instance_types=asked.instance_types,
+        requirements=tuple(spec for each in asked.requirements for spec in each.specs()),
+        requests=asked.requests,
+        price=asked.price,
+        capacity_types=(asked.choice.capacity_type,),
+        labels=asked.labels,
+    )
+
+
+def launch(name: str, pool: NodePool, asked: Bare) -> LaunchInstance:
+    return LaunchInstance(
+        claim=name,
+        node_pool=pool.name,
+        node_class=pool.node_class,
+        capacity_type=asked.choice.capacity_type,
+        offers=asked.choice.offers,
+        reservation=asked.choice.reservation,
+        requests=asked.requests,
+        labels=asked.labels,
+        taints=(*pool.taints, *pool.startup_taints),
+    )

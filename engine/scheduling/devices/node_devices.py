@@ -1,0 +1,71 @@
+"""From a problem to its devices: which existing nodes publish for themselves, and what others will have (S-196)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.labels import INSTANCE_TYPE, NODEPOOL
+from kerf.engine.scheduling.devices.allocation import Devices, Publishes, Site
+from kerf.engine.scheduling.devices.pools import DeviceKey, Own, own
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
+
+
+def asks_for_devices(problem: Problem) -> bool:
+    """Whether some pod of the pass does, and is not ignored for it."""
+    if problem.devices is None or problem.settings.ignore_dra_requests:
+        return False
+    return any(problem.shapes[digest].resource_claims for digest in {pod.shape for pod in problem.pods})
+
+
+def devices_of(problem: Problem) -> Devices | None:
+    """None if no pod of the pass asks for any, or nothing is known of them."""
+    if problem.devices is None or not asks_for_devices(problem):
+        return None
+    asked = {name for pod in problem.pods for name in pod.device_claims}
+    return Devices(problem.devices, (node.name for node in problem.nodes if node.initialized), asked)
+
+
+def site_of(node: NodeInput, labels: Requirements, problem: Problem) -> Site:
+    """`labels`: what is known of the node, as far as it is."""
+    if node.initialized:
+        return Site(node.name, labels)
+    distinct: list[Publishes] = []
+    for each in _types(node, labels, problem):
+        publishes = each.slices, each.bindings
+        if publishes not in distinct:
+            distinct.append(publishes)
+    groups = tuple(own(*each) for each in distinct) or (Own(),)
+    return Site(node.name, labels, groups, _taken(node.name, groups, problem))
+
+
+def _types(node: NodeInput, labels: Requirements, problem: Problem) -> list[InstanceType]:
+    """What the node is, or may still become."""
+    pool = node.labels.get(NODEPOOL, "")
+    digest = next((each.catalogue for each in problem.pools if each.pool.name == pool), "")
+    known: Mapping[str, InstanceType] = {each.name: each for each in problem.catalogues[digest].types} if digest else {}
+    named = labels.find(INSTANCE_TYPE)
+    names = sorted(named.values) if named is not None and not named.complement else []
+    return [known[name] for name in names if name in known]
+
+
+def _taken(node: str, groups: tuple[Own, ...], problem: Problem) -> frozenset[DeviceKey]:
+    """The template's devices that are allocated by their published names already, before the node is initialized."""
+    assert problem.devices is not None
+    owned = {(each.driver, each.pool) for each in problem.devices.slices.values() if node in (each.owner, each.node)}
+    gone = {
+        (each.driver, each.device)
+        for claim in problem.devices.claims.values()
+        if claim.allocation is not None
+        for each in claim.allocation.devices
+        if (each.driver, each.pool) in owned
+    }
+    return frozenset(
+        (pool.driver, pool.name, device.name)
+        for publishes in groups
+        for pool in publishes.pools
+        for part in pool.slices
+        for device in part.devices
+        if (pool.driver, device.name) in gone
+    )

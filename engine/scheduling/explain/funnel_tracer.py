@@ -1,0 +1,156 @@
+"""A tracer that keeps the whole funnel of one plan as structs, for `explain`, `kerf plan` and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.pods import PodShape, Resources
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp, given_up
+from kerf.engine.scheduling.explain.tracer import Candidate, NearDropped, TypeFunnel
+from kerf.engine.scheduling.pods.pod_class import PodClass
+from kerf.engine.scheduling.problem.problem import PendingPod
+
+
+class Refusal(Struct, frozen=True):
+    """A candidate that a class could not use: an existing node by name, or an open claim by index."""
+
+    place: str | int
+    reason: Reason
+
+
+class PoolLook(Struct, frozen=True, omit_defaults=True):
+    """A new claim of a NodePool considered for a class; `reason` is None if one was opened, `claim` its index. Of a
+    NodePool that has nothing to launch the funnel is that of its own requirements; what is near is for the class."""
+
+    funnel: TypeFunnel
+    reason: Reason | None = None
+    claim: int | None = None
+
+
+class Relaxed(Struct, frozen=True):
+    """Pods that were placed as this class after they had given up something."""
+
+    pods: tuple[str, ...]
+    gave_up: tuple[GivenUp, ...]
+
+
+class ClassFunnel(Struct, frozen=True, omit_defaults=True):
+    """One pod class as it was tried. A class that gave something up is another class with its own funnel.
+    `rules`: those of topology that bind it, each as its kind and its key.
+    `placed` are (place, pods) in the order of first use; `unplaced` the pods that remained; `relaxed` those that asked
+    for more to begin with."""
+
+    number: int
+    requests: Resources
+    requirements: tuple[str, ...]
+    rules: tuple[tuple[str, str], ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    pools: tuple[PoolLook, ...] = ()
+    placed: tuple[tuple[str | int, tuple[str, ...]], ...] = ()
+    unplaced: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    relaxed: tuple[Relaxed, ...] = ()
+
+
+class ClaimFunnel(Struct, frozen=True):
+    """A claim as planned: the types left, cheapest first, so `left[0]` is the one chosen."""
+
+    claim: int
+    node_pool: str
+    left: tuple[Candidate, ...]
+
+
+class Funnel(Struct, frozen=True):
+    """Everything. `dropped`: NodePools without any instance type, where there are no pods: else each class tells of
+    them, for what would help is not the same for all."""
+
+    dropped: tuple[PoolLook, ...]
+    classes: tuple[ClassFunnel, ...]
+    claims: tuple[ClaimFunnel, ...]
+
+
+class _Class:
+    """What is collected about one class while the plan is made."""
+
+    def __init__(self, wanted: PodClass, dropped: list[PoolLook]) -> None:
+        self.wanted = wanted
+        self.refused: list[Refusal] = []
+        self.pools = dropped
+        self.placed: dict[str | int, list[str]] = {}
+        self.unplaced: list[str] = []
+        self.reasons: tuple[Reason, ...] = ()
+        self.relaxed: dict[tuple[GivenUp, ...], list[str]] = {}
+
+    def done(self) -> ClassFunnel:
+        demand = self.wanted.demand
+        return ClassFunnel(
+            self.wanted.number,
+            self.wanted.requests,
+            tuple(str(each) for each in self.wanted.requirements),
+            tuple(sorted({(each.kind, each.key) for each in (*demand.host_rules, *demand.rules)})),
+            tuple(self.refused),
+            tuple(self.pools),
+            tuple((place, tuple(pods)) for place, pods in self.placed.items()),
+            tuple(self.unplaced),
+            self.reasons,
+            tuple(Relaxed(tuple(pods), gave_up) for gave_up, pods in self.relaxed.items()),
+        )
+
+
+class FunnelTracer:
+    """Give it to `plan`, then read `funnel`."""
+
+    def __init__(self, shapes: Callable[[str], PodShape | None] | None = None) -> None:
+        """`shapes`: by digest, what the pods ask for to begin with, None where that is not known. Without it nothing is
+        told of what they gave up."""
+        self._shapes = shapes
+        self._dropped: list[tuple[PoolLook, NearDropped]] = []
+        self._classes: dict[int, _Class] = {}
+        self._claims: list[ClaimFunnel] = []
+
+    @property
+    def funnel(self) -> Funnel:
+        classes = tuple(each.done() for _, each in sorted(self._classes.items()))
+        dropped = () if classes else tuple(look for look, _ in self._dropped)
+        return Funnel(dropped, classes, tuple(self._claims))
+
+    def _of(self, wanted: PodClass) -> _Class:
+        found = self._classes.get(wanted.number)
+        if found is None:
+            dropped = [replace(look, funnel=replace(look.funnel, near=near(wanted))) for look, near in self._dropped]
+            found = self._classes[wanted.number] = _Class(wanted, dropped)
+        return found
+
+    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearDropped) -> None:
+        self._dropped.append((PoolLook(funnel, reason), near))
+
+    def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None:
+        self._of(wanted).refused.append(Refusal(node, reason))
+
+    def claim_refused(self, wanted: PodClass, claim: int, reason: Reason) -> None:
+        self._of(wanted).refused.append(Refusal(claim, reason))
+
+    def pool_considered(
+        self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
+    ) -> None:
+        self._of(wanted).pools.append(PoolLook(funnel, reason, claim))
+
+    def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
+        found = self._of(wanted)
+        found.placed.setdefault(place, []).append(pod.uid)
+        before = self._shapes(pod.shape) if self._shapes is not None else None
+        gave_up = given_up(before, wanted.shape) if before is not None else ()
+        if gave_up:
+            found.relaxed.setdefault(gave_up, []).append(pod.uid)
+
+    def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None:
+        found = self._of(wanted)
+        found.unplaced.append(pod.uid)
+        found.reasons = reasons
+
+    def claim_finished(self, claim: int, node_pool: str, left: tuple[Candidate, ...]) -> None:
+        self._claims.append(ClaimFunnel(claim, node_pool, left))

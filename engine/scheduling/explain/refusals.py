@@ -1,0 +1,221 @@
+"""Why a candidate refused a class, worked out after the fact: the search itself keeps no reasons.
+
+A new claim has to pass a list of hurdles, each a set of types (a bitset). The funnel applies them in order; a near
+miss is a hurdle that stands alone in the way of some types.
+"""
+
+from __future__ import annotations
+
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.explain.near_misses import near_dropped, near_misses
+from kerf.engine.scheduling.explain.tracer import Candidate, Cut, NearMiss, Tracer, TypeFunnel
+from kerf.engine.scheduling.explain.type_filters import (
+    LIMITS,
+    MIN_VALUES,
+    NEW_HOST,
+    ON_OFFER,
+    REQUIREMENT,
+    RESOURCE,
+    Hurdle,
+    hurdles_of,
+    offering_hurdles,
+    passing,
+    place_hurdles,
+    port_names,
+    requirement_hurdles,
+)
+from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
+from kerf.engine.scheduling.launchable.templates import NODES, State, Template
+from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.resources import added
+from kerf.engine.scheduling.matching.taints import text, untolerated
+from kerf.engine.scheduling.packing.open_claim import Claim
+from kerf.engine.scheduling.pods.pod_class import PodClass
+from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topology_reason
+from kerf.engine.scheduling.topology.rules import Rule
+
+NEW_CLAIM = -1
+"""The index of one that is not open."""
+
+
+def explain_template(template: Template, wanted: PodClass, tracer: Tracer | None) -> Reason:
+    """Why no claim of this template can be opened for the class; tells the tracer the whole funnel."""
+    hurdles = hurdles_of(template, wanted)
+    refusal = _refusal(template, wanted, hurdles)
+    if tracer is not None:
+        tracer.pool_considered(wanted, refusal, _funnel(template, wanted, hurdles))
+    return refusal
+
+
+def trace_opening(claim: Claim, wanted: PodClass, tracer: Tracer, why: Reason | None = None) -> None:
+    """Tell the tracer the funnel of a claim that is being opened, or `why` it is not; before its limits are counted."""
+    funnel = _funnel(claim.template, wanted, hurdles_of(claim.template, wanted))
+    tracer.pool_considered(wanted, why, funnel, None if why else claim.index)
+
+
+def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
+    """Why a NodePool has nothing to launch (S-66). What change would help depends on what pods ask for: the tracer is
+    told how to find out."""
+    catalogue, name, left = template.catalogue, template.name, template.state.viable
+    why = reason(Code.NO_INSTANCE_TYPES, node_pool=name, types=len(catalogue.types))
+    if left:
+        keys = sorted(template.unmet_min_values(template.state.min_values, left))
+        count = len(catalogue.types)
+        why = reason(Code.TOO_FEW_TYPES, node_pool=name, types=count, left=left.bit_count(), keys=keys)
+    if tracer is not None:
+        few = [Hurdle(MIN_VALUES, 0)] if left else []
+        hurdles = [
+            *requirement_hurdles(catalogue, template.state.requirements),
+            *offering_hurdles(template, template.state),
+            *few,
+        ]
+
+        def near(wanted: PodClass) -> tuple[NearMiss, ...]:
+            return near_dropped(template, wanted, [*hurdles_of(template, wanted), *few])
+
+        tracer.pool_dropped(why, TypeFunnel(name, len(catalogue.types), _cuts(catalogue, hurdles)), near)
+    return why
+
+
+def explain_claim(claim: Claim, wanted: PodClass) -> Reason:
+    """Why an open claim refused the class."""
+    template, name = claim.template, claim.template.name
+    taints = untolerated(template.pool.taints, wanted.tolerations)
+    if taints:
+        return reason(Code.TAINTS, node_pool=name, taints=[text(each) for each in taints])
+    taken = conflicts(wanted.ports, claim.ports)
+    if taken:
+        return reason(Code.HOST_PORTS, node_pool=name, ports=port_names(wanted))
+    following = template.step(claim.state, wanted.requirements)
+    if not isinstance(following, State):
+        return conflict_reason(following, claim.state.requirements, node_pool=name)
+    refusing = wanted.demand.refusing(template, following, claim.index)
+    if refusing is not None:
+        return topology_reason(refusing, node_pool=name)
+    claim.settle()
+    requests = added(claim.requests, wanted.requests)
+    names = [
+        each for each in requests if not claim.types & template.survivors(claim.types, {each: requests[each]}, (), ())
+    ]
+    if names:
+        return reason(Code.RESOURCES, node_pool=name, resources=sorted(names))
+    left = template.survivors(claim.types & following.viable, requests, wanted.ports, claim.ports)
+    unmet = template.unmet_min_values(following.min_values, left)
+    if unmet:
+        return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet))
+    if left and wanted.devices is not None:
+        refused = wanted.devices.refusal_of(claim.index, template, following, left)
+        if refused is not None:
+            return refused
+    if left:
+        return reason(Code.RESERVATION, node_pool=name)
+    return reason(
+        Code.TYPES_COMBINED,
+        node_pool=name,
+        requirements=(claim.types & following.viable).bit_count(),
+        resources=template.survivors(claim.types, requests, (), ()).bit_count(),
+        offerings=following.viable.bit_count(),
+    )
+
+
+# ── one template, one class ──────────────────────────────────────
+
+
+def _refusal(template: Template, wanted: PodClass, hurdles: list[Hurdle]) -> Reason:
+    """The coded reason: what pod and NodePool cannot do for each other at all, then the NodePool's limits (wherever
+    types beyond them would do), then the order of S-99 and S-111."""
+    name = template.name
+    taints = untolerated(template.pool.taints, wanted.tolerations)
+    if taints:
+        return reason(Code.TAINTS, node_pool=name, taints=[text(each) for each in taints])
+    following = template.step(template.state, wanted.requirements)
+    if not isinstance(following, State):
+        return conflict_reason(following, template.state.requirements, node_pool=name)
+    if template.node_limit_reached:
+        return reason(Code.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES, 0))
+    allowed = template.within_limits(template.types)
+    left = template.survivors(template.types & following.viable, wanted.requests, wanted.ports, ())
+    if left & allowed:
+        unmet = template.unmet_min_values(following.min_values, left & allowed)
+        if wanted.devices is not None and not unmet:
+            refused = wanted.devices.refusal_of(NEW_CLAIM, template, following, left & allowed)
+            if refused is not None:
+                return refused
+        refusing = None if unmet else _refusing(template, following, wanted)
+        if refusing is not None:
+            return topology_reason(refusing, node_pool=name)
+        if wanted.demand.alternatives and not unmet:
+            there = [str(each) for each in wanted.demand.alternatives]
+            return reason(Code.VOLUME_TOPOLOGY, node_pool=name, allowed=there)
+        return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet))
+    if left:
+        return _limits_refusal(template, hurdles)
+    return _type_refusal(template, wanted, hurdles, allowed or template.types)
+
+
+def _refusing(template: Template, state: State, wanted: PodClass) -> Rule | None:
+    """The rule of topology that leaves a new claim no domain, or else, if only together they leave none that is on
+    offer, the first one."""
+    rules = (*wanted.demand.rules, *wanted.demand.host_rules)
+    return wanted.demand.refusing(template, state, NEW_HOST) or next(iter(rules), None)
+
+
+def _limits_refusal(template: Template, hurdles: list[Hurdle]) -> Reason:
+    exceeded = sorted(each.key for each in hurdles if each.what == LIMITS and template.types & ~each.passed)
+    return reason(Code.LIMITS, node_pool=template.name, resources=exceeded)
+
+
+def _type_refusal(template: Template, wanted: PodClass, hurdles: list[Hurdle], candidates: int) -> Reason:
+    name = template.name
+    met = passing(candidates, hurdles, REQUIREMENT)
+    if not met:
+        keys = [h.key for h in hurdles if h.what == REQUIREMENT and candidates & ~h.passed]
+        return reason(Code.TYPES_REQUIREMENTS, node_pool=name, keys=keys, types=candidates.bit_count())
+    large = template.survivors(candidates, wanted.requests, wanted.ports, ())
+    offered = passing(candidates, hurdles, *ON_OFFER)
+    if not met & large:
+        short = [h.key for h in hurdles if h.what == RESOURCE and not met & h.passed]
+        if wanted.ports and not template.survivors(candidates, {}, wanted.ports, ()):
+            return reason(Code.HOST_PORTS, node_pool=name, ports=port_names(wanted))
+        if short:
+            return reason(Code.TYPES_RESOURCES, node_pool=name, resources=short, types=met.bit_count())
+    elif not met & large & offered:
+        return reason(Code.TYPES_OFFERINGS, node_pool=name, types=(met & large).bit_count())
+    return reason(
+        Code.TYPES_COMBINED,
+        node_pool=name,
+        requirements=met.bit_count(),
+        resources=large.bit_count(),
+        offerings=offered.bit_count(),
+    )
+
+
+# ── the funnel ──────────────────────────────────────
+
+
+def _funnel(template: Template, wanted: PodClass, hurdles: list[Hurdle]) -> TypeFunnel:
+    hurdles = [*hurdles, *place_hurdles(template, wanted)]
+    left = passing(template.catalogue.everything, hurdles)
+    return TypeFunnel(
+        template.name,
+        len(template.catalogue.types),
+        _cuts(template.catalogue, hurdles),
+        candidates(template, template.at(template.state.requirements.merged(wanted.requirements)), left),
+        near_misses(template, wanted, hurdles),
+    )
+
+
+def _cuts(catalogue: CompiledCatalogue, hurdles: list[Hurdle]) -> tuple[Cut, ...]:
+    left, cuts = catalogue.everything, []
+    for hurdle in hurdles:
+        gone = (left & ~hurdle.passed).bit_count()
+        left &= hurdle.passed
+        if gone:
+            cuts.append(Cut(hurdle.what, gone, hurdle.key, hurdle.wanted, hurdle.daemons))
+    return tuple(cuts)
+
+
+def candidates(template: Template, state: State, types: int) -> tuple[Candidate, ...]:
+    """These types, cheapest first."""
+    names = template.catalogue.names
+    return tuple(Candidate(names[i], price) for price, i in template.by_price(state) if types >> i & 1)

@@ -1,0 +1,51 @@
+"""What a pod has given up to find its place (S-31, S-33): told by explanations, and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from kerf.engine.model.labels import normalise
+from kerf.engine.model.pods import AffinityTerm, NodeTerm, PodShape
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.taints import SOFT
+
+REQUIRED, PREFERRED, AFFINITY, ANTI_AFFINITY = "required-term", "preferred-term", "affinity", "anti-affinity"
+SPREAD, SOFT_TAINTS = "spread", "soft-taints"
+
+
+class GivenUp(Struct, frozen=True, omit_defaults=True):
+    """One thing. `what`: an alternative of the required node affinity, a preference (for nodes, to be with pods or
+    apart from them), a spread that may be given up, or to keep off PreferNoSchedule taints; `requirements`: what a term
+    asked of nodes; `key`: of topology; `weight`: of a preference."""
+
+    what: str
+    requirements: tuple[str, ...] = ()
+    key: str = ""
+    weight: int = 0
+
+
+def given_up(before: PodShape, after: PodShape) -> tuple[GivenUp, ...]:
+    """What the shape has no more after it was relaxed, in the order of S-33."""
+    found = [GivenUp(REQUIRED, _asked(term)) for term in before.required_terms if term not in after.required_terms]
+    found += _terms(AFFINITY, before.affinity, after.affinity)
+    found += _terms(ANTI_AFFINITY, before.anti_affinity, after.anti_affinity)
+    found += [
+        GivenUp(PREFERRED, _asked(each.term), weight=each.weight)
+        for each in before.preferred_terms
+        if each not in after.preferred_terms
+    ]
+    found += [GivenUp(SPREAD, key=normalise(each.topology_key)) for each in before.spread if each not in after.spread]
+    if SOFT in after.tolerations and SOFT not in before.tolerations:
+        found.append(GivenUp(SOFT_TAINTS))
+    return tuple(found)
+
+
+def _terms(what: str, before: Iterable[AffinityTerm], after: Iterable[AffinityTerm]) -> list[GivenUp]:
+    kept = tuple(after)
+    return [GivenUp(what, key=normalise(each.topology_key), weight=each.weight) for each in before if each not in kept]
+
+
+def _asked(term: NodeTerm) -> tuple[str, ...]:
+    return tuple(str(each) for each in Requirements.of_expressions(term.expressions))

@@ -1,0 +1,138 @@
+"""Which offerings one launch may draw from (A-220…A-230): chosen here, so that the record says what was asked for."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.record.decisions import Offer
+from kerf.engine.scheduling.matching.requirements import Requirements
+
+_EXOTIC_RESOURCES = ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "amd.com/gpu", "nvidia.com/gpu",
+                     "habana.ai/gaudi")  # fmt: skip
+
+
+DEFAULT = "default"
+"""The kind of a reservation that is no capacity block (A-54)."""
+
+
+class Choice(Struct, frozen=True):
+    """`offers` cheapest first; empty when no offering is left. `reservation`: the one that a launch of reserved
+    capacity is counted against."""
+
+    capacity_type: str
+    offers: tuple[Offer, ...]
+    reservation: str = ""
+
+
+def choose(
+    catalogue: Catalogue,
+    names: tuple[str, ...],
+    requirements: Requirements,
+    unavailable: frozenset[tuple[str, str, str]],
+    *,
+    max_types: int,
+) -> Choice:
+    """The offers for a claim that may still become any of `names`.
+
+    `unavailable` as in `Problem`. One launch has one capacity type (A-229), reserved before spot before on-demand;
+    falling back to another happens on the next claim.
+    """
+    wanted = frozenset(names)
+    reserved = _reserved(catalogue, wanted, requirements, unavailable)
+    if reserved is not None:
+        return reserved
+    pools = {
+        t.name: usable
+        for t in catalogue.types
+        if t.name in wanted and (usable := _usable(t, requirements, unavailable))
+    }
+    types = {t.name: t for t in catalogue.types if t.name in pools}
+    if not requirements.min_values:
+        pools = _without_dear_spot(_without_exotic(pools, types))
+    cheapest = sorted(pools, key=lambda name: (min(o.price for o in pools[name]), name))[:max_types]
+    spot = any(o.capacity_type == lbl.SPOT for name in cheapest for o in pools[name])
+    capacity_type = lbl.SPOT if spot else lbl.ON_DEMAND
+    offers = [
+        Offer(name, o.zone, o.price) for name in cheapest for o in pools[name] if o.capacity_type == capacity_type
+    ]
+    return Choice(capacity_type, tuple(sorted(offers, key=lambda o: (o.price, o.instance_type, o.zone))))
+
+
+def _reserved(
+    catalogue: Catalogue,
+    wanted: frozenset[str],
+    requirements: Requirements,
+    unavailable: frozenset[tuple[str, str, str]],
+) -> Choice | None:
+    """One offering of one reservation, for a launch names one: the cheapest, of equal ones a default reservation
+    (A-222) and that with most left (A-224)."""
+    ids, kinds = requirements.get(lbl.RESERVATION_ID), requirements.get(lbl.RESERVATION_TYPE)
+    found = [
+        (o.price, o.reservation_type or DEFAULT, t.name, o.zone, -o.reservation_capacity, o.reservation_id)
+        for t in catalogue.types
+        if t.name in wanted
+        for o in t.offerings
+        if o.capacity_type == lbl.RESERVED
+        and o.reservation_capacity > 0
+        and ids.has(o.reservation_id)
+        and kinds.has(o.reservation_type or DEFAULT)
+        and _admitted(o, t, requirements, unavailable)
+    ]
+    if not found:
+        return None
+    price, _, name, zone, _, reservation = min(found, key=lambda each: (each[0], each[1] != DEFAULT, *each[1:]))
+    return Choice(lbl.RESERVED, (Offer(name, zone, price),), reservation)
+
+
+def _usable(
+    instance_type: InstanceType, requirements: Requirements, unavailable: frozenset[tuple[str, str, str]]
+) -> list[Offering]:
+    return [
+        o
+        for o in instance_type.offerings
+        if o.capacity_type != lbl.RESERVED and _admitted(o, instance_type, requirements, unavailable)
+    ]
+
+
+def _admitted(
+    o: Offering, instance_type: InstanceType, requirements: Requirements, unavailable: frozenset[tuple[str, str, str]]
+) -> bool:
+    """Whether it is to be had, as far as is known, and what is asked for."""
+    return (
+        o.available
+        and requirements.get(lbl.ZONE).has(o.zone)
+        and requirements.get(lbl.CAPACITY_TYPE).has(o.capacity_type)
+        and (not o.zone_id or requirements.get(lbl.ZONE_ID).has(o.zone_id))
+        and not is_unavailable(unavailable, o.capacity_type, instance_type.name, o.zone)
+    )
+
+
+def is_unavailable(unavailable: frozenset[tuple[str, str, str]], kind: str, name: str, zone: str) -> bool:
+    """Whether the offering, or all of its capacity type, is known to lack capacity (A-212)."""
+    return (kind, name, zone) in unavailable or (kind, "", "") in unavailable
+
+
+def _without_exotic(pools: dict[str, list[Offering]], types: dict[str, InstanceType]) -> dict[str, list[Offering]]:
+    """A-225: metal and accelerated types only when nothing else is left."""
+    plain = {name: offers for name, offers in pools.items() if not _exotic(types[name])}
+    return plain or pools
+
+
+def _exotic(instance_type: InstanceType) -> bool:
+    size = instance_type.name.partition(".")[2]
+    return "metal" in size or any(instance_type.capacity.get(r) for r in _EXOTIC_RESOURCES)
+
+
+def _without_dear_spot(pools: dict[str, list[Offering]]) -> dict[str, list[Offering]]:
+    """A-226: spot above the cheapest on-demand price is no bargain."""
+    every = [o for offers in pools.values() for o in offers]
+    on_demand = [o.price for o in every if o.capacity_type == lbl.ON_DEMAND]
+    if not on_demand or len(on_demand) == len(every):
+        return pools
+    bound = min(on_demand)
+    kept = {
+        name: [o for o in offers if o.capacity_type != lbl.SPOT or o.price <= bound] for name, offers in pools.items()
+    }
+    return {name: offers for name, offers in kept.items() if offers}

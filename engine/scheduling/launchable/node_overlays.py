@@ -1,0 +1,170 @@
+"""Node overlays (S-183…S-188): prices and resources that users know better than the cloud's lists, put into the
+catalogues that everything else looks at."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.labels import (
+    CAPACITY_TYPE,
+    INSTANCE_TYPE,
+    NODEPOOL,
+    RESERVATION_ID,
+    RESERVATION_TYPE,
+    WELL_KNOWN,
+    ZONE,
+    ZONE_ID,
+)
+from kerf.engine.model.overlays import FIXED_RESOURCES, NodeOverlay
+from kerf.engine.model.pods import Resources
+from kerf.engine.model.pools import NodePool
+from kerf.engine.record.digest import content
+from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
+from kerf.engine.scheduling.pods.validation import requirement_problems
+
+KEPT = 4
+"""How many evaluations are remembered."""
+
+
+class Condition(StrEnum):
+    """The reason of an overlay's condition ValidationSucceeded, which is True for the first one alone."""
+
+    SUCCEEDED = "ValidationSucceeded"
+    INVALID = "RuntimeValidation"
+    CONFLICT = "Conflict"
+
+
+class Overlaid(Struct, frozen=True):
+    """`catalogues` by NodePool, only of those that an overlay changes; `conditions` by overlay."""
+
+    catalogues: Mapping[str, Catalogue]
+    conditions: Mapping[str, Condition]
+
+
+class _Type:
+    """One type in one NodePool on its way. `touched` are the weights of the overlays that last had to do with the price
+    of an offering (by its number) or with a resource (by its name)."""
+
+    __slots__ = ("capacity", "given", "labels", "offers", "prices", "touched")
+
+    def __init__(self, given: InstanceType, pool: Sequence[Requirement]) -> None:
+        self.given = given
+        self.labels = Requirements([*_of_type(given), *pool])
+        self.offers = tuple(_of_offering(each) for each in given.offerings)
+        self.prices: dict[int, float] = {}
+        self.capacity: Resources = {}
+        self.touched: dict[int | str, int] = {}
+
+    def matched(self, wanted: Requirements) -> list[int]:
+        """The numbers of the offerings that an overlay speaks of (S-184)."""
+        if not self.labels.compatible(wanted):
+            return []
+        return [number for number, offer in enumerate(self.offers) if wanted.compatible(offer, WELL_KNOWN)]
+
+    def made(self) -> InstanceType:
+        offerings = tuple(
+            replace(each, price=self.prices[number]) if number in self.prices else each
+            for number, each in enumerate(self.given.offerings)
+        )
+        changed = (*(("price",) if self.prices else ()), *(("capacity",) if self.capacity else ()))
+        capacity = {**self.given.capacity, **self.capacity}
+        return replace(self.given, offerings=offerings, capacity=capacity, overlaid=changed)
+
+
+def evaluated(overlays: Iterable[NodeOverlay], pools: Sequence[tuple[NodePool, Catalogue]]) -> Overlaid:
+    """S-183…S-187. An overlay that is invalid or in conflict is applied nowhere."""
+    by_pool = {pool.name: [_Type(each, _of_pool(pool)) for each in catalogue.types] for pool, catalogue in pools}
+    sources = {pool.name: catalogue for pool, catalogue in pools}
+    conditions: dict[str, Condition] = {}
+    by_name = sorted(overlays, key=lambda each: each.name, reverse=True)
+    for overlay in sorted(by_name, key=lambda each: -each.weight):
+        conditions[overlay.name] = _apply(overlay, [each for types in by_pool.values() for each in types])
+    changed = {
+        name: replace(sources[name], types=tuple(each.made() for each in types))
+        for name, types in by_pool.items()
+        if any(each.prices or each.capacity for each in types)
+    }
+    return Overlaid(changed, conditions)
+
+
+def _apply(overlay: NodeOverlay, types: Sequence[_Type]) -> Condition:
+    """First applied wins, of each offering's price (S-185) and of each resource of a type (S-186)."""
+    if _invalid(overlay):
+        return Condition.INVALID
+    wanted = Requirements.of_specs(overlay.requirements)
+    matched = [(each, numbers) for each in types if (numbers := each.matched(wanted))]
+    touches: list[tuple[_Type, list[int | str]]] = [
+        (each, [*(numbers if overlay.prices else ()), *overlay.capacity]) for each, numbers in matched
+    ]
+    if any(each.touched.get(what) == overlay.weight for each, all_of in touches for what in all_of):
+        return Condition.CONFLICT  # S-187
+    for each, all_of in touches:
+        for what in all_of:
+            each.touched[what] = overlay.weight
+            if isinstance(what, int):
+                each.prices.setdefault(what, overlay.priced(each.given.offerings[what].price))
+            else:
+                each.capacity.setdefault(what, overlay.capacity[what])
+    return Condition.SUCCEEDED
+
+
+def _invalid(overlay: NodeOverlay) -> bool:
+    """S-183."""
+    return (
+        any(requirement_problems(each) for each in overlay.requirements)
+        or any(each.operator == "NotIn" and not each.values for each in overlay.requirements)
+        or any(name in FIXED_RESOURCES for name in overlay.capacity)
+    )
+
+
+def _of_pool(pool: NodePool) -> tuple[Requirement, ...]:
+    return tuple(Requirements.of_labels({**pool.labels, NODEPOOL: pool.name}))
+
+
+def _of_type(given: InstanceType) -> list[Requirement]:
+    """What a type says of its labels; what it leaves to its offerings is taken from these."""
+    said = dict(given.requirements)
+    said.setdefault(INSTANCE_TYPE, (given.name,))
+    said.setdefault(ZONE, tuple(sorted({each.zone for each in given.offerings})))
+    said.setdefault(CAPACITY_TYPE, tuple(sorted({each.capacity_type for each in given.offerings})))
+    return [Requirement(key, False, frozenset(values)) for key, values in sorted(said.items())]
+
+
+def _of_offering(offering: Offering) -> Requirements:
+    said = (
+        (ZONE, offering.zone),
+        (CAPACITY_TYPE, offering.capacity_type),
+        (ZONE_ID, offering.zone_id),
+        (RESERVATION_ID, offering.reservation_id),
+        (RESERVATION_TYPE, offering.reservation_type),
+    )
+    return Requirements(Requirement(key, False, frozenset([value])) for key, value in said if value)
+
+
+# ── for the planner ────────────────────────────────────────────────────────────────────────────────────────────────
+
+_cache: OrderedDict[tuple[object, ...], dict[str, tuple[str, Catalogue]]] = OrderedDict()
+
+
+def overlaid(
+    overlays: Sequence[NodeOverlay], pools: Sequence[tuple[NodePool, str, Catalogue]]
+) -> dict[str, tuple[str, Catalogue]]:
+    """For each NodePool whose catalogue (given by digest) an overlay changes, the changed one and its digest. Through a
+    bounded cache, which changes no result."""
+    key = (
+        tuple(content(each)[0] for each in overlays),
+        tuple((pool.name, tuple(sorted(pool.labels.items())), digest) for pool, digest, _ in pools),
+    )
+    found = _cache.get(key)
+    if found is None:
+        made = evaluated(overlays, [(pool, catalogue) for pool, _, catalogue in pools]).catalogues
+        found = _cache[key] = {name: (content(catalogue)[0], catalogue) for name, catalogue in made.items()}
+        while len(_cache) > KEPT:
+            _cache.popitem(last=False)
+    return found

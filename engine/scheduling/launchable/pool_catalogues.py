@@ -1,0 +1,44 @@
+"""Which catalogue each NodePool buys from, as the state stands: its NodeClass's, with NodeOverlays applied (S-188)."""
+
+from __future__ import annotations
+
+from kerf.engine.model.pods import Resources
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.scheduling.launchable.node_overlays import overlaid
+from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_of
+from kerf.engine.state.state import State
+
+
+class PoolCatalogues:
+    """Digests of catalogues, which the state's blobs hold."""
+
+    def __init__(self, state: State) -> None:
+        self._state, self._facts, self._blobs = state, state.facts, state.ix.blobs
+        self._by_pool = {name: self._of_class(pool.node_class.key) for name, pool in self._facts.pools.items()}
+        if self._facts.settings.node_overlays and self._facts.overlays:
+            self._overlay()
+
+    def _of_class(self, key: str) -> str:
+        return catalogue_of(self._state, key)
+
+    def _overlay(self) -> None:
+        facts, blobs = self._facts, self._blobs
+        pools = [(facts.pools[name], digest) for name, digest in sorted(self._by_pool.items()) if digest]
+        overlays = [facts.overlays[name] for name in sorted(facts.overlays)]
+        changed = overlaid(overlays, [(pool, digest, blobs.catalogue(digest)) for pool, digest in pools])
+        for name, (digest, catalogue) in changed.items():
+            blobs.offer(digest, catalogue)
+            self._by_pool[name] = digest
+
+    def of(self, pool: str) -> str:
+        """The digest of a NodePool's catalogue, "" if it has none."""
+        return self._by_pool.get(pool, "")
+
+    def over_types(self, claim: NodeClaim, *, largest: bool) -> Resources:
+        """Per resource, the largest capacity or the smallest allocatable over the types a claim may still become."""
+        digest = self.of_claim(claim)
+        return self._blobs.over_types(digest, claim.instance_types, largest=largest) if digest else {}
+
+    def of_claim(self, claim: NodeClaim) -> str:
+        """Also that of a claim whose NodePool is gone."""
+        return self.of(claim.node_pool) or self._of_class(claim.node_class.key)

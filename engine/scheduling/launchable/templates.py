@@ -1,0 +1,297 @@
+"""Templates: what a NodePool can launch, compiled for one pass (S-61…S-70, S-102…S-108).
+
+A `State` is a template narrowed by requirements. States are interned and remember where each further set of
+requirements leads, so the label work for a pod class is done once per state and not once per pod or claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from zlib import crc32
+
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.labels import (
+    CAPACITY_TYPE,
+    INITIALIZED,
+    NODEPOOL,
+    REGISTERED,
+    RESERVATION_ID,
+    RESERVATION_TYPE,
+    RESERVED,
+    WELL_KNOWN,
+    ZONE,
+    ZONE_ID,
+)
+from kerf.engine.model.pods import HostPort, Resources
+from kerf.engine.model.pools import NodePool
+from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, compiled
+from kerf.engine.scheduling.launchable.daemons import Daemon, groups
+from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.requirements import Conflict, Requirement, Requirements
+from kerf.engine.scheduling.matching.resources import added
+from kerf.engine.scheduling.problem.problem import PoolInput, Problem
+
+SIMULATION_ONLY = (REGISTERED, INITIALIZED)
+"""S-65: keys that a claim has while it is planned and that never reach its spec."""
+
+SLOT_LABELS = {
+    ZONE: "zone",
+    CAPACITY_TYPE: "capacity_type",
+    ZONE_ID: "zone_id",
+    RESERVATION_ID: "reservation_id",
+    RESERVATION_TYPE: "reservation_type",
+}
+"""The labels whose values come from offerings."""
+
+NODES = "nodes"
+
+
+class State:
+    """A template under some requirements: the types that meet them and are on offer, and the slots that
+    are usable."""
+
+    __slots__ = ("domains", "min_values", "pins", "requirements", "reservable", "slots", "steps", "viable")
+
+    def __init__(self, requirements: Requirements, slots: tuple[int, ...], viable: int, reservable: bool) -> None:
+        self.requirements = requirements
+        self.slots = slots  # numbers of usable slots, ascending
+        self.viable = viable  # types that are compatible (S-103) and have an available usable offering (S-105)
+        self.reservable = reservable  # some usable slot is reserved capacity
+        self.min_values = requirements.min_values
+        self.steps: dict[Requirements, State | tuple[Conflict, ...]] = {}
+        self.domains: dict[str, tuple[str, ...]] = {}  # by key
+        self.pins: dict[tuple[str, tuple[str, ...]], State] = {}  # by key and values
+
+    def settled(self, key: str) -> str | None:
+        """The one value that is left of a label, if so."""
+        found = self.requirements.find(key)
+        return next(iter(found.values)) if found is not None and found.single else None
+
+
+class Template:
+    """One NodePool in one pass. `types` are those that its requirements leave (S-66), 0 if there are none;
+    `remaining` is what its limits leave (S-68) and shrinks as claims are opened."""
+
+    def __init__(
+        self,
+        pool: NodePool,
+        usage: Resources,
+        catalogue: CompiledCatalogue,
+        unavailable: frozenset[tuple[str, str, str]],
+        daemons: Sequence[Daemon],
+        strict: bool,
+        variant: int = 0,
+    ) -> None:
+        """`strict`: minValues must be met (policy Strict); `variant`: see `Problem`."""
+        self.pool = pool
+        self._variant = variant
+        self.name = pool.name
+        self.catalogue = catalogue
+        self.labels = {**pool.labels, NODEPOOL: pool.name, pool.node_class.label: pool.node_class.name}
+        self.slots = catalogue.slots
+        self.available = available(catalogue, unavailable)
+        self._unavailable = unavailable
+        self._slot_requirements = tuple(slot.requirements() for slot in self.slots)
+        self._states: dict[Requirements, State] = {}
+        self._orders: dict[tuple[int, ...], tuple[tuple[float, int], ...]] = {}
+        self.remaining = _remaining(pool.limits, usage)
+        simulated = dict.fromkeys(SIMULATION_ONLY, "true")
+        requirements = Requirements.of_specs(pool.requirements).merged(
+            [*Requirements.of_labels(self.labels), *Requirements.of_labels(simulated)]
+        )
+        self.state = self.at(requirements)
+        self.types = self.state.viable
+        if strict and not self.meets_min_values(self.state.min_values, self.types):
+            self.types = 0
+        self.groups = groups(daemons, pool.taints, requirements, catalogue, self.types)
+
+    # ── requirements ──────────────────────────────────────
+
+    def at(self, requirements: Requirements) -> State:
+        """The state of these requirements."""
+        state = self._states.get(requirements)
+        if state is None:
+            state = self._states[requirements] = self._evaluate(requirements)
+        return state
+
+    def step(self, state: State, wanted: Requirements) -> State | tuple[Conflict, ...]:
+        """Where a pod's requirements lead from a state, or why they cannot hold there (S-99 step 2)."""
+        found = state.steps.get(wanted)
+        if found is None:
+            found = state.requirements.incompatibilities(wanted, WELL_KNOWN) or self.at(
+                state.requirements.merged(wanted)
+            )
+            state.steps[wanted] = found
+        return found
+
+    def domains(self, state: State, key: str) -> tuple[str, ...]:
+        """The values of a label that nodes of this state can have: those of offerings that can be launched, else of
+        types that can, else those that the requirements list (S-126, but only what is launchable). Sorted."""
+        found = state.domains.get(key)
+        if found is None:
+            found = state.domains[key] = tuple(sorted(self.domains_of(state, key, state.viable)))
+        return found
+
+    def domains_of(self, state: State, key: str, types: int) -> set[str]:
+        """Those of some of its types."""
+        wanted = state.requirements.get(key)
+        attribute = SLOT_LABELS.get(key)
+        if attribute is not None:
+            offered = {getattr(self.slots[n], attribute) for n in state.slots if self.available[n] & types}
+            return {value for value in offered if value and wanted.has(value)}
+        index = self.catalogue.labels.get(key)
+        if index is not None and index.known & types:
+            return {value for value, there in index.values.items() if there & types and wanted.has(value)}
+        return set() if wanted.complement or not types else set(wanted.values)
+
+    def lacks(self, state: State, key: str) -> bool:
+        """Whether nodes of this state will not have a label: nothing that they are launched by says so. Those that are
+        well known they have, whatever is known of these before."""
+        wanted, index = state.requirements.find(key), self.catalogue.labels.get(key)
+        if wanted is not None and (wanted.complement or wanted.values):
+            return False
+        return key not in WELL_KNOWN and (index is None or not index.known & state.viable & ~index.absent)
+
+    def pin(self, state: State, key: str, values: tuple[str, ...]) -> State:
+        """The state narrowed to these values of a label."""
+        found = state.pins.get((key, values))
+        if found is None:
+            narrowed = state.requirements.merged([Requirement(key, False, frozenset(values))])
+            found = state.pins[key, values] = self.at(narrowed)
+        return found
+
+    def cheapest(self, state: State, types: int) -> float:
+        """The lowest price of these types, USD per hour; infinity for none."""
+        return next((price for price, number in self.by_price(state) if types >> number & 1), float("inf"))
+
+    def precedence(self, claim: int, state: State, types: int) -> float:
+        """Of domains of equal rank the least of these is taken: the price (S-140), or in another variant a number that
+        has nothing to do with it but is the same for the same claim."""
+        if not self._variant:
+            return self.cheapest(state, types)
+        domains = " ".join(str(each) for each in state.requirements if each.single)
+        return float(crc32(f"{self._variant}/{claim}/{domains}".encode()))
+
+    def usable_slots(self, requirements: Requirements) -> tuple[int, ...]:
+        """The slots whose offerings a claim with these requirements may use (S-105): the claim is the left
+        side."""
+        return tuple(
+            number
+            for number, demanded in enumerate(self._slot_requirements)
+            if requirements.compatible(demanded, WELL_KNOWN)
+        )
+
+    def _evaluate(self, requirements: Requirements) -> State:
+        """Types are asked for an offering and, separately, for room (`survivors`): unlike S-106, reasons tell the two
+        apart."""
+        slots = self.usable_slots(requirements)
+        viable = 0
+        for number in slots:
+            viable |= self.available[number]
+        for wanted in requirements:
+            viable &= self.catalogue.admitting(wanted)
+        reservable = any(self.slots[number].capacity_type == RESERVED for number in slots)
+        return State(requirements, slots, viable, reservable)
+
+    # ── types ──────────────────────────────────────
+
+    def survivors(
+        self, candidates: int, requests: Resources, ports: Iterable[HostPort], taken: Sequence[HostPort]
+    ) -> int:
+        """The candidate types that hold the requests beside their daemons (S-102). `ports` are the pod's,
+        `taken` those of the claim's other pods."""
+        wanted = tuple(ports)
+        left = 0
+        for group in self.groups:
+            members = candidates & group.types
+            if not members or (wanted and conflicts(wanted, (*group.ports, *taken))):
+                continue
+            left |= members & self.catalogue.fitting(added(requests, group.requests) if group.requests else requests)
+        return left
+
+    def meets_min_values(self, min_values: tuple[tuple[str, int], ...], types: int) -> bool:
+        """S-108; no types at all count as met."""
+        return not types or all(self.catalogue.distinct_values(key, types) >= least for key, least in min_values)
+
+    def unmet_min_values(self, min_values: tuple[tuple[str, int], ...], types: int) -> dict[str, int]:
+        """The keys with too few distinct values, and how many there are (S-107)."""
+        counts = {key: (self.catalogue.distinct_values(key, types), least) for key, least in min_values}
+        return {key: count for key, (count, least) in counts.items() if count < least}
+
+    def by_price(self, state: State) -> tuple[tuple[float, int], ...]:
+        """All types as (price, number), cheapest first by available usable offering, then by name (S-204);
+        a type without one is last, at infinity."""
+        order = self._orders.get(state.slots)
+        if order is None:
+            offers = tuple((number, self.available[number]) for number in state.slots)
+            order = self._orders[state.slots] = self.catalogue.by_price(offers)
+        return order
+
+    # ── limits ──────────────────────────────────────
+
+    def left_out(self) -> int:
+        """The types that the question leaves out of itself, in all zones and capacity types (`cells.without`)."""
+        named = {name for capacity_type, name, zone in self._unavailable if not capacity_type and not zone}
+        return sum(1 << number for name, number in self.catalogue.numbers.items() if name in named)
+
+    def restart(self, usage: Resources) -> None:
+        """What the limits leave beside this usage, before any claim is opened."""
+        self.remaining = _remaining(self.pool.limits, usage)
+
+    @property
+    def node_limit_reached(self) -> bool:
+        """S-69: exactly no node is left."""
+        return self.remaining.get(NODES) == 0
+
+    def within_limits(self, candidates: int) -> int:
+        """The candidates whose capacity the limits still allow (S-69); each is 1 of the resource `nodes`."""
+        for name, amount in self.remaining.items():
+            if name == NODES:
+                candidates = candidates if amount >= 1 else 0
+                continue
+            levels = self.catalogue.capacity.get(name)
+            if levels is not None:
+                candidates &= levels.at_most(amount)
+            elif amount < 0:
+                return 0
+        return candidates
+
+    def spend(self, types: int) -> None:
+        """Count a new claim of these types against the limits: by its largest possible type (S-70). The
+        limit on `nodes` is not counted down within a pass."""
+        for name in self.remaining:
+            levels = self.catalogue.capacity.get(name)
+            if name != NODES and levels is not None:
+                self.remaining[name] -= levels.highest(types)
+
+
+def available(catalogue: CompiledCatalogue, unavailable: frozenset[tuple[str, str, str]]) -> tuple[int, ...]:
+    """Per slot the types with an available offering, less those known to lack capacity (capacity type,
+    type, zone)."""
+    masks = [slot.types for slot in catalogue.slots]
+    for capacity_type, name, zone in sorted(unavailable):
+        number = catalogue.numbers.get(name)
+        if name and number is None:
+            continue
+        gone = catalogue.everything if number is None else 1 << number
+        for index, slot in enumerate(catalogue.slots):
+            if capacity_type in ("", slot.capacity_type) and zone in ("", slot.zone):
+                masks[index] &= ~gone
+    return tuple(masks)
+
+
+def _remaining(limits: Resources | None, usage: Resources) -> Resources:
+    """S-68: only what is limited."""
+    return {name: limit - usage.get(name, 0) for name, limit in sorted((limits or {}).items())}
+
+
+_NO_CATALOGUE = Catalogue(types=())
+
+
+def template_of(
+    given: PoolInput, problem: Problem, daemons: Sequence[Daemon], *, strict: bool, variant: int = 0
+) -> Template:
+    """That of a NodePool of a problem; one whose types are not known has none (S-64)."""
+    catalogue = problem.catalogues[given.catalogue] if given.catalogue else _NO_CATALOGUE
+    kinds = compiled(given.catalogue, catalogue)
+    return Template(given.pool, given.usage, kinds, problem.unavailable, daemons, strict, variant)

@@ -1,0 +1,345 @@
+"""The algebra of requirements: which label values a pod, a NodePool, an instance type or a node allows
+(S-1…S-24).
+
+Rules `S-n` are those of the scheduling specification. Where the reference leaves a choice open, the
+deterministic one of its section 14 is taken: keys are looked at in sorted order, `any_value` is the least
+candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.labels import HOSTNAME, normalise
+from kerf.engine.model.pods import Expression
+from kerf.engine.model.pools import RequirementSpec
+
+MAX_INT64 = 2**63 - 1
+MIN_INT64 = -(2**63)
+SHOWN_VALUES = 5
+"""S-14: how many values the text of a requirement lists."""
+
+OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
+COMPARISONS = ("Gt", "Lt", "Gte", "Lte")
+NEGATIVE = frozenset(["NotIn", "DoesNotExist"])
+"""The operators that a missing label satisfies."""
+
+
+def parse_integer(text: str) -> int | None:
+    """`text` as a signed 64-bit base-10 integer, or None if it is not one (S-7)."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    number = int(text)
+    return number if MIN_INT64 <= number <= MAX_INT64 else None
+
+
+class Requirement(Struct, frozen=True, cache_hash=True):
+    """The values that one label may take (S-1).
+
+    `complement` False: the value is in `values` (none: the label must not exist). True: the label exists,
+    its value is not in `values`, and it is an integer within the inclusive bounds `gte` and `lte` where
+    those are set. `min_values` asks for that many distinct values among the instance types of a claim.
+    """
+
+    key: str
+    complement: bool
+    values: frozenset[str] = frozenset()
+    gte: int | None = None
+    lte: int | None = None
+    min_values: int | None = None
+
+    @property
+    def operator(self) -> str:
+        """S-9."""
+        if self.complement:
+            return "NotIn" if self.values else "Exists"
+        return "In" if self.values else "DoesNotExist"
+
+    @property
+    def single(self) -> bool:
+        """Whether exactly one value is left."""
+        return not self.complement and len(self.values) == 1
+
+    def within_bounds(self, value: str) -> bool:
+        """S-7: without bounds anything is; with bounds only an integer between them."""
+        if self.gte is None and self.lte is None:
+            return True
+        number = parse_integer(value)
+        if number is None:
+            return False
+        return (self.gte is None or number >= self.gte) and (self.lte is None or number <= self.lte)
+
+    def has(self, value: str) -> bool:
+        """S-7."""
+        return (value in self.values) != self.complement and self.within_bounds(value)
+
+    def __len__(self) -> int:
+        """S-8: the number of values; bounds are not looked at."""
+        return MAX_INT64 - len(self.values) if self.complement else len(self.values)
+
+    def __bool__(self) -> bool:
+        return True  # a requirement without values is still one
+
+    def intersection(self, other: Requirement) -> Requirement:
+        """The requirement that both together make (S-10)."""
+        if self is other:
+            return self
+        gte, lte = _merged_bounds(self, other)
+        least = _largest(self.min_values, other.min_values)
+        if _crossed(gte, lte):
+            return Requirement(self.key, False, min_values=least)
+        if self.complement and other.complement:
+            values = self.values | other.values
+        elif self.complement:
+            values = other.values - self.values
+        elif other.complement:
+            values = self.values - other.values
+        else:
+            values = self.values & other.values
+        complement = self.complement and other.complement
+        bounds = Requirement(self.key, complement, gte=gte, lte=lte)
+        if gte is not None or lte is not None:
+            values = frozenset(value for value in values if bounds.within_bounds(value))
+        if not complement:
+            gte = lte = None
+        return Requirement(self.key, complement, values, gte, lte, least)
+
+    def intersects(self, other: Requirement) -> bool:
+        """Whether some value satisfies both (S-11); two complements are taken to share one if their bounds
+        do."""
+        gte, lte = _merged_bounds(self, other)
+        if _crossed(gte, lte):
+            return False
+        if self.complement and other.complement:
+            return True
+        finite, test = (other, self) if self.complement else (self, other)
+        return any(test.has(value) and finite.has(value) for value in finite.values)
+
+    def conflicts(self, other: Requirement) -> bool:
+        """S-18: nothing satisfies both, and they are not both content with a missing label (S-19
+        included)."""
+        return not self.intersects(other) and not (self.operator in NEGATIVE and other.operator in NEGATIVE)
+
+    def allows_all_of(self, narrower: Requirement) -> bool:
+        """Whether every value that `narrower` leaves open satisfies this one too.
+
+        Used for nodes on their way, whose labels are known only as requirements: a pod must fit whichever
+        comes.
+        """
+        if not narrower.complement:
+            if not narrower.values:
+                return self.operator in NEGATIVE
+            return all(self.has(value) for value in narrower.values)
+        if not self.complement or any(narrower.has(value) for value in self.values):
+            return False
+        low_ok = self.gte is None or (narrower.gte is not None and narrower.gte >= self.gte)
+        return low_ok and (self.lte is None or (narrower.lte is not None and narrower.lte <= self.lte))
+
+    def any_value(self) -> str:
+        """One value that satisfies it, "" if there is none to name (S-12): the least listed one, or the
+        smallest integer from the lower bound (else 0) up that is not excluded."""
+        if not self.complement:
+            return min(self.values, default="")
+        number = 0 if self.gte is None else self.gte
+        while str(number) in self.values:
+            number += 1
+        return "" if self.lte is not None and number > self.lte else str(number)
+
+    def specs(self) -> tuple[RequirementSpec, ...]:
+        """As entries of a NodeClaim's spec.requirements (S-13). With a bound, excluded values are lost
+        there, as in the reference: the API has no way to say both in one entry."""
+        entries = []
+        if self.gte is not None:
+            entries.append(RequirementSpec(self.key, "Gte", (str(self.gte),), self.min_values))
+        if self.lte is not None:
+            entries.append(RequirementSpec(self.key, "Lte", (str(self.lte),), self.min_values))
+        if not entries:
+            entries.append(RequirementSpec(self.key, self.operator, tuple(sorted(self.values)), self.min_values))
+        return tuple(entries)
+
+    def __str__(self) -> str:
+        """S-14."""
+        text = f"{self.key} {self.operator}"
+        if self.values:
+            shown = sorted(self.values)
+            more = len(shown) - SHOWN_VALUES
+            tail = [f"and {more} others"] if more > 0 else []
+            text += f" [{' '.join(shown[:SHOWN_VALUES] + tail)}]"
+        if self.gte is not None:
+            text += f" >={self.gte}"
+        if self.lte is not None:
+            text += f" <={self.lte}"
+        if self.min_values is not None:
+            text += f" minValues {self.min_values}"
+        return text
+
+
+def _merged_bounds(a: Requirement, b: Requirement) -> tuple[int | None, int | None]:
+    uppers = [bound for bound in (a.lte, b.lte) if bound is not None]
+    return _largest(a.gte, b.gte), min(uppers, default=None)
+
+
+def _largest(a: int | None, b: int | None) -> int | None:
+    return max((n for n in (a, b) if n is not None), default=None)
+
+
+def _crossed(gte: int | None, lte: int | None) -> bool:
+    return gte is not None and lte is not None and gte > lte
+
+
+def requirement(key: str, operator: str, values: Iterable[str] = (), min_values: int | None = None) -> Requirement:
+    """The requirement of one operator and its operands (S-2…S-5). Values are taken as they are: no provider here has a
+    table for S-6.
+
+    An operand of a comparison that is no integer counts as 0, and an unknown operator as Exists: callers
+    validate first (`kerf.engine.scheduling.pods.validation`).
+    """
+    key, operands = normalise(key), tuple(values)
+    if operator == "In":
+        return Requirement(key, False, frozenset(operands), min_values=min_values)
+    if operator == "DoesNotExist":
+        return Requirement(key, False, min_values=min_values)
+    if operator == "NotIn":
+        return Requirement(key, True, frozenset(operands), min_values=min_values)
+    if operator not in COMPARISONS:
+        return Requirement(key, True, min_values=min_values)
+    number = (parse_integer(operands[0]) if operands else 0) or 0
+    if operator == "Gt" and number == MAX_INT64:
+        return Requirement(key, False)  # S-3: nothing is greater; minValues is dropped
+    if operator in ("Gt", "Gte"):
+        return Requirement(key, True, gte=number + (operator == "Gt"), min_values=min_values)
+    return Requirement(key, True, lte=number - (operator == "Lt"), min_values=min_values)
+
+
+class Conflict(Struct, frozen=True):
+    """One key on which two sides cannot agree; `existing` is None where it is a label unknown to that side
+    (S-17)."""
+
+    incoming: Requirement
+    existing: Requirement | None = None
+
+    @property
+    def key(self) -> str:
+        return self.incoming.key
+
+
+class Requirements:
+    """An immutable map from label key to exactly one requirement; keys are kept sorted, so equal maps are
+    identical in iteration order, text and hash."""
+
+    __slots__ = ("_by_key", "_hash")
+
+    def __init__(self, requirements: Iterable[Requirement] = ()) -> None:
+        by_key: dict[str, Requirement] = {}
+        for entry in requirements:
+            present = by_key.get(entry.key)
+            by_key[entry.key] = entry if present is None else present.intersection(entry)  # S-15
+        self._by_key = dict(sorted(by_key.items()))
+        self._hash = hash(tuple(self._by_key.values()))
+
+    @classmethod
+    def of_labels(cls, labels: Mapping[str, str]) -> Requirements:
+        """S-16: one In per label."""
+        return _of_labels(tuple(labels.items()))
+
+    @classmethod
+    def of_specs(cls, specs: Iterable[RequirementSpec]) -> Requirements:
+        return cls(requirement(spec.key, spec.operator, spec.values, spec.min_values) for spec in specs)
+
+    @classmethod
+    def of_expressions(cls, expressions: Iterable[Expression]) -> Requirements:
+        return cls(requirement(each.key, each.operator, each.values) for each in expressions)
+
+    def __iter__(self) -> Iterator[Requirement]:
+        return iter(self._by_key.values())
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._by_key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Requirements) and self._by_key == other._by_key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Requirements({self})"
+
+    def __str__(self) -> str:
+        """S-23: without the hostname."""
+        return ", ".join(sorted(str(each) for each in self if each.key != HOSTNAME))
+
+    def find(self, key: str) -> Requirement | None:
+        """The requirement of this (normalised) key, None if there is none."""
+        return self._by_key.get(key)
+
+    def get(self, key: str) -> Requirement:
+        """The requirement of a key or of its alias; Exists where there is none (S-5)."""
+        key = normalise(key)
+        return self._by_key.get(key) or Requirement(key, True)
+
+    def merged(self, other: Iterable[Requirement]) -> Requirements:
+        """Both together, key by key intersected (S-15)."""
+        return Requirements([*self, *other])
+
+    def without(self, keys: Iterable[str]) -> Requirements:
+        dropped = frozenset(keys)
+        return Requirements(each for each in self if each.key not in dropped)
+
+    def with_min_values(self, lowered: Mapping[str, int]) -> Requirements:
+        """With minValues set to the given numbers (S-107)."""
+        return Requirements(
+            replace(each, min_values=lowered[each.key]) if each.key in lowered else each for each in self
+        )
+
+    @property
+    def min_values(self) -> tuple[tuple[str, int], ...]:
+        """The keys that ask for a number of distinct values, and how many (S-24: empty if none does)."""
+        return tuple((each.key, each.min_values) for each in self if each.min_values is not None)
+
+    def conflicts(self, incoming: Requirements) -> tuple[Conflict, ...]:
+        """All conflicts on keys that both have (S-18)."""
+        found = []
+        for entry in incoming:
+            present = self._by_key.get(entry.key)
+            if present is not None and present.conflicts(entry):
+                found.append(Conflict(entry, present))
+        return tuple(found)
+
+    def incompatibilities(
+        self, incoming: Requirements, undefined: frozenset[str] = frozenset()
+    ) -> tuple[Conflict, ...]:
+        """Why `incoming` cannot hold on this side; empty if it can (S-17). Keys in `undefined` may be
+        missing here."""
+        unknown = tuple(
+            Conflict(entry)
+            for entry in incoming
+            if entry.key not in self._by_key and entry.key not in undefined and entry.operator not in NEGATIVE
+        )
+        return unknown or self.conflicts(incoming)
+
+    def compatible(self, incoming: Requirements, undefined: frozenset[str] = frozenset()) -> bool:
+        """S-17."""
+        return not incoming._by_key or not self.incompatibilities(incoming, undefined)
+
+
+KNOWN_NODES, KNOWN_LABELS = 1 << 14, 1 << 16
+"""How many are kept: nodes' labels are asked for again with each plan."""
+
+
+@lru_cache(maxsize=KNOWN_NODES)
+def _of_labels(labels: tuple[tuple[str, str], ...]) -> Requirements:
+    return Requirements(_of_label(key, value) for key, value in labels)
+
+
+@lru_cache(maxsize=KNOWN_LABELS)
+def _of_label(key: str, value: str) -> Requirement:
+    return requirement(key, "In", (value,))

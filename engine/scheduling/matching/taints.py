@@ -1,0 +1,50 @@
+"""Taints and tolerations (S-38)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from kerf.engine.model.pods import Taint, Toleration
+from kerf.engine.scheduling.matching.requirements import parse_integer
+
+_CANONICAL = re.compile(r"0|-?[1-9][0-9]*")
+"""The integers that Lt and Gt compare, as Kubernetes writes them: "+5" and "007" are none."""
+
+PREFER_NO_SCHEDULE = "PreferNoSchedule"
+SOFT = Toleration(operator="Exists", effect=PREFER_NO_SCHEDULE)
+"""What S-33 step 6 and S-81 add: it tolerates every PreferNoSchedule taint."""
+
+
+def tolerates(taint: Taint, toleration: Toleration) -> bool:
+    """Whether this toleration covers this taint."""
+    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
+        return False
+    if toleration.operator == "Exists":
+        return True
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    have, bound = _integer(taint.value), _integer(toleration.value)
+    if have is None or bound is None:
+        return False
+    if toleration.operator == "Lt":
+        return have < bound
+    return toleration.operator == "Gt" and have > bound
+
+
+def _integer(text: str) -> int | None:
+    return parse_integer(text) if _CANONICAL.fullmatch(text) else None
+
+
+def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> tuple[Taint, ...]:
+    """The taints that no toleration covers, in their order. All effects count, PreferNoSchedule too."""
+    return tuple(taint for taint in taints if not any(tolerates(taint, each) for each in tolerations))
+
+
+def tolerates_all(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> bool:
+    return not untolerated(taints, tolerations)
+
+
+def text(taint: Taint) -> str:
+    """key[=value]:effect."""
+    return f"{taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect}"

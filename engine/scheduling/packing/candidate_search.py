@@ -1,0 +1,216 @@
+"""Where a class may still look: existing nodes and open claims, without asking anyone twice.
+
+A node or a claim only fills up and narrows, so most refusals are final. What is not: a domain that a spread or an
+affinity refuses now may do later. So places are kept in lanes, by the domains (nodes) or the state (claims) that such
+an answer depends on, and a whole lane is skipped as long as its answer is no. Looking then costs lanes × demands per
+pod, and candidates × demands once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush, heapreplace
+
+from kerf.engine.model.pods import Resources
+from kerf.engine.scheduling.explain.refusals import explain_claim
+from kerf.engine.scheduling.explain.tracer import Tracer
+from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.packing.existing_node import ExistingNode
+from kerf.engine.scheduling.packing.nodes_by_domain import Lane, Lanes
+from kerf.engine.scheduling.packing.open_claim import Claim
+from kerf.engine.scheduling.packing.reservations import Reservations
+from kerf.engine.scheduling.pods.demand import Demand, Domains
+from kerf.engine.scheduling.pods.pod_class import PodClass
+
+
+class NodeSearch:
+    """Existing nodes in the order of S-76, the first that accepts (S-88 step 1)."""
+
+    def __init__(self, nodes: Sequence[ExistingNode], lanes: Lanes, tracer: Tracer | None) -> None:
+        self._nodes = nodes
+        self._tracer = tracer
+        self._lanes = lanes
+        self._looks: dict[int, dict[Domains, int]] = {}
+
+    def find(self, wanted: PodClass) -> ExistingNode | None:
+        if not self._nodes:
+            return None
+        demand = wanted.demand
+        hosts = demand.follows
+        if hosts is not None:
+            there = (node for node in self._nodes if node.host in hosts)
+            return next((node for node in there if self._allowed(node, demand) and node.accepts(wanted)), None)
+        looked = self._looks.setdefault(wanted.number, {})
+        best = len(self._nodes)
+        for domains, lane in self._lanes.of(wanted):
+            if demand.allows_domains(domains):
+                best = min(best, self._first(wanted, domains, lane, looked))
+        return self._nodes[best] if best < len(self._nodes) else None
+
+    def takes(self, node: ExistingNode, wanted: PodClass) -> bool:
+        """Whether this node, of all, accepts."""
+        hosts = wanted.demand.follows
+        return (hosts is None or node.host in hosts) and self._allowed(node, wanted.demand) and node.accepts(wanted)
+
+    def _allowed(self, node: ExistingNode, demand: Demand) -> bool:
+        return demand.allows_domains(tuple(node.domains(key) for key in demand.keys))
+
+    def _first(self, wanted: PodClass, domains: Domains, lane: Lane, looked: dict[Domains, int]) -> int:
+        """The first node of a lane that accepts, else their number; those before it have refused for good."""
+        at, nodes, numbers = looked.get(domains, 0), self._nodes, lane.numbers
+        cpu, memory = wanted.cpu, wanted.memory
+        while at < len(numbers) or lane.read_on():
+            node = nodes[numbers[at]]
+            if cpu <= node.cpu and memory <= node.memory and node.accepts(wanted):
+                looked[domains] = at
+                return numbers[at]
+            if self._tracer is not None:
+                self._tracer.node_refused(wanted, node.name, node.refusal(wanted))
+            at += 1
+        looked[domains] = at
+        return len(nodes)
+
+    def explain(self, wanted: PodClass) -> None:
+        """Tell the tracer of the nodes that topology keeps a class from, which `find` skips in whole lanes."""
+        assert self._tracer is not None
+        looked = self._looks.get(wanted.number, {})
+        for domains, numbers in self._lanes.whole(wanted.demand).items():
+            for number in numbers[looked.get(domains, 0) :]:
+                node = self._nodes[number]
+                self._tracer.node_refused(wanted, node.name, node.refusal(wanted))
+
+
+class _Look:
+    """Where one demand may still look among the claims. Entries of heaps are (pods, order, index) and may be stale."""
+
+    __slots__ = ("heaps", "requests", "reserved", "seen", "small", "undecided", "version")
+
+    def __init__(self) -> None:
+        self.seen = 0  # how much of the log of moves has been read
+        self.heaps: dict[State, tuple[Template, list[tuple[int, int, int]]]] = {}
+        self.requests: Resources = {}
+        self.small: list[int] = []  # claims that had no room for `requests`
+        self.undecided: list[int] = []  # claims that refused under the options they had, and may be given others
+        self.version = -1
+        self.reserved = -1
+
+
+class ClaimSearch:
+    """Claims opened in this pass, those with the fewest pods first (S-88 step 2, S-89)."""
+
+    def __init__(self, claims: list[Claim], reservations: Reservations, tracer: Tracer | None) -> None:
+        self._claims = claims
+        self._reservations = reservations
+        self._tracer = tracer
+        self._looks: dict[int, _Look] = {}
+        self._moves: list[int] = []  # claims as they were opened or narrowed
+        self._states: list[State] = []  # of the claims, as logged
+
+    def state_of(self, claim: Claim) -> State | None:
+        """The state that the log has of a claim; None for a new one."""
+        return self._states[claim.index] if claim.index < len(self._states) else None
+
+    def moved(self, claim: Claim) -> None:
+        """Log that a claim is new or has been narrowed: whoever it refused may ask again."""
+        if claim.index == len(self._states):
+            self._states.append(claim.state)
+        self._states[claim.index] = claim.state
+        self._moves.append(claim.index)
+
+    def find(self, wanted: PodClass) -> Claim | None:
+        """The claim with the fewest pods that accepts, narrowed to what the pod needs."""
+        if not self._claims:
+            return None
+        demand = wanted.demand
+        hosts = demand.follows
+        if hosts is not None:
+            return self._follow(wanted, [each for each in hosts if isinstance(each, int)])
+        look = self._looks.get(demand.number)
+        if look is None:
+            look = self._looks[demand.number] = _Look()
+        self._catch_up(look, wanted)
+        while (heap := self._least(look, demand)) is not None:
+            claim = self._claims[heap[0][2]]
+            if self._accepts(claim, wanted):
+                return claim
+            heappop(heap)
+            self._refused(look, claim, wanted)
+        return None
+
+    def _accepts(self, claim: Claim, wanted: PodClass) -> bool:
+        demand = wanted.demand
+        if not demand.allows_host(claim.index):
+            return False
+        options = demand.options(claim.template, claim.state)
+        return bool(options) and claim.accept(wanted, options, self._reservations)
+
+    def _follow(self, wanted: PodClass, hosts: list[int]) -> Claim | None:
+        """Where affinity over the hostname leaves only these claims."""
+        there = (self._claims[each] for each in hosts)
+        claims = sorted(there, key=lambda each: (len(each.pods), each.order, each.index))
+        return next((each for each in claims if self._accepts(each, wanted)), None)
+
+    def _least(self, look: _Look, demand: Demand) -> list[tuple[int, int, int]] | None:
+        """The heap whose first claim has the fewest pods, of those whose state topology allows now."""
+        best: list[tuple[int, int, int]] | None = None
+        for state, (template, heap) in look.heaps.items():
+            if not heap or not demand.options(template, state):
+                continue
+            self._tidy(heap, state)
+            if heap and (best is None or heap[0] < best[0]):
+                best = heap
+        return best
+
+    def _tidy(self, heap: list[tuple[int, int, int]], state: State) -> None:
+        """Make the first entry true: a claim may have grown, and may have left the state."""
+        while heap:
+            pods, order, index = heap[0]
+            claim = self._claims[index]
+            if claim.state is not state:
+                heappop(heap)
+            elif pods != len(claim.pods) or order != claim.order:
+                heapreplace(heap, (len(claim.pods), claim.order, index))
+            else:
+                return
+
+    def _catch_up(self, look: _Look, wanted: PodClass) -> None:
+        """Look at new and narrowed claims, and again at those that refused for what has changed since."""
+        again: list[int] = []
+        if look.requests != wanted.requests:
+            look.requests = wanted.requests
+            again, look.small = look.small, []
+        version = wanted.demand.version
+        if look.undecided and (version != look.version or self._reservations.epoch != look.reserved):
+            again, look.undecided = again + look.undecided, []
+        look.version, look.reserved = version, self._reservations.epoch
+        if look.seen < len(self._moves):
+            again += self._moves[look.seen :]
+            look.seen = len(self._moves)
+        for index in again:
+            self._push(look, self._claims[index], wanted)
+
+    def _push(self, look: _Look, claim: Claim, wanted: PodClass) -> None:
+        if not claim.may_fit(wanted):
+            look.small.append(claim.index)
+            self._tell(claim, wanted)
+        elif not wanted.demand.never(claim.template, claim.state):
+            _, heap = look.heaps.setdefault(claim.state, (claim.template, []))
+            heappush(heap, (len(claim.pods), claim.order, claim.index))
+        else:
+            self._tell(claim, wanted)
+
+    def _refused(self, look: _Look, claim: Claim, wanted: PodClass) -> None:
+        """Keep a claim that may yet accept: another class of the demand with smaller requests, or this one in another
+        domain or with reserved capacity given back (S-115)."""
+        demand = wanted.demand
+        self._tell(claim, wanted)
+        if not demand.allows_host(claim.index):
+            return
+        following = claim.template.step(claim.state, demand.requirements)
+        narrows = bool(demand.keys) and following is not claim.state
+        reservable = isinstance(following, State) and following.reservable
+        (look.undecided if claim.may_fit(wanted) and (narrows or reservable) else look.small).append(claim.index)
+
+    def _tell(self, claim: Claim, wanted: PodClass) -> None:
+        if self._tracer is not None:
+            self._tracer.claim_refused(wanted, claim.index, explain_claim(claim, wanted))

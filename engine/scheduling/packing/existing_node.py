@@ -1,0 +1,215 @@
+"""Nodes that exist or are on their way, as places for pods (S-71…S-78, S-94)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+
+from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
+from kerf.engine.model.pods import Resources
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.devices.allocation import Site
+from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for
+from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.requirements import NEGATIVE, Conflict, Requirements
+from kerf.engine.scheduling.matching.resources import added, fits, lacking
+from kerf.engine.scheduling.matching.taints import text, untolerated
+from kerf.engine.scheduling.pods.demand import Values
+from kerf.engine.scheduling.pods.pod_class import PodClass
+from kerf.engine.scheduling.pods.pod_volumes import Attachment
+from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod
+from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topology_reason
+from kerf.engine.scheduling.topology.pod_counts import PodCount
+from kerf.engine.scheduling.topology.rules import Domain
+
+NOTHING = Requirements()
+
+
+class ExistingNode:
+    """One node in one pass. Its labels are what they are: unlike the reference (S-96), a pod that asks for
+    a label *not* to have a value does not define that label for the pods after it."""
+
+    def __init__(self, given: NodeInput, daemons: Iterable[Daemon]) -> None:
+        self.name = given.name
+        self.claim = given.claim
+        self.initialized = given.initialized
+        self.taints = given.taints
+        self.host = given.labels.get(HOSTNAME) or given.name
+        self.labels = Requirements.of_labels({**given.labels, HOSTNAME: self.host})
+        self.open = NOTHING
+        self.site: Site | None = None  # what it has for pods that ask for devices; set if there are any
+        if given.requirements:
+            self.open = Requirements.of_specs(given.requirements).without(each.key for each in self.labels)
+        self.known = self.labels.merged(self.open) if self.open else self.labels
+        waiting = reserved_for(daemons, given.taints, self.labels, given.bound_daemons)
+        self._set_remaining({name: amount - waiting.get(name, 0) for name, amount in given.available.items()})
+        self.ports = given.host_ports
+        self.pods: list[PendingPod] = []
+        self._limits: Mapping[str, int] = {}
+        self._attached: set[Attachment] = set()
+        self._domains: dict[str, Values] = {}
+        self._entered: dict[int, Domain | None] = {}  # by count of this problem's topology: where pods enter it
+        self.number = 0  # its place in the order of nodes
+        self.shared = True  # between passes, so that none may put pods on it
+
+    @classmethod
+    def of(
+        cls, given: NodeInput, daemons: Iterable[Daemon], what: Hashable, limits: Mapping[str, int] | None = None
+    ) -> ExistingNode:
+        """One for a problem, compiled once: `what` tells `daemons` from others. `limits`: how many volumes of a CSI
+        driver can be attached; all, if it is not there."""
+        made = given.compiled((cls, what), lambda: cls(given, daemons)).own()
+        made._limits = limits or {}
+        made._entered = {}
+        made.shared = True
+        return made
+
+    def own(self) -> ExistingNode:
+        """The same node for one pass to put pods on; this one has none of a pass."""
+        made = ExistingNode.__new__(ExistingNode)
+        made.__dict__.update(self.__dict__)
+        made.pods = []
+        made._attached = set(self._attached)
+        made.shared = False
+        return made
+
+    def gone(self) -> ExistingNode:
+        """The same node without room for anything."""
+        made = self.own()
+        made.cpu = made.memory = -1
+        return made
+
+    def _set_remaining(self, remaining: Resources) -> None:
+        self.remaining = remaining
+        self.cpu, self.memory = remaining.get("cpu", 0), remaining.get("memory", 0)
+
+    @property
+    def order(self) -> tuple[bool, str]:
+        """S-76: initialized ones first, then by name."""
+        return (not self.initialized, self.name)
+
+    def accepts(self, wanted: PodClass) -> bool:
+        """S-94, but for domains other than the host (`Demand.allows_domains`). A refusal is final within a pass: a
+        node only fills up."""
+        return (
+            self.has_room(wanted)
+            and wanted.demand.allows_host(self.host)
+            and self.suits(wanted)
+            and (wanted.devices is None or (self.site is not None and wanted.devices.on_site(self.site)))
+        )
+
+    def has_room(self, wanted: PodClass) -> bool:
+        """For resources, volumes and host ports."""
+        return (
+            wanted.cpu <= self.cpu
+            and wanted.memory <= self.memory
+            and fits(wanted.requests, self.remaining)
+            and not self.drivers_full(wanted.attached)
+            and not conflicts(wanted.ports, self.ports)
+        )
+
+    def suits(self, wanted: PodClass) -> bool:
+        """By its labels and taints, which stay."""
+        return (
+            self._reaches(wanted.demand.alternatives)
+            and not self._conflicts(wanted.requirements)
+            and not untolerated(self.taints, wanted.tolerations)
+        )
+
+    def take(self, pod: PendingPod, wanted: PodClass) -> None:
+        """S-95, but for the labels: they stay what they are (unlike S-96)."""
+        self.pods.append(pod)
+        self._set_remaining(added(self.remaining, wanted.requests, -1))
+        self.ports += wanted.ports
+        self.enter(wanted.counted)
+        self.attach(wanted.attached)
+
+    def attach(self, attached: Iterable[Attachment]) -> None:
+        self._attached.update(attached)
+
+    def drivers_full(self, attached: tuple[Attachment, ...]) -> list[str]:
+        """The CSI drivers of which the node takes no such volumes more (S-159); a volume that is there already does
+        not count again."""
+        if not attached or not self._limits:
+            return []
+        counts = Counter(driver for driver, _ in self._attached.union(attached))
+        asked = sorted({driver for driver, _ in attached})
+        return [driver for driver in asked if driver in self._limits and counts[driver] > self._limits[driver]]
+
+    def domains(self, key: str) -> Values:
+        """The values that a label has or, on a claim not launched yet, may come to have; none if it is missing. Of a
+        label that is open, or well known and still to come, nothing is known."""
+        if key not in self._domains:
+            found = self.labels.find(key) or self.open.find(key)
+            if found is None:
+                self._domains[key] = () if self.initialized or key not in WELL_KNOWN else None
+            else:
+                self._domains[key] = None if found.complement else tuple(sorted(found.values))
+        return self._domains[key]
+
+    def domain(self, key: str) -> str | None:
+        """The value of a label, None if it is missing or not known yet."""
+        found = self.domains(key)
+        return found[0] if found is not None and len(found) == 1 else None
+
+    def enter(self, counts: Iterable[PodCount], pods: int = 1) -> None:
+        """Count so many more pods in the domains of this node."""
+        for each in counts:
+            if each.number not in self._entered:
+                self._entered[each.number] = self._entrance(each)
+            domain = self._entered[each.number]
+            if domain is not None:
+                each.add(domain, pods)
+
+    def _entrance(self, count: PodCount) -> Domain | None:
+        """The domain that its pods are counted in; None if they are not."""
+        if not count.admits_node(self.taints, self.known):
+            return None
+        return self.host if count.key == HOSTNAME else self.domain(count.key)
+
+    def refusal(self, wanted: PodClass) -> Reason:
+        """Why it does not accept the class; only asked when it does not."""
+        taints = untolerated(self.taints, wanted.tolerations)
+        if taints:
+            return reason(Code.TAINTS, taints=[text(each) for each in taints])
+        ports = conflicts(wanted.ports, self.ports)
+        if ports:
+            return reason(Code.HOST_PORTS, ports=[f"{each.port}/{each.protocol}" for each in sorted(ports)])
+        if not fits(wanted.requests, self.remaining):
+            return reason(Code.RESOURCES, resources=list(lacking(wanted.requests, self.remaining)))
+        if not self._reaches(wanted.demand.alternatives):
+            return reason(Code.VOLUME_TOPOLOGY, allowed=[str(each) for each in wanted.demand.alternatives])
+        full = self.drivers_full(wanted.attached)
+        if full:
+            return reason(Code.VOLUME_LIMIT, drivers=full)
+        refusing = wanted.demand.refusing_node(self.host, self.domains)
+        if refusing is not None:
+            return topology_reason(refusing)
+        found = self._conflicts(wanted.requirements)
+        if not found and wanted.devices is not None and self.site is not None:
+            refused = wanted.devices.refusal_on(self.site)
+            if refused is not None:
+                return refused
+        return conflict_reason(found, self.labels)
+
+    def _reaches(self, alternatives: tuple[Requirements, ...]) -> bool:
+        """Whether the pod's volumes can be here, by one of what they ask for (S-156)."""
+        return not alternatives or any(not self._conflicts(each) for each in alternatives)
+
+    def _conflicts(self, wanted: Requirements) -> tuple[Conflict, ...]:
+        """Where requirements do not hold on this node; no label may be undefined. Of a label
+        that is only narrowed so far (a claim not launched yet), every value that is left must do."""
+        found = []
+        for each in wanted:
+            present = self.labels.find(each.key)
+            if present is not None:
+                if present.conflicts(each):
+                    found.append(Conflict(each, present))
+                continue
+            narrowed = self.open.find(each.key)
+            if narrowed is None:
+                if each.operator not in NEGATIVE:
+                    found.append(Conflict(each))
+            elif not each.allows_all_of(narrowed):
+                found.append(Conflict(each, narrowed))
+        return tuple(found)

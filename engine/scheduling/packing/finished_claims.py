@@ -1,0 +1,162 @@
+"""From packed claims to what a NodeClaim will say (S-160…S-166)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from kerf.engine.model.labels import (
+    CAPACITY_TYPE,
+    HOSTNAME,
+    INSTANCE_TYPE,
+    RESERVATION_ID,
+    RESERVED,
+    WELL_KNOWN,
+)
+from kerf.engine.model.pods import Resources
+from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.scheduling.explain.refusals import candidates
+from kerf.engine.scheduling.explain.tracer import Candidate
+from kerf.engine.scheduling.launchable.compiled_catalogue import bits
+from kerf.engine.scheduling.launchable.templates import SIMULATION_ONLY, State, Template
+from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
+from kerf.engine.scheduling.matching.resources import added
+from kerf.engine.scheduling.packing.open_claim import Claim
+from kerf.engine.scheduling.plan import OpenedClaim
+
+
+def final_state(claim: Claim) -> State:
+    """The claim's requirements when packing has ended: with reservations held, narrowed to those (S-160)."""
+    if not claim.held:
+        return claim.state
+    narrowed = claim.state.requirements.without([CAPACITY_TYPE]).merged(
+        [
+            Requirement(CAPACITY_TYPE, False, frozenset([RESERVED])),
+            Requirement(RESERVATION_ID, False, claim.held),
+        ]
+    )
+    return claim.template.at(narrowed)
+
+
+class Launch(Struct, frozen=True):
+    """What claims with equal requirements and types have in common: the types cheapest first, at most so many (S-162),
+    `mask` being their numbers, and everything that goes into the NodeClaim because of them."""
+
+    chosen: tuple[Candidate, ...]
+    mask: int
+    instance_types: tuple[str, ...]
+    requirements: tuple[RequirementSpec, ...]
+    capacity_types: tuple[str, ...]
+    labels: dict[str, str]
+    constraints: tuple[Requirement, ...]
+    price: float
+    overlaid: tuple[str, ...]
+
+
+class Launches:
+    """Each `Launch` worked out once."""
+
+    def __init__(self, most: int) -> None:
+        """`most`: how many types a claim may list."""
+        self._most = most
+        self._made: dict[tuple[State, int], Launch] = {}
+
+    def of(self, claim: Claim) -> Launch:
+        state = final_state(claim)
+        found = self._made.get((state, claim.types))
+        if found is None:
+            found = self._made[state, claim.types] = _launch(claim.template, state, claim.types, self._most)
+        return found
+
+
+def _launch(template: Template, state: State, types: int, most: int) -> Launch:
+    chosen = candidates(template, state, types)[:most]
+    mask = sum(1 << template.catalogue.numbers[each.instance_type] for each in chosen)
+    constraints = state.requirements.without([HOSTNAME, *SIMULATION_ONLY])
+    capacity_types = _capacity_types(template, state, mask)
+    return Launch(
+        chosen=chosen,
+        mask=mask,
+        instance_types=tuple(each.instance_type for each in chosen),
+        requirements=tuple(
+            spec for each in _launch_requirements(constraints, chosen, capacity_types) for spec in each.specs()
+        ),
+        capacity_types=capacity_types,
+        labels=claim_labels(template.labels, constraints),
+        constraints=tuple(constraints),
+        price=next((each.price for each in chosen if math.isfinite(each.price)), 0.0),
+        overlaid=_overlaid(template, mask),
+    )
+
+
+def _overlaid(template: Template, types: int) -> tuple[str, ...]:
+    """S-164: what overlays have changed of some of the types."""
+    catalogue = template.catalogue
+    return tuple(
+        sorted({what for number in bits(types & catalogue.overlaid) for what in catalogue.types[number].overlaid})
+    )
+
+
+def opened(claim: Claim, launch: Launch, drivers: tuple[str, ...] = ()) -> OpenedClaim:
+    """The claim as the plan gives it. `drivers`: of devices that it is to publish for its pods (S-160)."""
+    return OpenedClaim(
+        node_pool=claim.template.name,
+        pods=tuple(pod.uid for pod in sorted(claim.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
+        instance_types=launch.instance_types,
+        requirements=launch.requirements,
+        requests=dict(sorted(added(claim.requests, daemon_overhead(claim)).items())),
+        price=launch.price,
+        capacity_types=launch.capacity_types,
+        labels=launch.labels,
+        min_values_relaxed=claim.relaxed,
+        reservations=tuple(sorted(claim.held)),
+        constraints=launch.constraints,
+        overlaid=launch.overlaid,
+        drivers=drivers,
+    )
+
+
+def daemon_overhead(claim: Claim) -> Resources:
+    """What daemons will take of the node at least (S-161): per resource the minimum over the groups of
+    types that are left, resources dropped that one of them lacks. Unlike the reference, a group without
+    daemons counts as one."""
+    groups = [group.requests for group in claim.template.groups if group.types & claim.types]
+    if not groups:
+        return {}
+    shared = set(groups[0]).intersection(*groups[1:])
+    return {name: min(each[name] for each in groups) for name in sorted(shared)}
+
+
+def _capacity_types(template: Template, state: State, types: int) -> tuple[str, ...]:
+    """S-164: those of the available usable offerings of the types."""
+    found = {template.slots[number].capacity_type for number in state.slots if template.available[number] & types}
+    return tuple(sorted(found))
+
+
+def _launch_requirements(
+    constraints: Requirements, chosen: tuple[Candidate, ...], capacity_types: tuple[str, ...]
+) -> Requirements:
+    """S-164: the instance types and capacity types by name, minValues kept."""
+    return constraints.without([INSTANCE_TYPE]).merged(
+        [
+            Requirement(
+                INSTANCE_TYPE,
+                False,
+                frozenset(each.instance_type for each in chosen),
+                min_values=constraints.get(INSTANCE_TYPE).min_values,
+            ),
+            Requirement(CAPACITY_TYPE, False, frozenset(capacity_types)),
+        ]
+    )
+
+
+def claim_labels(own: Mapping[str, str], constraints: Requirements) -> dict[str, str]:
+    """S-165: the template's own labels, and a value for every further label that requirements leave open."""
+    labels = dict(own)
+    for each in constraints:
+        value = each.any_value()
+        if each.key not in WELL_KNOWN and value:
+            labels[each.key] = value
+    return dict(sorted(labels.items()))

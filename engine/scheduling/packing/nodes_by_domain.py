@@ -1,0 +1,70 @@
+"""Existing nodes as classes of pods may look at them: in lanes, by their domains of topology, without those that refuse
+a class whatever else is placed.
+
+A node only fills up in a pass, so who refuses before the first pod is placed refuses to the end, and in each other
+question about the same nodes with as much room or less. That is found out once, as far as anybody has looked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from kerf.engine.scheduling.packing.existing_node import ExistingNode
+from kerf.engine.scheduling.pods.demand import Demand, Domains
+from kerf.engine.scheduling.pods.pod_class import PodClass
+
+
+class Lane:
+    """Nodes in the same domains, by their numbers, ascending: `numbers` are those found so far that do not refuse."""
+
+    __slots__ = ("_rest", "numbers")
+
+    def __init__(self, rest: Iterable[int]) -> None:
+        self.numbers: list[int] = []
+        self._rest = iter(rest)
+
+    def read_on(self) -> bool:
+        """Whether there is one more."""
+        for number in self._rest:
+            self.numbers.append(number)
+            return True
+        return False
+
+
+class Lanes:
+    """Of the nodes of one problem, as they are before any pod is placed."""
+
+    def __init__(self, nodes: Sequence[ExistingNode], *, traced: bool) -> None:
+        """`nodes`: in the order of S-76. `traced`: those that refuse are there, for a tracer is told of each."""
+        self._nodes = nodes
+        self._traced = traced
+        self._on_host = Counter(node.host for node in nodes)
+        self._by_keys: dict[tuple[str, ...], dict[Domains, list[int]]] = {}
+        self._by_class: dict[int, list[tuple[Domains, Lane]]] = {}
+
+    def of(self, wanted: PodClass) -> list[tuple[Domains, Lane]]:
+        found = self._by_class.get(wanted.number)
+        if found is None:
+            found = self._by_class[wanted.number] = [
+                (domains, Lane(number for number in numbers if self._takes(self._nodes[number], wanted)))
+                for domains, numbers in self.whole(wanted.demand).items()
+            ]
+        return found
+
+    def whole(self, demand: Demand) -> dict[Domains, list[int]]:
+        """The nodes by their domains, with those that refuse."""
+        found = self._by_keys.get(demand.keys)
+        if found is None:
+            found = self._by_keys[demand.keys] = {}
+            for number, node in enumerate(self._nodes):
+                found.setdefault(tuple(node.domains(key) for key in demand.keys), []).append(number)
+        return found
+
+    def _takes(self, node: ExistingNode, wanted: PodClass) -> bool:
+        """Whether it would take a pod as the first one. A host that refuses does so until pods have left it, and then
+        its node goes too, unless several have its name."""
+        if self._traced:
+            return True
+        refused = self._on_host[node.host] == 1 and wanted.demand.refused_before(node.host)
+        return not refused and node.has_room(wanted) and node.suits(wanted)

@@ -1,0 +1,197 @@
+"""Claims opened in this pass: what they may still become and how many more pods of a class they take
+(S-98…S-101).
+
+Pods of one class arrive in a row, so a claim works out how many of them it takes at least, twice as many each
+time, and then only counts; requests and types are brought up to date (`settle`) when another class looks at it. That
+gives what adding pod by pod would: further pods of the same class change no requirement, and larger
+requests only ever rule types out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.model.pods import HostPort, Resources
+from kerf.engine.scheduling.devices.allocation import DeviceWant
+from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.resources import added
+from kerf.engine.scheduling.packing.reservations import Reservations
+from kerf.engine.scheduling.pods.demand import Option
+from kerf.engine.scheduling.pods.pod_class import PodClass
+from kerf.engine.scheduling.problem.problem import PendingPod
+from kerf.engine.scheduling.topology.pod_counts import PodCount
+
+
+class Claim:
+    """One NodeClaim to be. `order` is its place among claims with as many pods (see packing)."""
+
+    def __init__(self, index: int, template: Template, state: State, types: int, relaxed: bool) -> None:
+        self.index = index
+        self.template = template
+        self.state = state
+        self.types = types
+        self.relaxed = relaxed
+        self.requests: Resources = {}
+        self.pods: list[PendingPod] = []
+        self.ports: tuple[HostPort, ...] = ()
+        self.held: frozenset[str] = frozenset()
+        self.order = index  # a place in creation order, until it grows
+        self._class: PodClass | None = None
+        self._left = 0
+        self._taken = 0
+        self._uncounted: dict[int, tuple[PodCount, int, int]] = {}  # with all pods, and those that ask nothing
+        self._waiting: frozenset[int] = frozenset()  # of those, whose pods were there before the last one
+        self._cpu = self._memory = self._pods = 0
+        self._bound()
+
+    def may_fit(self, wanted: PodClass) -> bool:
+        """False only if the claim certainly lacks the room: a bound by the largest amounts any of its
+        types had when it last settled."""
+        return wanted.cpu <= self._cpu and wanted.memory <= self._memory and self._pods > 0
+
+    def accept(self, wanted: PodClass, options: Sequence[Option], reservations: Reservations) -> bool:
+        """Whether one more pod of the class fits; if so the claim is narrowed to one of the options (the lowest rank
+        first, then the cheapest) and `take` must follow."""
+        if self._class is wanted and self._left > 0 and len(options) == 1 and options[0][1] is self.state:
+            return True
+        streak = 2 * self._taken if self._class is wanted else 1
+        self.settle()
+        if conflicts(wanted.ports, self.ports):
+            return False
+        if wanted.devices is not None:
+            options = self._with_devices(wanted.devices, options)
+            if not options:
+                return False
+        following = options[0][1] if len(options) == 1 else self._best(wanted, options)
+        room = self._room(wanted, following, streak)
+        if room == 0:
+            return False
+        if following.reservable or self.held:
+            room = 1  # reservations are settled pod by pod
+            if not self._reserve(wanted, following, reservations):
+                return False
+        self._narrow(following, wanted)
+        self._class, self._left = wanted, room
+        return True
+
+    def take(self, pod: PendingPod, wanted: PodClass) -> None:
+        """Add one pod of the class, which was accepted last."""
+        self.pods.append(pod)
+        self._left -= 1
+        self._taken += 1
+        for each in wanted.counted:
+            if each.key == HOSTNAME:
+                if each.admits_claim(self.template, self.state):
+                    each.add(self.index)
+            elif each.possible:
+                for domain in self.template.domains(self.state, each.key):
+                    each.add(domain)
+            else:
+                _, pods, free = self._uncounted.get(each.number, (each, 0, 0))
+                self._uncounted[each.number] = each, pods + 1, free + (not wanted.demand.asks)
+        if self._uncounted:
+            self._count()
+
+    def _count(self) -> None:
+        """Count the pods in every domain that the claim has settled on (S-134); the others wait until it has."""
+        for number, (each, pods, free) in tuple(self._uncounted.items()):
+            domain = self.state.settled(each.key)
+            if domain is not None:
+                del self._uncounted[number]
+                if each.admits_claim(self.template, self.state):
+                    each.add(domain, pods)
+                    if each.hard and number in self._waiting:
+                        each.late[domain] = each.late.get(domain, 0) + free
+        self._waiting = frozenset(self._uncounted)
+
+    def close(self) -> None:
+        """No more pods follow: those that are not counted yet are where the types that are left leave one domain."""
+        self.settle()
+        types = self.types & self.state.viable
+        for each, pods, free in self._uncounted.values():
+            domains = self.template.domains_of(self.state, each.key, types) if each.hard else ()
+            if len(domains) == 1 and each.admits_claim(self.template, self.state):
+                (domain,) = domains
+                each.add(domain, pods)
+                each.late[domain] = each.late.get(domain, 0) + free
+
+    def settle(self) -> None:
+        """Bring requests and types up to date with the pods taken."""
+        wanted, taken = self._class, self._taken
+        self._class, self._left, self._taken = None, 0, 0
+        if wanted is None or not taken:
+            return
+        self.requests = added(self.requests, wanted.requests, taken)
+        self.types = self._survivors(self.state, self.requests, wanted, self.ports_before(wanted))
+        self._bound()
+
+    # ── inside ──────────────────────────────────────
+
+    def _narrow(self, following: State, wanted: PodClass) -> None:
+        self.state = following
+        self.ports += wanted.ports
+
+    def _best(self, wanted: PodClass, options: Sequence[Option]) -> State:
+        """Of the options under which one more pod fits, that of the lowest rank, then the cheapest, then the first;
+        just the first option if it fits under none."""
+        requests = added(self.requests, wanted.requests)
+        ranked: list[tuple[int, float, int, State]] = []
+        for rank, option in options:
+            if ranked and rank > ranked[0][0]:
+                break
+            types = self._survivors(option, requests, wanted, self.ports)
+            if types:
+                order = self.template.precedence(self.index, option, types)
+                ranked.append((rank, order, len(ranked), option))
+        return min(ranked, key=lambda each: each[:3])[3] if ranked else options[0][1]
+
+    def _with_devices(self, wanted: DeviceWant, options: Sequence[Option]) -> list[Option]:
+        """The options under which the pod can have its devices, narrowed to where these are (S-202)."""
+        found = ((rank, wanted.narrowed(self.index, self.template, state, self.types & state.viable))
+                 for rank, state in options)  # fmt: skip
+        return [(rank, state) for rank, state in found if state is not None]
+
+    def ports_before(self, wanted: PodClass) -> tuple[HostPort, ...]:
+        """The ports of the other pods: those of the class that was added last are at the end."""
+        return self.ports[: len(self.ports) - len(wanted.ports)]
+
+    def _survivors(self, state: State, requests: Resources, wanted: PodClass, taken: tuple[HostPort, ...]) -> int:
+        left = self.template.survivors(self.types & state.viable, requests, wanted.ports, taken)
+        if wanted.devices is not None:
+            left = wanted.devices.capable(self.index, state, left)
+        if state.min_values and not self.template.meets_min_values(state.min_values, left):
+            return 0
+        return left
+
+    def _room(self, wanted: PodClass, state: State, streak: int) -> int:
+        """How many more pods of the class certainly fit: `streak`, twice as many as have just arrived in a row, else
+        one, else none. More pods never fit where fewer do not."""
+
+        def fits(count: int) -> bool:
+            return self._survivors(state, added(self.requests, wanted.requests, count), wanted, self.ports) != 0
+
+        if streak > 1 and not wanted.ports and fits(streak):
+            return streak
+        return int(fits(1))  # pods of one class that want a host port clash with one another
+
+    def _bound(self) -> None:
+        allocatable = self.template.catalogue.allocatable
+        free = {
+            name: allocatable[name].highest(self.types) - self.requests.get(name, 0) if name in allocatable else 0
+            for name in ("cpu", "memory", "pods")
+        }
+        self._cpu, self._memory, self._pods = free["cpu"], free["memory"], free["pods"]
+
+    def _reserve(self, wanted: PodClass, state: State, reservations: Reservations) -> bool:
+        """Hold what this claim might use once the pod is on it (S-113 to S-115); False if it would have to
+        go without although reserved capacity would do."""
+        types = self._survivors(state, added(self.requests, wanted.requests), wanted, self.ports)
+        usable = reservations.usable(self.template, state, types)
+        held = reservations.reservable(usable, self.held)
+        if not held and (usable or self.held):
+            return False
+        reservations.move(self.held, held)
+        self.held = held
+        return True

@@ -1,0 +1,286 @@
+"""The packing loop: pods in order, each to the first candidate that accepts it (S-85…S-93, S-31).
+
+The order of candidates is that of S-88: existing nodes, then claims opened in this pass with the fewest
+pods first, then a new claim from the first NodePool that can. Claims with as many pods stand in the order
+that a stable sort before every attempt leaves (S-89): a claim that has just grown comes before those that
+had as many pods already.
+
+Each of the three asks the same things of a candidate: taints, host ports, requirements, topology, types and
+resources, reservations. What depends on room alone is asked of the class, everything else of its demand
+(`demands`), which many classes share. `places` remembers who refused whom for good.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.explain.refusals import explain_template, trace_opening
+from kerf.engine.scheduling.explain.tracer import Tracer
+from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.packing.candidate_search import ClaimSearch, NodeSearch
+from kerf.engine.scheduling.packing.existing_node import ExistingNode
+from kerf.engine.scheduling.packing.nodes_by_domain import Lanes
+from kerf.engine.scheduling.packing.open_claim import Claim
+from kerf.engine.scheduling.packing.reservations import Reservations
+from kerf.engine.scheduling.pods.demand import Option
+from kerf.engine.scheduling.pods.pod_class import PodClass
+from kerf.engine.scheduling.pods.pod_classes import PodClasses
+from kerf.engine.scheduling.problem.problem import PendingPod
+from kerf.engine.scheduling.reasons import Code, reason
+from kerf.engine.scheduling.topology.topology import Topology
+
+Place = ExistingNode | Claim
+Queued = tuple[PendingPod, PodClass]
+
+
+class _Opening:
+    """Which templates can no longer open a claim for a class, and why."""
+
+    __slots__ = ("deferred", "final", "untried")
+
+    def __init__(self) -> None:
+        self.final: dict[int, Reason] = {}  # by place of the template
+        self.untried: dict[int, Sequence[Option]] = {}  # refused under these options, which may change
+        self.deferred: Reason | None = None
+
+
+class Packing:
+    """One pass. `claims` are in the order of opening."""
+
+    def __init__(
+        self,
+        nodes: Sequence[ExistingNode],
+        lanes: Lanes,
+        templates: Sequence[Template],
+        told: Sequence[Template],
+        classes: PodClasses,
+        topology: Topology,
+        best_effort: bool,
+        steps: int,
+        tracer: Tracer | None,
+        most_claims: float = math.inf,
+    ) -> None:
+        """`nodes`: in the order of S-76; `lanes` may be shared by all that have these nodes, with more or less room.
+        `templates`: in the order of S-63; `told`: those whose reasons are told, the same ones unless something is left
+        out of them; `best_effort`: minValues may be lowered when a claim is
+        opened (S-39); `steps`: how many attempts to place a pod there may be. `most_claims`: when more are opened,
+        nobody wants the rest of the plan, and the pods that have no place yet are `truncated`. Where there is reserved
+        capacity it ends only by itself: how many claims there are depends on whether that is used."""
+        self.nodes = list(nodes)
+        self.filled: dict[int, ExistingNode] = {}  # those that have been given pods
+        self.templates = templates
+        self._told = told
+        self.claims: list[Claim] = []
+        self.reservations = Reservations(templates)
+        self._classes = classes
+        self._topology = topology
+        self._best_effort = best_effort
+        self._tracer = tracer
+        self._on_nodes = NodeSearch(self.nodes, lanes, tracer)
+        self._on_claims = ClaimSearch(self.claims, self.reservations, tracer)
+        self._openings: dict[int, _Opening] = {}
+        self._grown = 0
+        self._steps = max(1, steps)
+        self._most_claims = math.inf if self.reservations.left else most_claims
+        self.truncated: list[PendingPod] = []
+
+    def run(
+        self, queue: Iterable[tuple[PendingPod, PodClass]]
+    ) -> list[tuple[PendingPod, PodClass, tuple[Reason, ...]]]:
+        """Place all pods; those that have no place come back with the class they failed as and the reasons
+        (S-86, S-87: failed pods are tried again until a whole round places none). When the steps are used up, the pods
+        that have not been asked since the last placement are `truncated`."""
+        left = self._as_planned(list(queue))
+        waiting = self._rounds(each for each in left if not each[0].virtual)
+        waiting += self._rounds(each for each in left if each[0].virtual)  # what is left of the room (S-180)
+        why: dict[int, tuple[Reason, ...]] = {}
+        for _, wanted in waiting:
+            if wanted.number not in why:
+                why[wanted.number] = self._explained(wanted)
+        return [(pod, wanted, why[wanted.number]) for pod, wanted in waiting]
+
+    def _rounds(self, queue: Iterable[Queued]) -> list[Queued]:
+        """Those that have no place after a whole round without a placement, or when the steps are used up."""
+        waiting = deque(queue)
+        failed_in_a_row = 0
+        while failed_in_a_row < len(waiting):
+            if len(self.claims) > self._most_claims:
+                self.truncated += [pod for pod, _ in waiting]
+                return []
+            if self._steps <= 0:
+                asked_again = len(waiting) - failed_in_a_row
+                self.truncated += [waiting.popleft()[0] for _ in range(asked_again)]
+                break
+            pod, wanted = waiting.popleft()
+            if self._place(pod, wanted):
+                failed_in_a_row = 0
+            else:
+                waiting.append((pod, wanted))
+                failed_in_a_row += 1
+        return list(waiting)
+
+    def _as_planned(self, queue: list[Queued]) -> list[Queued]:
+        """The pods that do not go where an earlier plan put them. Those that do go there first, as long as they fit:
+        else new pods would take the room of nodes that were launched for others, whom kube-scheduler binds there all
+        the same. This costs no steps: a pass that goes on with another's pods has them for these."""
+        if not any(pod.target for pod, _ in queue):
+            return queue
+        targets = {node.claim or node.name: number for number, node in enumerate(self.nodes)}
+        aimed = [each for each in queue if each[0].target in targets]
+        if not aimed:
+            return queue
+        left, waiting = len(aimed) + 1, aimed
+        while waiting and len(waiting) < left:
+            left = len(waiting)
+            waiting = [each for each in waiting if not self._onto(self.nodes[targets[each[0].target]], *each)]
+        placed = {pod.uid for pod, _ in aimed} - {pod.uid for pod, _ in waiting}
+        return [each for each in queue if each[0].uid not in placed]
+
+    def _onto(self, node: ExistingNode, pod: PendingPod, wanted: PodClass) -> bool:
+        rung: PodClass | None = wanted
+        while rung is not None:
+            if self._on_nodes.takes(node, rung):
+                self._take(node, pod, rung)
+                return True
+            rung = self._classes.relaxed(rung)
+        return False
+
+    def _place(self, pod: PendingPod, wanted: PodClass) -> bool:
+        """Place one pod, giving up one preference at a time (S-31); until then each counts as if it had to be kept
+        (S-36). In the queue the pod keeps them all (S-35). Candidates are asked one after another, which gives what the
+        reference's workers do (S-91)."""
+        rung: PodClass | None = wanted
+        while rung is not None:
+            self._steps -= 1
+            place = self._on_nodes.find(rung) or self._on_claims.find(rung) or self._on_new(rung)
+            if place is not None:
+                self._take(place, pod, rung)
+                return True
+            if self._opening(rung).deferred is not None:
+                return False  # S-32: never relaxed
+            rung = self._classes.relaxed(rung)
+        return False
+
+    def _take(self, place: Place, pod: PendingPod, wanted: PodClass) -> None:
+        if isinstance(place, ExistingNode):
+            if place.shared:
+                place = self.nodes[place.number] = self.filled[place.number] = place.own()
+            place.take(pod, wanted)
+            if wanted.devices is not None:
+                wanted.devices.take_site(place.name)
+        else:
+            place.take(pod, wanted)
+            if wanted.devices is not None:
+                wanted.devices.take_claim(place.index, place.state, place)
+            if len(place.pods) > 1:
+                self._grown += 1
+                place.order = -self._grown
+            if place.state is not self._on_claims.state_of(place):
+                self._on_claims.moved(place)
+                self._topology.settled(place.template, place.state)
+        if self._tracer is not None:
+            self._tracer.placed(pod, wanted, place.name if isinstance(place, ExistingNode) else place.index)
+
+    # ── a new claim ──────────────────────────────────────
+
+    def _opening(self, wanted: PodClass) -> _Opening:
+        found = self._openings.get(wanted.number)
+        if found is None:
+            found = self._openings[wanted.number] = _Opening()
+        return found
+
+    def _on_new(self, wanted: PodClass) -> Claim | None:
+        """A new claim from the first template that can (S-98)."""
+        opening, demand = self._opening(wanted), wanted.demand
+        opening.deferred = None
+        for place, template in enumerate(self.templates):
+            if place in opening.final:
+                continue
+            options = demand.options(template, template.state)
+            claim = self._open(template, wanted, options) if opening.untried.get(place) is not options else None
+            if claim is None:
+                self._refuse(opening, place, template, wanted, options)
+                continue
+            if not claim.accept(wanted, ((0, claim.state),), self.reservations):
+                opening.deferred = reason(Code.RESERVATION, node_pool=template.name)  # S-90
+                return None
+            if self._tracer is not None:
+                trace_opening(claim, wanted, self._tracer)
+            template.spend(claim.types)
+            self.claims.append(claim)
+            return claim
+        return None
+
+    def _refuse(
+        self, opening: _Opening, place: int, template: Template, wanted: PodClass, options: Sequence[Option]
+    ) -> None:
+        if wanted.demand.keys and not wanted.demand.never(template, template.state):
+            opening.untried[place] = options  # other domains may do later
+        else:
+            tracer = self._tracer if self._told is self.templates else None
+            opening.final[place] = explain_template(template, wanted, tracer)
+
+    def _open(self, template: Template, wanted: PodClass, options: Sequence[Option]) -> Claim | None:
+        """A claim for the first pod of a class, narrowed but not yet accepted; None if the template cannot (S-69,
+        S-98, S-99). Of the domains that topology leaves the lowest rank is taken, then the cheapest (S-100, S-140)."""
+        if template.node_limit_reached or not wanted.demand.allows_host(len(self.claims)):
+            return None
+        allowed = template.within_limits(template.types)
+        found: list[tuple[int, float, int, Claim]] = []
+        for number, (rank, option) in enumerate(options):
+            if found and rank > found[0][0]:
+                break
+            claim = self._opened(template, wanted, option, allowed)
+            if claim is not None:
+                order = template.precedence(claim.index, claim.state, claim.types)
+                found.append((rank, order, number, claim))
+        return min(found, key=lambda each: each[:3])[3] if found else None
+
+    def _opened(self, template: Template, wanted: PodClass, state: State, allowed: int) -> Claim | None:
+        """Only here minValues may be lowered, by policy BestEffort: pods that join keep to what is left of them
+        (S-109). A template whose minValues are lowered comes before the next one."""
+        if wanted.devices is not None:
+            index, types = len(self.claims), allowed & state.viable
+            narrowed = wanted.devices.narrowed(index, template, state, types)
+            if narrowed is None:
+                return None
+            state, allowed = narrowed, wanted.devices.capable(index, narrowed, types)
+        types = template.survivors(allowed & state.viable, wanted.requests, wanted.ports, ())
+        unmet = template.unmet_min_values(state.min_values, types)
+        if not types or (unmet and not self._best_effort):
+            return None
+        if unmet:
+            state = template.at(state.requirements.with_min_values(unmet))
+        return Claim(len(self.claims), template, state, types, bool(unmet))
+
+    # ── reasons ──────────────────────────────────────
+
+    def _explained(self, wanted: PodClass) -> tuple[Reason, ...]:
+        """Why a class has no place: the reasons of every template, for the last thing that it was tried as."""
+        rung = wanted
+        while self._opening(rung).deferred is None and (weaker := self._classes.relaxed(rung)) is not None:
+            rung = weaker
+        opening = self._opening(rung)
+        if opening.deferred is not None:
+            return (opening.deferred,)
+        if self._tracer is not None:
+            self._on_nodes.explain(rung)
+        if self._told is not self.templates:
+            return tuple(self._explained_whole(template, rung) for template in self._told)
+        return tuple(
+            opening.final.get(place) or explain_template(template, rung, self._tracer)
+            for place, template in enumerate(self.templates)
+        )
+
+    def _explained_whole(self, template: Template, wanted: PodClass) -> Reason:
+        """Why a NodePool with all its types does not launch a node for the class, after all pods are placed."""
+        claim = self._open(template, wanted, wanted.demand.options(template, template.state))
+        if claim is None:
+            return explain_template(template, wanted, self._tracer)
+        why = reason(Code.LEFT_OUT, node_pool=template.name)
+        if self._tracer is not None:
+            trace_opening(claim, wanted, self._tracer, why)
+        return why

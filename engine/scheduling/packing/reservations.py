@@ -1,0 +1,43 @@
+"""Reserved capacity: how many launches of each reservation this pass may still plan (S-112…S-116)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.engine.model.labels import RESERVED
+from kerf.engine.scheduling.launchable.templates import State, Template
+
+
+class Reservations:
+    """Capacity left per reservation id. A claim holds one unit of every reservation that it might use
+    (pessimistic), and gives back those that it can no longer use. `epoch` counts changes."""
+
+    def __init__(self, templates: Iterable[Template]) -> None:
+        self.left: dict[str, int] = {}
+        self.epoch = 0
+        for template in templates:
+            for slot in template.slots:
+                for amount in slot.capacities.values():
+                    present = self.left.get(slot.reservation_id, amount)
+                    self.left[slot.reservation_id] = min(present, amount)  # S-112: shared ones are tracked once
+
+    def usable(self, template: Template, state: State, types: int) -> frozenset[str]:
+        """The reservations of available usable offerings of these types (S-113)."""
+        if not state.reservable:
+            return frozenset()
+        return frozenset(
+            template.slots[number].reservation_id
+            for number in state.slots
+            if template.slots[number].capacity_type == RESERVED and template.available[number] & types
+        )
+
+    def reservable(self, usable: frozenset[str], held: frozenset[str]) -> frozenset[str]:
+        return frozenset(each for each in usable if each in held or self.left.get(each, 0) > 0)
+
+    def move(self, held: frozenset[str], wanted: frozenset[str]) -> None:
+        """Reserve what is new, release what is no longer wanted (S-115)."""
+        for each in wanted - held:
+            self.left[each] -= 1
+        for each in held - wanted:
+            self.left[each] += 1
+        self.epoch += held != wanted

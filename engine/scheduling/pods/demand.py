@@ -1,0 +1,202 @@
+"""Demands: what the pods of a class ask of a place, apart from room in it (S-94, S-99).
+
+Classes that differ only in their requests share one demand, and so do their searches. A demand answers, for a claim
+in some `State`, into which states the claim may be narrowed to take the pod (`options`); that answer is kept until
+a count that it rests on changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.model.pods import HostPort, Toleration
+from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.taints import untolerated
+from kerf.engine.scheduling.topology.rules import Domain, DomainCount, Rule, Together
+
+Option = tuple[int, State]
+"""A state that a claim may be narrowed to, and its rank: lower ones come first (S-140, S-156)."""
+
+Values = tuple[str, ...] | None
+"""What a label of a node is, or may come to be; () if it is missing, None if nothing is known."""
+
+Domains = tuple[Values, ...]
+"""Of a node, for several keys."""
+
+NOWHERE: tuple[Option, ...] = ()
+
+
+class Demand:
+    """`host_rules` look at the node itself, `rules` at the domains of other keys. `sought`: counts that affinity terms
+    of other pods look at and that count this pod; as long as nothing is counted there, the pod pins its node, so that
+    those pods can follow in this pass (unlike S-145). `alternatives`: where the pod's volumes may be, in order (S-156);
+    none if they ask nothing."""
+
+    def __init__(
+        self,
+        number: int,
+        requirements: Requirements,
+        alternatives: tuple[Requirements, ...],
+        tolerations: tuple[Toleration, ...],
+        ports: tuple[HostPort, ...],
+        rules: Iterable[Rule],
+        sought: tuple[DomainCount, ...],
+    ) -> None:
+        self.number = number
+        self.requirements = requirements
+        self.alternatives = alternatives
+        self.tolerations = tolerations
+        self.ports = ports
+        everything: tuple[Rule, ...] = tuple(rules)
+        self.host_rules = tuple(each for each in everything if each.key == HOSTNAME)
+        self.rules = tuple(each for each in everything if each.key != HOSTNAME)
+        self.asks = bool(everything)  # anything of the pods around it
+        self.sought = tuple(each for each in sought if each.key != HOSTNAME)
+        self.keys = tuple(sorted({r.key for r in self.rules} | {c.key for c in self.sought}))
+        self._by_key = tuple(
+            (key, tuple(r for r in self.rules if r.key == key), tuple(c for c in self.sought if c.key == key))
+            for key in self.keys
+        )
+        needed = {each.key for each in self.rules if each.needs_label}
+        self._dispensable = {each.key for each in self.rules} - needed  # labels that a node may as well lack (S-137)
+        watched: dict[int, DomainCount] = {each.count.number: each.count for each in self.rules}
+        watched |= {each.number: each for each in self.sought}
+        self._watched = tuple(watched.values())
+        self._known: dict[State, tuple[int, tuple[Option, ...]]] = {}
+        self._never: dict[State, bool] = {}
+
+    # ── nodes that exist, and hosts ──────────────────────────────────────
+
+    def allows_host(self, host: Domain) -> bool:
+        """The rules over hostnames. Unless `follows`, a refusal is final."""
+        return all(rule.allows(host) for rule in self.host_rules)
+
+    def refused_before(self, host: Domain) -> bool:
+        """Whether it was refused for good before any pod was placed."""
+        return any(rule.final and rule.refused_before(host) for rule in self.host_rules)
+
+    @property
+    def follows(self) -> frozenset[Domain] | None:
+        """The only hosts that affinity over the hostname leaves; None if there is no such rule or nothing to follow
+        yet."""
+        left: frozenset[Domain] | None = None
+        for rule in self.host_rules:
+            if isinstance(rule, Together) and rule.count.total:
+                there = frozenset(host for host, pods in rule.count.counts.items() if pods)
+                left = there if left is None else left & there
+        return left
+
+    def allows_domains(self, domains: Domains) -> bool:
+        """The rules over other keys, for a node with these values of `keys`; of a label that is not known yet every
+        value that it may have must do."""
+        return all(
+            all(_allows_node(rule, values) for rule in rules)
+            for values, (_, rules, _) in zip(domains, self._by_key, strict=True)
+        )
+
+    def refusing_node(self, host: str, domains_of: Callable[[str], Values]) -> Rule | None:
+        """The first rule that refuses a node, None if none does."""
+        for rule in (*self.host_rules, *self.rules):
+            if not _allows_node(rule, (host,) if rule.key == HOSTNAME else domains_of(rule.key)):
+                return rule
+        return None
+
+    def refusing(self, template: Template, state: State, host: Domain) -> Rule | None:
+        """The first rule that leaves a claim no domain, None if each alone leaves some."""
+        for rule in self.host_rules:
+            if not rule.allows(host):
+                return rule
+        for rule in self.rules:
+            without = not rule.needs_label and template.lacks(state, rule.key)
+            if not without and not any(rule.allows(each) for each in template.domains(state, rule.key)):
+                return rule
+        return None
+
+    # ── claims ──────────────────────────────────────
+
+    @property
+    def version(self) -> int:
+        """Changes whenever the answer of `options` may."""
+        return sum(each.version for each in self._watched)
+
+    def never(self, template: Template, state: State) -> bool:
+        """Whether taints or requirements rule the state out, whatever is counted."""
+        found = self._never.get(state)
+        if found is None:
+            found = self._never[state] = bool(untolerated(template.pool.taints, self.tolerations)) or isinstance(
+                template.step(state, self.requirements), tuple
+            )
+        return found
+
+    def options(self, template: Template, state: State) -> tuple[Option, ...]:
+        """What a claim in this state may be narrowed to for one pod, lowest rank first."""
+        version = self.version
+        known = self._known.get(state)
+        if known is None or known[0] != version:
+            fresh = self._options(template, state)
+            if known is not None and known[1] == fresh:
+                fresh = known[1]  # the same object: callers compare by identity
+            known = self._known[state] = (version, fresh)
+        return known[1]
+
+    def _options(self, template: Template, state: State) -> tuple[Option, ...]:
+        if self.never(template, state):
+            return NOWHERE
+        base = template.step(state, self.requirements)
+        assert isinstance(base, State)
+        if not self.alternatives:
+            return self._in_domains(template, base)
+        found: list[Option] = []
+        for each in self.alternatives:
+            there = template.step(base, each)
+            options = self._in_domains(template, there) if isinstance(there, State) else NOWHERE
+            worst = found[-1][0] + 1 if found else 0  # whatever the domains: a later alternative is a later choice
+            found += [(worst + rank, option) for rank, option in options]
+        return tuple(found)
+
+    def _in_domains(self, template: Template, base: State) -> tuple[Option, ...]:
+        """What topology leaves of a state."""
+        found: list[Option] = [(0, base)]
+        for key, rules, sought in self._by_key:
+            found = [each for option in found for each in self._narrowed(template, option, key, rules, sought)]
+        return tuple(sorted(found, key=lambda option: option[0]))
+
+    def _narrowed(
+        self,
+        template: Template,
+        option: Option,
+        key: str,
+        rules: tuple[Rule, ...],
+        sought: tuple[DomainCount, ...],
+    ) -> list[Option]:
+        rank, state = option
+        domains = template.domains(state, key)
+        if key in self._dispensable and template.lacks(state, key):
+            return [(rank, template.pin(state, key, ())) if any(rule.pins for rule in rules) else option]
+        allowed = tuple(each for each in domains if all(rule.allows(each) for rule in rules))
+        pins = any(rule.pins for rule in rules) or any(not each.total or each.evened for each in sought)
+        if not pins:
+            if not rules or allowed == domains:
+                return [option] if not rules or allowed else []
+            narrowed = [(rank, template.pin(state, key, allowed))] if allowed else []
+        else:
+            if not rules and not domains:
+                return [option]  # a label that nobody defines: there is nothing to pin
+            evened = [each for each in sought if each.evened]
+            narrowed = [
+                (
+                    rank + sum(rule.rank(each) for rule in rules) + sum(count.counts.get(each, 0) for count in evened),
+                    template.pin(state, key, (each,)),
+                )
+                for each in allowed
+            ]
+        return [each for each in narrowed if each[1].viable]
+
+
+def _allows_node(rule: Rule, values: Values) -> bool:
+    """For a node with this value of the rule's label, or with one of these (S-137)."""
+    if values is None:
+        return False
+    return all(map(rule.allows, values)) if values else not rule.needs_label

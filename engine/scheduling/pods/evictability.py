@@ -1,0 +1,99 @@
+"""What pods mean for the node that they are on: which hold it, which have to move, which cannot be evicted (D-10…D-15,
+D-88)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from kerf.engine.errors import InputError
+from kerf.engine.model.durations import parse_go_duration
+from kerf.engine.model.labels import DISRUPTED_TAINT
+from kerf.engine.model.nodes import PodDisruptionBudget
+from kerf.engine.model.pods import NODE_OWNER, Pod, PodShape, Taint, is_active, is_reschedulable, owned_by
+from kerf.engine.scheduling.matching.label_selectors import selects
+from kerf.engine.scheduling.matching.taints import tolerates_all
+
+DISRUPTED = (Taint(DISRUPTED_TAINT, "NoSchedule"),)
+ALWAYS = "true"
+NOTHING_UNAVAILABLE = ("0", "0%")
+ALL_AVAILABLE = "100%"
+
+
+FOR_GOOD = 1 << 62
+"""A moment that does not come."""
+
+
+def protected_until(pod: Pod) -> int:
+    """D-12: until when do-not-disrupt is in force (ms since the epoch): FOR_GOOD without an end and before the pod has
+    started, 0 if it is off, as it is with any text that is neither `true` nor a duration."""
+    if pod.do_not_disrupt in ("", ALWAYS):
+        return FOR_GOOD if pod.do_not_disrupt else 0
+    try:
+        length = parse_go_duration(pod.do_not_disrupt)
+    except InputError:
+        return 0
+    if length <= 0:
+        return 0
+    return pod.started + length if pod.started else FOR_GOOD
+
+
+class PodRules(Struct, frozen=True):
+    """The predicates at one moment. `now` in milliseconds since the epoch."""
+
+    shapes: Mapping[str, PodShape]
+    budgets: tuple[PodDisruptionBudget, ...]
+    now: int
+
+    def protected(self, pod: Pod) -> bool:
+        """Whether do-not-disrupt is in force: for good, or for a while from the pod's start (D-12)."""
+        return self.now < protected_until(pod)
+
+    def disruptable(self, pod: Pod) -> bool:
+        """D-10."""
+        return not is_active(pod) or not self.protected(pod)
+
+    def evictable(self, pod: Pod) -> bool:
+        """D-10, D-11."""
+        return (
+            is_active(pod)
+            and not tolerates_all(DISRUPTED, self.shapes[pod.shape].tolerations)
+            and not owned_by(pod, NODE_OWNER)
+            and not self.protected(pod)
+        )
+
+    def matching(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """The PodDisruptionBudgets of a pod, by name; none for a pod that nobody would evict (D-13)."""
+        if not self.budgets or not self.evictable(pod):
+            return ()
+        labels = self.shapes[pod.shape].labels
+        found = [each for each in self.budgets if each.namespace == pod.namespace and selects(each.selector, labels)]
+        return tuple(sorted(found, key=lambda each: (each.name, each.uid)))
+
+    def blocked_now(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """The PodDisruptionBudgets that forbid to evict the pod now; none if they allow it (D-13, D-14)."""
+        found = self.matching(pod)
+        if len(found) > 1:
+            return found
+        return tuple(each for each in found if not each.disruptions_allowed and not _excused(each, pod))
+
+    def blocked_for_good(self, pod: Pod) -> bool:
+        """Whether its PodDisruptionBudgets never allow to evict the pod (D-15)."""
+        found = self.matching(pod)
+        if len(found) > 1:
+            return True
+        return any(
+            each.max_unavailable in NOTHING_UNAVAILABLE or each.min_available == ALL_AVAILABLE
+            for each in found
+            if not _excused(each, pod)
+        )
+
+    def moves(self, pod: Pod) -> bool:
+        """Currently reschedulable: another place is found for it when its node goes (D-10, D-88)."""
+        return is_reschedulable(pod) and self.disruptable(pod) and not self.blocked_for_good(pod)
+
+
+def _excused(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    """D-13: an unready pod may be evicted under AlwaysAllow."""
+    return budget.always_allow_unhealthy and not pod.ready

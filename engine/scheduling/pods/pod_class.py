@@ -1,0 +1,81 @@
+"""A pod class: pods that scheduling cannot tell apart, compiled once."""
+
+from __future__ import annotations
+
+from kerf.engine.model.pods import PodShape
+from kerf.engine.scheduling.devices.allocation import DeviceWant
+from kerf.engine.scheduling.pods.demand import Demand
+from kerf.engine.scheduling.pods.pod_volumes import PodVolumes
+from kerf.engine.scheduling.topology.pod_counts import PodCount
+
+VOLUMES = "volumes"
+RESOURCE_CLAIMS = "resource claims"
+
+
+def unsupported(shape: PodShape, volumes: PodVolumes | None, devices: bool) -> tuple[str, ...]:
+    """What a pod carries that this version cannot honour."""
+    found = []
+    if shape.volumes and volumes is None:
+        found.append(VOLUMES)
+    if shape.resource_claims and not devices:
+        found.append(RESOURCE_CLAIMS)
+    return tuple(found)
+
+
+class PodClass:
+    """One class, compiled. `requests` include the resource `pods`; `number` counts classes in order of
+    appearance; `demand` is all that its pods ask of a place but room; `counted` are the counts that they enter."""
+
+    __slots__ = (
+        "attached",
+        "contradictions",
+        "counted",
+        "cpu",
+        "demand",
+        "devices",
+        "given",
+        "memory",
+        "namespace",
+        "number",
+        "ports",
+        "requests",
+        "requirements",
+        "shape",
+        "tolerations",
+        "unsupported",
+        "volumes",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        namespace: str,
+        given: PodShape,
+        shape: PodShape,
+        demand: Demand,
+        counted: tuple[PodCount, ...],
+        volumes: PodVolumes | None,
+        devices: DeviceWant | None = None,
+    ) -> None:
+        """`given`: the shape before anything was given up; `volumes`: None if nothing is known of them; `devices`: None
+        if it asks for none."""
+        self.number = number
+        self.namespace = namespace
+        self.given = given
+        self.shape = shape
+        self.requests = {**dict(sorted(shape.requests.items())), "pods": 1}
+        self.cpu = shape.requests.get("cpu", 0)
+        self.memory = shape.requests.get("memory", 0)
+        self.demand = demand
+        self.requirements = demand.requirements
+        self.tolerations = demand.tolerations
+        self.ports = demand.ports
+        self.counted = counted
+        self.volumes = volumes
+        self.attached = volumes.attached if volumes is not None else ()
+        self.devices = devices
+        self.unsupported = unsupported(shape, volumes, devices is not None)
+        self.contradictions: tuple[str, ...] = ()  # labels of which it asks what no node can have
+
+    def __repr__(self) -> str:
+        return f"PodClass({self.number}, {self.requests}, {self.requirements})"

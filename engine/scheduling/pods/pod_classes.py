@@ -1,0 +1,138 @@
+"""Pod classes: pods that scheduling cannot tell apart share one class, compiled once (S-27…S-37).
+
+Two shapes belong to one class when they differ only in what no rule looks at: priority, grace period, and labels as
+long as the same selectors select them. A class that fails is *relaxed* to another class, one step at
+a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from kerf.engine.model.pods import PodShape
+from kerf.engine.model.volumes import VolumeFacts
+from kerf.engine.scheduling.devices.allocation import Devices, DeviceWant
+from kerf.engine.scheduling.pods.demand import Demand
+from kerf.engine.scheduling.pods.pod_class import PodClass
+from kerf.engine.scheduling.pods.pod_requirements import contradictions, relaxed, requirements_of, terms_again
+from kerf.engine.scheduling.pods.pod_volumes import PodVolumes, of_claims
+from kerf.engine.scheduling.topology.topology import Bonds, Topology
+
+RESPECT = "Respect"
+
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
+
+
+class PodClasses:
+    """The classes of one pass, found by namespace and shape digest and by relaxation."""
+
+    def __init__(
+        self,
+        shapes: Mapping[str, PodShape],
+        topology: Topology,
+        policy: str,
+        soft_taints: bool,
+        facts: VolumeFacts | None = None,
+        devices: Devices | None = None,
+    ) -> None:
+        self._shapes = shapes
+        self._topology = topology
+        self._facts = facts
+        self._devices = devices
+        self._respect = policy == RESPECT
+        self._soft_taints = soft_taints
+        self._by_key: dict[Hashable, PodClass] = {}
+        self._by_digest: dict[tuple[str, str, tuple[str, ...], tuple[str, ...] | None], PodClass] = {}
+        self._relaxed: dict[int, PodClass | None] = {}
+        self._demands: dict[Hashable, Demand] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def of(
+        self, namespace: str, digest: str, claims: tuple[str, ...] = (), devices: tuple[str, ...] | None = None
+    ) -> PodClass:
+        """`claims`: those of the pod's volumes, as namespace/name; `devices`: its ResourceClaims, all of them in order,
+        None if they are not to be looked at."""
+        key = namespace, digest, claims, devices
+        found = self._by_digest.get(key)
+        if found is None:
+            given = self._shapes[digest]
+            shape = self._consistent(given, given) or given
+            volumes = of_claims(self._facts, claims) if self._facts is not None else None
+            want = self._devices.want(devices) if self._devices is not None and devices is not None else None
+            found = self._by_digest[key] = self._intern(namespace, given, shape, volumes, want)
+        return found
+
+    def relaxed(self, wanted: PodClass) -> PodClass | None:
+        """The class one step of S-33 further, None at the end: after all terms without what is given up last."""
+        if wanted.number not in self._relaxed:
+            shape = self._consistent(wanted.given, self._next(wanted.given, wanted.shape))
+            weaker = None if shape is None else self._weaker(wanted, shape)
+            self._relaxed[wanted.number] = weaker
+        return self._relaxed[wanted.number]
+
+    def _next(self, given: PodShape, shape: PodShape) -> PodShape | None:
+        """One step further. Required terms are the first thing that S-33 gives up; unlike there, those before the last
+        one get their turn without preferences, too: kube-scheduler would bind the pod by any of them."""
+        return relaxed(shape, self._soft_taints) or terms_again(given, shape)
+
+    def _consistent(self, given: PodShape, shape: PodShape | None) -> PodShape | None:
+        """Relaxed until it does not contradict itself, None if it always does: no node could take it as it is."""
+        while shape is not None and contradictions(shape, self._respect):
+            shape = self._next(given, shape)
+        return shape
+
+    def _weaker(self, wanted: PodClass, shape: PodShape) -> PodClass:
+        return self._intern(wanted.namespace, wanted.given, shape, wanted.volumes, wanted.devices)
+
+    def _intern(
+        self,
+        namespace: str,
+        given: PodShape,
+        shape: PodShape,
+        volumes: PodVolumes | None,
+        devices: DeviceWant | None,
+    ) -> PodClass:
+        bonds = self._topology.bonds(namespace, given, shape)
+        rules = tuple(each.number for each in bonds.rules)
+        counted = tuple(each.number for each in bonds.counted)
+        plain = _plain(shape)
+        terms = _encoder.encode(_plain(given)) if len(given.required_terms) > 1 else b""  # to which it may go back
+        key = _encoder.encode(plain), terms, rules, counted, volumes, devices
+        found = self._by_key.get(key)
+        if found is None:
+            demand = self._demand(plain, bonds, volumes, devices)
+            made = PodClass(len(self._by_key), namespace, given, plain, demand, bonds.counted, volumes, devices)
+            made.contradictions = contradictions(plain, self._respect)
+            found = self._by_key[key] = made
+        return found
+
+    def _demand(self, shape: PodShape, bonds: Bonds, volumes: PodVolumes | None, devices: DeviceWant | None) -> Demand:
+        """By policy Respect with the heaviest preference, by Ignore without (S-29). Pods that ask for devices have one
+        of their own: what refuses one of them says nothing of the next."""
+        requirements = requirements_of(shape, preferences=self._respect)
+        rules = tuple(each.number for each in bonds.rules)
+        sought = tuple(each.number for each in bonds.sought)
+        alternatives = volumes.alternatives if volumes is not None else ()
+        key = requirements, alternatives, shape.tolerations, shape.host_ports, rules, sought, devices
+        found = self._demands.get(key)
+        if found is None:
+            found = self._demands[key] = Demand(
+                len(self._demands),
+                requirements,
+                alternatives,
+                shape.tolerations,
+                shape.host_ports,
+                bonds.rules,
+                bonds.sought,
+            )
+        return found
+
+
+def _plain(shape: PodShape) -> PodShape:
+    """Without what no rule looks at once labels have been matched."""
+    return replace(shape, labels={}, priority=0, priority_class="", grace=None)

@@ -1,0 +1,111 @@
+"""What a pod's shape asks, and what it gives up when it must (S-27…S-37)."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kerf.engine.model.labels import HOSTNAME, normalise
+from kerf.engine.model.pods import AffinityTerm, Expression, PodShape, SpreadConstraint
+from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirement, Requirements, requirement
+from kerf.engine.scheduling.matching.taints import SOFT
+
+HARD_SPREAD = "DoNotSchedule"
+
+
+def requirements_of(shape: PodShape, preferences: bool = True) -> Requirements:
+    """What a pod asks of a node's labels: its nodeSelector, the first required term and, with
+    `preferences`, the heaviest preferred one (S-27, S-28)."""
+    return Requirements(_asked(shape, preferences))
+
+
+def contradictions(shape: PodShape, preferences: bool = True) -> tuple[str, ...]:
+    """The labels of which the pod asks so much that no value is left, and that must be there. Together this reads
+    DoesNotExist (S-4, S-10), which a missing label would satisfy, and none of what was asked for does (unlike S-17)."""
+    asked = _asked(shape, preferences)
+    there = {each.key for each in asked if each.operator not in NEGATIVE}
+    return tuple(each.key for each in Requirements(asked) if each.operator == "DoesNotExist" and each.key in there)
+
+
+def _asked(shape: PodShape, preferences: bool) -> list[Requirement]:
+    found = [requirement(key, "In", (value,)) for key, value in shape.node_selector.items()]
+    expressions: tuple[Expression, ...] = ()
+    if preferences and shape.preferred_terms:
+        heaviest = max(shape.preferred_terms, key=lambda each: each.weight)  # the first of equals
+        expressions += heaviest.term.expressions
+    if shape.required_terms:
+        expressions += shape.required_terms[0].expressions
+    return found + [requirement(each.key, each.operator, each.values) for each in expressions]
+
+
+def _without_heaviest(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:
+    """Less the heaviest preferred term; all of them if none is preferred (a required one has weight 0)."""
+    heaviest = max(terms, key=lambda each: each.weight, default=None)
+    if heaviest is None or heaviest.weight == 0:
+        return terms
+    index = terms.index(heaviest)
+    return terms[:index] + terms[index + 1 :]
+
+
+def _without_soft_spread(spread: tuple[SpreadConstraint, ...]) -> tuple[SpreadConstraint, ...]:
+    """Less the first ScheduleAnyway constraint, whose slot the last of the list takes (S-34)."""
+    for index, constraint in enumerate(spread):
+        if constraint.when_unsatisfiable != HARD_SPREAD:
+            rest = list(spread)
+            last = rest.pop()
+            if index < len(rest):
+                rest[index] = last
+            return tuple(rest)
+    return spread
+
+
+def relaxed(shape: PodShape, soft_taints: bool) -> PodShape | None:
+    """The shape after the first step of S-33 that changes something, None if nothing is left to give up.
+
+    `soft_taints`: some NodePool carries a PreferNoSchedule taint, so tolerating those is a step too.
+    """
+    if len(shape.required_terms) > 1:
+        return replace(shape, required_terms=shape.required_terms[1:])
+    affinity = _without_heaviest(shape.affinity)
+    if affinity != shape.affinity:
+        return replace(shape, affinity=affinity)
+    anti_affinity = _without_heaviest(shape.anti_affinity)
+    if anti_affinity != shape.anti_affinity:
+        return replace(shape, anti_affinity=anti_affinity)
+    if shape.preferred_terms:
+        heaviest = max(range(len(shape.preferred_terms)), key=lambda i: (shape.preferred_terms[i].weight, -i))
+        kept = tuple(each for i, each in enumerate(shape.preferred_terms) if i != heaviest)
+        return replace(shape, preferred_terms=kept)
+    spread = _without_soft_spread(shape.spread)
+    if spread != shape.spread:
+        return replace(shape, spread=spread)
+    if soft_taints and SOFT not in shape.tolerations:
+        return replace(shape, tolerations=(*shape.tolerations, SOFT))
+    return None
+
+
+def hard_keys(shape: PodShape) -> frozenset[str]:
+    """The labels that a pod must be spread over, but for the hostname, which every node has."""
+    hard = (each for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD)
+    return frozenset(normalise(each.topology_key) for each in hard) - {HOSTNAME}
+
+
+def terms_again(given: PodShape, shape: PodShape) -> PodShape | None:
+    """At the end of S-33, of a pod that gave up more than required terms: as it is now, with those that it gave up
+    first. None if they were tried like this before."""
+    last = given.required_terms[-1:]
+    others = tuple(each for each in given.required_terms if (each,) != last)
+    if not others or shape.required_terms != last or _softness(shape) == _softness(given):
+        return None
+    return replace(shape, required_terms=others)
+
+
+def _softness(shape: PodShape) -> tuple[object, ...]:
+    return shape.affinity, shape.anti_affinity, shape.preferred_terms, shape.spread, shape.tolerations
+
+
+def alternatives_of(shape: PodShape) -> tuple[Requirements, ...]:
+    """What the pod asks of a node, once for each required term (S-122)."""
+    own = Requirements.of_labels(shape.node_selector)
+    if not shape.required_terms:
+        return (own,)
+    return tuple(own.merged(Requirements.of_expressions(each.expressions)) for each in shape.required_terms)

@@ -1,0 +1,117 @@
+"""Volumes of a pod: where they let it go, and what they take of a node's attachment limits (S-152…S-159)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from kerf.engine.model.labels import HOSTNAME, normalise
+from kerf.engine.model.pods import NodeTerm, PodShape
+from kerf.engine.model.reasons import Reason
+from kerf.engine.model.volumes import VolumeClaim, VolumeFacts
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.reasons import Code, reason
+
+Attachment = tuple[str, str]
+"""(CSI driver, namespace/name of the claim)."""
+
+
+class PodVolumes(Struct, frozen=True, cache_hash=True):
+    """`alternatives` are tried in order, none if volumes ask nothing of the node (S-154, S-155)."""
+
+    alternatives: tuple[Requirements, ...] = ()
+    attached: tuple[Attachment, ...] = ()
+
+
+def claim_names(namespace: str, pod: str, shape: PodShape) -> tuple[str, ...]:
+    """The claims of a pod's volumes as namespace/name; an ephemeral one is named after pod and volume (S-152)."""
+    return tuple(f"{namespace}/{each.claim or f'{pod}-{each.name}'}" for each in shape.volumes)
+
+
+def problems(facts: VolumeFacts, claims: Iterable[str]) -> tuple[Reason, ...]:
+    """Why a pending pod is refused because of its first volume that is not in order (S-153); empty if all are."""
+    for name in claims:
+        found = _problem(facts, name)
+        if found:
+            return (reason(Code.VOLUME, claim=name, problem=found),)
+    return ()
+
+
+def _problem(facts: VolumeFacts, name: str) -> str:
+    claim = facts.claims.get(name)
+    if claim is None:
+        return "there is no such claim"
+    if claim.deleting:
+        return "the claim is being deleted"
+    if claim.phase == "Lost":
+        return "the claim has lost its volume"
+    if claim.volume:
+        volume = facts.volumes.get(claim.volume)
+        if volume is None or volume.deleting:
+            return f"volume {claim.volume} is gone"
+        return "" if claim.bind_completed else "binding is not completed"
+    if not claim.storage_class:
+        return "neither volume nor storage class"
+    given = facts.classes.get(claim.storage_class)
+    if given is None:
+        return f"there is no storage class {claim.storage_class}"
+    return "an unbound claim of a class that binds at once" if given.immediate else ""
+
+
+def of_claims(facts: VolumeFacts, claims: Iterable[str], *, hosts: bool = False) -> PodVolumes:
+    """What the claims ask; one that is missing asks nothing (S-157, S-158). `hosts`: Local volumes ask for their host,
+    as kube-scheduler has it."""
+    found = [facts.claims[name] for name in claims if name in facts.claims]
+    attached = [(_driver(facts, each), f"{each.namespace}/{each.name}") for each in found]
+    return PodVolumes(
+        _combined(_alternatives(facts, each, hosts) for each in found),
+        tuple(sorted({each for each in attached if each[0]})),
+    )
+
+
+def _driver(facts: VolumeFacts, claim: VolumeClaim) -> str:
+    if claim.volume:
+        volume = facts.volumes.get(claim.volume)
+        return volume.driver if volume is not None else ""
+    given = facts.classes.get(claim.storage_class)
+    return given.driver if given is not None else ""
+
+
+def _alternatives(facts: VolumeFacts, claim: VolumeClaim, hosts: bool) -> list[Requirements]:
+    """S-154."""
+    if claim.volume:
+        volume = facts.volumes.get(claim.volume)
+        if volume is None:
+            return []
+        terms = [each for each in volume.terms if each.expressions]
+        if volume.local and not hosts:
+            terms = [_without_hostname(each) for each in terms]
+    else:
+        given = facts.classes.get(claim.storage_class)
+        terms = list(given.topologies) if given is not None else []
+    return [Requirements.of_expressions(each.expressions) for each in terms]
+
+
+def _without_hostname(term: NodeTerm) -> NodeTerm:
+    """What a Local volume says of its host is no reason against a new node."""
+    return NodeTerm(tuple(each for each in term.expressions if normalise(each.key) != HOSTNAME))
+
+
+def _combined(volumes: Iterator[list[Requirements]]) -> tuple[Requirements, ...]:
+    """Every choice of one alternative per volume; those that contradict themselves only if there is no other
+    (S-155)."""
+    choices: list[tuple[Requirements, bool]] = [(Requirements(), True)]
+    asks = False
+    for alternatives in volumes:
+        if not alternatives:
+            continue
+        asks = True
+        choices = [
+            (before.merged(each), sound and not before.conflicts(each))
+            for before, sound in choices
+            for each in alternatives
+        ]
+    if not asks:
+        return ()
+    return tuple(each for each, sound in choices if sound) or tuple(each for each, _ in choices)

@@ -1,0 +1,77 @@
+"""The effective zone of each pod of a problem, before anything is placed (S-176): the one zone that it can go to,
+`flexible` if there are several or nothing says, `none` if there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.engine.model.labels import ZONE
+from kerf.engine.scheduling.launchable.templates import template_of
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.packing.existing_node import ExistingNode
+from kerf.engine.scheduling.pods.pod_class import PodClass
+from kerf.engine.scheduling.pods.pod_classes import PodClasses
+from kerf.engine.scheduling.pods.pod_requirements import requirements_of
+from kerf.engine.scheduling.pods.pod_volumes import claim_names
+from kerf.engine.scheduling.problem.problem import Problem
+from kerf.engine.scheduling.topology.rules import Together
+from kerf.engine.scheduling.topology.topology import Topology
+
+FLEXIBLE, NONE = "flexible", "none"
+
+
+def effective_zones(problem: Problem) -> dict[str, str]:
+    """By the uid of each pod."""
+    templates = [template_of(each, problem, (), strict=False) for each in problem.pools]
+    nodes = [ExistingNode(each, ()) for each in problem.nodes]
+    topology = Topology(problem, templates, nodes, [ExistingNode(each, ()) for each in problem.leaving])
+    classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, False, problem.volumes)
+    zones = {zone for each in templates for zone in each.domains(each.state, ZONE)}
+    zones |= {zone for node in nodes for zone in node.domains(ZONE) or ()}
+    found: dict[int, str] = {}
+    told = {}
+    for pod in problem.pods:
+        shape = problem.shapes[pod.shape]
+        claims = claim_names(pod.namespace, pod.name, shape) if shape.volumes else ()
+        wanted = classes.of(pod.namespace, pod.shape, claims)
+        if wanted.number not in found:
+            found[wanted.number] = _zone(wanted, zones)
+        told[pod.uid] = found[wanted.number]
+    return told
+
+
+def _zone(wanted: PodClass, zones: Iterable[str]) -> str:
+    allowed = _allowed(wanted, zones)
+    if allowed is not None and not allowed:
+        return NONE
+    strict = _values(requirements_of(wanted.given, preferences=False))
+    each_volumes = [_values(each) for each in wanted.demand.alternatives]
+    volumes = _union(each_volumes)
+    limits = [each for each in (strict, volumes, allowed) if each is not None]
+    if not limits:
+        return FLEXIBLE
+    left = frozenset.intersection(*limits)
+    return FLEXIBLE if len(left) > 1 else next(iter(left), NONE)
+
+
+def _allowed(wanted: PodClass, zones: Iterable[str]) -> frozenset[str] | None:
+    """The zones that spreads, affinity and anti-affinity leave, preferences counted; None if they say nothing."""
+    rules = [each for each in wanted.demand.rules if each.key == ZONE]
+    binding = [each for each in rules if not (isinstance(each, Together) and each.first)]
+    if not binding:
+        return None
+    asked = wanted.requirements.get(ZONE)
+    return frozenset(zone for zone in zones if asked.has(zone) and all(rule.allows(zone) for rule in binding))
+
+
+def _values(wanted: Requirements) -> frozenset[str] | None:
+    """The zones of an In requirement."""
+    found = wanted.find(ZONE)
+    return found.values if found is not None and not found.complement else None
+
+
+def _union(volumes: list[frozenset[str] | None]) -> frozenset[str] | None:
+    """None if there are no volumes, or one may be anywhere."""
+    if not volumes or any(each is None for each in volumes):
+        return None
+    return frozenset(zone for each in volumes for zone in each or ())

@@ -1,0 +1,79 @@
+"""The flag scheduler-config (S-149, L-305): the default topology spread of a cluster, as its kube-scheduler has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from kerf.engine.errors import InputError
+from kerf.engine.model.pods import SpreadConstraint
+from kerf.engine.scheduling.pods.validation import is_qualified_name
+
+_PATH = "podTopologySpread.defaultConstraints"
+_WHEN = ("DoNotSchedule", "ScheduleAnyway")
+
+
+class SchedulerConfigError(InputError):
+    """A scheduler-config that cannot be used: kerf does not start with it."""
+
+    code = "KERF338"
+
+
+class _Constraint(Struct, rename="camel", forbid_unknown_fields=True):
+    max_skew: int = 0
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    min_domains: int | None = None
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+
+
+class _Spread(Struct, rename="camel", forbid_unknown_fields=True):
+    default_constraints: list[_Constraint] = []
+
+
+class _Config(Struct, rename="camel", forbid_unknown_fields=True):
+    pod_topology_spread: _Spread = field(default_factory=_Spread)
+
+
+def default_constraints(document: Any) -> tuple[SpreadConstraint, ...]:
+    """The constraints of a parsed document, without selectors. Raises SchedulerConfigError (KERF338): fields that are
+    not known (labelSelector and matchLabelKeys are not), a bad value, two constraints of one key and effect."""
+    try:
+        config = msgspec.convert(document if document is not None else {}, _Config)
+    except msgspec.ValidationError as error:
+        raise SchedulerConfigError(str(error), where="scheduler-config") from error
+    found = config.pod_topology_spread.default_constraints
+    for index, each in enumerate(found):
+        _check(each, f"{_PATH}[{index}]")
+    pairs = [(each.topology_key, each.when_unsatisfiable) for each in found]
+    for index, pair in enumerate(pairs):
+        if pair in pairs[:index]:
+            raise _refused(f"{pair[0]} with {pair[1]} stands there twice", f"{_PATH}[{index}]")
+    return tuple(
+        SpreadConstraint(
+            topology_key=each.topology_key,
+            max_skew=each.max_skew,
+            when_unsatisfiable=each.when_unsatisfiable,
+            min_domains=each.min_domains,
+            node_affinity_policy=each.node_affinity_policy,
+            node_taints_policy=each.node_taints_policy,
+        )
+        for each in found
+    )
+
+
+def _check(given: _Constraint, where: str) -> None:
+    if given.max_skew < 1:
+        raise _refused(f"maxSkew is at least 1, not {given.max_skew}", f"{where}.maxSkew")
+    if not is_qualified_name(given.topology_key):
+        raise _refused(f"{given.topology_key!r} is no label key", f"{where}.topologyKey")
+    if given.when_unsatisfiable not in _WHEN:
+        allowed = " or ".join(_WHEN)
+        raise _refused(f"{given.when_unsatisfiable!r} is not {allowed}", f"{where}.whenUnsatisfiable")
+
+
+def _refused(message: str, where: str) -> SchedulerConfigError:
+    return SchedulerConfigError(message, where=where, hint="docs/plan.md describes the format")
