@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kerf.engine.disruption.budgets import REASONS, allowance
-from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import Pod, Resources
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import DRAINING, INITIALIZED, TAINTED
 from kerf.engine.scheduling.matching.resources import total
+from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 from kerf.projections.metric_families import GAUGE, Family
 from kerf.projections.metrics import Metrics

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from kerf.engine.disruption.drift import CONDITION
 from kerf.engine.disruption.inputs import quiet_at
-from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.published import drivers_missing
 from kerf.engine.lifecycle.readiness import not_initialized_because
 from kerf.engine.model.claims import Condition
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.effects import TERMINATE
+from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 from kerf.projections.prose import sentence
 

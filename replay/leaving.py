@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.drain_pods import awaited, turn_at
 from kerf.engine.lifecycle.notice import stays_until
 from kerf.engine.model.pods import Pod
@@ -13,6 +12,7 @@ from kerf.engine.nodeclaim.claim import Effect, NodeClaim
 from kerf.engine.nodeclaim.effects import eviction
 from kerf.engine.nodeclaim.table import DRAINING
 from kerf.engine.scheduling.pods.evictability import PodRules, protected_until
+from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
 

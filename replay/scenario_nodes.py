@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from kerf.engine.lifecycle.readiness import counting_taints
 from kerf.engine.model.claims import NodeClaimObject, condition_is_true
 from kerf.engine.model.labels import INITIALIZED, INSTANCE_TYPE, NODEPOOL, REGISTERED
 from kerf.engine.model.nodes import Node
@@ -21,6 +20,7 @@ from kerf.engine.model.pods import (
     owned_by,
     scored,
 )
+from kerf.engine.nodeclaim.startup_taints import counting_taints
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.problem.problem import NodeInput
 

@@ -17,13 +17,13 @@ from kerf.engine.disruption.repair import POLICIES, unhealthy, worst
 from kerf.engine.disruption.room import Room
 from kerf.engine.disruption.static_drift import static_drift
 from kerf.engine.disruption.underway import underway
-from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.templates import Difference
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED, STEADY
 from kerf.engine.scheduling.pods.evictability import FOR_GOOD, protected_until
+from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 from kerf.engine.state.upkeep import AS_ASKED
 from kerf.engine.state.upkeep import DRIFTED as HAS_DRIFTED

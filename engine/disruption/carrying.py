@@ -21,7 +21,6 @@ from kerf.engine.disruption.room import PATIENCE, Room
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.disruption.underway import underway, without_late
 from kerf.engine.disruption.validation import simulated
-from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.step import may_ask, soonest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects
@@ -32,6 +31,7 @@ from kerf.engine.record.decisions import Intent, Move, MoveResult, PlannedClaim,
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.provision import claim_names, launch_orders
 from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN, proposal
+from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State, Underway
 
 VERSION = 11

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 from kerf.engine.disruption import reasons as why
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED, Use, left
-from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.model.pools import NodePool
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING
 from kerf.engine.record.decisions import Move
+from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
 AHEAD = 8

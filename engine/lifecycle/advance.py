@@ -16,6 +16,7 @@ from kerf.engine.nodeclaim.table import INITIALIZED, LAUNCHED, REGISTERED, REQUE
 from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode, UntaintNode
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
+from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
 VERSION = 5
@@ -71,15 +72,6 @@ def _relabelled(claim: NodeClaim, node: Node) -> RegisterNode | None:
     if not gone and all(node.labels.get(key) == value for key, value in labels.items()):
         return None
     return RegisterNode(claim.name, node.name, labels, without=gone)
-
-
-def node_of(claim: NodeClaim, state: State) -> Node | None:
-    """The Node with the claim's provider id (L-160). Of several it is the one that the claim registered with, before
-    that none (L-161)."""
-    names = state.ix.nodes_by_provider.get(claim.provider_id, {})
-    if claim.node in names:
-        return state.facts.nodes[claim.node]
-    return state.facts.nodes[next(iter(names))] if len(names) == 1 else None
 
 
 def is_gone(claim: NodeClaim, state: State) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED
+from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
 VERSION = 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.lifecycle.drain_pods import DISRUPTED, awaited, leave, left
 from kerf.engine.lifecycle.drain_volumes import attached, detach
 from kerf.engine.lifecycle.step import Step, ask, soonest, wait
@@ -19,6 +18,7 @@ from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import TAINTED
 from kerf.engine.record.decisions import DeleteNode, TaintNode, TerminateInstance
 from kerf.engine.state.moves import waits_for
+from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
 VERSION = 4

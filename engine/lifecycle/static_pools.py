@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from kerf.engine.disruption.cost import legacy_cost, remaining_lifetime
 from kerf.engine.disruption.reasons import OVERPROVISIONED
-from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.model.pods import DAEMONSET, Pod, owned_by
 from kerf.engine.model.pools import NodePool
 from kerf.engine.model.reasons import Reason
@@ -20,6 +19,7 @@ from kerf.engine.record.decisions import LaunchInstance, StaticResult
 from kerf.engine.scheduling.claims_without_pods import Bare, launch, of_template, planned
 from kerf.engine.scheduling.pods.evictability import PodRules
 from kerf.engine.scheduling.provision import claim_names
+from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
 VERSION = 4

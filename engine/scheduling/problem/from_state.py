@@ -6,13 +6,12 @@ from collections import Counter
 
 import msgspec
 
-from kerf.engine.lifecycle.advance import node_of
-from kerf.engine.lifecycle.readiness import counting_taints
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import Pod, PodShape, Resources, Taint, is_terminal, scored
 from kerf.engine.model.pool_validation import violations
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
+from kerf.engine.nodeclaim.startup_taints import counting_taints
 from kerf.engine.nodeclaim.table import GOING, REQUESTED
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.pods.evictability import PodRules
@@ -22,6 +21,7 @@ from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingP
 from kerf.engine.state.burst import untried_pods
 from kerf.engine.state.daemons import daemon_shape
 from kerf.engine.state.devices import device_facts
+from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.on_nodes import on_node
 from kerf.engine.state.state import State
 from kerf.engine.state.volumes import volume_facts

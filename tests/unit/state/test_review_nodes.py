@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from kerf.engine.lifecycle.advance import node_of
 from kerf.engine.model.nodes import Node
 from kerf.engine.record.decisions import DeleteNode, RegisterNode
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.state import snapshot
+from kerf.engine.state.node_of_claim import node_of
 from tests.support.lives import PROVIDER, claim_of, in_service, launched
 from tests.support.world import World
 
