@@ -47,7 +47,7 @@ from kerf.engine.scheduling.improvement.seats import Seat, planned
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
-from kerf.replay.scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
+from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.mutations import mutated
 from tests.controlplane.plane import CONDITION, assets
 

@@ -22,7 +22,7 @@ from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
-from kerf.replay.scenario_pods import with_defaults
+from kerf.replay.scenarios.pods import with_defaults
 
 Document = dict[str, Any]
 Key = tuple[str, str]

@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.workloads.disruption import AS_KWOK, REFERENCE, after_scale_in, daily_wave, many_nodes, scale_in
 from kerf.adapters.kwok.catalogue import built_in
+from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.driver import Driver
-from kerf.adapters.simulation.scenario import START, build_simulation
 from kerf.engine.disruption.inputs import cluster_of
 from kerf.engine.disruption.passes import look
 from kerf.engine.model.settings import Settings

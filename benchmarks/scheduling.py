@@ -42,7 +42,7 @@ from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
-from kerf.replay.scenarios import problem_of, read_catalogues, read_scenarios
+from kerf.replay.scenarios.plan_scenarios import problem_of, read_catalogues, read_scenarios
 
 SCENARIOS = Path(__file__).resolve().parent.parent.parent / "shared" / "conformance"
 EFFORTS = (0, 10, 25, 50, 100, 200, 400)

@@ -18,9 +18,9 @@ from kerf.adapters.store.faults import refused_by_system
 from kerf.adapters.store.golden import write_golden
 from kerf.adapters.store.retention import base_at, before_turn
 from kerf.engine.errors import InputError
-from kerf.projections.prose import count, moment
-from kerf.replay.at import locate
+from kerf.projections.prose.reasons import count, moment
 from kerf.replay.errors import PositionUnknown
+from kerf.replay.time_travel.state_summary import locate
 
 STDOUT = "-"
 _Place = Annotated[str, Parameter(allow_leading_hyphen=True)]

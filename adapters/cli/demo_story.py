@@ -17,7 +17,7 @@ from kerf.adapters.cli.live import Story, command
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import report_text
 from kerf.adapters.cli.render_explain import pod_text
-from kerf.adapters.simulation.documents import apply_document
+from kerf.adapters.simulation.documents.apply import apply_document
 from kerf.adapters.simulation.driver import Driver
 from kerf.engine.errors import KerfError
 from kerf.engine.model.labels import CAPACITY_TYPE, SPOT
@@ -30,10 +30,10 @@ from kerf.engine.record.observations import InterruptionSeen, Observation
 from kerf.engine.runtime.ports import Store
 from kerf.engine.runtime.runtime import Runtime
 from kerf.projections.cost import Cost
-from kerf.projections.logs import KarpenterLog, line
-from kerf.projections.prose import dollars, duration
-from kerf.replay.explain import explain_pod
-from kerf.replay.verify import verify
+from kerf.projections.karpenter_logs import KarpenterLog, line
+from kerf.projections.prose.reasons import dollars, duration
+from kerf.replay.explain.pod import explain_pod
+from kerf.replay.verify.verify import verify
 
 START = 1_767_225_600_000
 """2026-01-01T00:00:00Z."""

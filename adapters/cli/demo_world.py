@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from kerf.adapters.aws.demo import Environment, demo_environment
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.cluster import VirtualCluster
-from kerf.adapters.simulation.machine import Machine
+from kerf.adapters.simulation.cluster.cluster import VirtualCluster
+from kerf.adapters.simulation.cluster.machine import Machine
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.ec2nodeclass import EC2NodeClass
 from kerf.engine.model.instances import Catalogue, InstanceType

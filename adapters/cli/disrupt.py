@@ -11,10 +11,10 @@ from cyclopts import Parameter
 from kerf.adapters.cli.plan import REFUSED, readable, scenarios_of
 from kerf.adapters.cli.text import columns, counted, dollars, some
 from kerf.engine.model.reasons import Reason
-from kerf.replay.disrupt_results import text
-from kerf.replay.disrupt_scenarios import disrupt_scenario
-from kerf.replay.scenario_catalogues import Catalogues
-from kerf.replay.scenarios import read_catalogues
+from kerf.replay.scenarios.catalogues import Catalogues
+from kerf.replay.scenarios.disruption_results import text
+from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
+from kerf.replay.scenarios.plan_scenarios import read_catalogues
 
 METHODS = {"emptiness": "emptiness", "multiNode": "multi-node", "singleNode": "single-node"}
 

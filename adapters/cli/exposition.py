@@ -14,7 +14,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from kerf.projections.metric_families import COUNTER, GAUGE, HISTOGRAM, Family
+from kerf.projections.metrics.families import COUNTER, GAUGE, HISTOGRAM, Family
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

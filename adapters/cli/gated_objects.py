@@ -16,7 +16,13 @@ from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import CatalogueSeen, ObjectGone, OfficeTaken
 from kerf.engine.state.state import State
-from kerf.projections.gated_status import BufferStatus, BufferStatuses, OverlayStatus, Stated, overlay_statuses
+from kerf.projections.status.overlays_and_buffers import (
+    BufferStatus,
+    BufferStatuses,
+    OverlayStatus,
+    Stated,
+    overlay_statuses,
+)
 
 EVERY = 1.0  # seconds between two looks
 _OVERLAYS = (NodeOverlay, NodePool, CatalogueSeen, ObjectGone, OfficeTaken)

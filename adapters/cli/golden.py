@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from kerf.replay.pytest_plugin import GoldenPlugin
+from kerf.replay.golden.pytest_plugin import GoldenPlugin
 
 if TYPE_CHECKING:
     from kerf.engine.runtime.ports import Store
-    from kerf.replay.rerun import Rerun
+    from kerf.replay.golden.rerun import Rerun
 
 
 def open_folder(folder: Path) -> Store:

@@ -32,8 +32,8 @@ from kerf.engine.nodeclaim.table import DRAINING, GOING
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, ObjectGone, Observation
 from kerf.engine.runtime.runtime import Runtime
-from kerf.projections.nodeclaim_status import claim_conditions
-from kerf.projections.nodepool_status import nodepool_status
+from kerf.projections.status.nodeclaim import claim_conditions
+from kerf.projections.status.nodepool import nodepool_status
 
 POOLS_EVERY = 1.0  # seconds
 POOLS_AGAIN = 5.0  # seconds, after a refusal

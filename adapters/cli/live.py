@@ -9,9 +9,9 @@ from shutil import which
 
 from kerf.adapters.cli.output import Printer
 from kerf.engine.record.entries import Entry
-from kerf.projections.events import DEBUG, text
-from kerf.projections.grouping import grouped
-from kerf.projections.timeline import Timeline
+from kerf.projections.timeline.event import DEBUG, text
+from kerf.projections.timeline.grouping import grouped
+from kerf.projections.timeline.timeline import Timeline
 
 DAY = 86_400_000
 

@@ -12,7 +12,7 @@ from kerf.adapters.cli.documents import NotADocument, Refused, read_documents
 from kerf.engine.model import mistyped
 from kerf.engine.model.manifests import v1beta1
 from kerf.engine.model.reasons import Reason
-from kerf.projections.prose import sentence
+from kerf.projections.prose.reasons import sentence
 
 _INPUT = "/dev/stdin"
 

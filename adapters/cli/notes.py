@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerf.engine.model import mistyped
 from kerf.engine.model.manifests import v1beta1
 from kerf.engine.model.reasons import Reason
-from kerf.projections.prose import sentence
+from kerf.projections.prose.reasons import sentence
 
 SIMULATED: dict[str, str] = {
     "deletion-cost-ignored": "the pod-deletion-cost {value} is no whole number and counts as 0",

@@ -10,10 +10,10 @@ from kerf.adapters.cli.output import Printer, emit_json
 from kerf.adapters.cli.record import Json, opened
 from kerf.adapters.cli.text import counted, dollars
 from kerf.engine.runtime.ports import Store
-from kerf.projections.comparison import Batch, Comparison, Observer, Removal, Wanted
-from kerf.projections.prose import moment
+from kerf.projections.karpenter_comparison import Batch, Comparison, Observer, Removal, Wanted
+from kerf.projections.prose.reasons import moment
 from kerf.replay.errors import NotObserved
-from kerf.replay.opening import first_settings, opening
+from kerf.replay.time_travel.record_beginning import first_settings, opening
 
 observe = App(name="observe", help="Compare what kerf decided in observe mode with what Karpenter did.")
 

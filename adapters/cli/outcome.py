@@ -22,8 +22,8 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InputRefused
 from kerf.engine.state.state import State
 from kerf.projections.cost import Cost
-from kerf.projections.prose import sentence
-from kerf.replay.names import near
+from kerf.projections.prose.reasons import sentence
+from kerf.replay.subject_names import near
 
 HOUR = 3_600_000
 

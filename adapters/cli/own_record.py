@@ -6,7 +6,7 @@ from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import open_record
 from kerf.engine.errors import InputError
 from kerf.engine.record.errors import RecordNotFound
-from kerf.replay.opening import first_settings
+from kerf.replay.time_travel.record_beginning import first_settings
 
 
 def open_own(url: str, *, observe: bool) -> ChainedStore:

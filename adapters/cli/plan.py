@@ -12,10 +12,10 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from kerf.adapters.cli.text import columns, counted, dollars, some
-from kerf.replay.scenario_catalogues import Catalogues
-from kerf.replay.scenario_errors import ScenarioError
-from kerf.replay.scenario_extensions import refused
-from kerf.replay.scenarios import EFFORT, MAX_STEPS, plan_scenario, read_catalogues, read_scenarios
+from kerf.replay.scenarios.catalogues import Catalogues
+from kerf.replay.scenarios.errors import ScenarioError
+from kerf.replay.scenarios.optional_features import refused
+from kerf.replay.scenarios.plan_scenarios import EFFORT, MAX_STEPS, plan_scenario, read_catalogues, read_scenarios
 
 SHOWN = 0.00005
 """Savings below this would be shown as nothing, USD per hour."""

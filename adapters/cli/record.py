@@ -17,11 +17,11 @@ from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import AnyStore, open_record
 from kerf.engine.errors import InputError
 from kerf.engine.record.entries import Entry
-from kerf.projections.prose import duration, moment
-from kerf.replay.at import locate, state_at, summary, time_of, too_late
+from kerf.projections.prose.reasons import duration, moment
 from kerf.replay.errors import PositionUnknown
-from kerf.replay.names import kind_of, with_kind
-from kerf.replay.opening import opening
+from kerf.replay.subject_names import kind_of, with_kind
+from kerf.replay.time_travel.record_beginning import opening
+from kerf.replay.time_travel.state_summary import locate, state_at, summary, time_of, too_late
 
 Json = Annotated[bool, Parameter(name="--json", negative="")]
 When = Annotated[str, Parameter(allow_leading_hyphen=True)]
@@ -59,7 +59,7 @@ def verify(
         Print the whole report as JSON.
     """
     from kerf.adapters.cli.render import report_text
-    from kerf.replay.verify import verify as decide_again
+    from kerf.replay.verify.verify import verify as decide_again
 
     with opened(record) as store, progress_line("decided again up to position") as progress:
         report = decide_again(store, keep=limit, progress=progress)
@@ -132,10 +132,10 @@ def log(
         Print one event a line as JSON.
     """
     from kerf.adapters.cli.render import event_line
-    from kerf.projections.events import DEBUG, Event
-    from kerf.projections.grouping import grouped
-    from kerf.projections.logs import KarpenterLog
-    from kerf.replay.story import begun
+    from kerf.projections.karpenter_logs import KarpenterLog
+    from kerf.projections.timeline.event import DEBUG, Event
+    from kerf.projections.timeline.grouping import grouped
+    from kerf.replay.history.story import begun
 
     with opened(record) as store:
         after = _before(store, since) if since else 0
@@ -217,9 +217,9 @@ def explain(record: str, kind: str, name: str = "", /, *, at: When = "end", json
         Print JSON: structs with coded reasons.
     """
     from kerf.adapters.cli.render_explain import claim_text, decision_text, pod_text
-    from kerf.replay.explain import explain_decision, explain_pod
-    from kerf.replay.explain_claim import explain_claim, explain_node
-    from kerf.replay.outcome import decision_lines
+    from kerf.replay.explain.claim import explain_claim, explain_node
+    from kerf.replay.explain.pod import explain_decision, explain_pod
+    from kerf.replay.verify.decision_lines import decision_lines
 
     kind, name = _subject(kind, name)
     with opened(record) as store:
@@ -257,7 +257,7 @@ def story(record: str, name: str, rest: str = "", /, *, at: When = "end", json: 
         Print JSON.
     """
     from kerf.adapters.cli.render import story_text
-    from kerf.replay.story import story as story_of
+    from kerf.replay.history.story import story as story_of
 
     with opened(record) as store:
         found = story_of(store, f"{name}/{rest}" if rest else name, None if at == "end" else _located(store, at))

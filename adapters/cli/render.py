@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from kerf.adapters.cli.output import Printer
 from kerf.engine.model.quantities import format_quantity
-from kerf.projections.events import Event, text
-from kerf.projections.grouping import grouped
-from kerf.projections.prose import count, dollars, duration, moment
-from kerf.replay.at import Summary
-from kerf.replay.chain import ChainLink
-from kerf.replay.report import Report
-from kerf.replay.report_lines import beginning_lines, divergence_lines, obstacle_lines, verdict
-from kerf.replay.story import Story
+from kerf.projections.prose.reasons import count, dollars, duration, moment
+from kerf.projections.timeline.event import Event, text
+from kerf.projections.timeline.grouping import grouped
+from kerf.replay.history.replacement_chain import ChainLink
+from kerf.replay.history.story import Story
+from kerf.replay.time_travel.state_summary import Summary
+from kerf.replay.verify.report import Report
+from kerf.replay.verify.report_lines import beginning_lines, divergence_lines, obstacle_lines, verdict
 
 
 def event_line(event: Event, started: int) -> str:

@@ -13,8 +13,8 @@ from kerf.engine.nodeclaim.table import TERMINATED
 from kerf.engine.record.decisions import Offer, ProvisionResult
 from kerf.engine.scheduling.explain.tracer import Candidate, NearMiss
 from kerf.engine.scheduling.provision import VERSION
-from kerf.projections.funnel_words import cut_sentence, given_up_sentence, near_sentence
-from kerf.projections.prose import (
+from kerf.projections.prose.funnels import cut_sentence, given_up_sentence, near_sentence
+from kerf.projections.prose.reasons import (
     TO_BE_REMOVED,
     count,
     dollars,
@@ -23,11 +23,11 @@ from kerf.projections.prose import (
     requirement_words,
     sentence,
 )
-from kerf.projections.prose import judged as judged_words
-from kerf.replay.explain import DecisionExplanation, PodExplanation
-from kerf.replay.explain_claim import ClaimExplanation, Launch, Staying
-from kerf.replay.funnels import Placed, PoolFunnel
-from kerf.replay.links import Look
+from kerf.projections.prose.reasons import judged as judged_words
+from kerf.replay.explain.claim import ClaimExplanation, Launch, Staying
+from kerf.replay.explain.funnels import Placed, PoolFunnel
+from kerf.replay.explain.pod import DecisionExplanation, PodExplanation
+from kerf.replay.history.histories import Look
 
 SHOWN = 10
 """So many of the pods that hold up a drain are named."""

@@ -7,12 +7,12 @@ from itertools import groupby
 
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import quantities
-from kerf.projections.changes import budget_words, change_words
-from kerf.projections.prose import count, difference_words, dollars, duration, judged, moment, sentence
-from kerf.replay.pod_moves import PodPlace
-from kerf.replay.removal import Cause, Moved, PodMoved, Removal, Successor
-from kerf.replay.verdicts import MethodVerdict
-from kerf.replay.whatif_node import Goes, Need, Way
+from kerf.projections.prose.changes import budget_words, change_words
+from kerf.projections.prose.reasons import count, difference_words, dollars, duration, judged, moment, sentence
+from kerf.replay.explain.method_verdicts import MethodVerdict
+from kerf.replay.history.pod_moves import PodPlace
+from kerf.replay.history.removal import Cause, Moved, PodMoved, Removal, Successor
+from kerf.replay.what_if.node import Goes, Need, Way
 
 SHOWN = 10
 """So many pods, and so many earlier verdicts, are written out."""

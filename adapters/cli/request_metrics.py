@@ -6,7 +6,7 @@ import re
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
-from kerf.projections.metric_families import COUNTER, HISTOGRAM, Family
+from kerf.projections.metrics.families import COUNTER, HISTOGRAM, Family
 
 SECONDS: tuple[float, ...] = tuple(round(0.001 * 1.5**power, 9) for power in range(20))
 _PATH = re.compile(

@@ -14,7 +14,7 @@ from kerf.engine.errors import KerfError
 from kerf.engine.record.observations import Observation, RecordCut
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state.snapshot import SCHEMA
-from kerf.projections.metric_families import COUNTER, GAUGE, Family
+from kerf.projections.metrics.families import COUNTER, GAUGE, Family
 
 EVERY = 60.0  # seconds
 PAUSE = 0.05  # between two steps: each holds writers up for some milliseconds

@@ -19,12 +19,12 @@ from kerf.engine.errors import InputError
 from kerf.engine.record.entries import Entry
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state.state import State
-from kerf.projections.metric_families import GAUGE, Family
-from kerf.projections.metrics import Metrics
-from kerf.projections.metrics_conditions import ConditionMetrics, condition_families
-from kerf.projections.metrics_counted import PREFIX
-from kerf.projections.metrics_offerings import offering_families
-from kerf.projections.metrics_state import state_families
+from kerf.projections.metrics.cluster_gauges import state_families
+from kerf.projections.metrics.conditions import ConditionMetrics, condition_families
+from kerf.projections.metrics.counter_definitions import PREFIX
+from kerf.projections.metrics.counters import Metrics
+from kerf.projections.metrics.families import GAUGE, Family
+from kerf.projections.metrics.offerings import offering_families
 
 KEPT = 5.0  # seconds that what was scraped is given again: a scrape looks at every pod
 PATIENCE = 2.0

@@ -18,11 +18,11 @@ from kerf.adapters.cli.live import Story
 from kerf.adapters.cli.new_record import new_record
 from kerf.adapters.cli.outcome import Folding, Outcome, describe
 from kerf.adapters.cli.output import Printer
-from kerf.adapters.simulation.documents import identify
+from kerf.adapters.simulation.build import START, build_simulation
+from kerf.adapters.simulation.documents.apply import identify
 from kerf.adapters.simulation.driver import Driver
-from kerf.adapters.simulation.scenario import START, build_simulation
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.adapters.simulation.timeline import decode_timeline, is_timeline
+from kerf.adapters.simulation.timeline.timeline import decode_timeline, is_timeline
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import parse_go_duration
 from kerf.engine.model.feature_gates import unknown_gates, with_gates

@@ -18,7 +18,7 @@ from kerf.adapters.store.pruning import cut_now, finish
 from kerf.adapters.store.retention import Extent, Retention, due, extent
 from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.record.errors import StoreReadOnly
-from kerf.projections.prose import moment
+from kerf.projections.prose.reasons import moment
 
 store = App(name="store", help="Records as such: make one smaller.")
 

@@ -15,9 +15,9 @@ from kerf.adapters.controller.controller import REPORT, AdapterFault
 from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State
-from kerf.projections.cluster_events import ClusterEvents, Told
-from kerf.projections.logs import ERROR, KarpenterLog, line
-from kerf.projections.object_events import ObjectEvents
+from kerf.projections.karpenter_logs import ERROR, KarpenterLog, line
+from kerf.projections.kubernetes_events.decision_events import ClusterEvents, Told
+from kerf.projections.kubernetes_events.object_events import ObjectEvents
 
 AGAIN = 1.0  # seconds, after a defect
 

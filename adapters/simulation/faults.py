@@ -8,7 +8,7 @@ from enum import Enum
 from msgspec import Struct
 
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.dice import Dice
+from kerf.adapters.simulation.seeded_random import Dice
 
 
 class KillPoint(Enum):

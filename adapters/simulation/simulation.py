@@ -8,15 +8,15 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.cloud import VirtualCloud
-from kerf.adapters.simulation.cluster import VirtualCluster
-from kerf.adapters.simulation.dice import Dice
+from kerf.adapters.simulation.cloud.cloud import VirtualCloud
+from kerf.adapters.simulation.cloud.interruption_queue import VirtualQueue
+from kerf.adapters.simulation.cloud.market import Market
+from kerf.adapters.simulation.cluster.cluster import VirtualCluster
+from kerf.adapters.simulation.cluster.watch import Watch
+from kerf.adapters.simulation.cluster.writes import Writes
 from kerf.adapters.simulation.faults import FaultPlan
-from kerf.adapters.simulation.market import Market
-from kerf.adapters.simulation.queue import VirtualQueue
+from kerf.adapters.simulation.seeded_random import Dice
 from kerf.adapters.simulation.timing import Timing
-from kerf.adapters.simulation.watch import Watch
-from kerf.adapters.simulation.writes import Writes
 from kerf.engine.errors import KerfError
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.manifests.violations import ManifestError

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from kerf.replay.disrupt_scenarios import disrupt_scenario
-from kerf.replay.scenario_catalogues import Catalogues
-from kerf.replay.scenarios import read_catalogues, read_scenarios
+from kerf.replay.scenarios.catalogues import Catalogues
+from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
+from kerf.replay.scenarios.plan_scenarios import read_catalogues, read_scenarios
 from tests.conformance import changes_of_fleets as fleets
 from tests.conformance import changes_of_pods as pods
 from tests.conformance.changes_of_fleets import MOST_NODES

@@ -24,8 +24,8 @@ from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
-from kerf.replay.scenario_catalogues import Catalogues
-from kerf.replay.scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
+from kerf.replay.scenarios.catalogues import Catalogues
+from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.comparison import PRICE_TOLERANCE, left_over
 from tests.conformance.karpenters import built, decided, plan_of
 from tests.conformance.likenesses import alike

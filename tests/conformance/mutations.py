@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kerf.engine.scheduling.improvement.best import best_plan
-from kerf.replay.scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
+from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.support.judge import faults
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "conformance"

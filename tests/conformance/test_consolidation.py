@@ -18,8 +18,8 @@ import msgspec
 import pytest
 
 from kerf.engine.disruption.balanced import price_of
-from kerf.replay.disrupt_scenarios import cluster_of, disrupt_scenario
-from kerf.replay.scenarios import read_catalogues, read_scenarios
+from kerf.replay.scenarios.disruption_scenarios import cluster_of, disrupt_scenario
+from kerf.replay.scenarios.plan_scenarios import read_catalogues, read_scenarios
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "conformance"
 METHODS = ("emptiness", "multiNode", "singleNode")

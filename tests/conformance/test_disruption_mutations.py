@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from kerf.engine.disruption import budgets, eligibility
-from kerf.replay.disrupt_scenarios import disrupt_scenario
-from kerf.replay.scenarios import read_catalogues, read_scenarios
+from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
+from kerf.replay.scenarios.plan_scenarios import read_catalogues, read_scenarios
 from tests.conformance.disruption_mutations import FOLDER, found, mutated, wrong
 from tests.support.judge_commands import Court
 

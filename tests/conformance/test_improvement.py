@@ -14,7 +14,7 @@ from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.first_plan import first_plan
 from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.rating import unbound
-from kerf.replay.scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
+from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.test_scheduling import FOLDER
 from tests.support.judge import faults
 

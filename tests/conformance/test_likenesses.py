@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from kerf.replay.scenarios import plan_scenario, read_catalogues, read_scenarios
+from kerf.replay.scenarios.plan_scenarios import plan_scenario, read_catalogues, read_scenarios
 from tests.conformance.likenesses import MOST_PODS, alike
 from tests.conformance.test_scheduling import FOLDER
 

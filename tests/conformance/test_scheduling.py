@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from kerf.engine.scheduling.planner import plan
-from kerf.replay.scenarios import plan_scenario, problem_of, read_catalogues, read_scenarios
+from kerf.replay.scenarios.plan_scenarios import plan_scenario, problem_of, read_catalogues, read_scenarios
 from tests.conformance.comparison import ACCEPTED, Verdict, dearer, improved, verdict
 from tests.support.judge import faults
 

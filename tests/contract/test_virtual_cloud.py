@@ -10,10 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.cloud import VirtualCloud
+from kerf.adapters.simulation.cloud.cloud import VirtualCloud
+from kerf.adapters.simulation.cloud.market import Market, Slice
 from kerf.adapters.simulation.errors import AnswerLostError
 from kerf.adapters.simulation.faults import FaultPlan
-from kerf.adapters.simulation.market import Market, Slice
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering

@@ -16,8 +16,8 @@ from benchmarks.binding import carried_out, measured, summary
 from benchmarks.binding_cluster import Cluster, plane_in
 from benchmarks.binding_objects import ORDERS, obstacle, stage
 from kerf.engine.scheduling.improvement.best import best_plan
-from kerf.replay.scenario_catalogues import Catalogues
-from kerf.replay.scenarios import EFFORT, problem_of
+from kerf.replay.scenarios.catalogues import Catalogues
+from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of
 from tests.controlplane.plane import CONDITION, assets
 from tests.controlplane.test_volumes import mounts
 

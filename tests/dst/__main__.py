@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
+from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.faults import FaultPlan
-from kerf.adapters.simulation.scenario import START
 from tests.dst.coverage import table
 from tests.dst.play import Outcome, play
 from tests.dst.scenario import scenario

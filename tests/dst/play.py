@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kerf.adapters.simulation.nodes import UNSCHEDULABLE
-from kerf.adapters.simulation.scenario import START
+from kerf.adapters.simulation.build import START
+from kerf.adapters.simulation.cluster.node_changes import UNSCHEDULABLE
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.errors import KerfError
 from kerf.engine.model.pods import PodShape
@@ -21,7 +21,7 @@ from kerf.engine.state import snapshot
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.load import load
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.dst.beginning import STATIC, keeps_its_nodes
 from tests.dst.coverage import counted
 from tests.dst.scenario import CALM, END, MINUTE, STORM, Scenario

@@ -17,15 +17,15 @@ from kerf.engine.record.errors import RecordShortened
 from kerf.engine.record.observations import RecordCut
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
-from kerf.projections.events import text
-from kerf.projections.logs import KarpenterLog
-from kerf.replay.at import state_at
-from kerf.replay.explain import explain_decision, explain_pod
-from kerf.replay.explain_claim import explain_claim
-from kerf.replay.links import links_of
-from kerf.replay.opening import opening
-from kerf.replay.story import begun, story
-from kerf.replay.verify import verify
+from kerf.projections.karpenter_logs import KarpenterLog
+from kerf.projections.timeline.event import text
+from kerf.replay.explain.claim import explain_claim
+from kerf.replay.explain.pod import explain_decision, explain_pod
+from kerf.replay.history.histories import links_of
+from kerf.replay.history.story import begun, story
+from kerf.replay.time_travel.record_beginning import opening
+from kerf.replay.time_travel.state_summary import state_at
+from kerf.replay.verify.verify import verify
 from tests.support.chaos import chaos
 from tests.support.memory import MemoryStore
 from tests.support.records import stored

@@ -20,16 +20,16 @@ from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import snapshot
-from kerf.projections.events import text
-from kerf.projections.logs import KarpenterLog
-from kerf.projections.timeline import Timeline
-from kerf.replay.at import state_at
-from kerf.replay.explain import explain_decision, explain_pod
-from kerf.replay.explain_claim import explain_claim
-from kerf.replay.links import links_of
-from kerf.replay.rerun import Rerun
-from kerf.replay.story import story
-from kerf.replay.verify import verify
+from kerf.projections.karpenter_logs import KarpenterLog
+from kerf.projections.timeline.event import text
+from kerf.projections.timeline.timeline import Timeline
+from kerf.replay.explain.claim import explain_claim
+from kerf.replay.explain.pod import explain_decision, explain_pod
+from kerf.replay.golden.rerun import Rerun
+from kerf.replay.history.histories import links_of
+from kerf.replay.history.story import story
+from kerf.replay.time_travel.state_summary import state_at
+from kerf.replay.verify.verify import verify
 from tests.support.chaos import chaos
 from tests.support.memory import MemoryStore
 from tests.support.records import stored, tampered

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kerf.adapters.simulation.allocator import Allocator
+from kerf.adapters.simulation.scheduler.device_allocator import Allocator
 from kerf.engine.model.devices import (
     ALL,
     AllocatedDevice,

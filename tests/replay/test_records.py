@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kerf.adapters.store.bundle import BundleStore, inspect_bundle
-from kerf.replay.trial import VERSIONS
-from kerf.replay.verify import verify
+from kerf.replay.verify.decide_again import VERSIONS
+from kerf.replay.verify.verify import verify
 from tests.records import make
 
 UNSUPPORTED_SINCE: dict[str, int] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.support.simulated import Run, scale, workshop
 
 

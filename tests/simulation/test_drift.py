@@ -15,7 +15,7 @@ from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.disruption import drift
 from kerf.engine.model.templates import Difference
 from kerf.engine.record.decisions import Decision, Verdict
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.support.records import stored
 from tests.support.simulated import Run, scale, workshop
 

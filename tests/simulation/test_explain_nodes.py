@@ -13,18 +13,18 @@ import pytest
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import story_text
 from kerf.adapters.cli.render_explain import claim_text, pod_text
-from kerf.adapters.simulation.scenario import START
+from kerf.adapters.simulation.build import START
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.record.decisions import MoveResult
 from kerf.engine.state.load import load
-from kerf.projections.changes import CHANGES, change_words
-from kerf.projections.prose import sentence
-from kerf.replay.explain import PodExplanation, explain_pod
-from kerf.replay.explain_claim import ClaimExplanation, explain_claim, explain_node
-from kerf.replay.removal import Removal
-from kerf.replay.story import story
-from kerf.replay.verdicts import MethodVerdict
+from kerf.projections.prose.changes import CHANGES, change_words
+from kerf.projections.prose.reasons import sentence
+from kerf.replay.explain.claim import ClaimExplanation, explain_claim, explain_node
+from kerf.replay.explain.method_verdicts import MethodVerdict
+from kerf.replay.explain.pod import PodExplanation, explain_pod
+from kerf.replay.history.removal import Removal
+from kerf.replay.history.story import story
 from tests.simulation.test_drift import apply, edited
 from tests.simulation.test_moves import budget, given
 from tests.simulation.test_static_pool import STATIC, document

@@ -11,9 +11,9 @@ import pytest
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.pods import SpreadConstraint
 from kerf.engine.model.settings import Settings
-from kerf.projections.events import DEBUG, text
-from kerf.projections.timeline import Timeline
-from kerf.replay.verify import verify
+from kerf.projections.timeline.event import DEBUG, text
+from kerf.projections.timeline.timeline import Timeline
+from kerf.replay.verify.verify import verify
 from tests.simulation.test_plans_stay import MINUTE, deployment, pool_and_class
 from tests.support.simulated import Run
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.driver import LIST_AFTER, Driver
-from kerf.adapters.simulation.scenario import START, build_simulation
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import LaunchInstance, Offer

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
-from kerf.adapters.simulation.scenario import START
 from kerf.engine.disruption.turns import PAUSE
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveResult, MovesResult
-from kerf.replay.leaving import leaving
+from kerf.replay.explain.draining_pods import leaving
 from tests.property.test_fold import re_derived
 from tests.support.simulated import Run, scale, workshop
 

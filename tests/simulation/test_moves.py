@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
-from kerf.adapters.simulation.scenario import START
 from kerf.engine.nodeclaim import events as ev
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveResult, MovesResult
 from tests.property.test_fold import re_derived

@@ -6,7 +6,7 @@ from typing import Any
 
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import LaunchInstance, ProvisionResult
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.support.simulated import Run, documents
 from tests.support.world import Mi, World
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.engine.model.settings import Settings
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.support.simulated import HOUR, Run, scale, workshop
 
 SILENT = {"at": "5m", "action": "node-notready", "count": 1}

@@ -6,7 +6,7 @@ from collections import Counter
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.support.simulated import HOUR, ZONES, Run, scale, workshop
 
 TWO = {"cr-1": ("c5.large", ZONES[0], 1), "cr-2": ("m5.large", ZONES[1], 1)}

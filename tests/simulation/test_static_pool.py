@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kerf.engine.model.settings import Settings
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.support.simulated import HOUR, Run, workshop
 
 STATIC = Settings(static_capacity=True)

@@ -9,7 +9,7 @@ import pytest
 
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import ProvisionResult
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.support.simulated import Run, documents
 
 

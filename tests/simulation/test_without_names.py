@@ -11,7 +11,7 @@ from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.adapters.store.bundle import BundleStore, export_bundle
 from kerf.adapters.store.sqlite import SQLiteStore
 from kerf.engine.model.settings import Settings
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.support.records import stored
 from tests.support.simulated import Run, scale, workshop
 

@@ -13,8 +13,8 @@ from kerf.engine.model.instances import InstanceType, Offering
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.replay.scenario_catalogues import Catalogues
-from kerf.replay.scenarios import problem_of
+from kerf.replay.scenarios.catalogues import Catalogues
+from kerf.replay.scenarios.plan_scenarios import problem_of
 from tests.support.judge import faults
 from tests.support.judge_candidates import CAPACITY_TYPE, TYPE, ZONE, Document, Rules
 from tests.support.judge_labels import of_offer

@@ -10,9 +10,9 @@ import yaml
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue import offline_catalogue
+from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.faults import FaultPlan
-from kerf.adapters.simulation.scenario import START, build_simulation
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.devices import ResourceSlice
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering

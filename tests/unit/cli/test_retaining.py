@@ -22,7 +22,7 @@ from kerf.engine.record.errors import StoreError, StoreFull
 from kerf.engine.record.observations import ObjectGone, Observation, RecordCut
 from kerf.engine.runtime import runtime as running
 from kerf.engine.runtime.runtime import Runtime
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.contract.cut_contract import filled
 from tests.contract.store_contract import AT, SHAPE_BYTES, pod
 

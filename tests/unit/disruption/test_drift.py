@@ -19,7 +19,7 @@ from kerf.engine.record.decisions import Decision
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import CatalogueSeen, LaunchAnswered, NodeClassSeen, ObjectGone, Observation
 from kerf.engine.state import snapshot
-from kerf.projections.nodeclaim_status import claim_conditions
+from kerf.projections.status.nodeclaim import claim_conditions
 from tests.support.lives import PODS, PROVIDER, claim_of, joins
 from tests.support.world import CATALOGUE, NODE_CLASS, World, pool
 

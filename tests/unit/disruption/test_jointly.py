@@ -16,7 +16,7 @@ from kerf.engine.model.pods import PodShape, SpreadConstraint
 from kerf.engine.model.pools import Budget
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
-from kerf.replay.whatif_node import Goes, consolidation, node_in
+from kerf.replay.what_if.node import Goes, consolidation, node_in
 from tests.unit.disruption.clusters import DAEMON, cluster, node, pod, pool, price
 
 SMALL, LARGE, CORE = {"cpu": 100}, {"cpu": 1_500}, {"memory": 4 << 30}

@@ -17,7 +17,7 @@ from kerf.engine.nodeclaim.events import Tainted
 from kerf.engine.nodeclaim.table import REQUESTED
 from kerf.engine.record.decisions import TaintNode, UntaintNode
 from kerf.engine.record.observations import EffectAnswered, Observation
-from kerf.projections.nodeclaim_status import claim_conditions
+from kerf.projections.status.nodeclaim import claim_conditions
 from tests.support.lives import DISRUPTED, PROVIDER, UNREGISTERED, claim_of, half_empty, in_service, show_taint
 from tests.support.world import Mi, World, pool
 from tests.unit.disruption.clusters import cluster, node, pod

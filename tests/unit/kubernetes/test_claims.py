@@ -12,7 +12,7 @@ from kerf.adapters.kubernetes.claims import ClaimObjects
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.pools import NodePool
-from kerf.projections.nodeclaim_status import claim_conditions
+from kerf.projections.status.nodeclaim import claim_conditions
 from tests.support import lives
 from tests.support.lives import claim_of
 from tests.support.world import START

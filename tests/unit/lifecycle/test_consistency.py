@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.nodes import Node
 from kerf.engine.record.observations import Observation
-from kerf.projections.nodeclaim_status import claim_conditions
+from kerf.projections.status.nodeclaim import claim_conditions
 from tests.property.test_fold import re_derived
 from tests.support.lives import claim_of, in_service, launched
 from tests.support.world import Mi, World

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kerf.engine.record.decisions import DeleteNode, EvictPod, LaunchInstance, TaintNode, TerminateInstance
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
-from kerf.projections.nodeclaim_status import claim_conditions
+from kerf.projections.status.nodeclaim import claim_conditions
 from tests.support.lives import PODS, claim_of, in_service, show_taint, types
 from tests.support.world import World, pool
 

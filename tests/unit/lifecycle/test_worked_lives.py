@@ -11,7 +11,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import EvictPod, LaunchInstance, TerminateInstance
 from kerf.engine.record.observations import LaunchAnswered, ObjectGone, Observation, SettingsSeen
 from kerf.engine.scheduling.problem.from_state import problem_of
-from kerf.projections.nodeclaim_status import claim_conditions
+from kerf.projections.status.nodeclaim import claim_conditions
 from tests.support.lives import PROVIDER, UNREGISTERED, asked, claim_of, in_service, launched, types
 from tests.support.world import World
 from tests.unit.lifecycle.test_drain_pods import drain, evicted, forced, put, serving

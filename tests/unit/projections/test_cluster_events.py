@@ -8,8 +8,15 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.events import PodEvicted
 from kerf.engine.record.decisions import Decision, EvictPod, LifecycleResult
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, Observation
-from kerf.projections.cluster_events import BLOCKED, NORMAL, UNCONSOLIDATABLE, WARNING, ClusterEvents, Told
-from kerf.projections.prose import sentence
+from kerf.projections.kubernetes_events.decision_events import (
+    BLOCKED,
+    NORMAL,
+    UNCONSOLIDATABLE,
+    WARNING,
+    ClusterEvents,
+    Told,
+)
+from kerf.projections.prose.reasons import sentence
 from tests.support.simulated import HOUR, Run, scale, workshop
 from tests.support.world import World
 

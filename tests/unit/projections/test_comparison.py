@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.engine.record.observations import ObjectGone, Observation
-from kerf.projections.comparison import Comparison, Observer
+from kerf.projections.karpenter_comparison import Comparison, Observer
 from tests.support.world import START, World
 from tests.unit.lifecycle.test_adopt import claim
 from tests.unit.runtime.test_observing import in_use, shown, watching, with_node

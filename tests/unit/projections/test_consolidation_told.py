@@ -11,7 +11,7 @@ from kerf.engine.model.pools import Budget, NodePool
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Score
 from kerf.engine.record.observations import Observation
-from kerf.projections.cluster_events import MINUTE, NORMAL, About, Told
+from kerf.projections.kubernetes_events.decision_events import MINUTE, NORMAL, About, Told
 from tests.support.lives import claim_of, half_empty
 from tests.support.world import Mi, World, pool
 from tests.unit.disruption.test_loop import two_nodes

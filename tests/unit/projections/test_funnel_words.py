@@ -9,7 +9,7 @@ from kerf.engine.scheduling.explain import type_filters as hurdles
 from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
 from kerf.engine.scheduling.launchable.templates import NODES
-from kerf.projections.funnel_words import CUTS, GIVEN_UP, NEAR, cut_sentence, given_up_sentence, near_sentence
+from kerf.projections.prose.funnels import CUTS, GIVEN_UP, NEAR, cut_sentence, given_up_sentence, near_sentence
 
 
 def test_every_step_of_a_funnel_has_its_sentence() -> None:

@@ -7,7 +7,7 @@ from kerf.engine.model.overlays import NodeOverlay
 from kerf.engine.model.pods import PodShape
 from kerf.engine.record.digest import content
 from kerf.engine.record.observations import Observation
-from kerf.projections.gated_status import BufferStatus, BufferStatuses, overlay_statuses
+from kerf.projections.status.overlays_and_buffers import BufferStatus, BufferStatuses, overlay_statuses
 from tests.support.world import World
 
 Mi = 1 << 20

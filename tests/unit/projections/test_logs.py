@@ -9,7 +9,7 @@ import pytest
 from kerf.engine.record.observations import EffectAnswered, LaunchAnswered, Observation
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import Facts, State
-from kerf.projections.logs import KarpenterLog, Line, line
+from kerf.projections.karpenter_logs import KarpenterLog, Line, line
 from tests.support.records import whole_life
 from tests.support.world import World
 

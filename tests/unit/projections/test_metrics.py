@@ -11,9 +11,9 @@ from kerf.adapters.cli.exposition import exposition
 from kerf.engine.record.observations import LaunchAnswered, Observation
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import Facts, State
-from kerf.projections.metric_families import DURATIONS, Distribution
-from kerf.projections.metrics import Metrics
-from kerf.projections.metrics_state import state_families
+from kerf.projections.metrics.cluster_gauges import state_families
+from kerf.projections.metrics.counters import Metrics
+from kerf.projections.metrics.families import DURATIONS, Distribution
 from tests.support.records import whole_life
 from tests.support.simulated import HOUR, Run, scale, workshop
 from tests.support.world import World

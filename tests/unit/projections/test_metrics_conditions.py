@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerf.adapters.cli.exposition import exposition
 from kerf.engine.state.state import Facts, State
-from kerf.projections.metrics_conditions import ConditionMetrics, condition_families
+from kerf.projections.metrics.conditions import ConditionMetrics, condition_families
 from tests.support import lives
 from tests.support.lives import claim_of
 from tests.support.records import whole_life

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerf.adapters.cli.exposition import exposition
 from kerf.engine.record.observations import LaunchAnswered, LaunchError, Observation
-from kerf.projections.metrics_offerings import offering_families
+from kerf.projections.metrics.offerings import offering_families
 from tests.support import lives
 from tests.unit.projections.test_metrics import scraped, value
 

@@ -22,8 +22,8 @@ from kerf.engine.record.observations import (
     SettingsSeen,
 )
 from kerf.engine.state.state import Facts, State
-from kerf.projections.metrics import Metrics
-from kerf.projections.metrics_state import state_families
+from kerf.projections.metrics.cluster_gauges import state_families
+from kerf.projections.metrics.counters import Metrics
 from tests.support.lives import DISRUPTED, PODS, PROVIDER, asked, claim_of, decide, half_empty, in_service, show_taint
 from tests.support.world import Mi, World, pool
 from tests.unit.projections.test_metrics import Samples, counted, scraped, value

@@ -6,7 +6,7 @@ from kerf.adapters.kubernetes.claim_upkeep import ClaimUpkeep
 from kerf.engine.disruption.inputs import NEVER
 from kerf.engine.model.pods import Taint
 from kerf.engine.record.observations import LaunchAnswered, Observation
-from kerf.projections.nodeclaim_status import claim_conditions
+from kerf.projections.status.nodeclaim import claim_conditions
 from tests.support import lives
 from tests.support.lives import PROVIDER, UNREGISTERED, claim_of
 from tests.support.world import World

@@ -14,7 +14,7 @@ from kerf.engine.model.pods import Taint
 from kerf.engine.model.pool_validation import violations
 from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.record.observations import InterruptionSeen, NodeClassSeen, ObjectGone, Observation
-from kerf.projections.nodepool_status import NodePoolStatus, nodepool_status
+from kerf.projections.status.nodepool import NodePoolStatus, nodepool_status
 from tests.support.lives import claim_of, in_service, launched
 from tests.support.world import NODE_CLASS, World, pool
 

@@ -10,8 +10,8 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, Move, MoveResult, PlannedClaim
 from kerf.engine.record.observations import Observation
 from kerf.engine.state.state import Facts, State
-from kerf.projections.cluster_events import NORMAL, WARNING, Told
-from kerf.projections.object_events import ObjectEvents
+from kerf.projections.kubernetes_events.decision_events import NORMAL, WARNING, Told
+from kerf.projections.kubernetes_events.object_events import ObjectEvents
 from tests.support import lives
 from tests.support.lives import PROVIDER, claim_of
 from tests.support.records import whole_life

@@ -14,10 +14,10 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import LaunchAnswered, Observation
 from kerf.engine.scheduling.reasons import Code
 from kerf.engine.state.state import Facts, State
-from kerf.projections.cluster_events import ClusterEvents, Told
-from kerf.projections.logs import KarpenterLog
-from kerf.projections.metrics import Metrics
-from kerf.projections.metrics_state import state_families
+from kerf.projections.karpenter_logs import KarpenterLog
+from kerf.projections.kubernetes_events.decision_events import ClusterEvents, Told
+from kerf.projections.metrics.cluster_gauges import state_families
+from kerf.projections.metrics.counters import Metrics
 from tests.support.world import Mi, World, pool
 from tests.unit.projections.test_metrics import Samples, scraped, value
 

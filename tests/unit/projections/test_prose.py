@@ -14,10 +14,9 @@ from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.record.registry import NAME_OF
 from kerf.engine.scheduling.explain.tracer import Cut
 from kerf.engine.scheduling.reasons import Code
-from kerf.projections import events
-from kerf.projections.changes import BUDGETS, CHANGES
-from kerf.projections.funnel_words import CUTS, NEAR, cut_sentence
-from kerf.projections.prose import (
+from kerf.projections.prose.changes import BUDGETS, CHANGES
+from kerf.projections.prose.funnels import CUTS, NEAR, cut_sentence
+from kerf.projections.prose.reasons import (
     DISRUPTION,
     EXPLAINED,
     LIFECYCLE,
@@ -29,9 +28,10 @@ from kerf.projections.prose import (
     requirement_words,
     sentence,
 )
+from kerf.projections.timeline import event as events
 
-TOLD_IN = ("timeline.py", "plain_events.py", "disruption_events.py", "drift_events.py")
-ENGINE = Path(events.__file__).resolve().parents[1] / "engine"
+TOLD_IN = ("timeline.py", "entry_events.py", "disruption_events.py", "drift_events.py")
+ENGINE = Path(events.__file__).resolve().parents[2] / "engine"
 REPLAY = ENGINE.parent / "replay"
 ELSEWHERE = {
     "error", "insufficient-capacity", "nodeclass-not-ready", "waiting-for-effect", "waiting-to-retry", "going",
@@ -45,7 +45,7 @@ says of a node before a pass."""
 
 def calls(folder: str) -> Iterator[tuple[str, ast.Call]]:
     """Each call by a plain name in a house's modules."""
-    for path in sorted((ENGINE / folder).glob("*.py")):
+    for path in sorted((ENGINE / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 yield node.func.id, node
@@ -100,7 +100,7 @@ def replay_codes(*modules: str) -> set[str]:
 
 
 def test_explanations_use_codes_that_have_a_sentence() -> None:
-    used = replay_codes("explain_claim", "removal", "verdicts", "whatif_node")
+    used = replay_codes("explain/claim", "history/removal", "explain/method_verdicts", "what_if/node")
     assert used <= DISRUPTION.keys() | LIFECYCLE.keys() | EXPLAINED.keys()
     assert not EXPLAINED.keys() & (DISRUPTION.keys() | LIFECYCLE.keys())
     claims = {NAME_OF[kind].removeprefix("claim.") for kind in CLAIM_EVENTS}
@@ -108,7 +108,7 @@ def test_explanations_use_codes_that_have_a_sentence() -> None:
 
 
 def test_every_change_that_is_tried_has_its_condition() -> None:
-    tried = replay_codes("obstacles") - BUDGETS.keys()
+    tried = replay_codes("what_if/blockers") - BUDGETS.keys()
     policies = {"without-policy-when-empty", "without-policy-balanced"}
     assert tried | policies | BUDGETS.keys() == CHANGES.keys() | BUDGETS.keys()
 

@@ -18,10 +18,10 @@ from kerf.engine.record.observations import (
     Observation,
     WatchGap,
 )
-from kerf.projections.events import DEBUG, Event, text
-from kerf.projections.furthest import furthest
-from kerf.projections.grouping import grouped
-from kerf.projections.timeline import Timeline
+from kerf.projections.timeline.event import DEBUG, Event, text
+from kerf.projections.timeline.furthest_node_pool import furthest
+from kerf.projections.timeline.grouping import grouped
+from kerf.projections.timeline.timeline import Timeline
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.records import whole_life
 from tests.support.world import World, pool

@@ -11,8 +11,8 @@ from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import summary_text
 from kerf.engine.record.observations import NodeClassSeen, Observation
 from kerf.engine.state import snapshot
-from kerf.replay.at import locate, state_at, summary
 from kerf.replay.errors import PositionUnknown
+from kerf.replay.time_travel.state_summary import locate, state_at, summary
 from tests.support.lives import in_service
 from tests.support.memory import MemoryStore
 from tests.support.records import position_of, whole_life

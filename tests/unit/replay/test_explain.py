@@ -10,12 +10,12 @@ from kerf.engine.model.nodes import PodDisruptionBudget
 from kerf.engine.model.pods import Selector
 from kerf.engine.record.observations import LaunchAnswered, LaunchError, NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.scheduling.provision import VERSION
-from kerf.projections.events import text
-from kerf.projections.prose import sentence
+from kerf.projections.prose.reasons import sentence
+from kerf.projections.timeline.event import text
 from kerf.replay.errors import SubjectUnknown
-from kerf.replay.explain import explain_decision, explain_pod
-from kerf.replay.explain_claim import explain_claim, explain_node
-from kerf.replay.story import story
+from kerf.replay.explain.claim import explain_claim, explain_node
+from kerf.replay.explain.pod import explain_decision, explain_pod
+from kerf.replay.history.story import story
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.memory import MemoryStore
 from tests.support.records import changed, position_of, tampered, whole_life

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kerf.replay.errors import SubjectUnknown
-from kerf.replay.explain import explain_pod
-from kerf.replay.explain_claim import explain_claim, explain_node
-from kerf.replay.names import kind_of, near, with_kind
-from kerf.replay.story import story
+from kerf.replay.explain.claim import explain_claim, explain_node
+from kerf.replay.explain.pod import explain_pod
+from kerf.replay.history.story import story
+from kerf.replay.subject_names import kind_of, near, with_kind
 from tests.support.lives import claim_of, in_service
 
 

@@ -11,8 +11,8 @@ from kerf.engine.record.codec import CODEC
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import BlobMissing
 from kerf.replay.errors import ReplayError
-from kerf.replay.rerun import Rerun
-from kerf.replay.verify import verify
+from kerf.replay.golden.rerun import Rerun
+from kerf.replay.verify.verify import verify
 from tests.support.memory import MemoryStore
 from tests.support.records import position_of, tampered, whole_life, without
 

@@ -8,7 +8,7 @@ import pytest
 
 from kerf.adapters.cli.plan import describe
 from kerf.engine.model import labels as lbl
-from kerf.replay.scenarios import plan_scenario
+from kerf.replay.scenarios.plan_scenarios import plan_scenario
 from tests.unit.replay.test_scenarios import CATALOGUES, instance_type, node, pod, pool, scenario
 
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": pod("x", "1500m")["spec"]}

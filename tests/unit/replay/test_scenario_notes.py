@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.replay.disrupt_scenarios import disrupt_scenario
-from kerf.replay.scenarios import plan_scenario
+from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
+from kerf.replay.scenarios.plan_scenarios import plan_scenario
 from tests.unit.replay.test_scenarios import CATALOGUES, pod, pool, scenario
 
 

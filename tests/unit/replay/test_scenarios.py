@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.replay.scenario_catalogues import Catalogues
-from kerf.replay.scenario_errors import CatalogueError, ScenarioError
-from kerf.replay.scenarios import plan_scenario, problem_of, read_catalogues, read_scenarios
+from kerf.replay.scenarios.catalogues import Catalogues
+from kerf.replay.scenarios.errors import CatalogueError, ScenarioError
+from kerf.replay.scenarios.plan_scenarios import plan_scenario, problem_of, read_catalogues, read_scenarios
 
 NOW = "2026-01-15T12:00:00Z"
 GI = 2**30

@@ -7,7 +7,7 @@ import pytest
 from kerf.engine.record.decisions import EvictPod
 from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.replay.errors import SubjectUnknown
-from kerf.replay.story import Story, story
+from kerf.replay.history.story import Story, story
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.memory import MemoryStore
 from tests.support.records import PROVIDER_ID, position_of, whole_life

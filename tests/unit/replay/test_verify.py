@@ -17,7 +17,7 @@ from kerf.engine.record.errors import BlobCorrupt, RecordCorrupt
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.provision import VERSION
 from kerf.replay.errors import BeginningMissing
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.support.memory import MemoryStore
 from tests.support.records import changed, position_of, tampered, whole_life, without
 from tests.support.world import World

@@ -18,7 +18,7 @@ from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.reasons import Code
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.support.world import Mi, World
 
 FUSE = "smarter-devices/fuse"

@@ -13,8 +13,8 @@ from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
-from kerf.replay.scenario_catalogues import Catalogues
-from kerf.replay.scenarios import problem_of as problem_of_scenario
+from kerf.replay.scenarios.catalogues import Catalogues
+from kerf.replay.scenarios.plan_scenarios import problem_of as problem_of_scenario
 from tests.support.lives import in_service
 from tests.unit.scheduling.problems import GI, Workloads, ladder, problem, shape
 from tests.unit.scheduling.test_rating import bind, company

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.scenario import START
+from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, PodTemplate
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timing import Timing
-from kerf.adapters.simulation.workloads import Deployment, PodTemplate
 from kerf.engine.model.instances import Catalogue, InstanceType, Offering
 from kerf.engine.model.nodes import Namespace, Node
 from kerf.engine.model.pods import PodShape

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from kerf.adapters.simulation import timeline as t
-from kerf.adapters.simulation.actions import perform
+from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, PodTemplate, StatefulSet
+from kerf.adapters.simulation.cluster.node_changes import UNSCHEDULABLE
 from kerf.adapters.simulation.errors import AnswerLostError, NoSuchTargetError
-from kerf.adapters.simulation.nodes import UNSCHEDULABLE
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.adapters.simulation.workloads import Deployment, PodTemplate, StatefulSet
+from kerf.adapters.simulation.timeline import timeline as t
+from kerf.adapters.simulation.timeline.perform import perform
 from kerf.engine.model.nodes import DaemonSet, Node, PodDisruptionBudget
 from kerf.engine.model.pods import PodShape
 from kerf.engine.model.pools import NodeClassRef, NodePool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.adapters.simulation.allocator import Allocator
+from kerf.adapters.simulation.scheduler.device_allocator import Allocator
 from kerf.engine.model.devices import ALL, AllocatedDevice, Allocation, Device, ResourceClaim, ResourceSlice
 from kerf.engine.model.labels import ZONE
 from kerf.engine.model.nodes import Node

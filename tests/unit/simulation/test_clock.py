@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from kerf.adapters.simulation import clock as clocks
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.dice import SAFE_LETTERS, Dice
 from kerf.adapters.simulation.errors import EndlessLoopError
+from kerf.adapters.simulation.seeded_random import SAFE_LETTERS, Dice
 
 
 @given(st.lists(st.integers(0, 50), max_size=30))

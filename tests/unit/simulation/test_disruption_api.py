@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from kerf.adapters.simulation.cluster.controllers.workloads import Deployment
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.adapters.simulation.workloads import Deployment
 from kerf.engine.model.nodes import Node, PodDisruptionBudget
 from kerf.engine.model.pods import Pod, PodShape, Selector
 from kerf.engine.record.decisions import DeletePod, EvictPod

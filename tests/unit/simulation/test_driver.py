@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import pytest
 from msgspec import Struct
 
+from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.errors import EndlessLoopError
 from kerf.adapters.simulation.faults import Chance, FaultPlan, Kill, KillPoint
-from kerf.adapters.simulation.scenario import START
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.nodes import Node
@@ -26,7 +26,7 @@ from kerf.engine.record.observations import (
 )
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State
-from kerf.replay.verify import verify
+from kerf.replay.verify.verify import verify
 from tests.support.simulated import Run, scale, workshop
 
 

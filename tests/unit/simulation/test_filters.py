@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.adapters.simulation.filters import (
+from kerf.adapters.simulation.scheduler.filters import (
     expression_holds,
     node_selected,
     ports_free,

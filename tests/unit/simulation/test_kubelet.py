@@ -8,10 +8,10 @@ from ipaddress import ip_address
 import pytest
 from msgspec.structs import replace
 
-from kerf.adapters.simulation.nodes import UNREACHABLE
-from kerf.adapters.simulation.scenario import START
+from kerf.adapters.simulation.build import START
+from kerf.adapters.simulation.cluster.controllers.workloads import Deployment
+from kerf.adapters.simulation.cluster.node_changes import UNREACHABLE
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.adapters.simulation.workloads import Deployment
 from kerf.engine.model import labels as names
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import Pod, PodShape, Taint

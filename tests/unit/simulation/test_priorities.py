@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kerf.adapters.simulation.documents import apply_document
-from kerf.adapters.simulation.priorities import with_priority
+from kerf.adapters.simulation.cluster.admission import with_priority
+from kerf.adapters.simulation.documents.apply import apply_document
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import PodShape

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
-from kerf.adapters.simulation.scenario import START, build_simulation
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.reasons import Reason

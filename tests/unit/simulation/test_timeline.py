@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kerf.adapters.simulation import timeline as t
-from kerf.adapters.simulation.timeline import decode_timeline
+from kerf.adapters.simulation.timeline import timeline as t
+from kerf.adapters.simulation.timeline.timeline import decode_timeline
 
 
 def document(*actions: Any) -> dict[str, Any]:

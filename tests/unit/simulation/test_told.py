@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.faults import FaultPlan
-from kerf.adapters.simulation.scenario import START
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.pods import AffinityTerm, HostPort, PodShape, Selector

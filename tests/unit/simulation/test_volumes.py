@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kerf.adapters.simulation.cluster.controllers.workloads import PodTemplate, StatefulSet
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.adapters.simulation.workloads import PodTemplate, StatefulSet
 from kerf.engine.model import labels as names
 from kerf.engine.model.nodes import Node
 from kerf.engine.model.pods import Expression, NodeTerm, Pod, PodShape, VolumeRef

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from kerf.adapters.simulation.apiserver import KIND_OF
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.cluster import VirtualCluster
-from kerf.adapters.simulation.dice import Dice
+from kerf.adapters.simulation.cluster.apiserver import KIND_OF
+from kerf.adapters.simulation.cluster.cluster import VirtualCluster
+from kerf.adapters.simulation.cluster.watch import Watch
 from kerf.adapters.simulation.faults import FaultPlan
+from kerf.adapters.simulation.seeded_random import Dice
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.adapters.simulation.watch import Watch
 from kerf.engine.model.nodes import Node
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, WatchGap
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, PodTemplate, StatefulSet
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.adapters.simulation.workloads import Deployment, PodTemplate, StatefulSet
 from kerf.engine.model.nodes import DaemonSet, Node
 from kerf.engine.model.pods import DAEMONSET, Pod, PodShape, Taint
 from kerf.engine.record.digest import content

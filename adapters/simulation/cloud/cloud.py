@@ -1,0 +1,371 @@
+"""The virtual cloud: launches and ends instances in virtual time, with the failures that a scenario or chance
+asks for.
+
+An instance is pending, then running, then shutting-down, then gone. The same token never starts a second
+instance, and an instance can be found by the claim it was launched for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.cloud.interruption_queue import INSTANCE_TERMINATED, SPOT_INTERRUPTED, VirtualQueue
+from kerf.adapters.simulation.cloud.market import Key, Market
+from kerf.adapters.simulation.cluster.machine import Machine
+from kerf.adapters.simulation.errors import AnswerLostError
+from kerf.adapters.simulation.faults import Chance, FaultPlan
+from kerf.adapters.simulation.seeded_random import Dice
+from kerf.adapters.simulation.timing import Timing
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.labels import ON_DEMAND
+from kerf.engine.model.pools import NodeClassRef
+from kerf.engine.record.decisions import LaunchInstance
+from kerf.engine.record.digest import content
+from kerf.engine.record.observations import (
+    CatalogueSeen,
+    EffectAnswered,
+    InstanceSeen,
+    LaunchAnswered,
+    LaunchError,
+    NodeClassSeen,
+    ObjectGone,
+    Observation,
+    TaggedInstance,
+)
+
+NO_CAPACITY = "InsufficientInstanceCapacity"
+NO_RESERVATION_LEFT = "ReservationCapacityExceeded"
+NOT_SOLD = "Unsupported"
+THROTTLED = "RequestLimitExceeded"
+INTERNAL = "InternalError"
+
+
+@dataclass
+class Instance:
+    """One instance that was ever launched. `ended` is when its end began, 0 while it lives."""
+
+    machine: Machine
+    token: str
+    launched: int
+    price: float
+    reservation: str = ""
+    ended: int = 0
+    vanished: bool = False
+
+
+class VirtualCloud:
+    """Implements `kerf.engine.runtime.ports.Cloud`. `boots` is told of each new machine, `ends` of each
+    instance that ends, so that the cluster's kubelets follow."""
+
+    def __init__(
+        self,
+        market: Market,
+        queue: VirtualQueue,
+        clock: Clock,
+        dice: Dice,
+        timing: Timing,
+        faults: FaultPlan,
+        *,
+        boots: Callable[[Machine], None],
+        ends: Callable[[str], None],
+        catalogue_of: Callable[[Struct], Catalogue] | None = None,
+    ) -> None:
+        """`catalogue_of` makes a NodeClass's own catalogue from its object; without it all have the market's."""
+        self.market, self.queue = market, queue
+        self.instances: dict[str, Instance] = {}
+        self._clock, self._dice, self._timing = clock, dice, timing
+        self._chance = Chance(faults, dice, clock)
+        self._boots, self._ends, self._catalogue_of = boots, ends, catalogue_of
+        self._by_token: dict[str, LaunchAnswered] = {}
+        self._classes: dict[str, tuple[NodeClassSeen, dict[str, Struct]]] = {}
+        self._untold: list[Observation] = []
+        self._calls = 0
+        self._throttled_until = 0
+        self._losing = False
+        self.demoted = False  # something runs as another capacity type than the driver has been told
+
+    # ── NodeClasses and catalogues ──────────────────────────────────────────────────────────────────────────
+
+    def put_node_class(self, node_class: NodeClassSeen, blobs: dict[str, Struct] | None = None) -> None:
+        """A NodeClass was applied; the virtual cloud resolves it at once and sells it its whole catalogue.
+
+        Raises what `catalogue_of` raises for its object, and then nothing has changed.
+        """
+        key = _key(node_class)
+        blobs = blobs if blobs is not None else {}
+        news = key not in self._classes
+        if self._catalogue_of is not None and node_class.digest in blobs:
+            news |= self.market.stock(key, self._catalogue_of(blobs[node_class.digest]))
+        self._classes[key] = (node_class, blobs)
+        self._untold.append(self._class_seen(key))
+        if news:
+            self._untold.append(self._catalogue_seen(key))
+
+    def node_class(self, name: str) -> NodeClassSeen | None:
+        """The NodeClass of this name, of whatever kind."""
+        return next((seen for seen, _ in self._classes.values() if seen.name == name), None)
+
+    def update_node_class(self, node_class: NodeClassSeen) -> None:
+        """A known NodeClass changed its readiness."""
+        key = _key(node_class)
+        self.put_node_class(node_class, self._classes[key][1])
+
+    def drop_node_class(self, name: str) -> bool:
+        keys = [key for key, (seen, _) in self._classes.items() if seen.name == name]
+        for key in keys:
+            del self._classes[key]
+            self._untold.append(Observation(ObjectGone(kind="nodeclass", key=key)))
+        return bool(keys)
+
+    def prices_changed(self) -> None:
+        """The market was repriced: its catalogue is to be seen again."""
+        self._untold += [self._catalogue_seen(key) for key in sorted(self._classes)]
+
+    def observe(self) -> list[Observation]:
+        """NodeClasses and catalogues, as far as they have changed since the last call."""
+        told, self._untold = self._untold, []
+        return told
+
+    def reconnect(self) -> None:
+        """A new process has been told nothing yet."""
+        keys = sorted(self._classes)
+        self._untold = [self._class_seen(key) for key in keys] + [self._catalogue_seen(key) for key in keys]
+
+    def _class_seen(self, key: str) -> Observation:
+        seen, blobs = self._classes[key]
+        sold = self.market.reservations(key)
+        if seen.terms is not None and sold:  # A-338: what runs on one of them has not drifted
+            seen = replace(seen, terms=replace(seen.terms, reservations=sold))
+        return Observation(seen, blobs)
+
+    def _catalogue_seen(self, key: str) -> Observation:
+        catalogue = self.market.catalogue_of(key)
+        digest, _ = content(catalogue)
+        return Observation(CatalogueSeen(node_class=key, digest=digest), {digest: catalogue})
+
+    # ── launching ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def throttle(self, duration: int) -> None:
+        """Refuse every call for this long (RequestLimitExceeded)."""
+        self._throttled_until = self._clock.now + duration
+
+    def lose_answer(self) -> None:
+        """The next launch that succeeds happens without an answer."""
+        self._losing = True
+
+    def launch(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
+        """Raises `AnswerLostError` (KERF830) when the launch happened and its answer did not arrive."""
+        known = self._by_token.get(token)
+        if known is not None:
+            return replace(known, intent=intent)
+        self._calls += 1
+        refused = self._refused_call(order, intent)
+        if refused is not None:
+            return refused
+        answer = self._fleet(order, intent, token)
+        if answer.instance:
+            self._by_token[token] = answer
+            by_chance = self._chance.strikes("answer_lost", answer.instance)
+            if by_chance or self._losing:
+                self._losing = False
+                raise AnswerLostError("the answer to a launch was lost", where=f"NodeClaim {order.claim}")
+        return answer
+
+    def find(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered | None:
+        """The claim's instance by its tag, if one was started that has not ended."""
+        tagged = [i for i in self.instances.values() if i.machine.claim == order.claim and not i.ended]
+        if not tagged:
+            return None
+        return self._launched(tagged[-1], intent, adopted=True)
+
+    def _refused_call(self, order: LaunchInstance, intent: str) -> LaunchAnswered | None:
+        known = self._classes.get(_key(order.node_class))
+        if known is None or not known[0].ready:
+            reason = "NodeClass not found" if known is None else known[0].reason
+            return LaunchAnswered(intent=intent, claim=order.claim, kind="nodeclass-not-ready", message=reason)
+        code = ""
+        if self._throttled():
+            code = THROTTLED
+        elif self._chance.strikes("launch_error", self._calls):
+            code = INTERNAL
+        if not code:
+            return None
+        return LaunchAnswered(intent=intent, claim=order.claim, kind="error", code=code, message=f"{code}: try again")
+
+    def _throttled(self) -> bool:
+        by_chance = self._chance.strikes("throttled", self._calls)
+        return by_chance or self._clock.now < self._throttled_until
+
+    def _fleet(self, order: LaunchInstance, intent: str, token: str) -> LaunchAnswered:
+        """CreateFleet of type instant: the cheapest offer with capacity, and an error for each that was
+        tried."""
+        errors: list[LaunchError] = []
+        for price, key in sorted(self._wanted(order)):
+            code = self._lacks(key, order.reservation)
+            if code:
+                capacity_type, type_name, zone = key
+                message = f"no {capacity_type} {type_name} in {zone}"
+                errors.append(
+                    LaunchError(code, message, instance_type=type_name, zone=zone, capacity_type=capacity_type)
+                )
+                continue
+            instance = self._start(order, key, token, price)
+            return self._launched(instance, intent, errors=tuple(errors))
+        code = errors[0].code if errors else "InvalidParameter"
+        return LaunchAnswered(
+            intent=intent,
+            claim=order.claim,
+            kind="insufficient-capacity" if errors else "error",
+            code=code,
+            message=f"none of {len(order.offers)} offers could be launched",
+            errors=tuple(errors),
+        )
+
+    def _wanted(self, order: LaunchInstance) -> list[tuple[float, Key]]:
+        """The order's offers at today's prices."""
+        wanted = []
+        for offer in order.offers:
+            key = (order.capacity_type, offer.instance_type, offer.zone)
+            offering = self.market.offering(key, order.reservation)
+            wanted.append((offer.price if offering is None else offering.price, key))
+        return wanted
+
+    def _lacks(self, key: Key, reservation: str) -> str:
+        """EC2's error code for an offering that cannot be launched now, "" for one that can."""
+        offering = self.market.offering(key, reservation)
+        if offering is None:
+            return NOT_SOLD
+        if reservation and not offering.reservation_capacity:
+            return NO_RESERVATION_LEFT
+        by_chance = self._chance.strikes("no_capacity", self._calls, *key)
+        return NO_CAPACITY if by_chance or not self.market.has_capacity(key) else ""
+
+    def _reserve(self, reservation: str, change: int) -> None:
+        """A-210: what a reservation has left changes, and with it what the cloud tells."""
+        if reservation:
+            self.market.reserve(reservation, change)
+            self.prices_changed()
+
+    def _start(self, order: LaunchInstance, key: Key, token: str, price: float) -> Instance:
+        capacity_type, type_name, zone = key
+        kind = self.market.type(type_name, _key(order.node_class))
+        offering = self.market.offering(key, order.reservation)
+        if kind is None or offering is None:
+            raise AssertionError(f"{key} was not checked before the start")
+        name = "i-0" + self._dice.hex(16, "instance", len(self.instances))
+        machine = Machine(
+            instance=name,
+            claim=order.claim,
+            node_pool=order.node_pool,
+            provider_id=f"virtual:///{zone}/{name}",
+            type=kind,
+            zone=zone,
+            zone_id=offering.zone_id,
+            capacity_type=capacity_type,
+            labels=order.labels,
+            taints=order.taints,
+        )
+        instance = Instance(machine, token, self._clock.now, price, order.reservation)
+        self.instances[name] = instance
+        self._reserve(order.reservation, -1)
+        self._boots(machine)
+        return instance
+
+    def _launched(
+        self, instance: Instance, intent: str, *, adopted: bool = False, errors: tuple[LaunchError, ...] = ()
+    ) -> LaunchAnswered:
+        machine = instance.machine
+        return LaunchAnswered(
+            intent=intent,
+            claim=machine.claim,
+            instance=machine.instance,
+            provider_id=machine.provider_id,
+            instance_type=machine.type.name,
+            zone=machine.zone,
+            zone_id=machine.zone_id,
+            capacity_type=machine.capacity_type,
+            launched=instance.launched,
+            adopted=adopted,
+            errors=errors,
+        )
+
+    # ── ending ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def terminate(self, instance: str, *, intent: str) -> EffectAnswered:
+        self._calls += 1
+        if self._throttled():
+            return EffectAnswered(intent=intent, ok=False, code=THROTTLED, message=f"{THROTTLED}: try again")
+        self.end(instance)
+        return EffectAnswered(intent=intent, ok=True, code="200")
+
+    def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
+        seen = []
+        for name in instances:
+            known = self.instances.get(name)
+            claim = "" if known is None else known.machine.claim
+            seen.append(InstanceSeen(instance=name, status=self.status(name), claim=claim))
+        return seen
+
+    def listing(self) -> list[TaggedInstance]:
+        return [
+            TaggedInstance(i.machine.instance, i.machine.claim, i.launched, i.machine.capacity_type)
+            for i in self.alive()
+        ]
+
+    def status(self, name: str) -> str:
+        """EC2's state name at this moment, "gone" for what the cloud does not know (any more)."""
+        instance = self.instances.get(name)
+        if instance is None or instance.vanished:
+            return "gone"
+        if instance.ended:
+            return "shutting-down" if self._clock.now < instance.ended + self._timing.shutdown else "gone"
+        return "pending" if self._clock.now < instance.launched + self._timing.running else "running"
+
+    def alive(self) -> list[Instance]:
+        """Instances whose end has not begun, oldest first."""
+        return [instance for instance in self.instances.values() if not instance.ended]
+
+    def end(self, name: str) -> None:
+        """Begin to end an instance; one that is ending or gone is left alone."""
+        instance = self.instances.get(name)
+        if instance is not None and not instance.ended:
+            instance.ended = self._clock.now
+            self._reserve(instance.reservation, 1)
+            self._ends(name)
+
+    def demote(self, name: str) -> None:
+        """The reservation of an instance is over: it runs on as on-demand, and the reservation is sold no more."""
+        instance = self.instances[name]
+        if instance.reservation:
+            self.market.end_reservation(instance.reservation)
+            self.prices_changed()
+            self.demoted = True
+            ended, instance.reservation = instance.reservation, ""
+            instance.machine = replace(instance.machine, capacity_type=ON_DEMAND)
+            for other in [each for each in self.instances.values() if each.reservation == ended]:
+                other.reservation = ""
+                other.machine = replace(other.machine, capacity_type=ON_DEMAND)
+
+    def interrupt(self, name: str) -> None:
+        """Spot interruption: a warning now, the end two minutes later."""
+        self.queue.send(SPOT_INTERRUPTED, name)
+        self._clock.after(self._timing.spot_warning, "spot instance is taken back", lambda: self.end(name))
+
+    def reclaim(self, name: str) -> None:
+        """The cloud ends an instance without a warning, and says so afterwards."""
+        self.end(name)
+        self.queue.send(INSTANCE_TERMINATED, name)
+
+    def vanish(self, name: str) -> None:
+        """An instance is gone at once, and nobody says so."""
+        self.end(name)
+        self.instances[name].vanished = True
+
+
+def _key(node_class: NodeClassSeen | NodeClassRef) -> str:
+    return f"{node_class.group}/{node_class.kind}/{node_class.name}"

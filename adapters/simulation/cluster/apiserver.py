@@ -1,0 +1,267 @@
+"""The objects of the virtual cluster, as an API server holds them: the only place where they change.
+
+Each change becomes one observation, in order; writing an object that is the same already produces nothing.
+Controllers listen to changes; a listener only notes what it has to look at and does its work later, on the
+clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.cluster.admission import with_priority
+from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.overlays import NodeOverlay
+from kerf.engine.model.pods import Pod, PodShape, is_terminal
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.priorities import PriorityClass
+from kerf.engine.model.services import Service
+from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
+from kerf.engine.model.workloads import Workload
+from kerf.engine.record.digest import content
+from kerf.engine.record.observations import ObjectGone, Observation
+
+Object = (
+    Pod
+    | Node
+    | NodePool
+    | DaemonSet
+    | PodDisruptionBudget
+    | Namespace
+    | VolumeClaim
+    | Volume
+    | StorageClass
+    | CSINode
+    | VolumeAttachment
+    | Service
+    | Workload
+    | PodTemplate
+    | NodeOverlay
+    | CapacityBuffer
+    | DeviceClass
+    | ResourceSlice
+    | ResourceClaim
+)
+"""What the engine watches. Workloads are told of only where the settings ask for them."""
+
+KIND_OF: dict[type[Struct], str] = {
+    Namespace: "namespace",
+    NodePool: "nodepool",
+    DaemonSet: "daemonset",
+    PodDisruptionBudget: "pdb",
+    StorageClass: "storageclass",
+    Volume: "pv",
+    VolumeClaim: "pvc",
+    CSINode: "csinode",
+    VolumeAttachment: "volumeattachment",
+    Service: "service",
+    Workload: "workload",
+    PodTemplate: "podtemplate",
+    NodeOverlay: "nodeoverlay",
+    CapacityBuffer: "capacitybuffer",
+    DeviceClass: "deviceclass",
+    ResourceSlice: "resourceslice",
+    ResourceClaim: "resourceclaim",
+    Node: "node",
+    Pod: "pod",
+}
+"""Lower-case singulars (see ObjectGone), in the order in which a first list should be told."""
+
+DEFAULT_GRACE = 30
+"""Seconds, when a pod names none (the API's default)."""
+
+
+def key_of(item: Object) -> str:
+    """The uid where names repeat between namespaces, else the name (see ObjectGone)."""
+    if isinstance(item, Pod | DaemonSet | PodDisruptionBudget):
+        return item.uid
+    if isinstance(item, VolumeClaim | Service | Workload | PodTemplate | CapacityBuffer | ResourceClaim):
+        return item.key
+    return item.name
+
+
+class Change(Struct, frozen=True):
+    """`old` is None for a new object, `new` is None for one that is gone."""
+
+    kind: str
+    key: str
+    old: Object | None
+    new: Object | None
+
+
+class ApiServer:
+    """Tables by kind, and the indexes of pods that every controller needs."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.pods: dict[str, Pod] = {}
+        self.nodes: dict[str, Node] = {}
+        self.pools: dict[str, NodePool] = {}
+        self.daemon_sets: dict[str, DaemonSet] = {}
+        self.budgets: dict[str, PodDisruptionBudget] = {}
+        self.namespaces: dict[str, Namespace] = {}
+        self.claims: dict[str, VolumeClaim] = {}
+        self.volumes: dict[str, Volume] = {}
+        self.storage_classes: dict[str, StorageClass] = {}
+        self.csi_nodes: dict[str, CSINode] = {}
+        self.attachments: dict[str, VolumeAttachment] = {}
+        self.services: dict[str, Service] = {}
+        self.workloads: dict[str, Workload] = {}
+        self.device_classes: dict[str, DeviceClass] = {}
+        self.resource_slices: dict[str, ResourceSlice] = {}
+        self.resource_claims: dict[str, ResourceClaim] = {}
+        self.claim_templates: dict[str, ResourceClaimTemplate] = {}  # nobody watches these two
+        self.priorities: dict[str, PriorityClass] = {}
+        self.gated: dict[str, tuple[str, ...]] = {}
+        """Pod uid → its scheduling gates: no scheduler looks at these pods, and watches do not show the gates."""
+        self.shapes: dict[str, PodShape] = {}
+        self._clock = clock
+        self._tables: dict[str, dict[str, Any]] = {
+            "pod": self.pods,
+            "node": self.nodes,
+            "nodepool": self.pools,
+            "daemonset": self.daemon_sets,
+            "pdb": self.budgets,
+            "namespace": self.namespaces,
+            "pvc": self.claims,
+            "pv": self.volumes,
+            "storageclass": self.storage_classes,
+            "csinode": self.csi_nodes,
+            "volumeattachment": self.attachments,
+            "service": self.services,
+            "workload": self.workloads,
+            "podtemplate": {},
+            "nodeoverlay": {},
+            "capacitybuffer": {},
+            "deviceclass": self.device_classes,
+            "resourceslice": self.resource_slices,
+            "resourceclaim": self.resource_claims,
+        }
+        self._blobs: dict[str, dict[str, Struct]] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        self._on_node: dict[str, dict[str, None]] = {}
+        self._of_owner: dict[str, dict[str, None]] = {}
+        self._listeners: list[Callable[[Change], None]] = []
+        self._untold: list[Observation] = []
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def table(self, kind: str) -> dict[str, Object]:
+        return self._tables[kind]
+
+    def pod_named(self, namespace: str, name: str) -> Pod | None:
+        uid = self._names.get((namespace, name))
+        return None if uid is None else self.pods[uid]
+
+    def pods_on(self, node: str) -> list[Pod]:
+        """Pods bound to a node (which need not exist), in the order of binding."""
+        return [self.pods[uid] for uid in self._on_node.get(node, ())]
+
+    def pods_of(self, owner: str) -> list[Pod]:
+        """Pods of a controller, by its uid, oldest first."""
+        return [self.pods[uid] for uid in self._of_owner.get(owner, ())]
+
+    def shape(self, pod: Pod) -> PodShape:
+        return self.shapes[pod.shape]
+
+    def listing(self, kind: str) -> list[Observation]:
+        """All objects of a kind as they are now, by key: the answer to a list request."""
+        table = self._tables[kind]
+        return [self._observation(table[key]) for key in sorted(table)]
+
+    def drain(self) -> list[Observation]:
+        """What has changed since the last call, in order."""
+        told, self._untold = self._untold, []
+        return told
+
+    # ── writing ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def listen(self, listener: Callable[[Change], None]) -> None:
+        self._listeners.append(listener)
+
+    def keep_shape(self, shape: PodShape) -> str:
+        """Store a shape and return its digest."""
+        digest, _ = content(shape)
+        self.shapes.setdefault(digest, shape)
+        self._blobs.setdefault(digest, {digest: shape})
+        return digest
+
+    def admit(self, shape: PodShape) -> str:
+        """The digest of a new pod's shape with what the API server fills in: the priority of its class, and a grace
+        period, without which no deadline would ever force the pod off its node (L-203)."""
+        grace = DEFAULT_GRACE if shape.grace is None else shape.grace
+        return self.keep_shape(replace(with_priority(shape, self.priorities), grace=grace))
+
+    def put(self, item: Object) -> None:
+        """Create or replace an object."""
+        kind, key = KIND_OF[type(item)], key_of(item)
+        old = self._tables[kind].get(key)
+        if old == item:
+            return
+        self._tables[kind][key] = item
+        self._changed(Change(kind=kind, key=key, old=old, new=item), self._observation(item))
+
+    def remove(self, item: Object) -> None:
+        """Take an object out. One that is not there is left alone."""
+        kind, key = KIND_OF[type(item)], key_of(item)
+        old = self._tables[kind].pop(key, None)
+        if old is not None:
+            gone = Observation(ObjectGone(kind=kind, key=key))
+            self._changed(Change(kind=kind, key=key, old=old, new=None), gone)
+
+    def delete_pod(self, pod: Pod, grace: int | None = None) -> None:
+        """The API's DELETE: `grace` in seconds overrides the pod's own and can shorten, never lengthen, a
+        running one.
+
+        A pod that is not bound, or has ended, has nobody to wait for and goes at once. `deletionTimestamp` is
+        the time at which the grace period ends.
+        """
+        own = self.shape(pod).grace
+        seconds = grace if grace is not None else DEFAULT_GRACE if own is None else own
+        if seconds == 0 or not pod.node or is_terminal(pod):
+            self.remove(pod)
+            return
+        ends = self._clock.now + seconds * 1000
+        if not pod.deleting or ends < pod.deleting:
+            self.put(replace(pod, deleting=ends))
+
+    def delete_pods(self, pods: Iterable[Pod]) -> None:
+        for pod in pods:
+            if not pod.deleting:
+                self.delete_pod(pod)
+
+    # ── bookkeeping ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _observation(self, item: Object) -> Observation:
+        if isinstance(item, Pod | DaemonSet | Workload | PodTemplate):
+            return Observation(item, self._blobs[item.shape])
+        return Observation(item)
+
+    def _changed(self, change: Change, observation: Observation) -> None:
+        if change.kind == "pod":
+            self._reindex(change.old, change.new)
+        self._untold.append(observation)
+        for listener in self._listeners:
+            listener(change)
+
+    def _reindex(self, old: Object | None, new: Object | None) -> None:
+        if isinstance(old, Pod) and not (isinstance(new, Pod) and new.node == old.node):
+            self._on_node.get(old.node, {}).pop(old.uid, None)
+        if isinstance(new, Pod):
+            self._names[new.namespace, new.name] = new.uid
+            if new.node:
+                self._on_node.setdefault(new.node, {})[new.uid] = None
+            if new.owner is not None:
+                self._of_owner.setdefault(new.owner.uid, {})[new.uid] = None
+        elif isinstance(old, Pod):
+            self.gated.pop(old.uid, None)
+            if self._names.get((old.namespace, old.name)) == old.uid:
+                del self._names[old.namespace, old.name]
+            if old.owner is not None:
+                self._of_owner.get(old.owner.uid, {}).pop(old.uid, None)

@@ -1,0 +1,159 @@
+"""Devices of the virtual cluster: drivers publish what a machine has, claims are made from templates, allocated when
+their pod is bound, and given back behind it.
+
+Three in one: the drivers on the nodes, kube-controller-manager's ResourceClaim controller, and the scheduler's part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
+from kerf.adapters.simulation.cluster.machine import Machine
+from kerf.adapters.simulation.scheduler.device_allocator import Allocator
+from kerf.adapters.simulation.seeded_random import Dice, letters
+from kerf.adapters.simulation.timing import Timing
+from kerf.engine.model.devices import AttributeBinding, ResourceClaim, read_reference
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import Pod, is_terminal
+
+
+class Devices:
+    def __init__(self, api: ApiServer, clock: Clock, dice: Dice, timing: Timing) -> None:
+        self._api, self._clock, self._dice, self._timing = api, clock, dice, timing
+        self._found: tuple[int, Allocator] | None = None  # since so many changes
+        self._changes = 0
+        api.listen(self._changed)
+
+    # ── what the scheduler asks ─────────────────────────────────────────────────────────────────────────────
+
+    def filter(self, pod: Pod) -> Callable[[Node], bool] | None:
+        """Whether a node has devices for the pod's claims; None for a pod without claims."""
+        if not self._api.shape(pod).resource_claims:
+            return None
+        claims = self._claims(pod)
+        if claims is None:
+            return lambda node: False
+        return lambda node: self._allocator().allocate(claims, node) is not None
+
+    def bind(self, pod: Pod, node: str) -> None:
+        """The pod is being bound to the node: its claims get their devices there, and are reserved for it."""
+        claims = self._claims(pod) if self._api.shape(pod).resource_claims else None
+        if not claims:
+            return
+        found = self._allocator().allocate(claims, self._api.nodes[node])
+        assert found is not None
+        for claim, allocation in zip(claims, found, strict=True):
+            self._api.put(replace(claim, allocation=allocation, pods=tuple(sorted({*claim.pods, pod.uid}))))
+
+    def _claims(self, pod: Pod) -> list[ResourceClaim] | None:
+        """None if one is not there yet."""
+        found = [self._api.resource_claims.get(key) for key in self._keys(pod)]
+        there = [each for each in found if each is not None]
+        return there if len(there) == len(found) else None
+
+    def _keys(self, pod: Pod) -> list[str]:
+        made = {claim.own_name: claim.key for claim in self._api.resource_claims.values() if claim.made_for == pod.uid}
+        references = map(read_reference, self._api.shape(pod).resource_claims)
+        return [f"{pod.namespace}/{each.claim}" if each.claim else made.get(each.own, "") for each in references]
+
+    def _allocator(self) -> Allocator:
+        """As things are; made again when something has changed."""
+        if self._found is None or self._found[0] != self._changes:
+            api = self._api
+            made = Allocator(api.resource_slices.values(), api.device_classes, api.resource_claims.values())
+            self._found = self._changes, made
+        return self._found[1]
+
+    # ── drivers ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def publish(self, node: str, machine: Machine) -> None:
+        """Its kubelet is ready: a while later its drivers have published what its type says."""
+        if machine.type.slices:
+            self._clock.after(self._timing.devices, "drivers publish devices", lambda: self._publish(node, machine))
+
+    def _publish(self, node: str, machine: Machine) -> None:
+        if node not in self._api.nodes:
+            return
+        templates = machine.type.slices
+        shared = _values(machine.type.bindings, node)
+        for number, each in enumerate(templates):
+            devices = tuple(
+                replace(
+                    device, attributes={**shared.get((each.driver, each.pool, device.name), {}), **device.attributes}
+                )
+                for device in each.devices
+            )
+            self._api.put(
+                replace(
+                    each, name=f"{node}-{number}", pool=f"{node}-{each.pool}", node=node, owner=node, devices=devices,
+                    count=sum((other.driver, other.pool) == (each.driver, each.pool) for other in templates),
+                )
+            )  # fmt: skip
+
+    def _unpublish(self, node: str) -> None:
+        for each in [each for each in self._api.resource_slices.values() if each.owner == node]:
+            if node not in self._api.nodes:
+                self._api.remove(each)
+
+    # ── claims of pods ──────────────────────────────────────────────────────────────────────────────────────
+
+    def _changed(self, change: Change) -> None:
+        if change.kind in ("resourceclaim", "resourceslice", "deviceclass"):
+            self._changes += 1
+        elif change.kind == "node" and change.new is None:
+            self._clock.after(0, "slices of a node go", lambda: self._unpublish(change.key))
+        elif change.kind == "pod":
+            self._pod_changed(change)
+
+    def _pod_changed(self, change: Change) -> None:
+        old = change.old if isinstance(change.old, Pod) else None
+        new = change.new if isinstance(change.new, Pod) else None
+        pod = new or old
+        if pod is None or not self._api.shape(pod).resource_claims:
+            return
+        if old is None:
+            self._clock.after(self._timing.claims, "claims are made", lambda: self._make(pod.uid))
+        over = new is None or is_terminal(new)
+        if over and not (old is None or is_terminal(old)):
+            self._clock.after(self._timing.claims, "claims are given back", lambda: self._give_back(pod))
+
+    def _make(self, uid: str) -> None:
+        """The claims of a pod's templates. A template that comes later is not waited for: apply it first."""
+        pod = self._api.pods.get(uid)
+        for each in map(read_reference, self._api.shape(pod).resource_claims) if pod is not None else ():
+            template = self._api.claim_templates.get(f"{pod.namespace}/{each.template}") if pod is not None else None
+            if pod is None or template is None:
+                continue
+            end = letters(self._dice.uid("resourceclaim", pod.uid, each.own).encode(), 5)
+            name = f"{pod.name}-{each.own}-{end}"
+            self._api.put(replace(template.claim, name=name, made_for=pod.uid, own_name=each.own))
+
+    def _give_back(self, pod: Pod) -> None:
+        """It is reserved for one pod less; without any it is not allocated any more, and one that was made for the pod
+        goes with it."""
+        for claim in list(self._api.resource_claims.values()):
+            if claim.made_for == pod.uid and pod.uid not in self._api.pods:
+                self._api.remove(claim)
+            elif pod.uid in claim.pods:
+                left = tuple(uid for uid in claim.pods if uid != pod.uid)
+                kept = claim.allocation if left or claim.others else None
+                self._api.put(replace(claim, pods=left, allocation=kept))
+
+
+def _values(bindings: tuple[AttributeBinding, ...], node: str) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Attributes that only a node has: devices that are bound, directly or by others, have the same value."""
+    groups: list[tuple[str, set[tuple[str, str, str]]]] = []
+    for each in bindings:
+        joined = set(each.devices)
+        near = [group for group in groups if group[0] == each.attribute and group[1] & joined]
+        groups = [group for group in groups if group not in near]
+        groups.append((each.attribute, joined.union(*(devices for _, devices in near))))
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    for number, (attribute, devices) in enumerate(groups):
+        for device in sorted(devices):
+            found.setdefault(device, {})[attribute] = f"{node}-{number}"
+    return found

@@ -1,0 +1,52 @@
+"""Kubernetes' garbage collector, as far as NodePools go: a pool's NodeClaims go when it does (L-256)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
+from kerf.adapters.simulation.cluster.machine import Machine
+from kerf.engine.model.pools import NodePool
+
+ACTOR = "garbage collector"
+
+
+class GarbageCollector:
+    """Asks for the deletion of the claims of NodePools that are gone or have a deletion timestamp.
+
+    The objects of NodeClaims are kerf's projection; that a machine boots for one shows that it is there.
+    """
+
+    def __init__(self, api: ApiServer, clock: Clock, delete: Callable[[str, str], None]) -> None:
+        """`delete` asks for the deletion of a claim, on behalf of somebody."""
+        self._clock, self._delete = clock, delete
+        self._claims: dict[str, dict[str, str]] = {}  # NodePool → instance → claim
+        self._going: dict[str, None] = {}  # NodePools that are gone, or being deleted
+        api.listen(self._changed)
+
+    def booted(self, machine: Machine) -> None:
+        self._claims.setdefault(machine.node_pool, {})[machine.instance] = machine.claim
+        if machine.node_pool in self._going:
+            self._collect_soon(machine.node_pool)
+
+    def ended(self, instance: str) -> None:
+        for claims in self._claims.values():
+            claims.pop(instance, None)
+
+    def _changed(self, change: Change) -> None:
+        if change.kind != "nodepool":
+            return
+        if isinstance(change.new, NodePool) and not change.new.deleting:
+            self._going.pop(change.key, None)
+        elif change.key not in self._going:
+            self._going[change.key] = None
+            self._collect_soon(change.key)
+
+    def _collect_soon(self, pool: str) -> None:
+        self._clock.after(0, "garbage collector", lambda: self._collect(pool))
+
+    def _collect(self, pool: str) -> None:
+        """Each claim is asked for once: its instance is forgotten."""
+        for claim in self._claims.pop(pool, {}).values():
+            self._delete(claim, ACTOR)

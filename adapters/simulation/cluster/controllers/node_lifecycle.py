@@ -1,0 +1,123 @@
+"""The node controllers: a node whose kubelet is silent becomes not ready, its pods are evicted, the Node of
+an ended instance is removed, and pods of a removed Node are collected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from msgspec.structs import replace
+
+from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
+from kerf.adapters.simulation.cluster.kubelet import Kubelets
+from kerf.adapters.simulation.cluster.node_changes import (
+    UNREACHABLE,
+    set_condition,
+    set_ready,
+    with_taints,
+    without_taints,
+)
+from kerf.adapters.simulation.scheduler.filters import tolerates
+from kerf.adapters.simulation.timing import Timing
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import DAEMONSET, owned_by
+
+CLOUD_CONTROLLER = "cloud-node-lifecycle-controller"
+
+
+class NodeLifecycle:
+    """`delete` removes a Node the way the API does, finalizer and all: (node name, who asks)."""
+
+    def __init__(
+        self,
+        api: ApiServer,
+        clock: Clock,
+        kubelets: Kubelets,
+        timing: Timing,
+        delete: Callable[[str, str], None],
+    ) -> None:
+        self._api, self._clock, self._kubelets, self._timing = api, clock, kubelets, timing
+        self._delete = delete
+        api.listen(self._changed)
+
+    def instance_ended(self, instance: str) -> None:
+        """The cloud has ended an instance, for whatever reason."""
+        name = self._kubelets.stop(instance)
+        if name:
+            self._lose(name, removed=True)
+
+    def silence(self, name: str, duration: int | None) -> None:
+        """The kubelet of a node stops answering, for `duration` milliseconds or for good."""
+        self._kubelets.silence(name)
+        self._lose(name, removed=False)
+        if duration is not None:
+            self._clock.after(duration, "kubelet recovers", lambda: self.recover(name))
+
+    def recover(self, name: str) -> None:
+        self._kubelets.recover(name)
+        node = self._api.nodes.get(name)
+        if node is not None and self._kubelets.answers(name):
+            back = set_ready(node, True, self._clock.now)
+            self._api.put(without_taints(back, lambda taint: any(taint.same(u) for u in UNREACHABLE)))
+
+    def report(self, name: str, condition: str, status: str, duration: int | None) -> None:
+        """An agent reports a condition of a node, which is True again after `duration` milliseconds, if it is given."""
+        node = self._api.nodes.get(name)
+        if node is not None:
+            self._api.put(set_condition(node, condition, status, self._clock.now))
+        if duration is not None:
+            self._clock.after(duration, "node recovers", lambda: self.report(name, condition, "True", None))
+
+    # ── silence, step by step ───────────────────────────────────────────────────────────────────────────────
+
+    def _lose(self, name: str, *, removed: bool) -> None:
+        node = self._api.nodes.get(name)
+        if node is not None:
+            step = partial(self._unreachable, name, node.uid, removed)
+            self._clock.after(self._timing.unreachable, "node becomes unreachable", step)
+
+    def _unreachable(self, name: str, uid: str, removed: bool) -> None:
+        node = self._still_lost(name, uid)
+        if node is None:
+            return
+        self._api.put(with_taints(set_ready(node, False, self._clock.now), UNREACHABLE))
+        self._api_pods_not_ready(name)
+        evict = partial(self._evict, name, uid)
+        self._clock.after(self._timing.taint_eviction, "pods leave an unreachable node", evict)
+        if removed:
+            forget = partial(self._forget, name, uid)
+            self._clock.after(self._timing.node_removal, "node of an ended instance goes", forget)
+
+    def _api_pods_not_ready(self, name: str) -> None:
+        for pod in self._api.pods_on(name):
+            self._api.put(replace(pod, ready=False))
+
+    def _evict(self, name: str, uid: str) -> None:
+        """Taint-based eviction: pods of DaemonSets tolerate it for ever, others for 300 s unless they say
+        otherwise."""
+        if self._still_lost(name, uid) is None:
+            return
+        for pod in self._api.pods_on(name):
+            stays = owned_by(pod, DAEMONSET) or tolerates(self._api.shape(pod).tolerations, UNREACHABLE[1])
+            if not pod.deleting and not stays:
+                self._api.delete_pod(pod)
+
+    def _forget(self, name: str, uid: str) -> None:
+        if self._still_lost(name, uid) is not None:
+            self._delete(name, CLOUD_CONTROLLER)
+
+    def _still_lost(self, name: str, uid: str) -> Node | None:
+        node = self._api.nodes.get(name)
+        return node if node is not None and node.uid == uid and not self._kubelets.answers(name) else None
+
+    # ── pods of removed nodes ───────────────────────────────────────────────────────────────────────────────
+
+    def _changed(self, change: Change) -> None:
+        if change.kind == "node" and change.new is None:
+            self._clock.after(self._timing.pod_gc, "pods of a removed node go", lambda: self._collect(change.key))
+
+    def _collect(self, name: str) -> None:
+        if name not in self._api.nodes:
+            for pod in self._api.pods_on(name):
+                self._api.remove(pod)

@@ -1,0 +1,349 @@
+"""From Kubernetes documents to objects of the simulated world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, StatefulSet
+from kerf.adapters.simulation.cluster.controllers.workloads import PodTemplate as Template
+from kerf.adapters.simulation.documents.ignored_kinds import is_ignored
+from kerf.adapters.simulation.errors import DocumentError
+from kerf.adapters.simulation.scheduler.scheduling_gates import gates_of, other_scheduler
+from kerf.adapters.simulation.simulation import Simulation
+from kerf.engine.errors import KerfError
+from kerf.engine.model import labels as names
+from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.crds.kinds import admit
+from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from kerf.engine.model.ec2nodeclass import EC2NodeClass
+from kerf.engine.model.manifests.decode import KINDS, decode_object
+from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
+from kerf.engine.model.mistyped import mistyped
+from kerf.engine.model.nodeclass_terms import class_hashes, ec2_terms
+from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.overlays import NodeOverlay
+from kerf.engine.model.pods import Pod, PodShape
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.priorities import PriorityClass
+from kerf.engine.model.reasons import Reason
+from kerf.engine.model.services import Service
+from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeClaim
+from kerf.engine.model.workloads import Workload
+from kerf.engine.record.digest import content
+from kerf.engine.record.observations import NodeClassSeen
+
+Document = Mapping[str, Any]
+Refused = list[tuple[Document, KerfError]]
+
+
+def apply_document(simulation: Simulation, document: Document) -> Refused:
+    """`kubectl apply`: of a List, each item by itself. Returns what was refused, with the (coded) errors."""
+    if document.get("kind") == "List":
+        return _apply_list(simulation, document)
+    try:
+        _apply(simulation, document)
+    except KerfError as error:
+        return [(document, error)]
+    return []
+
+
+def _apply_list(simulation: Simulation, document: Document) -> Refused:
+    items = document.get("items") or []
+    if not isinstance(items, list):
+        return [(document, DocumentError("the items of a List are a list", where="items"))]
+    refused: Refused = []
+    for index, item in enumerate(items):
+        if isinstance(item, Mapping):
+            refused += apply_document(simulation, item)
+        else:
+            refused.append((document, DocumentError("the item is no object", where=f"items[{index}]")))
+    return refused
+
+
+def identify(document: Document) -> str:
+    """Kind and name of a document, as far as it has them, for messages."""
+    metadata = _mapping(document, "metadata")
+    namespace = metadata.get("namespace")
+    name = metadata.get("name", "?")
+    return f"{document.get('kind', '?')} {namespace}/{name}" if namespace else f"{document.get('kind', '?')} {name}"
+
+
+def _apply(simulation: Simulation, document: Document) -> None:
+    _check_head(document)
+    if is_ignored(document) and not _is_wanted(simulation, document):
+        simulation.ignore(identify(document))
+        return
+    decoded = decode_object(dict(document))
+    for note in (*decoded.notes, *mistyped(decoded.object, decoded.blobs.values(), simulation.known)):
+        simulation.note(identify(document), note)
+    for field, near in _unknown_fields(document):
+        simulation.note(identify(document), Reason("unknown-field", {"field": field, "near": near}))
+    item = decoded.object
+    if str(document.get("kind", "")).endswith("NodeClass"):
+        _apply_node_class(simulation, document, item)
+        return
+    apply = _APPLY.get(type(item))
+    if apply is None:
+        raise DocumentError(
+            f"the simulated cluster holds no {document.get('kind')}",
+            where=identify(document),
+            hint="Leave it out, or apply what its controller would make of it",
+        )
+    for blob in decoded.blobs.values():
+        if isinstance(blob, PodShape):
+            simulation.cluster.api.keep_shape(blob)
+    apply(simulation, document, item)
+
+
+def _unknown_fields(document: Document) -> list[tuple[str, str]]:
+    """Fields of Karpenter's objects that do not exist, with what they may be meant to be. The API server would leave
+    them out, as here; somebody may have mistyped one."""
+    report = Report()
+    admit(dict(document), report)
+    return [(each.path, each.hint) for each in report.violations if each.code == "KERF320"]
+
+
+def _is_wanted(simulation: Simulation, document: Document) -> bool:
+    """Services only matter to what is spread by default."""
+    spread = bool(simulation.settings.default_spread)
+    return spread and (document.get("apiVersion"), document.get("kind")) == ("v1", "Service")
+
+
+def _check_head(document: Document) -> None:
+    """Raises ManifestError (KERF302) for a document that has a kind and no apiVersion, or the other way round."""
+    version, kind = document.get("apiVersion"), document.get("kind")
+    if bool(version) == bool(kind):
+        return
+    field = "kind" if version else "apiVersion"
+    known = [name.rpartition("/")[0] for name in KINDS if name.rpartition("/")[2] == kind]
+    message = f"{field} is missing" + (f": a {kind} has {known[0]}" if known else "")
+    raise ManifestError(identify(document), [Violation("KERF302", field, message)])
+
+
+# ── objects that are kept as they are ───────────────────────────────────────────────────────────────────────
+
+
+def _apply_namespace(simulation: Simulation, document: Document, item: Namespace) -> None:
+    labels = {**item.labels, "kubernetes.io/metadata.name": item.name}
+    simulation.cluster.apply(replace(item, labels=labels))
+
+
+def _apply_pool(simulation: Simulation, document: Document, item: NodePool) -> None:
+    simulation.cluster.apply(replace(item, uid=item.uid or simulation.dice.uid("nodepool", item.name)))
+
+
+def _apply_budget(simulation: Simulation, document: Document, item: PodDisruptionBudget) -> None:
+    uid = _uid(simulation, document, "pdb", item.namespace, item.name)
+    known = simulation.cluster.api.budgets.get(uid)
+    allowed = 0 if known is None else known.disruptions_allowed
+    simulation.cluster.apply(replace(item, uid=uid, disruptions_allowed=allowed))
+
+
+def _apply_as_it_is(simulation: Simulation, document: Document, item: Volume | StorageClass | CSINode) -> None:
+    simulation.cluster.apply(item)
+
+
+def _apply_gated(simulation: Simulation, document: Document, item: PodTemplate | NodeOverlay) -> None:
+    """What counts only if a feature gate is on."""
+    overlay = isinstance(item, NodeOverlay)
+    gate, on = (
+        ("NodeOverlay", simulation.settings.node_overlays)
+        if overlay
+        else ("CapacityBuffer", simulation.settings.capacity_buffers)
+    )
+    if not on:
+        simulation.note(identify(document), Reason("gate-off", {"gate": gate}))
+    simulation.cluster.apply(item)
+
+
+def _apply_buffer(simulation: Simulation, document: Document, item: CapacityBuffer) -> None:
+    uid = _uid(simulation, document, "capacitybuffer", item.namespace, item.name)
+    if not simulation.settings.capacity_buffers:
+        simulation.note(identify(document), Reason("gate-off", {"gate": "CapacityBuffer"}))
+    simulation.cluster.apply(replace(item, uid=uid))
+
+
+def _apply_service(simulation: Simulation, document: Document, item: Service) -> None:
+    simulation.cluster.apply(item)
+
+
+def _apply_priority_class(simulation: Simulation, document: Document, item: PriorityClass) -> None:
+    simulation.cluster.api.priorities[item.name] = item
+
+
+def _apply_volume_claim(simulation: Simulation, document: Document, item: VolumeClaim) -> None:
+    """Applied again, what it was bound to stays."""
+    known = simulation.cluster.api.claims.get(item.key)
+    if known is None:
+        simulation.cluster.apply(item)
+
+
+def _apply_devices(simulation: Simulation, document: Document, item: DeviceClass | ResourceSlice) -> None:
+    _note_devices(simulation, document)
+    simulation.cluster.apply(item)
+
+
+def _apply_claim_template(simulation: Simulation, document: Document, item: ResourceClaimTemplate) -> None:
+    _note_devices(simulation, document)
+    simulation.cluster.api.claim_templates[item.key] = item
+
+
+def _apply_resource_claim(simulation: Simulation, document: Document, item: ResourceClaim) -> None:
+    """Applied again, what it was given stays; its spec does not change (the API forbids that)."""
+    _note_devices(simulation, document)
+    if item.key not in simulation.cluster.api.resource_claims:
+        simulation.cluster.apply(item)
+
+
+def _note_devices(simulation: Simulation, document: Document) -> None:
+    if simulation.settings.ignore_dra_requests:
+        simulation.note(identify(document), Reason("devices-ignored"))
+
+
+def _apply_node(simulation: Simulation, document: Document, item: Node) -> None:
+    """A Node that kerf does not manage. Without conditions it is ready; without allocatable, all it has is
+    that."""
+    now = simulation.clock.now
+    if "conditions" not in _mapping(document, "status"):
+        item = replace(item, ready=True, ready_since=now)
+    simulation.cluster.apply(
+        replace(
+            item,
+            uid=item.uid or simulation.dice.uid("node", item.name),
+            created=item.created or now,
+            labels={names.HOSTNAME: item.name, **item.labels},
+            allocatable=item.allocatable or item.capacity,
+        )
+    )
+
+
+def _apply_pod(simulation: Simulation, document: Document, item: Pod) -> None:
+    """A bare pod. Applied again, only its annotations change, and scheduling gates may go, as the API has it."""
+    api = simulation.cluster.api
+    known = api.pod_named(item.namespace, item.name)
+    gates = gates_of(_mapping(document, "spec"))
+    if known is not None:
+        if known.uid in api.gated and not gates:
+            del api.gated[known.uid]
+            simulation.cluster.binder.look_at(known.uid)
+        api.put(replace(known, do_not_disrupt=item.do_not_disrupt, deletion_cost=item.deletion_cost))
+        return
+    uid = _uid(simulation, document, "pod", item.namespace, item.name)
+    shape = api.admit(api.shapes[item.shape])
+    came = item.created or simulation.clock.now
+    if gates:
+        api.gated[uid] = gates
+    _note_scheduler(simulation, document, _mapping(document, "spec"))
+    refused = item.unschedulable and not gates
+    # the scheduler comes to each at once
+    api.put(replace(item, uid=uid, shape=shape, created=came, unschedulable=refused, untried=False))
+
+
+# ── workloads and NodeClasses ───────────────────────────────────────────────────────────────────────────────
+
+
+def _apply_workload(simulation: Simulation, document: Document, item: Workload) -> None:
+    template = _template(simulation, document, item.shape)
+    kind = str(document.get("kind"))
+    uid = _uid(simulation, document, kind, item.namespace, item.name)
+    workloads = simulation.cluster.workloads
+    if kind == "Deployment":
+        workloads.apply(Deployment(uid, item.namespace, item.name, item.replicas, template, item.selector))
+    elif kind == "StatefulSet":
+        parallel = _mapping(document, "spec").get("podManagementPolicy") == "Parallel"
+        claims = item.volume_claims
+        workloads.apply(
+            StatefulSet(uid, item.namespace, item.name, item.replicas, template, parallel, claims, item.selector)
+        )
+    else:
+        raise DocumentError(
+            f"the simulated cluster makes no pods of a {kind}", where=identify(document), hint="Apply its Deployment"
+        )
+
+
+def _apply_daemon_set(simulation: Simulation, document: Document, item: DaemonSet) -> None:
+    uid = _uid(simulation, document, "daemonset", item.namespace, item.name)
+    template = _template(simulation, document, item.shape)
+    simulation.cluster.workloads.apply_daemon_set(replace(item, uid=uid), template)
+
+
+def _template(simulation: Simulation, document: Document, shape: str) -> Template:
+    template = _mapping(_mapping(document, "spec"), "template")
+    annotations = _mapping(_mapping(template, "metadata"), "annotations")
+    try:
+        cost = int(annotations.get(names.POD_DELETION_COST, 0))
+    except ValueError:
+        cost = 0  # as its controller reads it
+    spec = _mapping(template, "spec")
+    _note_scheduler(simulation, document, spec)
+    return Template(
+        shape=simulation.cluster.api.shapes[shape],
+        do_not_disrupt=str(annotations.get(names.DO_NOT_DISRUPT, "")),
+        deletion_cost=cost,
+        gates=gates_of(spec),
+    )
+
+
+def _note_scheduler(simulation: Simulation, document: Document, spec: Document) -> None:
+    name = other_scheduler(spec)
+    if name:
+        simulation.note(identify(document), Reason("other-scheduler", {"scheduler": name}))
+
+
+def _apply_node_class(simulation: Simulation, document: Document, item: Struct) -> None:
+    """The virtual cloud resolves every NodeClass at once: it is ready unless its own status says
+    otherwise."""
+    metadata = _mapping(document, "metadata")
+    name = str(metadata.get("name", ""))
+    conditions = _mapping(document, "status").get("conditions") or ()
+    unready = [c for c in conditions if c.get("type") == "Ready" and c.get("status") != "True"]
+    digest, _ = content(item)
+    seen = NodeClassSeen(
+        group=str(document.get("apiVersion", "")).partition("/")[0],
+        kind=str(document.get("kind")),
+        name=name,
+        uid=str(metadata.get("uid", "")) or simulation.dice.uid("nodeclass", name),
+        generation=int(metadata.get("generation", 1)),
+        ready=not unready,
+        reason=str(unready[0].get("reason", "")) if unready else "",
+        digest=digest,
+        terms=ec2_terms(item) if isinstance(item, EC2NodeClass) else None,
+        annotations=class_hashes(item.annotations) if isinstance(item, EC2NodeClass) else {},
+    )
+    simulation.cloud.put_node_class(seen, {digest: item})
+
+
+def _uid(simulation: Simulation, document: Document, kind: str, namespace: str, name: str) -> str:
+    given = _mapping(document, "metadata").get("uid")
+    return str(given) if given else simulation.dice.uid(kind, namespace, name)
+
+
+def _mapping(document: Document, key: str) -> Document:
+    """A part of a document that is a mapping if it is there at all."""
+    part = document.get(key)
+    return part if isinstance(part, Mapping) else {}
+
+
+_APPLY: dict[type[Struct], Callable[[Simulation, Document, Any], None]] = {
+    Namespace: _apply_namespace,
+    NodePool: _apply_pool,
+    PodDisruptionBudget: _apply_budget,
+    Node: _apply_node,
+    Pod: _apply_pod,
+    Workload: _apply_workload,
+    DaemonSet: _apply_daemon_set,
+    **dict.fromkeys((Volume, StorageClass, CSINode), _apply_as_it_is),
+    VolumeClaim: _apply_volume_claim,
+    **dict.fromkeys((DeviceClass, ResourceSlice), _apply_devices),
+    ResourceClaimTemplate: _apply_claim_template,
+    ResourceClaim: _apply_resource_claim,
+    PriorityClass: _apply_priority_class,
+    Service: _apply_service,
+    PodTemplate: _apply_gated,
+    NodeOverlay: _apply_gated,
+    CapacityBuffer: _apply_buffer,
+}

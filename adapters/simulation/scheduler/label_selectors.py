@@ -1,0 +1,15 @@
+"""Label selectors, as the API's controllers read them."""
+
+from __future__ import annotations
+
+from kerf.adapters.simulation.scheduler.filters import expression_holds
+from kerf.engine.model.pods import Selector
+
+
+def selects(selector: Selector | None, labels: dict[str, str]) -> bool:
+    """None selects nothing, an empty selector everything (S-123)."""
+    if selector is None:
+        return False
+    if any(labels.get(key) != value for key, value in selector.labels.items()):
+        return False
+    return all(expression_holds(expression, labels) for expression in selector.expressions)

@@ -1,0 +1,273 @@
+"""The virtual cluster's scheduler: binds waiting pods to nodes, and marks as unschedulable those that fit
+nowhere.
+
+It follows kube-scheduler's filters (see filters) and takes its choice among the feasible nodes in a fixed
+order: fewest PreferNoSchedule taints against the pod, most preferred affinity, least allocated, name. A pod that
+was told its node (status.nominatedNodeName) goes there if it can, and what waits for a node by that name takes room
+there from pods of no higher priority. It does not preempt, and does not look at pods with scheduling gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
+from kerf.adapters.simulation.cluster.controllers.devices import Devices
+from kerf.adapters.simulation.cluster.controllers.volumes import Volumes
+from kerf.adapters.simulation.scheduler.filters import (
+    ports_free,
+    preferred_weight,
+    resources_fit,
+    statically_possible,
+    untolerated_preferences,
+)
+from kerf.adapters.simulation.scheduler.topology_filters import TopologyFilter, needs_others
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import HostPort, Pod, PodShape, Resources, SpreadConstraint, is_terminal
+from kerf.engine.scheduling.problem.default_spread import Kinship, with_defaults
+
+Possible = Callable[[Node, "Occupancy"], bool]
+_WAKING = ("namespace", "pvc", "pv", "storageclass", "csinode", "deviceclass", "resourceslice", "resourceclaim")
+
+
+class Occupancy:
+    """What the pods bound to one node use."""
+
+    def __init__(self) -> None:
+        self.used: Resources = {"pods": 0}
+        self.ports: list[HostPort] = []
+
+    def add(self, shape: PodShape, sign: int = 1) -> None:
+        self.used["pods"] += sign
+        for name, amount in shape.requests.items():
+            self.used[name] = self.used.get(name, 0) + sign * amount
+        for port in shape.host_ports:
+            if sign > 0:
+                self.ports.append(port)
+            else:
+                self.ports.remove(port)
+
+    def free(self, node: Node) -> Resources:
+        return {name: amount - self.used.get(name, 0) for name, amount in node.allocatable.items()}
+
+    def fits(self, requests: Resources, node: Node) -> bool:
+        """Whether these fit into what is free."""
+        return resources_fit(requests, self.free(node))
+
+
+class Binder:
+    """One pass over the waiting pods, oldest first and higher priority before lower, some time after each
+    change that could help one of them."""
+
+    def __init__(
+        self,
+        api: ApiServer,
+        clock: Clock,
+        delay: int,
+        pins: dict[str, str],
+        volumes: Volumes,
+        spread: tuple[SpreadConstraint, ...] = (),
+        *,
+        devices: Devices,
+    ) -> None:
+        """`pins` (pod uid → node) holds pods that may run on one node only. (A DaemonSet's controller says so
+        by node affinity; kept beside the pod, so that all pods of the DaemonSet share one shape.) `spread`: what pods
+        without constraints of their own are spread by."""
+        self._api, self._clock, self._delay, self._pins = api, clock, delay, pins
+        self._spread = spread
+        self._volumes, self._devices = volumes, devices
+        self._waiting: dict[str, None] = {}
+        self._occupied: dict[str, Occupancy] = {}
+        self._promised: dict[str, dict[str, None]] = {}  # node → waiting pods that are nominated for it
+        self._static: dict[str, dict[str, tuple[int, int] | None]] = {}
+        self._topology = TopologyFilter(api)
+        self._due = False
+        api.listen(self._changed)
+
+    def occupancy(self, node: str) -> Occupancy:
+        """What is used on a node, for judging and for tests."""
+        found = self._occupied.get(node)
+        if found is None:
+            found = self._occupied[node] = Occupancy()
+        return found
+
+    def look_at(self, uid: str) -> None:
+        """A waiting pod is there, or its last scheduling gate is gone."""
+        if uid not in self._waiting and uid not in self._api.gated:
+            self._waiting[uid] = None
+            self._wake()
+
+    # ── what could help ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _changed(self, change: Change) -> None:
+        if change.kind == "pod":
+            self._pod_changed(change)
+        elif change.kind == "node":
+            self._static.pop(change.key, None)
+            if change.new is not None:
+                self._wake()
+        elif change.kind in _WAKING:
+            self._wake()
+
+    def _pod_changed(self, change: Change) -> None:
+        old = change.old if isinstance(change.old, Pod) else None
+        new = change.new if isinstance(change.new, Pod) else None
+        was, now = _place(old), _place(new)
+        if was != now:
+            if old is not None and was:
+                self.occupancy(was).add(self._api.shape(old), -1)
+            if new is not None and now:
+                self.occupancy(now).add(self._api.shape(new))
+            self._wake()
+        self._note_nomination(change.key, _nominated(old), _nominated(new))
+        if new is None or new.node or new.deleting or is_terminal(new):
+            self._waiting.pop(change.key, None)
+        else:
+            self.look_at(change.key)
+
+    def _note_nomination(self, uid: str, before: str, now: str) -> None:
+        if before == now:
+            return
+        if before:
+            self._promised[before].pop(uid, None)
+        if now:
+            self._promised.setdefault(now, {})[uid] = None
+        self._wake()
+
+    def _wake(self) -> None:
+        if not self._due and self._waiting:
+            self._due = True
+            self._clock.after(self._delay, "scheduler pass", self._pass)
+
+    # ── the pass ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _pass(self) -> None:
+        self._due = False
+        bound = 0
+        failed: dict[tuple[str, str], int] = {}  # (namespace, shape) → how many were bound when it found no place
+        for pod in sorted(map(self._api.pods.__getitem__, self._waiting), key=self._rank):
+            kin = (pod.namespace, pod.shape)
+            node = None if self._hopeless(pod, failed.get(kin), bound) else self._choose(pod)
+            if node is not None:
+                self._volumes.bind(pod, node)
+                self._devices.bind(pod, node)
+                self._api.put(replace(pod, node=node, nominated="", unschedulable=False))
+                bound += 1
+                continue
+            if pod.uid not in self._pins:
+                failed[kin] = bound
+            self._api.put(replace(pod, unschedulable=True))
+
+    def _hopeless(self, pod: Pod, failed: int | None, bound: int) -> bool:
+        """Whether an equal pod has found no place in this pass, and nothing since could have made one:
+        bindings only take room, except for pods whose place depends on where others are."""
+        if failed is None or pod.uid in self._pins or pod.nominated in self._api.nodes:
+            return False
+        shape = self._api.shape(pod)
+        if shape.resource_claims or any(not ref.claim for ref in shape.volumes):
+            return False
+        return failed == bound or not needs_others(self._shape(pod))
+
+    def _rank(self, pod: Pod) -> tuple[int, int, str, str, str]:
+        return -self._api.shape(pod).priority, pod.created, pod.namespace, pod.name, pod.uid
+
+    def _shape(self, pod: Pod) -> PodShape:
+        """With the default constraints (S-150)."""
+        shape = self._api.shape(pod)
+        if not self._spread:
+            return shape
+        kinship = Kinship(tuple(self._api.services.values()), self._api.workloads)
+        (given,), made = with_defaults([pod], {pod.shape: shape}, self._spread, kinship)
+        return made.get(given.shape, shape)
+
+    def _choose(self, pod: Pod) -> str | None:
+        """The node that it is nominated for, if that is possible, else the best of all."""
+        shape = self._shape(pod)
+        possible = self._possible(pod, shape)
+        if pod.nominated in self._api.nodes and pod.uid not in self._pins:
+            there = self._best(pod, shape, (pod.nominated,), possible)
+            if there is not None:
+                return there
+        return self._best(pod, shape, self._candidates(pod), possible)
+
+    def _best(self, pod: Pod, shape: PodShape, candidates: Iterable[str], possible: Possible) -> str | None:
+        best: tuple[int, int, int, str] | None = None
+        cpu = shape.requests.get("cpu", 0)
+        for name in candidates:
+            node, occupied = self._api.nodes[name], self._occupied.get(name) or self.occupancy(name)
+            if 0 < cpu > node.allocatable.get("cpu", 0) - occupied.used.get("cpu", 0):
+                continue  # what rules most nodes out, asked first
+            score = self._static_score(pod.shape, shape, node)
+            if score is None or (best is not None and score > best[:2]):
+                continue
+            rank = (*score, _allocation(occupied.used, node, shape.requests), name)
+            if best is not None and rank > best:
+                continue  # whether there is a place or not
+            if possible(node, occupied):
+                best = rank
+        return None if best is None else best[-1]
+
+    def _possible(self, pod: Pod, shape: PodShape) -> Possible:
+        """What rules a node out and changes from pod to pod, those promised the node among it."""
+        topology = self._topology.for_pod(pod, shape)
+        checks = [each for each in (topology, self._volumes.filter(pod), self._devices.filter(pod)) if each is not None]
+
+        def possible(node: Node, occupied: Occupancy) -> bool:
+            if not occupied.fits(shape.requests, node) or not ports_free(shape.host_ports, occupied.ports):
+                return False
+            return all(check(node) for check in checks) and self._leaves_room(pod, shape, node, occupied)
+
+        return possible
+
+    def _leaves_room(self, pod: Pod, shape: PodShape, node: Node, occupied: Occupancy) -> bool:
+        """Whether the pod could be there besides the pods of its own or a higher priority that the node is promised."""
+        others = [self._api.pods[uid] for uid in self._promised.get(node.name, ()) if uid != pod.uid]
+        others = [each for each in others if self._api.shape(each).priority >= shape.priority]
+        if not others:
+            return True
+        with_them = Occupancy()
+        with_them.used, with_them.ports = dict(occupied.used), list(occupied.ports)
+        for each in others:
+            with_them.add(self._api.shape(each))
+        if not with_them.fits(shape.requests, node) or not ports_free(shape.host_ports, with_them.ports):
+            return False
+        return self._topology.possible_beside(others, pod, shape, node)
+
+    def _candidates(self, pod: Pod) -> Iterable[str]:
+        pinned = self._pins.get(pod.uid)
+        if pinned is None:
+            return self._api.nodes
+        return (pinned,) if pinned in self._api.nodes else ()
+
+    def _static_score(self, digest: str, shape: PodShape, node: Node) -> tuple[int, int] | None:
+        """Lower is better; None rules the node out. Remembered until the Node changes."""
+        known = self._static.get(node.name)
+        if known is None:
+            known = self._static[node.name] = {}
+        if digest not in known:
+            possible = statically_possible(shape, node)
+            known[digest] = (untolerated_preferences(shape, node), -preferred_weight(shape, node)) if possible else None
+        return known[digest]
+
+
+def _place(pod: Pod | None) -> str:
+    """The node whose room the pod takes."""
+    return "" if pod is None or is_terminal(pod) else pod.node
+
+
+def _nominated(pod: Pod | None) -> str:
+    """The node that a waiting pod was told."""
+    return "" if pod is None or pod.node or pod.deleting or is_terminal(pod) else pod.nominated
+
+
+def _allocation(used: Resources, node: Node, requests: Resources) -> int:
+    """NodeResourcesLeastAllocated: the share of cpu and memory in use with the pod, in millionths, summed."""
+    total = 0
+    for name in ("cpu", "memory"):
+        allocatable = node.allocatable.get(name, 0)
+        if allocatable:
+            total += (used.get(name, 0) + requests.get(name, 0)) * 1_000_000 // allocatable
+    return total

@@ -1,0 +1,266 @@
+"""Carries out the actions of a Timeline on a simulation, when their time comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any
+
+from msgspec.structs import replace
+
+from kerf.adapters.simulation.cloud.cloud import Instance
+from kerf.adapters.simulation.cloud.interruption_queue import REBALANCE, SCHEDULED_CHANGE
+from kerf.adapters.simulation.cloud.market import Slice
+from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, StatefulSet
+from kerf.adapters.simulation.documents.apply import apply_document, identify
+from kerf.adapters.simulation.errors import NoSuchTargetError
+from kerf.adapters.simulation.simulation import Simulation
+from kerf.adapters.simulation.timeline import timeline as t
+from kerf.engine.errors import KerfError
+
+
+def schedule(simulation: Simulation, scheduled: t.Scheduled, name: str) -> None:
+    """Have an action of the Timeline `name` ("Timeline x") happen at its time. What cannot be done then is
+    refused and recorded."""
+
+    def happen() -> None:
+        try:
+            perform(simulation, scheduled.action)
+        except KerfError as error:
+            simulation.refuse(error, source="timeline", item=name, field=scheduled.path)
+
+    simulation.clock.at(simulation.start + scheduled.after, "timeline", happen)
+
+
+def perform(simulation: Simulation, action: t.Action) -> None:
+    """Carry out one action now. Raises `NoSuchTargetError` (KERF811), and for `apply` what its document is
+    refused with."""
+    _PERFORM[type(action)](simulation, action)
+
+
+# ── objects ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _scale(simulation: Simulation, action: t.Scale) -> None:
+    workloads = simulation.cluster.workloads
+    kind = StatefulSet if action.kind == "StatefulSet" else Deployment
+    workload = workloads.find(kind, action.namespace, action.name)
+    if workload is None:
+        raise _unscalable(simulation, action, kind)
+    workloads.apply(replace(workload, replicas=action.replicas))
+
+
+def _unscalable(
+    simulation: Simulation, action: t.Scale, kind: type[Deployment] | type[StatefulSet]
+) -> NoSuchTargetError:
+    """With what may be meant."""
+    workloads, wanted = simulation.cluster.workloads, f"{action.namespace}/{action.name}"
+    message, known = f"no {action.kind} {wanted} to scale", workloads.names(kind)
+    other = Deployment if kind is StatefulSet else StatefulSet
+    if wanted in workloads.names(other):
+        found = other.__name__
+        return NoSuchTargetError(f"{message}, but a {found} of this name", hint=f"Write kind: {found}")
+    near = get_close_matches(wanted, known, n=1)
+    hint = f"Is it {near[0]}?" if near else ""
+    return NoSuchTargetError(message, hint=hint if known else f"There is no {action.kind}: give its file, too")
+
+
+def _apply(simulation: Simulation, action: t.Apply) -> None:
+    for document, error in apply_document(simulation, action.object):
+        simulation.refuse(error, source="timeline", item=identify(document))
+
+
+def _delete(simulation: Simulation, action: t.Delete) -> None:
+    delete = _DELETE.get(action.kind)
+    if delete is None:
+        raise NoSuchTargetError(f"cannot delete a {action.kind}", hint=f"Kinds: {', '.join(sorted(_DELETE))}")
+    if not delete(simulation, action):
+        name = action.name if action.kind in _CLUSTER_SCOPED else f"{action.namespace}/{action.name}"
+        raise NoSuchTargetError(f"no {action.kind} {name} to delete")
+
+
+def _delete_pod(simulation: Simulation, action: t.Delete) -> bool:
+    pod = simulation.cluster.api.pod_named(action.namespace, action.name)
+    if pod is not None:
+        simulation.cluster.api.delete_pod(pod, action.grace)
+    return pod is not None
+
+
+def _delete_workload(simulation: Simulation, action: t.Delete) -> bool:
+    kind = StatefulSet if action.kind == "StatefulSet" else Deployment
+    workload = simulation.cluster.workloads.find(kind, action.namespace, action.name)
+    if workload is not None:
+        simulation.cluster.workloads.delete(workload)
+    return workload is not None
+
+
+def _delete_daemon_set(simulation: Simulation, action: t.Delete) -> bool:
+    for daemon_set in list(simulation.cluster.api.daemon_sets.values()):
+        if (daemon_set.namespace, daemon_set.name) == (action.namespace, action.name):
+            simulation.cluster.workloads.delete_daemon_set(daemon_set)
+            return True
+    return False
+
+
+def _delete_budget(simulation: Simulation, action: t.Delete) -> bool:
+    for budget in list(simulation.cluster.api.budgets.values()):
+        if (budget.namespace, budget.name) == (action.namespace, action.name):
+            simulation.cluster.api.remove(budget)
+            return True
+    return False
+
+
+def _delete_pool(simulation: Simulation, action: t.Delete) -> bool:
+    pool = simulation.cluster.api.pools.get(action.name)
+    if pool is not None:
+        simulation.cluster.api.remove(pool)
+    return pool is not None
+
+
+def _delete_extension(simulation: Simulation, action: t.Delete) -> bool:
+    """Of the kinds that only some settings look at."""
+    api = simulation.cluster.api
+    key = action.name if action.kind in _CLUSTER_SCOPED else f"{action.namespace}/{action.name}"
+    item = api.table(action.kind.lower()).get(key)
+    if item is not None:
+        api.remove(item)
+    return item is not None
+
+
+def _delete_node(simulation: Simulation, action: t.Delete) -> bool:
+    found = action.name in simulation.cluster.api.nodes
+    simulation.cluster.ask_node_deletion(action.name, action.actor)
+    return found
+
+
+def _delete_claim(simulation: Simulation, action: t.Delete) -> bool:
+    for instance in _chosen(simulation, replace(action, claim=action.name or action.claim)):
+        simulation.cluster.ask_claim_deletion(instance.machine.claim, action.actor)
+    return True
+
+
+_CLUSTER_SCOPED = ("Node", "NodeClaim", "NodePool", "NodeClass", "NodeOverlay")
+_DELETE: dict[str, Callable[[Simulation, t.Delete], bool]] = {
+    "Pod": _delete_pod,
+    "Deployment": _delete_workload,
+    "StatefulSet": _delete_workload,
+    "DaemonSet": _delete_daemon_set,
+    "PodDisruptionBudget": _delete_budget,
+    "PersistentVolumeClaim": lambda simulation, action: simulation.cluster.volumes.delete_claim(
+        f"{action.namespace}/{action.name}"
+    ),
+    "NodePool": _delete_pool,
+    "NodeClass": lambda simulation, action: simulation.cloud.drop_node_class(action.name),
+    "Node": _delete_node,
+    "NodeClaim": _delete_claim,
+    **dict.fromkeys(("Service", "PodTemplate", "NodeOverlay", "CapacityBuffer"), _delete_extension),
+}
+
+
+# ── instances ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _chosen(simulation: Simulation, action: t.OnInstances) -> list[Instance]:
+    """The instances that the action means. Raises `NoSuchTargetError` when there are none."""
+    node_of = simulation.cluster.kubelets.node_of
+    wanted = (action.claim, action.node_pool, action.instance_type, action.zone, action.capacity_type, action.node)
+    chosen = []
+    for instance in simulation.cloud.alive():
+        m = instance.machine
+        have = (m.claim, m.node_pool, m.type.name, m.zone, m.capacity_type, node_of(m.instance))
+        if all(not want or want == is_ for want, is_ in zip(wanted, have, strict=True)):
+            chosen.append(instance)
+    if not chosen:
+        raise NoSuchTargetError("no living instance fits the action")
+    return chosen[: action.count or None]
+
+
+def _each(what: Callable[[Simulation, str], None]) -> Callable[[Simulation, Any], None]:
+    def perform_on_each(simulation: Simulation, action: t.OnInstances) -> None:
+        for instance in _chosen(simulation, action):
+            what(simulation, instance.machine.instance)
+
+    return perform_on_each
+
+
+def _cordon(simulation: Simulation, action: t.Cordon | t.Uncordon) -> None:
+    for node in _nodes(simulation, action):
+        simulation.cluster.cordon(node, on=isinstance(action, t.Cordon))
+
+
+def _not_ready(simulation: Simulation, action: t.NodeNotReady) -> None:
+    length = t.duration(action.duration, "for") if action.duration else None
+    for node in _nodes(simulation, action):
+        simulation.cluster.lifecycle.silence(node, length)
+
+
+def _condition(simulation: Simulation, action: t.NodeCondition) -> None:
+    length = t.duration(action.duration, "for") if action.duration else None
+    for node in _nodes(simulation, action):
+        simulation.cluster.lifecycle.report(node, action.condition, action.status, length)
+
+
+def _nodes(simulation: Simulation, action: t.OnInstances) -> list[str]:
+    """The nodes that the chosen instances have joined as; a node without an instance is meant by its name
+    only."""
+    if action.node in simulation.cluster.api.nodes and simulation.cluster.kubelets.machine_of(action.node) is None:
+        return [action.node]
+    nodes = [simulation.cluster.kubelets.node_of(i.machine.instance) for i in _chosen(simulation, action)]
+    joined = [node for node in nodes if node in simulation.cluster.api.nodes]
+    if not joined:
+        raise NoSuchTargetError("the chosen instances have no nodes yet")
+    return joined
+
+
+# ── offerings and the cloud ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _slice(action: t.OnOfferings) -> Slice:
+    return Slice(capacity_type=action.capacity_type, instance_type=action.instance_type, zone=action.zone)
+
+
+def _capacity(simulation: Simulation, action: t.Capacity) -> None:
+    simulation.cloud.market.exhaust(_slice(action))
+
+
+def _restore(simulation: Simulation, action: t.RestoreCapacity) -> None:
+    if not simulation.cloud.market.restore(_slice(action)):
+        raise NoSuchTargetError("nothing within these offerings lacks capacity")
+
+
+def _price(simulation: Simulation, action: t.Price) -> None:
+    factor = 1.0 if action.factor is None else action.factor
+    if not simulation.cloud.market.reprice(_slice(action), price=action.price, factor=factor):
+        raise NoSuchTargetError("no offering's price changes by this")
+    simulation.cloud.prices_changed()
+
+
+def _node_class(simulation: Simulation, action: t.NodeClassReady) -> None:
+    known = simulation.cloud.node_class(action.name)
+    if known is None:
+        raise NoSuchTargetError(f"no NodeClass {action.name}")
+    simulation.cloud.update_node_class(replace(known, ready=action.ready, reason=action.reason))
+
+
+_PERFORM: dict[type, Callable[[Simulation, Any], None]] = {
+    t.Scale: _scale,
+    t.Apply: _apply,
+    t.Delete: _delete,
+    t.Interrupt: _each(lambda simulation, name: simulation.cloud.interrupt(name)),
+    t.Rebalance: _each(lambda simulation, name: simulation.queue.send(REBALANCE, name)),
+    t.Maintenance: _each(lambda simulation, name: simulation.queue.send(SCHEDULED_CHANGE, name)),
+    t.Reclaim: _each(lambda simulation, name: simulation.cloud.reclaim(name)),
+    t.Vanish: _each(lambda simulation, name: simulation.cloud.vanish(name)),
+    t.EndReservation: _each(lambda simulation, name: simulation.cloud.demote(name)),
+    t.Cordon: _cordon,
+    t.Uncordon: _cordon,
+    t.NodeNotReady: _not_ready,
+    t.NodeCondition: _condition,
+    t.Capacity: _capacity,
+    t.RestoreCapacity: _restore,
+    t.Price: _price,
+    t.NodeClassReady: _node_class,
+    t.Throttle: lambda simulation, action: simulation.cloud.throttle(t.duration(action.duration, "for")),
+    t.LoseAnswer: lambda simulation, action: simulation.cloud.lose_answer(),
+    t.BadMessage: lambda simulation, action: simulation.queue.send_garbage(action.body),
+}

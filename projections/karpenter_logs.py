@@ -1,0 +1,261 @@
+"""Log lines in Karpenter's shape, from the record: tools that read Karpenter's logs read kerf's (L-358, L-359, L-361).
+
+A line is a dict in the order of its keys; `line` makes the JSON. The same record gives the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from kerf.engine.model.durations import format_duration
+from kerf.engine.model.labels import DISRUPTED_TAINT
+from kerf.engine.model.pods import Pod, Resources
+from kerf.engine.model.quantities import format_quantity
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record.decisions import Decision, DeleteNode, Intent, ProvisionResult, TaintNode
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import EffectAnswered, ObjectGone
+from kerf.engine.scheduling.reasons import Code
+from kerf.engine.state.state import State
+from kerf.projections.prose.reasons import moment, sentences
+
+Line = dict[str, Any]
+INFO, ERROR = "INFO", "ERROR"
+_NAMED = 5
+"""So many names of a list are written out, as Karpenter does."""
+_SAMPLED = 100
+"""Of so many lines of one message each is written, then one in as many (L-360)."""
+
+
+class _Claim:
+    """What later lines about a claim repeat."""
+
+    def __init__(self) -> None:
+        self.node_pool = self.node = self.provider_id = self.instance_type = self.capacity_type = ""
+        self.allocatable: Resources = {}
+
+
+class KarpenterLog:
+    """`apply` gives the lines of one entry. `commit` is the build's revision, left out when unknown (L-360)."""
+
+    def __init__(self, commit: str = "") -> None:
+        self._commit = commit
+        self._pods: dict[str, str] = {}
+        self._claims: dict[str, _Claim] = {}
+        self._intents: dict[str, tuple[Intent, str]] = {}
+        """With the NodePool: the answer may come after the claim's end."""
+
+    def know(self, state: State) -> None:
+        """What was there before the first entry that is applied: a new process goes on with a record."""
+        facts = state.facts
+        self._pods = {uid: pod.key for uid, pod in facts.pods.items()}
+        for claim in facts.claims.values():
+            known = self._claims[claim.name] = _Claim()
+            known.node_pool, known.node, known.provider_id = claim.node_pool, claim.node, claim.provider_id
+            known.instance_type, known.capacity_type = claim.instance_type, claim.capacity_type
+            known.allocatable = claim.allocatable
+        asked = {ref: each.intent for ref, each in facts.intents.items()}
+        self._intents = {
+            ref: (each, self._node_pool(each.claim))
+            for ref, each in asked.items()
+            if isinstance(each, TaintNode | DeleteNode)
+        }
+
+    def apply(self, entry: Entry) -> list[Line]:
+        handler = _HANDLERS.get(type(entry.payload))
+        return handler(self, entry.payload, entry) if handler is not None else []
+
+    def _line(self, level: str, entry: Entry, message: str, controller: str, **context: Any) -> Line:
+        head: Line = {"level": level, "time": moment(entry.at), "logger": "controller", "message": message}
+        if self._commit:
+            head["commit"] = self._commit
+        return {**head, "controller": controller, **{k.replace("_", "-"): v for k, v in context.items()}}
+
+    def _about(self, level: str, entry: Entry, message: str, claim: str, pool: str = "", **context: Any) -> Line:
+        """A line of the NodeClaim's own controller; `pool` is that of a claim that may be gone."""
+        return self._line(
+            level, entry, message, "nodeclaim.lifecycle", controllerGroup="karpenter.sh", controllerKind="NodeClaim",
+            NodeClaim={"name": claim}, NodePool={"name": pool or self._node_pool(claim)}, namespace="", name=claim,
+            **context,
+        )  # fmt: skip
+
+    def _node_pool(self, claim: str) -> str:
+        known = self._claims.get(claim)
+        return known.node_pool if known is not None else ""
+
+    # ── what is kept ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _pod(self, pod: Pod, entry: Entry) -> list[Line]:
+        self._pods[pod.uid] = pod.key
+        return []
+
+    def _gone(self, gone: ObjectGone, entry: Entry) -> list[Line]:
+        if gone.kind == "pod":
+            self._pods.pop(gone.key, None)
+        return []
+
+    # ── what is told ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _decision(self, decision: Decision, entry: Entry) -> list[Line]:
+        for index, intent in enumerate(decision.intents):
+            if isinstance(intent, TaintNode | DeleteNode):
+                self._intents[f"{entry.position}.{index}"] = intent, self._node_pool(intent.claim)
+        result = decision.result
+        if not isinstance(result, ProvisionResult) or result.repeats:
+            return []
+        return (self._planned(result, entry) if result.claims else []) + self._left(result, entry)
+
+    def _planned(self, result: ProvisionResult, entry: Entry) -> list[Line]:
+        """S-172: of a plan without new nodes nothing is said."""
+        groups = [each.pods for each in result.claims] + [each.pods for each in result.placements]
+        groups += [each.pods for each in result.unplaced]
+        pods = sorted(self._pods.get(uid, uid) for group in groups for uid in group)
+        new = sum(len(each.pods) for each in result.claims)
+        message = "computed new nodeclaim(s) to fit pod(s)"
+        lines = [
+            self._line(INFO, entry, "found provisionable pod(s)", "provisioner", Pods=_listed(pods)),
+            self._line(INFO, entry, message, "provisioner", nodeclaims=len(result.claims), pods=new),
+        ]
+        placed = sum(len(each.pods) for each in result.placements)
+        if placed:
+            message, nodes = "computed unready node(s) will fit pod(s)", len(result.placements)
+            lines.append(self._line(INFO, entry, message, "provisioner", nodes=nodes, pods=placed))
+        return lines
+
+    def _left(self, result: ProvisionResult, entry: Entry) -> list[Line]:
+        """S-170: pods without a place. Those that wait for reserved capacity are no failure."""
+        found = [
+            (INFO if codes == {Code.RESOURCE_CLAIMS} else ERROR, uid, sentences(left.reasons))
+            for left in result.unplaced
+            if Code.RESERVATION not in (codes := {each.code for each in left.reasons})
+            for uid in left.pods
+        ]
+        sampled = [*found[:_SAMPLED], *found[2 * _SAMPLED - 1 :: _SAMPLED]]
+        return [
+            self._line(level, entry, "could not schedule pod", "provisioner", Pod=self._named(uid), error=why)
+            for level, uid, why in sampled
+        ]
+
+    def _named(self, uid: str) -> Line:
+        namespace, _, name = self._pods.get(uid, f"/{uid}").partition("/")
+        return {"name": name, "namespace": namespace}
+
+    def _requested(self, event: ev.Requested, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        claim.node_pool = event.node_pool
+        return [
+            self._line(
+                INFO, entry, "created nodeclaim", "provisioner", NodePool={"name": event.node_pool},
+                NodeClaim={"name": event.claim}, requests=_quantities(event.requests),
+                instance_types=_listed(event.instance_types),
+            )
+        ]  # fmt: skip
+
+    def _adopted(self, event: ev.Adopted, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        claim.node_pool, claim.node, claim.provider_id = event.node_pool, event.node, event.provider_id
+        claim.instance_type, claim.capacity_type = event.instance_type, event.capacity_type
+        claim.allocatable = event.allocatable
+        return []
+
+    def _launched(self, event: ev.Launched, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        claim.provider_id, claim.allocatable = event.provider_id, event.allocatable
+        claim.instance_type, claim.capacity_type = event.instance_type, event.capacity_type
+        return [
+            self._about(
+                INFO, entry, "launched nodeclaim", event.claim, provider_id=event.provider_id,
+                instance_type=event.instance_type, zone=event.zone, capacity_type=event.capacity_type,
+                allocatable=_quantities(event.allocatable),
+            )
+        ]  # fmt: skip
+
+    def _failed(self, event: ev.LaunchFailed | ev.LaunchTimedOut, entry: Entry) -> list[Line]:
+        error = " ".join(filter(None, (getattr(event, "kind", ""), getattr(event, "code", ""), event.message)))
+        line = self._about(
+            ERROR, entry, "failed launching nodeclaim", event.claim, error=error or "no instance in time"
+        )
+        self._claims.pop(event.claim, None)
+        return [line]
+
+    def _registered(self, event: ev.Registered, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        claim.node = event.node
+        return [
+            self._about(INFO, entry, "registered nodeclaim", event.claim, provider_id=claim.provider_id,
+                        Node={"name": event.node})
+        ]  # fmt: skip
+
+    def _initialized(self, event: ev.Initialized, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        return [
+            self._about(INFO, entry, "initialized nodeclaim", event.claim, provider_id=claim.provider_id,
+                        Node={"name": event.node}, allocatable=_quantities(claim.allocatable))
+        ]  # fmt: skip
+
+    def _tainted(self, event: ev.Tainted, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        node = {
+            "Node": {"name": claim.node}, "NodeClaim": {"name": event.claim}, "capacity-type": claim.capacity_type,
+            "instance-type": claim.instance_type,
+        }  # fmt: skip
+        context = {"command-id": str(entry.position), "disrupted-node-count": 1, "disrupted-nodes": [node]}
+        return [
+            self._line(INFO, entry, "disrupting node(s)", "disruption", reason=event.why, decision="delete", **context)
+        ]
+
+    def _answered(self, answer: EffectAnswered, entry: Entry) -> list[Line]:
+        intent, pool = self._intents.pop(answer.intent, (None, ""))
+        if intent is None or not answer.ok:
+            return []
+        assert isinstance(intent, TaintNode | DeleteNode)
+        node = {"name": intent.node}
+        if isinstance(intent, DeleteNode):
+            return [self._about(INFO, entry, "deleted node", intent.claim, pool, Node=node)]
+        taint = {"taint.Key": DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}
+        return [self._about(INFO, entry, "tainted node", intent.claim, pool, Node=node, **taint)]
+
+    def _terminated(self, event: ev.Terminated | ev.InstanceVanished, entry: Entry) -> list[Line]:
+        claim = self._claims.setdefault(event.claim, _Claim())
+        line = self._about(
+            INFO, entry, "deleted nodeclaim", event.claim, provider_id=claim.provider_id, Node={"name": claim.node},
+            duration=format_duration(event.lifetime),
+        )  # fmt: skip
+        self._claims.pop(event.claim, None)
+        return [line]
+
+
+_HANDLERS: dict[type[Struct], Callable[[KarpenterLog, Any, Entry], list[Line]]] = {
+    Pod: KarpenterLog._pod,
+    ObjectGone: KarpenterLog._gone,
+    Decision: KarpenterLog._decision,
+    EffectAnswered: KarpenterLog._answered,
+    ev.Requested: KarpenterLog._requested,
+    ev.Adopted: KarpenterLog._adopted,
+    ev.Launched: KarpenterLog._launched,
+    ev.LaunchFailed: KarpenterLog._failed,
+    ev.LaunchTimedOut: KarpenterLog._failed,
+    ev.Registered: KarpenterLog._registered,
+    ev.Initialized: KarpenterLog._initialized,
+    ev.Tainted: KarpenterLog._tainted,
+    ev.Terminated: KarpenterLog._terminated,
+    ev.InstanceVanished: KarpenterLog._terminated,
+}
+
+
+def line(made: Line) -> str:
+    """One JSON object, without a line end."""
+    return msgspec.json.encode(made).decode()
+
+
+def _quantities(amounts: Resources) -> dict[str, str]:
+    return {name: format_quantity(amount, name) for name, amount in sorted(amounts.items())}
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED} other(s)" if len(names) > _NAMED else shown

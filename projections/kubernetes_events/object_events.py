@@ -1,0 +1,170 @@
+"""Kubernetes Events about objects as such: conditions that change, finalizers that go, annotations and taints that are
+not as they should be (L-440, L-455 to L-460; EV-4, EV-24, EV-25)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.engine.model.durations import format_time
+from kerf.engine.model.labels import REGISTERED, TERMINATION_FINALIZER, UNREGISTERED_TAINT
+from kerf.engine.model.pods import Pod
+from kerf.engine.model.pools import NodePool
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record.decisions import Decision, MoveResult, RegisterNode
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import NodeClassSeen, ObjectGone
+from kerf.engine.scheduling.pods.evictability import ALWAYS, FOR_GOOD, protected_until
+from kerf.engine.state.state import State
+from kerf.projections.kubernetes_events.decision_events import NORMAL, WARNING, About, Told
+from kerf.projections.status.nodepool import nodepool_status
+
+
+class ObjectEvents:
+    """`apply` each entry after its turn: `state` is the state that the turn left."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._replacements = {
+            each.name: None for going in state.facts.moves.values() for each in going.move.replacements
+        }
+        self._annotated: dict[str, str] = {}  # uid → what was told of a pod's do-not-disrupt
+        self._pools = {name: self._statuses(name) for name in state.facts.pools}
+        self._health = dict(state.facts.health)
+
+    def apply(self, entry: Entry) -> list[Told]:
+        handler = _HANDLERS.get(type(entry.payload))
+        return handler(self, entry.payload, entry) if handler is not None else []
+
+    # ── conditions ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _reached(self, event: ev.Launched | ev.Registered | ev.Initialized | ev.Drained, entry: Entry) -> list[Told]:
+        """L-459."""
+        about, kind = _claim(event.claim), type(event).__name__
+        told = [_moved(about, kind, "Unknown", "True", kind)]
+        if isinstance(event, ev.Initialized):
+            self._replacements.pop(event.claim, None)
+            told.append(_moved(about, "Ready", "Unknown", "True", "Ready"))
+        elif isinstance(event, ev.Launched) and event.claim in self._replacements:
+            text = "Waiting on readiness to continue disruption"
+            told.append(Told(about, NORMAL, "DisruptionWaitingReadiness", text, (event.claim,)))
+        return told + self._health_changed()
+
+    def _pool(self, pool: NodePool, entry: Entry) -> list[Told]:
+        return self._pools_changed([pool.name])
+
+    def _node_class(self, seen: NodeClassSeen, entry: Entry) -> list[Told]:
+        return self._pools_changed(
+            name
+            for name, pool in self._state.facts.pools.items()
+            if (pool.node_class.kind, pool.node_class.name) == (seen.kind, seen.name)
+        )
+
+    def _health_changed(self) -> list[Told]:
+        """L-82: what NodeRegistrationHealthy follows from."""
+        health = self._state.facts.health
+        changed = [name for name, found in health.items() if self._health.get(name) != found]
+        self._health = dict(health)
+        return self._pools_changed(changed)
+
+    def _late(self, event: ev.Tainted, entry: Entry) -> list[Told]:
+        return self._health_changed()
+
+    def _pools_changed(self, names: Iterable[str]) -> list[Told]:
+        told: list[Told] = []
+        for name in names:
+            pool = self._state.facts.pools.get(name)
+            if pool is None:  # gone by the end of the turn
+                continue
+            before, now = self._pools.get(name, {}), self._statuses(name)
+            self._pools[name] = now
+            about = About("karpenter.sh/v1", "NodePool", name, "", pool.uid)
+            for kind, (status, reason) in now.items():
+                was = before.get(kind, ("Unknown", ""))[0]
+                if was != status:
+                    told.append(_moved(about, kind, was, status, reason or kind))
+        return told
+
+    def _statuses(self, pool: str) -> dict[str, tuple[str, str]]:
+        return {each.type: (each.status, each.reason) for each in nodepool_status(self._state, pool).conditions}
+
+    # ── what is wrong, and what is over ─────────────────────────────────────────────────────────────────────
+
+    def _decision(self, decision: Decision, entry: Entry) -> list[Told]:
+        if isinstance(decision.result, MoveResult) and decision.result.begun is not None:
+            self._replacements |= dict.fromkeys(each.name for each in decision.result.begun.replacements)
+        orders = [intent for intent in decision.intents if isinstance(intent, RegisterNode)]
+        return [told for order in orders for told in self._registering(order)]
+
+    def _registering(self, order: RegisterNode) -> list[Told]:
+        """L-162, L-455: pods may have come to a node before its taints did."""
+        node = self._state.facts.nodes.get(order.node)
+        if node is None or REGISTERED in node.labels or any(t.key == UNREGISTERED_TAINT for t in node.taints):
+            return []
+        text = f"Missing {UNREGISTERED_TAINT} taint which prevents registration related race conditions"
+        return [Told(_claim(order.claim), WARNING, "UnregisteredTaintMissing", text, (order.claim,))]
+
+    def _over(self, event: Any, entry: Entry) -> list[Told]:
+        """L-460."""
+        self._replacements.pop(event.claim, None)
+        text = f"Finalized {TERMINATION_FINALIZER}"
+        return [Told(_claim(event.claim), NORMAL, "Finalized", text, (event.claim,)), *self._health_changed()]
+
+    # ── pods ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _pod(self, pod: Pod, entry: Entry) -> list[Told]:
+        """EV-24, EV-25: the annotation as a duration; told once for each text or end."""
+        text = pod.do_not_disrupt
+        if text in ("", ALWAYS) or pod.deleting:
+            self._annotated.pop(pod.uid, None)
+            return []
+        until = protected_until(pod)
+        if until == FOR_GOOD or (until and until <= entry.at):
+            return []
+        said = f"{text}|{until}"
+        if self._annotated.get(pod.uid) == said:
+            return []
+        self._annotated[pod.uid] = said
+        about = About("v1", "Pod", pod.name, pod.namespace, pod.uid)
+        if not until:
+            words = f"karpenter.sh/do-not-disrupt counts for nothing: {text[:60]!r} is neither true nor a duration"
+            return [Told(about, WARNING, "InvalidDoNotDisruptAnnotation", words, (pod.uid, text))]
+        words = f"karpenter.sh/do-not-disrupt holds its node until {format_time(until)}"
+        return [Told(about, NORMAL, "DoNotDisruptUntil", words, (pod.uid, str(until)))]
+
+    def _gone(self, gone: ObjectGone, entry: Entry) -> list[Told]:
+        if gone.kind == "pod":
+            self._annotated.pop(gone.key, None)
+        elif gone.kind == "nodepool":
+            self._pools.pop(gone.key, None)
+        return []
+
+
+def _claim(name: str) -> About:
+    return About("karpenter.sh/v1", "NodeClaim", name)
+
+
+def _moved(about: About, kind: str, was: str, status: str, reason: str) -> Told:
+    text = f"Status condition transitioned, Type: {kind}, Status: {was} -> {status}, Reason: {reason}"
+    return Told(about, NORMAL, kind, text, (about.uid or about.name, status))
+
+
+_HANDLERS: dict[type[Struct], Callable[[ObjectEvents, Any, Entry], list[Told]]] = {
+    Decision: ObjectEvents._decision,
+    Pod: ObjectEvents._pod,
+    NodePool: ObjectEvents._pool,
+    NodeClassSeen: ObjectEvents._node_class,
+    ObjectGone: ObjectEvents._gone,
+    ev.Launched: ObjectEvents._reached,
+    ev.Registered: ObjectEvents._reached,
+    ev.Initialized: ObjectEvents._reached,
+    ev.Drained: ObjectEvents._reached,
+    ev.Tainted: ObjectEvents._late,
+    ev.Terminated: ObjectEvents._over,
+    ev.InstanceVanished: ObjectEvents._over,
+    ev.LaunchFailed: ObjectEvents._over,
+    ev.LaunchTimedOut: ObjectEvents._over,
+    ev.Cancelled: ObjectEvents._over,
+}

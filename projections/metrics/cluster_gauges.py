@@ -1,0 +1,189 @@
+"""Karpenter's gauges of the cluster, from the state (L-376 to L-394; M-8, M-9, M-26).
+
+Made anew as a set each time (L-363): what is gone has no series any more. CPU in cores, all else in base units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.engine.disruption.budgets import REASONS, allowance
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import Pod, Resources
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import DRAINING, INITIALIZED, TAINTED
+from kerf.engine.scheduling.matching.resources import total
+from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.state import State
+from kerf.projections.metrics.counter_definitions import PREFIX
+from kerf.projections.metrics.counters import Metrics
+from kerf.projections.metrics.families import GAUGE, Family
+from kerf.projections.status.nodepool import nodepool_status
+
+_NODE_LABELS: tuple[tuple[str, str], ...] = (
+    ("nodepool", lbl.NODEPOOL), ("capacity_type", lbl.CAPACITY_TYPE), ("zone", lbl.ZONE), ("region", lbl.REGION),
+    ("instance_type", lbl.INSTANCE_TYPE), ("arch", lbl.ARCH), ("os", lbl.OS),
+    ("windows_build", lbl.WINDOWS_BUILD),
+)  # fmt: skip
+"""L-364's N, with where each comes from."""
+_N = ("node_name", "phase", "managed", *(name for name, _ in _NODE_LABELS))
+_POD = (
+    "name", "namespace", "owner", "node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type",
+    "phase", "ready", "managed",
+)  # fmt: skip
+
+
+def state_families(state: State, metrics: Metrics, now: int) -> list[Family]:
+    """All gauges; `now` in ms since the epoch."""
+    return [*_nodes(state, now), *_pools(state, now), *_pods(state), *_waiting(metrics, now)]
+
+
+def _gauge(name: str, text: str, *labels: str) -> Family:
+    return Family(PREFIX + name, GAUGE, text, labels)
+
+
+# ── nodes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _nodes(state: State, now: int) -> list[Family]:
+    by_resource = (*_N, "resource_type")
+    allocatable = _gauge("nodes_allocatable", "What nodes have for pods.", *by_resource)
+    requests = _gauge("nodes_total_pod_requests", "What the pods of nodes ask for.", *by_resource)
+    daemons = _gauge("nodes_total_daemon_requests", "What the DaemonSet pods of nodes ask for.", *by_resource)
+    overhead = _gauge("nodes_system_overhead", "What nodes keep for themselves.", *by_resource)
+    age = _gauge("nodes_current_lifetime_seconds", "The age of nodes.", *_N)
+    used_percent = _gauge("cluster_utilization_percent", "Share of all nodes that is asked for.", "resource_type")
+    count = _gauge("cluster_state_node_count", "Nodes and NodeClaims without one yet.")
+    all_allocatable, all_requests = [], []
+    for node in state.facts.nodes.values():
+        labels = _node_labels(node, state)
+        pods = [state.facts.pods[uid] for uid in state.ix.pods_by_node.get(node.name, ())]
+        asked, of_daemons = _requests(pods, state), _requests(filter(_is_daemon, pods), state)
+        _fill(allocatable, node.allocatable, labels)
+        _fill(requests, asked, labels)
+        _fill(daemons, of_daemons, labels)
+        _fill(overhead, {k: v - node.allocatable.get(k, 0) for k, v in node.capacity.items()}, labels)
+        age.set(max(0, now - node.created) / 1000, *labels)
+        all_allocatable.append(node.allocatable)
+        all_requests.append(asked)
+    there, asked = total(all_allocatable), total(all_requests)
+    for name, amount in there.items():
+        if amount:
+            used_percent.set(100 * asked.get(name, 0) / amount, _resource(name))
+    without = sum(node_of(claim, state) is None for claim in state.facts.claims.values())
+    count.set(len(state.facts.nodes) + without)
+    return [allocatable, requests, daemons, overhead, age, used_percent, count]
+
+
+def _node_labels(node: Node, state: State) -> tuple[str, ...]:
+    managed = state.ix.claim_by_provider.get(node.provider_id) if node.provider_id else None
+    phase = "Terminated" if node.deleting else "Ready" if node.ready else "NotReady"
+    return (node.name, phase, str(managed is not None).lower(), *(node.labels.get(key, "") for _, key in _NODE_LABELS))
+
+
+def _requests(pods: Iterable[Pod], state: State) -> Resources:
+    return total({**state.ix.blobs.shape(pod.shape).requests, "pods": 1} for pod in pods)
+
+
+def _is_daemon(pod: Pod) -> bool:
+    return pod.owner is not None and pod.owner.kind == "apps/v1/DaemonSet"
+
+
+def _fill(family: Family, amounts: Resources, labels: tuple[str, ...]) -> None:
+    for name, amount in amounts.items():
+        family.set(amount / 1000 if name == "cpu" else amount, *labels, _resource(name))
+
+
+def _resource(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+# ── NodePools ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _pools(state: State, now: int) -> list[Family]:
+    limit = _gauge("nodepools_limit", "spec.limits of NodePools.", "resource_type", "nodepool")
+    usage = _gauge("nodepools_usage", "status.resources of NodePools.", "resource_type", "nodepool")
+    cost = _gauge("nodepools_cost_total", "What the nodes of NodePools cost, USD an hour.", "nodepool")
+    allowed = _gauge("nodepools_allowed_disruptions", "Nodes that budgets let go at once.", "nodepool", "reason")
+    consuming = _gauge("nodepools_nodes_consuming_budgets", "Nodes that count for it.", "nodepool", "reason")
+    claims: dict[str, list[NodeClaim]] = {}
+    for claim in state.facts.claims.values():
+        claims.setdefault(claim.node_pool, []).append(claim)
+    for name, pool in state.facts.pools.items():
+        own = claims.get(name, [])
+        for resource, amount in (pool.limits or {}).items():
+            limit.set(amount / 1000 if resource == "cpu" else amount, _resource(resource), name)
+        for resource, amount in nodepool_status(state, name).resources.items():
+            usage.set(amount / 1000 if resource == "cpu" else amount, _resource(resource), name)
+        cost.set(sum(each.price for each in own), name)
+        counted = [each for each in own if INITIALIZED in (each.state, each.before) and each.state != DRAINING]
+        busy = sum(each.state == TAINTED or not _is_ready(each, state) for each in counted)
+        for reason in REASONS:
+            allowed.set(allowance(pool, reason, len(counted), now).nodes, name, reason)
+            consuming.set(busy, name, reason)
+    return [limit, usage, cost, allowed, consuming]
+
+
+def _is_ready(claim: NodeClaim, state: State) -> bool:
+    node = node_of(claim, state)
+    return node is not None and node.ready
+
+
+# ── pods ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _pods(state: State) -> list[Family]:
+    family = _gauge("pods_state", "One for each pod, with what it is and where.", *_POD)
+    for pod in state.facts.pods.values():
+        node = state.facts.nodes.get(pod.node)
+        of_node = node.labels if node is not None else {}
+        managed = node is not None and node.provider_id in state.ix.claim_by_provider
+        keys = (lbl.NODEPOOL, lbl.ZONE, lbl.ARCH, lbl.CAPACITY_TYPE, lbl.INSTANCE_TYPE)
+        family.set(
+            1, pod.name, pod.namespace, _owner(pod), pod.node, _yes(bool(pod.node)),
+            *(of_node.get(key, "") for key in keys), pod.phase, _yes(pod.ready), _yes(managed),
+        )  # fmt: skip
+    return [family]
+
+
+def _owner(pod: Pod) -> str:
+    """L-388."""
+    if pod.owner is None:
+        return ""
+    version, _, kind = pod.owner.kind.rpartition("/")
+    return f"/apis/{version}/namespaces/{pod.namespace}/{kind.lower()}s/{pod.owner.name}"
+
+
+def _yes(value: bool) -> str:
+    return str(value).lower()
+
+
+def _waiting(metrics: Metrics, now: int) -> list[Family]:
+    """L-391, L-393, L-394, L-400."""
+    labels = ("name", "namespace")
+    unbound = _gauge("pods_unbound_time_seconds", "How long pods have had no node.", *labels)
+    unstarted = _gauge("pods_unstarted_time_seconds", "How long pods have not been ready.", *labels)
+    planned_unbound = _gauge("pods_provisioning_unbound_time_seconds", "… since they were planned for.", *labels)
+    planned_unstarted = _gauge("pods_provisioning_unstarted_time_seconds", "… since they were planned for.", *labels)
+    undecided = _gauge(
+        "pods_provisioning_scheduling_undecided_time_seconds", "How long pods have been seen and no plan made.", *labels
+    )
+    queue = _gauge("scheduler_queue_depth", "Pods that are seen and wait for the next plan.", "controller")
+    queue.set(
+        sum(bool(each.seen) and not (each.tried or each.bound) for each in metrics.waiting().values()), "provisioner"
+    )
+    for each in metrics.waiting().values():
+        namespace, name = each.key
+        unstarted.set(max(0, now - each.created) / 1000, name, namespace)
+        if each.planned:
+            planned_unstarted.set(max(0, now - each.planned) / 1000, name, namespace)
+        if each.bound:
+            continue
+        unbound.set(max(0, now - each.created) / 1000, name, namespace)
+        if each.planned:
+            planned_unbound.set(max(0, now - each.planned) / 1000, name, namespace)
+        elif each.seen and not each.tried:
+            undecided.set(max(0, now - each.seen) / 1000, name, namespace)
+    return [unbound, unstarted, planned_unbound, planned_unstarted, undecided, queue]

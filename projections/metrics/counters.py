@@ -1,0 +1,394 @@
+"""Karpenter's counters and histograms, from the record (L-365 to L-414, M-1 to M-26, L-427 to L-430).
+
+They count from where this process begins, as every exporter's do. What they need to know of claims that were there
+before comes from the state that they start with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.engine.disruption.reasons import EMPTY, OVERPROVISIONED, UNDERUTILIZED
+from kerf.engine.model.pods import Pod, is_provisionable
+from kerf.engine.model.pools import NodePool
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.decisions import (
+    Decision,
+    EvictPod,
+    Move,
+    MoveResult,
+    MovesResult,
+    PlannedClaim,
+    ProvisionResult,
+    StaticResult,
+    TerminateInstance,
+)
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, ObjectGone
+from kerf.engine.scheduling.reasons import Code
+from kerf.engine.state.state import State
+from kerf.projections.metrics.counter_definitions import COUNTED, PREFIX
+from kerf.projections.metrics.families import Family
+
+_POLICIES = {
+    "WhenEmpty": "when_empty", "WhenEmptyOrUnderutilized": "when_empty_or_underutilized", "Balanced": "balanced",
+}  # fmt: skip
+_SPELLED = {"empty": "Empty", "underutilized": "Underutilized", "drifted": "Drifted"}
+_CLOUD_ERRORS = {
+    "insufficient-capacity": "InsufficientCapacityError", "nodeclass-not-ready": "NodeClassNotReadyError",
+    "not-found": "NodeClaimNotFoundError",
+}  # fmt: skip
+
+_ASKED = {
+    "instance_status": "InstanceStatus", "system_status": "SystemStatus", "event_status": "EventStatus",
+    "capacity_reservation_expiring": "",
+}  # fmt: skip
+"""A-353: of what EC2 says when it is asked, and no message does."""
+
+
+class _Waiting(Struct):
+    """A pod without a node, or not ready yet. Times in ms since the epoch, 0 for not yet (S-52)."""
+
+    key: tuple[str, str]  # namespace, name
+    created: int
+    seen: int = 0  # when it was first one to plan for
+    tried: int = 0  # when a plan first was about it
+    planned: int = 0  # since when plans have a place for it
+    bound: bool = False
+
+
+class Metrics:
+    """`apply` each entry, in order; `families` are then what there is to tell. `provider`: "kwok" or "aws"."""
+
+    def __init__(self, state: State, provider: str) -> None:
+        self._provider = provider
+        self._families = {
+            name: Family(PREFIX + name, kind, text, labels, bounds) for name, kind, text, labels, bounds in COUNTED
+        }
+        for each in ("single", "multi"):
+            self._families["voluntary_disruption_consolidation_timeouts_total"].inc(each, by=0)
+        self._families["scheduler_ignored_pods_count"].set(0)
+        self._claims = {name: _known(claim) for name, claim in state.facts.claims.items()}
+        self._pools = dict(state.facts.pools)
+        self._pods: dict[str, _Waiting] = {}
+        self._made: dict[str, tuple[str, bool]] = {}  # planned claim → why, and whether minValues gave way
+        self._evictions: dict[str, None] = {}
+        self._terminations: dict[str, str] = {}  # intent → claim
+        self._ends: dict[str, int] = {}  # claim → when the end of its instance was asked for
+        self._moves = {ref: each.move for ref, each in state.facts.moves.items()}
+
+    def families(self) -> list[Family]:
+        return list(self._families.values())
+
+    def waiting(self) -> Mapping[str, _Waiting]:
+        """Pods by uid that are not bound, or not ready, yet."""
+        return self._pods
+
+    def apply(self, entry: Entry) -> None:
+        handler = _HANDLERS.get(type(entry.payload))
+        if handler is not None:
+            handler(self, entry.payload, entry)
+
+    def turned(self, entries: Sequence[Entry], seconds: float) -> None:
+        """How long the turn took that these entries are of (L-399, L-404). A pass asks all methods in one go."""
+        results = {type(e.payload.result) for e in entries if isinstance(e.payload, Decision)}
+        if ProvisionResult in results:
+            self._families["scheduler_scheduling_duration_seconds"].observe(seconds, "provisioner")
+        if MovesResult in results:
+            name = "voluntary_disruption_decision_evaluation_duration_seconds"
+            for labels in ((EMPTY, "empty"), ("drifted", ""), (UNDERUTILIZED, "multi"), (UNDERUTILIZED, "single")):
+                self._families[name].observe(seconds, *labels)
+
+    def _inc(self, name: str, *values: str, by: float = 1) -> None:
+        self._families[name].inc(*values, by=by)
+
+    def _took(self, name: str, since: int, entry: Entry, *values: str) -> None:
+        if since:
+            self._families[name].observe(max(0, entry.at - since) / 1000, *values)
+
+    # ── pods ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _pod(self, pod: Pod, entry: Entry) -> None:
+        waiting = self._pods.get(pod.uid)
+        if waiting is None:
+            if pod.node or pod.deleting or pod.phase != "Pending":
+                return
+            waiting = self._pods[pod.uid] = _Waiting((pod.namespace, pod.name), pod.created)
+        if not waiting.seen and is_provisionable(pod):
+            waiting.seen = entry.at
+        if pod.node and not waiting.bound:
+            waiting.bound = True
+            self._took("pods_bound_duration_seconds", waiting.created, entry)
+            self._took("pods_provisioning_bound_duration_seconds", waiting.planned, entry)
+        if pod.ready:
+            self._took("pods_startup_duration_seconds", waiting.created, entry)
+            self._took("pods_provisioning_startup_duration_seconds", waiting.planned, entry)
+        if pod.ready or pod.deleting or pod.phase in ("Succeeded", "Failed"):
+            del self._pods[pod.uid]
+
+    def _gone(self, gone: ObjectGone, entry: Entry) -> None:
+        if gone.kind == "pod":
+            self._pods.pop(gone.key, None)
+        elif gone.kind == "nodepool":
+            self._pools.pop(gone.key, None)
+
+    def _pool(self, pool: NodePool, entry: Entry) -> None:
+        self._pools[pool.name] = pool
+
+    # ── decisions ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _decision(self, decision: Decision, entry: Entry) -> None:
+        for index, intent in enumerate(decision.intents):
+            if isinstance(intent, EvictPod):
+                self._evictions[f"{entry.position}.{index}"] = None
+            elif isinstance(intent, TerminateInstance):
+                self._terminations[f"{entry.position}.{index}"] = intent.claim
+                self._ends.setdefault(intent.claim, entry.at)
+        result = decision.result
+        if isinstance(result, ProvisionResult) and not result.repeats:
+            self._provisioned(result, entry)
+        elif isinstance(result, StaticResult):
+            self._plan(result.claims, "provisioned")
+        elif isinstance(result, MovesResult):
+            for index, move in enumerate(result.proposed):
+                self._moves[f"{entry.position}.{index}"] = move
+            self._weighed(result)
+            if result.exhausted:
+                self._inc("voluntary_disruption_consolidation_timeouts_total", "multi")
+        elif isinstance(result, MoveResult):
+            self._move(result)
+
+    def _weighed(self, result: MovesResult) -> None:
+        """M-11, M-12 (D-84, D-85); a refusal once for each node until there is something else to say of it."""
+        refused = [each.claim for each in result.verdicts if each.reason.code == "not-worth-it"]
+        decided = [("approved", each.claims) for each in result.proposed if each.why == UNDERUTILIZED]
+        for decision, claims in decided + [("rejected", (claim,)) for claim in refused]:
+            for pool in sorted({self._claim(name).node_pool for name in claims}):
+                self._inc("consolidation_moves_total", decision, pool, self._policy(pool))
+        for each in (score for move in result.proposed for score in move.scores):
+            labels = "approved", each.node_pool, self._policy(each.node_pool)
+            self._families["consolidation_score"].observe(each.worth, *labels)
+
+    def _policy(self, pool: str) -> str:
+        found = self._pools.get(pool)
+        return found.consolidation_policy if found is not None else ""
+
+    def _provisioned(self, result: ProvisionResult, entry: Entry) -> None:
+        self._plan(result.claims, "provisioned")
+        self._families["scheduler_ignored_pods_count"].set(sum(len(each.pods) for each in result.ignored))
+        deferred = [each for each in result.unplaced if any(why.code == Code.RESERVATION for why in each.reasons)]
+        left = [uid for each in result.unplaced for uid in each.pods]
+        waiting = len(left) - sum(len(each.pods) for each in deferred)  # S-175
+        self._families["scheduler_unschedulable_pods_count"].set(waiting, "provisioner")
+        groups = [each.pods for each in result.claims] + [each.pods for each in result.placements]
+        placed = [uid for pods in groups for uid in pods]
+        self._tried(placed, left, entry)
+
+    def _tried(self, placed: Sequence[str], left: Sequence[str], entry: Entry) -> None:
+        """S-52: what is kept of pods that have no node. A place by a plan counts from the first plan with one on, until
+        there is a plan without."""
+        nowhere = frozenset(left)
+        for uid in (*placed, *left):
+            pod = self._pods.get(uid)
+            if pod is None or pod.bound:
+                continue
+            if not pod.tried:
+                pod.tried = entry.at
+                self._took("pods_scheduling_decision_duration_seconds", pod.seen, entry)
+            pod.planned = 0 if uid in nowhere else pod.planned or entry.at
+
+    def _plan(self, claims: Sequence[PlannedClaim], why: str) -> None:
+        for each in claims:
+            self._made[each.name] = why, each.min_values_relaxed
+
+    def _move(self, result: MoveResult) -> None:
+        move = result.begun or self._moves.get(result.move)
+        if move is None:
+            return
+        decided = ("replace" if move.replacements else "delete", move.why, _type(move))
+        if result.step == "started":
+            self._plan(move.replacements, move.why)
+            self._moves[result.move] = move
+            self._inc("voluntary_disruption_decisions_total", *decided)
+            for pool in sorted({self._claim(name).node_pool for name in move.claims}):
+                self._inc("voluntary_disruption_decisions_by_nodepool_total", pool, *decided)
+            return
+        self._moves.pop(result.move, None)
+        if result.step == "withdrawn":
+            self._inc("voluntary_disruption_failed_validations_total", _type(move), by=len(move.claims))
+        else:
+            self._inc("voluntary_disruption_queue_failures_total", decided[0], move.why, decided[0])
+
+    # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _answered(self, answer: EffectAnswered, entry: Entry) -> None:
+        if answer.intent in self._evictions:
+            del self._evictions[answer.intent]
+            self._inc("pods_eviction_requests_total", answer.code)
+        claim = self._terminations.pop(answer.intent, None)
+        if claim is not None and not answer.ok:
+            self._inc("cloudprovider_instance_termination_failures_total", self._claim(claim).zone, "")
+
+    def _launch(self, answer: LaunchAnswered, entry: Entry) -> None:
+        for each in answer.errors:
+            self._inc("cloudprovider_instance_launch_failures_total", each.zone, "", each.capacity_type, each.code)
+        if not answer.instance and answer.kind:
+            error = _CLOUD_ERRORS.get(answer.kind, "")
+            self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Create", self._provider, error)
+
+    def _interruption(self, message: InterruptionSeen, entry: Entry) -> None:
+        if message.kind in _ASKED:
+            if category := _ASKED[message.kind]:
+                self._inc("interruption_instance_status_unhealthy_total", category)
+            return
+        self._inc("interruption_received_messages_total", message.kind)
+        self._took("interruption_message_queue_duration_seconds", message.sent, entry)
+
+    # ── claims ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _claim(self, name: str) -> _Claim:
+        return self._claims.setdefault(name, _Claim())
+
+    def _requested(self, event: ev.Requested, entry: Entry) -> None:
+        self._claims[event.claim] = _Claim(event.node_pool, grace=event.termination_grace_period)
+        why, relaxed = self._made.pop(event.claim, ("provisioned", False))
+        self._inc("nodeclaims_created_total", why, event.node_pool, str(relaxed).lower())
+
+    def _adopted(self, event: ev.Adopted, entry: Entry) -> None:
+        self._claims[event.claim] = _Claim(
+            event.node_pool, event.capacity_type, event.zone, event.node, event.image, event.termination_grace_period
+        )
+
+    def _launched(self, event: ev.Launched, entry: Entry) -> None:
+        claim = self._claim(event.claim)
+        claim.capacity_type, claim.zone, claim.image = event.capacity_type, event.zone, event.image
+
+    def _registered(self, event: ev.Registered, entry: Entry) -> None:
+        claim = self._claim(event.claim)
+        claim.node = event.node
+        self._inc("nodes_created_total", claim.node_pool, claim.zone)
+
+    def _tainted(self, event: ev.Tainted, entry: Entry) -> None:
+        claim = self._claim(event.claim)
+        claim.tainted, claim.why = entry.at, event.why
+        if event.why in ("deleted", OVERPROVISIONED):  # by somebody else; D-165
+            return
+        self._inc("nodeclaims_disrupted_total", *self._disrupted(claim))
+        if event.why == "unhealthy":
+            condition = event.detail.partition("=")[0]
+            labels = (_snake(condition), claim.node_pool, claim.capacity_type, claim.image)
+            self._inc("nodeclaims_unhealthy_disrupted_total", *labels)
+
+    def _raised(self, event: ev.ReasonRaised, entry: Entry) -> None:
+        self._claim(event.claim).why = event.why
+
+    def _untainted(self, event: ev.Untainted, entry: Entry) -> None:
+        claim = self._claim(event.claim)
+        claim.tainted, claim.why = 0, ""
+
+    def _drain(self, event: ev.DrainStarted, entry: Entry) -> None:
+        self._inc("pods_disruption_initiated_total", *self._disrupted(self._claim(event.claim)), by=event.pods)
+
+    def _evicted(self, event: ev.PodEvicted, entry: Entry) -> None:
+        why = self._claim(event.claim).why
+        self._inc("pods_drained_total", _SPELLED.get(why) or _camel(why))
+
+    def _forced(self, event: ev.PodForced, entry: Entry) -> None:
+        self._inc("pods_drained_total", "Forceful Termination")
+
+    def _drained(self, event: ev.Drained, entry: Entry) -> None:
+        self._inc("nodes_drained_total", self._claim(event.claim).node_pool)
+
+    def _launch_failed(self, event: ev.LaunchFailed | ev.LaunchTimedOut, entry: Entry) -> None:
+        claim = self._claim(event.claim)
+        claim.why = "launch-timeout" if isinstance(event, ev.LaunchTimedOut) else event.kind
+        self._inc("nodeclaims_disrupted_total", *self._disrupted(claim))
+        self._over(event, entry)
+
+    def _over(self, event: Any, entry: Entry) -> None:
+        claim = self._claims.pop(event.claim, None) or _Claim()
+        pool = claim.node_pool
+        self._inc("nodeclaims_terminated_total", pool, claim.capacity_type, claim.zone)
+        self._took("nodeclaims_termination_duration_seconds", claim.tainted, entry, pool)
+        asked = self._ends.pop(event.claim, 0)
+        self._took("nodeclaims_instance_termination_duration_seconds", asked, entry, pool)
+        if claim.node:
+            self._inc("nodes_terminated_total", pool, claim.zone)
+            self._took("nodes_termination_duration_seconds", claim.tainted, entry, pool)
+            self._families["nodes_lifetime_duration_seconds"].observe(getattr(event, "lifetime", 0) / 1000, pool)
+
+    def _disrupted(self, claim: _Claim) -> tuple[str, ...]:
+        """The X-labels (L-364, M-13)."""
+        pool, policy = self._pools.get(claim.node_pool), ""
+        if pool is not None and claim.why in (EMPTY, UNDERUTILIZED):
+            policy = _POLICIES.get(pool.consolidation_policy, pool.consolidation_policy)
+        mode = "graceful" if claim.grace is None else "eventual" if claim.grace > 0 else "forceful"
+        return claim.node_pool, _snake(claim.why), claim.capacity_type, policy, mode
+
+
+class _Claim(Struct):
+    node_pool: str = ""
+    capacity_type: str = ""
+    zone: str = ""
+    node: str = ""
+    image: str = ""
+    grace: int | None = None
+    tainted: int = 0
+    why: str = ""
+
+
+def _known(claim: NodeClaim) -> _Claim:
+    return _Claim(
+        claim.node_pool, claim.capacity_type, claim.zone, claim.node, claim.image, claim.termination_grace_period,
+        claim.tainted, claim.why,
+    )  # fmt: skip
+
+
+def _type(move: Move) -> str:
+    """M-2's consolidation_type: "" for drift."""
+    if move.why == EMPTY:
+        return "empty"
+    if move.why != UNDERUTILIZED:
+        return ""
+    return "multi" if len(move.claims) > 1 else "single"
+
+
+def _snake(text: str) -> str:
+    """ "registration-timeout", "StorageReady" → registration_timeout, storage_ready."""
+    spaced = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in text.replace("-", "_"))
+    return spaced.lstrip("_")
+
+
+def _camel(text: str) -> str:
+    return "".join(part.capitalize() for part in text.split("-"))
+
+
+_HANDLERS: dict[type[Struct], Callable[[Metrics, Any, Entry], None]] = {
+    Pod: Metrics._pod,
+    ObjectGone: Metrics._gone,
+    NodePool: Metrics._pool,
+    Decision: Metrics._decision,
+    EffectAnswered: Metrics._answered,
+    LaunchAnswered: Metrics._launch,
+    InterruptionSeen: Metrics._interruption,
+    ev.Requested: Metrics._requested,
+    ev.Adopted: Metrics._adopted,
+    ev.Launched: Metrics._launched,
+    ev.LaunchFailed: Metrics._launch_failed,
+    ev.LaunchTimedOut: Metrics._launch_failed,
+    ev.Cancelled: Metrics._over,
+    ev.Registered: Metrics._registered,
+    ev.Tainted: Metrics._tainted,
+    ev.ReasonRaised: Metrics._raised,
+    ev.Untainted: Metrics._untainted,
+    ev.DrainStarted: Metrics._drain,
+    ev.PodEvicted: Metrics._evicted,
+    ev.PodForced: Metrics._forced,
+    ev.Drained: Metrics._drained,
+    ev.Terminated: Metrics._over,
+    ev.InstanceVanished: Metrics._over,
+}

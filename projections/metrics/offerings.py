@@ -1,0 +1,32 @@
+"""Karpenter's gauges of what the cloud sells (L-425, L-426), from the catalogues that plans are made with."""
+
+from __future__ import annotations
+
+from kerf.engine.state.state import State
+from kerf.projections.metrics.families import GAUGE, Family
+
+_OFFERING = ("instance_type", "capacity_type", "zone")
+_PREFIX = "karpenter_cloudprovider_instance_type_"
+
+
+def offering_families(state: State, now: int) -> list[Family]:
+    """`now` in ms since the epoch: what was refused for lack of capacity is not available for a while, an offering or
+    all of a capacity type (A-290, A-296)."""
+    available = Family(
+        f"{_PREFIX}offering_available", GAUGE, "Whether it can be launched, as far as is known.", _OFFERING
+    )
+    price = Family(f"{_PREFIX}offering_price_estimate", GAUGE, "USD an hour.", _OFFERING)
+    cores = Family(f"{_PREFIX}cpu_cores", GAUGE, "CPU cores of instance types.", ("instance_type",))
+    memory = Family(f"{_PREFIX}memory_bytes", GAUGE, "Memory of instance types.", ("instance_type",))
+    avoided = {key for key, until in state.facts.unavailable.items() if until > now}
+    for digest in sorted(set(state.facts.catalogues.values())):
+        for each in state.ix.blobs.catalogue(digest).types:
+            cores.set(each.capacity.get("cpu", 0) / 1000, each.name)
+            memory.set(each.capacity.get("memory", 0), each.name)
+            for offering in each.offerings:
+                labels = (each.name, offering.capacity_type, offering.zone)
+                keys = (f"{offering.capacity_type}|{each.name}|{offering.zone}", f"{offering.capacity_type}||")
+                there = offering.available and avoided.isdisjoint(keys)
+                available.set(max(float(there), available.samples.get(labels, 0.0)), *labels)
+                price.set(offering.price, *labels)
+    return [available, price, cores, memory]

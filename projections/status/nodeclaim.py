@@ -1,0 +1,167 @@
+"""The conditions of a NodeClaim object (L-66…L-79, C-1…C-6), from the state alone; whoever writes them compares them
+with what is there."""
+
+from __future__ import annotations
+
+from kerf.engine.disruption.drift import CONDITION
+from kerf.engine.disruption.inputs import quiet_at
+from kerf.engine.lifecycle.published import drivers_missing
+from kerf.engine.lifecycle.readiness import not_initialized_because
+from kerf.engine.model.claims import Condition
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.effects import TERMINATE
+from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.state import State
+from kerf.projections.prose.reasons import sentence
+
+TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
+WAITING, WAITING_WORDS = "AwaitingReconciliation", "object is awaiting reconciliation"
+_SHORT = 300  # characters of a launch error (L-155)
+_REASONS_AS_MESSAGE = frozenset(["Empty", "Drifted", "Underutilized"])  # L-75
+
+
+def claim_conditions(claim: NodeClaim, state: State, now: int) -> tuple[Condition, ...]:
+    """`now` in ms since the epoch: Consolidatable comes by itself when pods have been quiet for long enough (D-55)."""
+    dependents = (_launched(claim), _registered(claim, state), _initialized(claim, state))
+    independent = (
+        _consolidatable(claim, state, now),
+        _drifted(claim),
+        _consistent(claim),
+        _disrupted(claim),
+        _drained(claim),
+        _detached(claim),
+        _terminating(claim),
+    )
+    return (*dependents, _ready(dependents, claim), *(each for each in independent if each is not None))
+
+
+# ── what Ready follows from ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _launched(claim: NodeClaim) -> Condition:
+    """L-70: never False. What failed is tried again (L-155)."""
+    if claim.launched:
+        return Condition("Launched", TRUE, "Launched", since=claim.launched)
+    answer = claim.answer
+    if answer is None or answer.instance or not answer.message:
+        return _waiting("Launched", claim)
+    text = answer.message if len(answer.message) <= _SHORT else f"{answer.message[:_SHORT]}..."
+    return Condition("Launched", UNKNOWN, "LaunchFailed", text, claim.created)
+
+
+def _registered(claim: NodeClaim, state: State) -> Condition:
+    """L-71."""
+    if claim.registered:
+        return Condition("Registered", TRUE, "Registered", since=claim.registered)
+    if not claim.launched:
+        return _waiting("Registered", claim)
+    if len(state.ix.nodes_by_provider.get(claim.provider_id, {})) > 1:
+        words = "several Nodes have its provider id"
+        return Condition("Registered", FALSE, "MultipleNodesFound", words, claim.created)
+    if node_of(claim, state) is None:
+        return Condition("Registered", UNKNOWN, *_told(Reason("node-not-found")), claim.created)
+    return _waiting("Registered", claim)
+
+
+def _initialized(claim: NodeClaim, state: State) -> Condition:
+    """L-72: the first check that fails."""
+    if claim.initialized:
+        return Condition("Initialized", TRUE, "Initialized", since=claim.initialized)
+    if not claim.registered:
+        return _waiting("Initialized", claim)
+    node = node_of(claim, state)
+    missing: Reason | None = Reason("node-not-found")
+    if node is not None:
+        missing = not_initialized_because(claim, node) or drivers_missing(claim, node, state)
+    if missing is None:
+        return _waiting("Initialized", claim)
+    return Condition("Initialized", UNKNOWN, *_told(missing), claim.created)
+
+
+def _ready(dependents: tuple[Condition, ...], claim: NodeClaim) -> Condition:
+    """L-68."""
+    bad = [each for each in dependents if each.status != TRUE]
+    if not bad:
+        return Condition("Ready", TRUE, "Ready", since=claim.initialized)
+    words = ", ".join(f"{each.type}={each.status}" for each in bad)
+    if any(each.status == FALSE for each in bad):
+        return Condition("Ready", FALSE, "UnhealthyDependents", words, claim.created)
+    return Condition("Ready", UNKNOWN, "ReconcilingDependents", words, claim.created)
+
+
+# ── what stands for itself ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _consolidatable(claim: NodeClaim, state: State, now: int) -> Condition | None:
+    """C-1."""
+    since = quiet_at(claim, state)
+    return Condition("Consolidatable", TRUE, "Consolidatable", since=since) if since <= now else None
+
+
+def _drifted(claim: NodeClaim) -> Condition | None:
+    """C-2: the reason is the message, too."""
+    if claim.drift is None:
+        return None
+    reason = CONDITION.get(claim.drift.code, claim.drift.code)
+    return Condition("Drifted", TRUE, reason, reason, claim.drifted_since)
+
+
+def _consistent(claim: NodeClaim) -> Condition | None:
+    """L-76, L-241."""
+    if not claim.initialized:
+        return None
+    kind, since = "ConsistentStateFound", claim.inconsistent_changed or claim.initialized
+    if not claim.inconsistent:
+        return Condition(kind, TRUE, kind, since=since)
+    words = f"the Node has less than 90% of the capacity expected of {', '.join(claim.inconsistent)}"
+    return Condition(kind, FALSE, "ConsistencyCheckFailed", words, since)
+
+
+def _disrupted(claim: NodeClaim) -> Condition | None:
+    """C-3; for other reasons to go than the reference has there, too."""
+    if not (claim.why and claim.tainted):
+        return None
+    reason = _camel(claim.why)
+    words = reason if reason in _REASONS_AS_MESSAGE else claim.detail
+    return Condition("DisruptionReason", TRUE, reason, words, claim.tainted)
+
+
+def _drained(claim: NodeClaim) -> Condition | None:
+    """C-4."""
+    if claim.drained:
+        return Condition("Drained", TRUE, "Drained", since=claim.drained)
+    return Condition("Drained", UNKNOWN, "Draining", "", claim.drain_started) if claim.drain_started else None
+
+
+def _detached(claim: NodeClaim) -> Condition | None:
+    """C-5."""
+    if not claim.drained:
+        return None
+    kind = "VolumesDetached"
+    if claim.volumes and not claim.detached:
+        return Condition(kind, UNKNOWN, "AwaitingVolumeDetachment", "", claim.drained)
+    if claim.volumes and claim.deadline is not None and claim.detached >= claim.deadline:  # D-156
+        return Condition(kind, FALSE, "TerminationGracePeriodElapsed", "", claim.detached)
+    return Condition(kind, TRUE, kind, since=claim.detached or claim.drained)
+
+
+def _terminating(claim: NodeClaim) -> Condition | None:
+    """C-6, D-157: the cloud has taken the order to end the instance."""
+    effect = claim.effect(TERMINATE)
+    if effect is None or not effect.ok:
+        return None
+    return Condition("InstanceTerminating", TRUE, "InstanceTerminating", since=effect.answered)
+
+
+def _waiting(kind: str, claim: NodeClaim) -> Condition:
+    """L-66: nothing has been found out yet."""
+    return Condition(kind, UNKNOWN, WAITING, WAITING_WORDS, claim.created)
+
+
+def _told(reason: Reason) -> tuple[str, str]:
+    return _camel(reason.code).replace("DraDriver", "DRADriver"), sentence(reason)  # L-175
+
+
+def _camel(word: str) -> str:
+    return "".join(part.capitalize() for part in word.split("-"))

@@ -1,0 +1,79 @@
+"""The timeline's events of a NodeClaim's own stream: one for each claim event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.registry import NAME_OF
+from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event, Param
+
+_LEVELS: dict[type[Struct], str] = {
+    ev.LaunchFailed: WARNING,
+    ev.LaunchTimedOut: WARNING,
+    ev.PodForced: WARNING,
+    ev.InstanceVanished: WARNING,
+    ev.VolumesDetached: DEBUG,
+}
+
+_FIELDS: dict[type[Struct], tuple[str, ...]] = {
+    ev.Launched: ("instance_type", "capacity_type", "zone", "price", "took"),
+    ev.LaunchTimedOut: ("waited",),
+    ev.Cancelled: ("actor",),
+    ev.Adopted: ("state",),
+    ev.Registered: ("node", "took"),
+    ev.Initialized: ("node", "took"),
+    ev.ReasonRaised: ("why", "was"),
+    ev.Untainted: ("why",),
+    ev.DrainStarted: ("pods",),
+    ev.PodEvicted: ("pod",),
+    ev.PodForced: ("pod", "grace"),
+    ev.Drained: ("took",),
+    ev.InstanceVanished: ("status", "lifetime", "cost"),
+    ev.Terminated: ("why", "lifetime", "cost"),
+}
+
+
+def claim_event(payload: Any, entry: Entry) -> Event | None:
+    """The event of a claim's own entry; None for a payload that is no claim event."""
+    if type(payload) not in _KINDS:
+        return None
+    return Event(
+        position=entry.position,
+        turn=entry.turn,
+        at=entry.at,
+        code=NAME_OF[type(payload)].replace(".", "-"),
+        level=_LEVELS.get(type(payload), INFO),
+        subject=f"nodeclaim/{payload.claim}",
+        related=_related(payload),
+        params=_params(payload),
+        cause=entry.cause,
+    )
+
+
+_KINDS = frozenset(ev.CLAIM_EVENTS)
+
+
+def _params(payload: Any) -> dict[str, Param]:
+    if isinstance(payload, ev.Requested):
+        types = list(payload.instance_types)
+        shown = types[0] if len(types) == 1 else f"{types[0]} or {len(types) - 1} more" if types else "no type"
+        return {"pods": len(payload.pods), "types": shown, "price": payload.price, "node_pool": payload.node_pool}
+    if isinstance(payload, ev.LaunchFailed):
+        return {"error": payload.message or payload.code or payload.kind, "tried": payload.tried}
+    if isinstance(payload, ev.Tainted):
+        return {"why": f"{payload.why} ({payload.detail})" if payload.detail else payload.why, "age": payload.age}
+    if isinstance(payload, ev.VolumesDetached):
+        left = ", ".join(payload.left)
+        return {"took": payload.took, "outcome": f"no longer awaited ({left})" if left else "detached"}
+    return {name: getattr(payload, name) for name in _FIELDS[type(payload)]}
+
+
+def _related(payload: Any) -> tuple[str, ...]:
+    if isinstance(payload, ev.PodEvicted | ev.PodForced):
+        return (f"pod/{payload.pod}",) if payload.pod else ()
+    node, instance = getattr(payload, "node", ""), getattr(payload, "instance", "")
+    return tuple(f"{kind}/{name}" for kind, name in (("node", node), ("instance", instance)) if name)

@@ -1,0 +1,124 @@
+"""Events of entries that tell the same whatever went before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.claims import NodeClaimObject
+from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kerf.engine.model.nodes import DaemonSet, Namespace, PodDisruptionBudget
+from kerf.engine.model.overlays import NodeOverlay
+from kerf.engine.model.services import Service
+from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
+from kerf.engine.model.workloads import Workload
+from kerf.engine.record import observations as seen
+from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event, Param
+
+
+def event(
+    entry: Entry,
+    code: str,
+    level: str,
+    subject: str,
+    related: tuple[str, ...] = (),
+    reason: Any = None,
+    **params: Param,
+) -> Event:
+    """The event that an entry tells."""
+    if isinstance(reason, str):  # a NodeClass gives its reason as a word
+        params["reason"], reason = reason, None
+    return Event(
+        position=entry.position, turn=entry.turn, at=entry.at, code=code, level=level, subject=subject,
+        related=related, params=params, reason=reason, cause=entry.cause,
+    )  # fmt: skip
+
+
+def _started(started: seen.RecordStarted, entry: Entry) -> list[Event]:
+    return [event(entry, "record-started", INFO, "record", record=started.record, engine=started.engine)]
+
+
+def _office(office: seen.OfficeTaken, entry: Entry) -> list[Event]:
+    return [event(entry, "office-taken", INFO, "record", holder=office.holder, epoch=office.epoch)]
+
+
+def _cut(cut: seen.RecordCut, entry: Entry) -> list[Event]:
+    return [event(entry, "record-cut", INFO, "record", base=cut.base)]
+
+
+def _settings(settings: seen.SettingsSeen, entry: Entry) -> list[Event]:
+    return [event(entry, "settings-seen", DEBUG, "record")]
+
+
+def _catalogue(catalogue: seen.CatalogueSeen, entry: Entry) -> list[Event]:
+    return [event(entry, "catalogue-seen", DEBUG, f"nodeclass/{catalogue.node_class.rpartition('/')[2]}")]
+
+
+def _reservations(reservations: seen.ReservationsSeen, entry: Entry) -> list[Event]:
+    subject = f"nodeclass/{reservations.node_class.rpartition('/')[2]}"
+    left = ", ".join(f"{name}: {count}" for name, count in sorted(reservations.left.items()))
+    return [event(entry, "reservations-seen", DEBUG, subject, left=left)]
+
+
+def _object(found: Any, entry: Entry) -> list[Event]:
+    """An object that the timeline only names."""
+    kind = type(found).__name__
+    namespace = getattr(found, "namespace", "")
+    key = f"{namespace}/{found.name}" if namespace else found.name
+    return [event(entry, "object-seen", DEBUG, f"{kind.lower()}/{key}", kind=kind)]
+
+
+def extension(found: NodeOverlay | CapacityBuffer, entry: Entry) -> list[Event]:
+    """Somebody changed what plans are made by."""
+    return [replace(made, level=INFO) for made in _object(found, entry)]
+
+
+def _claim_object(claim: NodeClaimObject, entry: Entry) -> list[Event]:
+    subject = f"nodeclaim/{claim.name}"
+    if claim.deleting:
+        return [event(entry, "deletion-asked", INFO, subject, actor="somebody")]
+    return [event(entry, "object-seen", INFO, subject, kind="NodeClaim")]
+
+
+def _deletion(deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> list[Event]:
+    actor = deletion.actor or "somebody"
+    return [event(entry, "deletion-asked", INFO, f"nodeclaim/{deletion.claim}", actor=actor)]
+
+
+def _refused(refused: seen.InputRefused, entry: Entry) -> list[Event]:
+    error = " ".join(filter(None, (refused.code, refused.field, refused.message)))
+    return [event(entry, "input-refused", WARNING, "record", source=refused.source, object=refused.object, error=error)]
+
+
+def _gap(gap: seen.WatchGap, entry: Entry) -> list[Event]:
+    return [event(entry, "watch-gap", WARNING, "record", kind=gap.kind, changed=gap.changed, gone=gap.gone)]
+
+
+def _unknown(unknown: UnknownEntry, entry: Entry) -> list[Event]:
+    return [event(entry, "entry-unknown", WARNING, "record", type=unknown.type, schema=unknown.schema)]
+
+
+PLAIN: dict[type[Struct], Callable[[Any, Entry], list[Event]]] = {
+    **dict.fromkeys((DaemonSet, PodDisruptionBudget, Service, Workload, PodTemplate), _object),
+    NodeOverlay: extension,
+    Namespace: _object,
+    **dict.fromkeys((VolumeClaim, Volume, StorageClass, CSINode, VolumeAttachment), _object),
+    **dict.fromkeys((ResourceClaim, DeviceClass, ResourceSlice), _object),
+    seen.CatalogueSeen: _catalogue,
+    seen.ReservationsSeen: _reservations,
+    seen.RecordStarted: _started,
+    seen.OfficeTaken: _office,
+    seen.RecordCut: _cut,
+    seen.SettingsSeen: _settings,
+    seen.NodeClaimDeletionSeen: _deletion,
+    NodeClaimObject: _claim_object,
+    seen.InputRefused: _refused,
+    seen.WatchGap: _gap,
+    UnknownEntry: _unknown,
+}
+"""Type of entry → its events."""

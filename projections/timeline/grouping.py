@@ -1,0 +1,33 @@
+"""Events that one turn tells of several pods, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from msgspec.structs import replace
+
+from kerf.projections.timeline.event import Event
+
+
+def grouped(events: Iterable[Event]) -> Iterator[Event]:
+    """Joins what one turn tells of several pods in the same words. The first pod's event stands for all; the other pods
+    are related to it, and `params["more"]` counts them. So it is with what is done to several pods of one claim."""
+    for likeness, alike in groupby(events, key=_likeness):
+        first, *rest = alike
+        if rest and likeness is not None:
+            others = (name for each in rest for name in (each.subject, *each.related) if name.startswith("pod/"))
+            related = dict.fromkeys((*first.related, *others))
+            yield replace(first, related=tuple(related), params={**first.params, "more": len(rest)})
+        else:
+            yield first
+            yield from rest
+
+
+def _likeness(event: Event) -> tuple[object, ...] | None:
+    if event.subject.startswith("pod/"):
+        return event.turn, event.code, sorted(event.params.items(), key=str)
+    if "pod" not in event.params:
+        return None
+    params = ((name, value) for name, value in event.params.items() if name != "pod")
+    return event.turn, event.code, event.subject, sorted(params, key=str)

@@ -1,0 +1,379 @@
+"""The timeline: entries in, readable events out, one entry at a time. Feed it a live runtime's entries or a record.
+
+It keeps just enough to tell a change from a repetition (a pod that is seen again and again tells nothing new).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.buffers import CapacityBuffer, virtual_key
+from kerf.engine.model.nodes import Node
+from kerf.engine.model.pods import Pod, is_provisionable, is_terminal
+from kerf.engine.model.pools import NodePool
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.nodeclaim.effects import deletion, effect_key, eviction
+from kerf.engine.record import observations as seen
+from kerf.engine.record.decisions import (
+    Decision,
+    DeletePod,
+    DisruptResult,
+    EvictPod,
+    Intent,
+    LifecycleResult,
+    MoveResult,
+    MovesResult,
+    ProvisionResult,
+    StaticResult,
+    Unplaced,
+)
+from kerf.engine.record.entries import Entry
+from kerf.engine.state.moves import ABANDONED
+from kerf.engine.state.upkeep import DRIFT
+from kerf.projections.prose.reasons import count
+from kerf.projections.timeline.claim_events import claim_event
+from kerf.projections.timeline.disruption_events import move_event, some, verdict_event
+from kerf.projections.timeline.drift_events import drift_events
+from kerf.projections.timeline.entry_events import PLAIN, event, extension
+from kerf.projections.timeline.event import DEBUG, ERROR, INFO, WARNING, Event, Param
+from kerf.projections.timeline.furthest_node_pool import furthest
+from kerf.projections.timeline.repetitions import Repeats
+
+
+def _subject(intent: Intent) -> str:
+    """What an effect is about: a claim, or a Node that has none."""
+    return f"nodeclaim/{intent.claim}" if intent.claim else f"node/{getattr(intent, 'node', '')}"
+
+
+class Timeline:
+    """`apply` gives the events of one entry, in order; most entries tell one, a repetition none."""
+
+    def __init__(self) -> None:
+        self.started = 0
+        """The time of the first entry (ms since the epoch): relative times count from here."""
+        self._pods: dict[str, Pod] = {}
+        self._nodes: dict[str, Node] = {}
+        self._pools: dict[str, NodePool] = {}
+        self._buffers: dict[str, CapacityBuffer] = {}
+        self._classes: dict[str, bool] = {}
+        self._intents: dict[str, Intent] = {}
+        self._targets: dict[str, str] = {}  # pod uid → the claim or node it is planned onto
+        self._claim_nodes: dict[str, str] = {}  # claim → its node
+        self._instances: dict[str, str] = {}  # instance → its claim
+        self._refused = Repeats()  # by claim and effect
+        self._unplaced = Repeats()  # by pod
+        self._asked = Repeats()  # by claim
+        self._accepted: dict[tuple[str, str], int] = {}  # claim and effect on a pod → the position of the answer
+
+    def apply(self, entry: Entry) -> list[Event]:
+        """The events of one entry."""
+        if not self.started:
+            self.started = entry.at
+        payload = entry.payload
+        handler = _HANDLERS.get(type(payload))
+        if handler is not None:
+            return handler(self, payload, entry)
+        plain = PLAIN.get(type(payload))
+        if plain is not None:
+            return plain(payload, entry)
+        made = claim_event(payload, entry)
+        if made is None:
+            return []
+        self._claim(payload)
+        return [self._left_it(payload, made) if isinstance(payload, ev.PodEvicted | ev.PodForced) else made]
+
+    def key_of(self, uid: str) -> str:
+        """A pod's namespace/name, also of one that only stands for a buffer's room; its uid if it was never seen."""
+        pod = self._pods.get(uid)
+        return pod.key if pod is not None else virtual_key(uid, self._buffers) or uid
+
+    def _left_it(self, event: ev.PodEvicted | ev.PodForced, made: Event) -> Event:
+        """An eviction's cause is the answer about this pod; the entry's may be that about another one."""
+        key = event.claim, (eviction if isinstance(event, ev.PodEvicted) else deletion)(event.uid)
+        refusals = self._refused.forget(key)
+        params = {**made.params, "refusals": refusals} if refusals else made.params
+        return replace(made, params=params, cause=self._accepted.pop(key, made.cause))
+
+    # ── pods and nodes ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _pod(self, pod: Pod, entry: Entry) -> list[Event]:
+        old = self._pods.get(pod.uid)
+        self._pods[pod.uid] = pod
+        subject, node = f"pod/{pod.key}", (f"node/{pod.node}",) if pod.node else ()
+        waits, waited = _waits(pod), old is not None and _waits(old)
+        if is_terminal(pod):
+            told = old is not None and is_terminal(old)
+            return [] if told else [event(entry, "pod-ended", DEBUG, subject, node, phase=pod.phase)]
+        if pod.deleting:
+            told = old is not None and bool(old.deleting)
+            return [] if told else [event(entry, "pod-terminating", DEBUG, subject, node)]
+        if pod.node and (old is None or old.node != pod.node):
+            return [self._bound(pod, entry, subject)]
+        if pod.phase == "Running" and old is not None and old.phase != "Running":
+            return [event(entry, "pod-running", DEBUG, subject, node, node=pod.node)]
+        if waits != waited:
+            code = "pod-waiting" if waits else "pod-not-waiting"
+            return [event(entry, code, INFO if waits else DEBUG, subject)]
+        return [event(entry, "pod-seen", DEBUG, subject, node)] if old is None else []
+
+    def _bound(self, pod: Pod, entry: Entry, subject: str) -> Event:
+        """A pod got its node; when it is another than the plan's, that is worth a warning: the prediction missed."""
+        planned = self._targets.pop(pod.uid, "")
+        place = self._claim_nodes.get(planned, planned)
+        if planned and place != pod.node and planned in self._claim_nodes:
+            return event(
+                entry, "pod-bound-elsewhere", WARNING, subject, (f"node/{pod.node}", f"nodeclaim/{planned}"),
+                node=pod.node, planned=place,
+            )  # fmt: skip
+        return event(entry, "pod-bound", INFO, subject, (f"node/{pod.node}",), node=pod.node)
+
+    def _node(self, node: Node, entry: Entry) -> list[Event]:
+        old = self._nodes.get(node.name)
+        self._nodes[node.name] = node
+        subject = f"node/{node.name}"
+        if old is None:
+            joined = event(entry, "node-joined", INFO, subject)
+            return [joined, event(entry, "node-ready", INFO, subject)] if node.ready else [joined]
+        events = []
+        if node.deleting and not old.deleting:
+            events.append(event(entry, "node-deleting", INFO, subject))
+        if node.ready != old.ready:
+            code, level = ("node-ready", INFO) if node.ready else ("node-not-ready", WARNING)
+            events.append(event(entry, code, level, subject))
+        for code, taints in (
+            ("node-tainted", set(node.taints) - set(old.taints)),
+            ("node-untainted", set(old.taints) - set(node.taints)),
+        ):
+            if taints:
+                names = [f"{t.key}:{t.effect}" for t in sorted(taints)]
+                events.append(event(entry, code, DEBUG, subject, taints=names))
+        return events
+
+    def _gone(self, gone: seen.ObjectGone, entry: Entry) -> list[Event]:
+        if gone.kind == "pod":
+            pod = self._pods.pop(gone.key, None)
+            self._targets.pop(gone.key, None)
+            self._unplaced.forget(gone.key)
+            if pod is None:
+                return []
+            related = (f"node/{pod.node}",) if pod.node else ()
+            return [event(entry, "pod-gone", INFO, f"pod/{pod.key}", related)]
+        if gone.kind in ("node", "nodepool", "nodeclass"):
+            known: dict[str, dict[str, Any]] = {
+                "node": self._nodes,
+                "nodepool": self._pools,
+                "nodeclass": self._classes,
+            }
+            known[gone.kind].pop(gone.key, None)
+            return [event(entry, f"{gone.kind}-gone", INFO, f"{gone.kind}/{gone.key}")]
+        return [event(entry, "object-gone", DEBUG, f"{gone.kind}/{gone.key}", kind=gone.kind)]
+
+    def _buffer(self, buffer: CapacityBuffer, entry: Entry) -> list[Event]:
+        self._buffers[buffer.uid] = buffer
+        return extension(buffer, entry)
+
+    # ── settings, pools, classes ───────────────────────────────────────────────────────────────────────────────
+
+    def _pool(self, pool: NodePool, entry: Entry) -> list[Event]:
+        old = self._pools.get(pool.name)
+        self._pools[pool.name] = pool
+        subject = f"nodepool/{pool.name}"
+        if old is None:
+            return [event(entry, "nodepool-seen", INFO, subject)]
+        fields = [f for f in NodePool.__struct_fields__ if getattr(old, f) != getattr(pool, f)]
+        return [event(entry, "nodepool-changed", INFO, subject, fields=fields)] if fields else []
+
+    def _class(self, node_class: seen.NodeClassSeen, entry: Entry) -> list[Event]:
+        key = f"{node_class.group}/{node_class.kind}/{node_class.name}"
+        old = self._classes.get(key)
+        self._classes[key] = node_class.ready
+        if old == node_class.ready:
+            return []
+        code, level = ("nodeclass-ready", INFO) if node_class.ready else ("nodeclass-not-ready", WARNING)
+        why = node_class.reason or "no reason given"
+        return [event(entry, code, level, f"nodeclass/{node_class.name}", reason=why)]
+
+    # ── answers ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _launch(self, answer: seen.LaunchAnswered, entry: Entry) -> list[Event]:
+        self._intents.pop(answer.intent, None)
+        subject = f"nodeclaim/{answer.claim}"
+        events = [
+            event(
+                entry, "offering-refused", WARNING, subject, capacity_type=error.capacity_type or "any",
+                instance_type=error.instance_type or "type", zone=error.zone or "any zone", error=error.code,
+            )
+            for error in answer.errors
+        ]  # fmt: skip
+        if not answer.instance:
+            message = answer.message or answer.code or answer.kind
+            return [*events, event(entry, "launch-refused", WARNING, subject, message=message)]
+        self._instances[answer.instance] = answer.claim
+        code = "launch-adopted" if answer.adopted else "launch-answered"
+        answered = event(
+            entry, code, DEBUG, subject, (f"instance/{answer.instance}",), instance=answer.instance,
+            instance_type=answer.instance_type, zone=answer.zone, capacity_type=answer.capacity_type,
+        )  # fmt: skip
+        return [*events, answered]
+
+    def _answer(self, answer: seen.EffectAnswered, entry: Entry) -> list[Event]:
+        intent = self._intents.pop(answer.intent, None)
+        if intent is None:
+            return []
+        subject, key = _subject(intent), effect_key(intent)
+        told: dict[str, Param] = {"effect": key.partition("/")[0]}
+        done, refused, related = "effect-done", "effect-refused", tuple[str, ...]()
+        if isinstance(intent, EvictPod | DeletePod):
+            told["pod"] = f"{intent.namespace}/{intent.name}"
+            done, refused, related = "pod-effect-done", "pod-effect-refused", (f"pod/{told['pod']}",)
+        if answer.ok:
+            if related:
+                self._accepted[intent.claim, key] = entry.position
+            return [event(entry, done, DEBUG, subject, related, **told)]
+        error = " ".join(filter(None, (answer.code, answer.message)))
+        times = self._refused.times((intent.claim, key), error)
+        level = WARNING if times == 1 else DEBUG
+        return [event(entry, refused, level, subject, related, **told, error=error, times=times)]
+
+    def _instance(self, instance: seen.InstanceSeen, entry: Entry) -> list[Event]:
+        related = self._claim_of(instance.instance)
+        return [event(entry, "instance-seen", DEBUG, f"instance/{instance.instance}", related, status=instance.status)]
+
+    def _listed(self, listed: seen.InstancesListed, entry: Entry) -> list[Event]:
+        told = [
+            event(entry, "instance-unclaimed", WARNING, f"instance/{each.instance}", claim=each.claim or "no claim")
+            for each in listed.strays
+        ]
+        for instance in listed.missing:
+            related = self._claim_of(instance)
+            told.append(event(entry, "instance-unlisted", INFO, f"instance/{instance}", related))
+        for instance in listed.demoted:
+            related = self._claim_of(instance)
+            told.append(event(entry, "instance-demoted", INFO, f"instance/{instance}", related))
+        return told
+
+    def _interruption(self, message: seen.InterruptionSeen, entry: Entry) -> list[Event]:
+        related = self._claim_of(message.instance)
+        level = WARNING if related else DEBUG
+        subject = f"instance/{message.instance}"
+        return [event(entry, "interruption-announced", level, subject, related, kind=message.kind)]
+
+    def _claim_of(self, instance: str) -> tuple[str, ...]:
+        claim = self._instances.get(instance)
+        return (f"nodeclaim/{claim}",) if claim is not None else ()
+
+    # ── decisions and claims ───────────────────────────────────────────────────────────────────────────────────
+
+    def _decision(self, decision: Decision, entry: Entry) -> list[Event]:
+        for index, intent in enumerate(decision.intents):
+            self._intents[f"{entry.position}.{index}"] = intent
+        result = decision.result
+        if isinstance(result, ProvisionResult):
+            return self._provisioned(result, entry)
+        if isinstance(result, DisruptResult) and decision.decider == DRIFT:
+            return drift_events(result, entry)
+        if isinstance(result, DisruptResult):
+            return [verdict_event(verdict, entry) for verdict in result.verdicts]
+        if isinstance(result, MovesResult):
+            return [
+                *(move_event("move-proposed", DEBUG, move, entry) for move in result.proposed),
+                *(verdict_event(verdict, entry) for verdict in result.verdicts),
+            ]
+        if isinstance(result, MoveResult):
+            return self._stepped(result, entry)
+        if isinstance(result, StaticResult):
+            related = tuple(f"nodeclaim/{name}" for name in (*(c.name for c in result.claims), *result.removed))
+            pool = f"nodepool/{result.node_pool}"
+            return [
+                event(
+                    entry, "pool-resized", INFO, pool, related, reason=result.reason, running=result.running,
+                    replicas=result.replicas,
+                )
+            ]  # fmt: skip
+        assert isinstance(result, LifecycleResult)
+        subject = f"nodeclaim/{result.claim}" if result.claim else _subject(entry.payload.intents[0])
+        times = self._asked.times(result.claim or subject, result.reason.code)
+        return [event(entry, "effect-asked", DEBUG, subject, reason=result.reason, times=times)]
+
+    def _stepped(self, result: MoveResult, entry: Entry) -> list[Event]:
+        verdicts = [verdict_event(verdict, entry) for verdict in result.verdicts]
+        if result.begun is not None:
+            level = INFO if result.begun.replacements else DEBUG
+            return [move_event("move-started", level, result.begun, entry), *verdicts]
+        related = tuple(f"nodeclaim/{verdict.claim}" for verdict in result.verdicts)
+        code, level = ("move-abandoned", WARNING) if result.step == ABANDONED else ("move-withdrawn", DEBUG)
+        who = some([verdict.claim for verdict in result.verdicts])
+        told = event(entry, code, level, "decision/move", related, reason=result.reason, who=who)
+        return [told, *verdicts]
+
+    def _provisioned(self, result: ProvisionResult, entry: Entry) -> list[Event]:
+        subject = "decision/provision"
+        if result.repeats:
+            return [event(entry, "plan-repeated", DEBUG, subject, repeats=result.repeats)]
+        self._targets = {uid: p.claim or p.node for p in result.placements for uid in p.pods}
+        self._targets |= {uid: c.name for c in result.claims for uid in c.pods}
+        for uid in self._targets:
+            self._unplaced.forget(uid)
+        events = []
+        if result.claims or result.placements:
+            places = [count(len(result.claims), "new node")] if result.claims else []
+            if result.placements:
+                places.append(count(len(result.placements), "node") + " there or on the way")
+            related = tuple(f"pod/{self.key_of(uid)}" for uid in self._targets)
+            events.append(
+                event(entry, "plan-made", INFO, subject, related, pods=len(self._targets), outcome=" and ".join(places))
+            )
+        events += [self._left("pods-without-place", WARNING, group, entry) for group in result.unplaced]
+        events += [self._left("pods-ignored", INFO, group, entry) for group in result.ignored]
+        if result.truncated:
+            events.append(event(entry, "pods-not-reached", ERROR, subject, pods=len(result.truncated)))
+        return events
+
+    def _left(self, code: str, level: str, group: Unplaced, entry: Entry) -> Event:
+        """Pods without a place: a detail while it is of the same pods for the same reasons; those it is new of come
+        first."""
+        why = code, tuple((reason.code, reason.params.get("node_pool")) for reason in group.reasons)
+        told = {uid: self._unplaced.times(uid, why) for uid in group.pods}
+        uids = sorted(group.pods, key=lambda uid: told[uid] > 1)
+        related = tuple(f"pod/{self.key_of(uid)}" for uid in uids)
+        times = min(told.values(), default=1)
+        shown = level if times == 1 else DEBUG
+        who = self.key_of(uids[0]) + (f" and {len(uids) - 1} more" if len(uids) > 1 else "") if uids else "nobody"
+        return event(
+            entry, code, shown, "decision/provision", related, reason=furthest(group.reasons), pods=len(uids), who=who,
+            times=times,
+        )  # fmt: skip
+
+    def _claim(self, payload: Struct) -> None:
+        if isinstance(payload, ev.Registered) or (isinstance(payload, ev.Adopted) and payload.node):
+            self._claim_nodes[payload.claim] = payload.node
+        if isinstance(payload, ev.Launched | ev.Adopted):
+            self._instances[payload.instance] = payload.claim
+        elif isinstance(
+            payload, ev.Terminated | ev.InstanceVanished | ev.LaunchFailed | ev.LaunchTimedOut | ev.Cancelled
+        ):
+            self._claim_nodes.pop(payload.claim, None)
+
+
+def _waits(pod: Pod) -> bool:
+    return pod.unschedulable and is_provisionable(pod)
+
+
+_HANDLERS: dict[type[Struct], Callable[[Timeline, Any, Entry], list[Event]]] = {
+    Pod: Timeline._pod,
+    Node: Timeline._node,
+    NodePool: Timeline._pool,
+    CapacityBuffer: Timeline._buffer,
+    seen.ObjectGone: Timeline._gone,
+    seen.NodeClassSeen: Timeline._class,
+    seen.LaunchAnswered: Timeline._launch,
+    seen.EffectAnswered: Timeline._answer,
+    seen.InstanceSeen: Timeline._instance,
+    seen.InstancesListed: Timeline._listed,
+    seen.InterruptionSeen: Timeline._interruption,
+    Decision: Timeline._decision,
+}

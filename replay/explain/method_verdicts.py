@@ -1,0 +1,219 @@
+"""Why a node is still here: what each disruption method says of it, since when, when that may change by itself, and
+what would have to change. Computed from the state at a position; the history is that of the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from kerf.engine.disruption import disrupt, eligibility
+from kerf.engine.disruption import reasons as why
+from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
+from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
+from kerf.engine.disruption.passes import METHOD, window_ends
+from kerf.engine.disruption.repair import POLICIES, unhealthy, worst
+from kerf.engine.disruption.room import Room
+from kerf.engine.disruption.static_drift import static_drift
+from kerf.engine.disruption.underway import underway
+from kerf.engine.lifecycle.step import soonest
+from kerf.engine.model.reasons import Reason
+from kerf.engine.model.templates import Difference
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import INITIALIZED, STEADY
+from kerf.engine.scheduling.pods.evictability import FOR_GOOD, protected_until
+from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.state import State
+from kerf.engine.state.upkeep import AS_ASKED
+from kerf.engine.state.upkeep import DRIFTED as HAS_DRIFTED
+from kerf.replay.history.histories import Judged
+from kerf.replay.what_if.blockers import unreadable_budget
+from kerf.replay.what_if.node import Goes, Way, consolidation, drift, emptiness, explore, node_in
+
+EMPTINESS, CONSOLIDATION, DRIFT = "emptiness", "consolidation", "drift"
+EXPIRATION, REPAIR, INTERRUPTION, DELETION, REGISTRATION = (
+    "expiration", "repair", "interruption", "deletion", "registration",
+)  # fmt: skip
+
+_FORCEFUL = (
+    (EXPIRATION, disrupt.expired),
+    (REPAIR, unhealthy),
+    (INTERRUPTION, disrupt.interrupted),
+    (DELETION, disrupt.deleted),
+    (REGISTRATION, disrupt.registration_timeout),
+)
+"""The methods without a choice, by the names that users know."""
+
+_OF_MOVES = {why.EMPTY: EMPTINESS, why.UNDERUTILIZED: CONSOLIDATION, why.DRIFTED: DRIFT}
+_OF_METHODS = {
+    **_OF_MOVES,
+    METHOD: CONSOLIDATION,
+    why.EXPIRED: EXPIRATION,
+    why.UNHEALTHY: REPAIR,
+    why.INTERRUPTED: INTERRUPTION,
+    why.DELETED: DELETION,
+    why.REGISTRATION_TIMEOUT: REGISTRATION,
+}
+_ABOUT_EMPTY = ("empty-not-long-enough", "holds-buffers")
+
+
+class MethodVerdict(Struct, frozen=True, kw_only=True):
+    """`reason` is why the method leaves the node, or would take it (`acts`). `due`: when that may change by itself (ms
+    since the epoch, 0 for never). `history`: what the record has of this method's verdicts, where they changed. `way`:
+    what would have to change, for the methods that kerf has a choice in. `drifted`: what it has drifted by, in which
+    fields `differences`."""
+
+    method: str
+    reason: Reason
+    acts: bool = False
+    due: int = 0
+    drifted: Reason | None = None
+    differences: tuple[Difference, ...] = ()
+    history: tuple[Judged, ...] = ()
+    way: Way | None = None
+
+
+def verdicts_of(claim: NodeClaim, state: State, told: Iterable[Judged]) -> tuple[MethodVerdict, ...]:
+    """Of a claim that has been launched and is not on its way out; none for another."""
+    if claim.state not in STEADY:
+        return ()
+    histories = _histories(told)
+    found = list(_chosen(claim, state, histories)) if claim.state == INITIALIZED else []
+    for name, method in _FORCEFUL:
+        finding = method(claim, state, state.facts.at)
+        if name == REGISTRATION and finding.reason.code == "registered":
+            continue
+        found.append(
+            MethodVerdict(
+                method=name,
+                reason=_of_health(claim, state) if finding.reason.code == "node-healthy" else finding.reason,
+                acts=finding.remove,
+                due=finding.due,
+                history=tuple(histories.get(name, ())),
+            )
+        )
+    return tuple(found)
+
+
+def _of_health(claim: NodeClaim, state: State) -> Reason:
+    """Why a node is not repaired: whether it is healthy, or ill for a while only, or nobody asks."""
+    policies = POLICIES.get(claim.node_class.group, ()) if state.facts.settings.node_repair else ()
+    if not policies:
+        return Reason("repair-off")
+    node = node_of(claim, state)
+    if node is None:
+        return Reason("no-node")
+    illness = worst(node, policies)
+    if illness is None:
+        return Reason("node-healthy")
+    return Reason("ill-for-a-while", {"condition": illness.condition, "status": illness.status})
+
+
+def _chosen(claim: NodeClaim, state: State, histories: dict[str, list[Judged]]) -> Iterable[MethodVerdict]:
+    """Emptiness, drift and consolidation."""
+    now = state.facts.at
+    proposed = [each.move for _, each in sorted(state.facts.moves.items()) if not each.started]
+    plain = cluster_of(state, now)
+    mine = next((move for move in proposed if claim.name in move.claims), None)
+    cluster = underway(plain, [move for move in proposed if move is not mine])
+    asked = (
+        (EMPTINESS, emptiness, EMPTY, why.EMPTY),
+        (DRIFT, drift, DRIFTED, why.DRIFTED),
+        (CONSOLIDATION, consolidation, UNDERUTILIZED, why.UNDERUTILIZED),
+    )
+    for name, ask, budget, word in asked:
+        way = _static(claim, state, cluster) if name == DRIFT else None
+        way = way or explore(cluster, claim.name, ask, budget)
+        reason = way.verdict or Reason("would-go", {"why": word})
+        if mine is not None and _OF_MOVES.get(mine.why) == name:
+            room = Room(state).has(mine)
+            reason = (
+                Reason("move-proposed", {"why": mine.why}) if room else Reason("waits-for-budget", {"why": mine.why})
+            )
+        drifted = name == DRIFT and bool(claim.drifted_since)
+        yield MethodVerdict(
+            method=name,
+            reason=_precisely(
+                reason, name, state, claim, unreadable_budget(cluster, node_in(cluster, claim.name), budget)
+            ),
+            acts=way.verdict is None,
+            due=_due(reason, claim, state, node_in(cluster, claim.name)),
+            drifted=claim.drift if drifted else None,
+            differences=claim.differences if drifted else (),
+            history=tuple(histories.get(name, ())),
+            way=way,
+        )
+
+
+def _static(claim: NodeClaim, state: State, cluster: Cluster) -> Way | None:
+    """D-167: a drifted node of a NodePool with a fixed size is replaced straight from the template."""
+    pool = state.facts.pools.get(claim.node_pool)
+    if pool is None or pool.replicas is None or not claim.drifted_since:
+        return None
+    refused: dict[str, Reason] = {}
+    moves, _ = static_drift(cluster, state, refused)
+    move = next((each for each in moves if claim.name in each.claims), None)
+    if move is not None:
+        types = tuple(new.instance_types[0] for new in move.replacements)
+        goes = Goes(claims=move.claims, replacements=types, price=sum(new.price for new in move.replacements))
+        return Way(verdict=None, goes=goes)
+    node = node_in(cluster, claim.name)
+    held = eligibility.judge(node, cluster, eventual=True)
+    reason = held if isinstance(held, Reason) else refused.get(node.name, Reason("not-looked-at"))
+    return Way(verdict=reason, stays=reason)
+
+
+def _precisely(reason: Reason, method: str, state: State, claim: NodeClaim, unread: Reason | None) -> Reason:
+    """In the words of a pass (see `passes`). `unread`: a budget of its NodePool that allows nothing, for nobody can
+    read it."""
+    if reason.code == "budget" and unread is not None:
+        return unread
+    if reason.code == "not-consolidatable" and method == EMPTINESS:
+        return Reason("empty-not-long-enough")
+    if reason.code == "nominated" and state.ix.waiting_for.get(claim.name):
+        return Reason("awaiting-pods")
+    return reason
+
+
+def _due(reason: Reason, claim: NodeClaim, state: State, node: ClusterNode) -> int:
+    """When this reason may end by itself."""
+    now, facts = state.facts.at, state.facts
+    at = 0
+    match reason.code:
+        case "not-consolidatable" | "empty-not-long-enough":
+            at = quiet_at(claim, state)
+        case "nominated" | "awaiting-pods":
+            at = claim.nominated_until
+        case "held-back":
+            at = facts.holds[claim.name].until if claim.name in facts.holds else 0
+        case "pod-do-not-disrupt":
+            at = max((protected_until(pod) for pod in node.pods), default=0)
+        case "budget":
+            pool = facts.pools.get(claim.node_pool)
+            at = window_ends(pool, now) if pool is not None else 0
+        case _:
+            return 0
+    return soonest(at) if now < at < min(NEVER, FOR_GOOD) else 0
+
+
+def _histories(told: Iterable[Judged]) -> dict[str, list[Judged]]:
+    """The record's verdicts by method, where they changed. A pass gives one verdict for emptiness and consolidation: by
+    what it says it is known which of them spoke."""
+    found: dict[str, list[Judged]] = {}
+    for each in told:
+        verdict = each.verdict
+        method = _OF_METHODS.get(verdict.method, verdict.method)
+        if verdict.method == METHOD and verdict.reason.code in _ABOUT_EMPTY:
+            method = EMPTINESS
+        elif verdict.method == METHOD and verdict.reason.code == "move-proposed":
+            method = _OF_MOVES.get(str(verdict.reason.params.get("why", "")), method)
+        elif verdict.action in (HAS_DRIFTED, AS_ASKED):
+            method = DRIFT
+        before = found.setdefault(method, [])
+        if not before or (before[-1].verdict.reason, before[-1].verdict.differences) != (
+            verdict.reason,
+            verdict.differences,
+        ):
+            before.append(each)
+    return found

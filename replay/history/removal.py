@@ -1,0 +1,323 @@
+"""Why a node was removed: what found it, on what grounds, with what before it, and where its pods went. One chain of
+causes for each claim that had to go, from the record alone."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.disruption import reasons as why
+from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
+from kerf.engine.disruption.inputs import cluster_of
+from kerf.engine.disruption.underway import underway
+from kerf.engine.model.reasons import Reason
+from kerf.engine.model.templates import Difference
+from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record.decisions import Move
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import RecordShortened
+from kerf.engine.record.observations import InterruptionSeen
+from kerf.engine.runtime.ports import Store
+from kerf.engine.state.load import load
+from kerf.engine.state.upkeep import DRIFTED as HAS_DRIFTED
+from kerf.replay.history.histories import ClaimLinks, Judged, Links, MoveLinks
+from kerf.replay.history.successor_pods import successors, to_leave
+from kerf.replay.what_if.blockers import budget_use
+
+GARBAGE_COLLECTOR = "garbage collector"
+_BUDGET_REASONS = {why.EMPTY: EMPTY, why.UNDERUTILIZED: UNDERUTILIZED, why.DRIFTED: DRIFTED}
+_OVER = (ev.LaunchFailed, ev.LaunchTimedOut, ev.Cancelled, ev.InstanceVanished)
+
+
+class Cause(Struct, frozen=True, kw_only=True):
+    """One link of the chain: what happened at a position, coded."""
+
+    position: int
+    at: int
+    reason: Reason
+
+
+class Successor(Struct, frozen=True, kw_only=True):
+    """A node that was launched before the other went. `ready` is when it was in service (ms since the epoch), 0 for
+    not yet; `node`, `instance_type` and `zone` are empty as long as there is none."""
+
+    claim: str
+    node: str = ""
+    instance_type: str = ""
+    zone: str = ""
+    price: float = 0.0
+    ready: int = 0
+
+
+class Moved(Struct, frozen=True, kw_only=True):
+    """The move that the node went in. `looked_again`: how long after the proposal it was judged anew, and held (ms).
+    `budgets`: what the budgets of the NodePools allowed when it was proposed. `savings` in USD per hour."""
+
+    ref: str
+    why: str
+    proposed: int
+    started: int
+    looked_again: int
+    savings: float
+    claims: tuple[str, ...]
+    replacements: tuple[Successor, ...] = ()
+    budgets: tuple[Reason, ...] = ()
+
+
+class PodMoved(Struct, frozen=True, kw_only=True):
+    """A pod that was on the node when its drain began. `how`: evicted, forced, ended by itself, or still there.
+    `planned`: where the move meant it to go; `successor` and `node`: the pod that came for it, and where that is."""
+
+    pod: str
+    how: str
+    planned: str = ""
+    successor: str = ""
+    node: str = ""
+
+
+class Removal(Struct, frozen=True, kw_only=True):
+    """`why` is the latest reason (drifted, empty, underutilized, expired, interrupted, unhealthy, deleted, …), `reason`
+    what the decider said of it, `position` where the claim had to go. `differences`: of a drifted one, the fields.
+    `causes` is the chain, oldest first. `over`: whether it is gone."""
+
+    why: str
+    reason: Reason
+    position: int
+    at: int
+    decision: int
+    differences: tuple[Difference, ...] = ()
+    move: Moved | None = None
+    causes: tuple[Cause, ...] = ()
+    pods: tuple[PodMoved, ...] = ()
+    over: bool = False
+
+
+def removal_of(store: Store, links: Links, found: ClaimLinks) -> Removal | None:
+    """None for a claim that does not have to go: also for one that had to, and stays after all."""
+    ending = _ending(found)
+    if ending is None:
+        return None
+    word = _word(ending.payload)
+    move = _move_of(links, found, ending, word)
+    reason, decision = _grounds(links, found, ending, word)
+    drained = next((e for e in found.events if isinstance(e.payload, ev.DrainStarted)), None)
+    drift = _drift(found, ending.position) if word == why.DRIFTED else None
+    return Removal(
+        why=word,
+        reason=_told(reason, move),
+        position=ending.position,
+        at=ending.at,
+        decision=decision,
+        differences=drift.verdict.differences if drift is not None else (),
+        move=_moved(store, links, move) if move is not None else None,
+        causes=tuple(_causes(found, ending, reason, decision, move, links.pool_gone(found.node_pool, ending.position))),
+        pods=_pods(links, found, drained.position, move) if drained is not None else (),
+        over=any(isinstance(e.payload, (*_OVER, ev.Terminated)) for e in found.events),
+    )
+
+
+def _told(reason: Reason, move: MoveLinks | None) -> Reason:
+    """The grounds of a consolidation, more precisely than the decision says them: whether something took its place."""
+    if reason.code != why.UNDERUTILIZED or move is None:
+        return reason
+    return Reason("fits-on-a-cheaper-node") if move.move.replacements else Reason("has-room-elsewhere")
+
+
+def _ending(found: ClaimLinks) -> Entry | None:
+    """The event by which it has to go, by its latest reason; None after it was untainted. The end of the instance by
+    itself counts only where nothing else had asked for it."""
+    latest: Entry | None = None
+    for entry in found.events:
+        event = entry.payload
+        if isinstance(event, ev.Tainted | ev.ReasonRaised):
+            latest = entry
+        elif isinstance(event, ev.Untainted):
+            latest = None
+        elif (isinstance(event, ev.Adopted) and event.why) or (
+            isinstance(event, _OVER) and (latest is None or not isinstance(event, ev.InstanceVanished))
+        ):
+            latest = entry
+    return latest
+
+
+def _word(event: Struct) -> str:
+    words: dict[type[Struct], str] = {
+        ev.LaunchFailed: "launch-failed",
+        ev.LaunchTimedOut: "launch-timed-out",
+        ev.Cancelled: "cancelled",
+        ev.InstanceVanished: "instance-vanished",
+    }
+    return words.get(type(event)) or str(getattr(event, "why", ""))
+
+
+def _move_of(links: Links, found: ClaimLinks, ending: Entry, word: str) -> MoveLinks | None:
+    """The move that was started when the claim was tainted; none if a stronger reason came."""
+    for ref in reversed(found.moves):
+        move = links.moves[ref]
+        step = move.started()
+        if step is not None and step.position <= ending.position and move.move.why == word:
+            return move
+    return None
+
+
+def _grounds(links: Links, found: ClaimLinks, ending: Entry, word: str) -> tuple[Reason, int]:
+    """What the decider said, and the position of its decision (0 for an end that nobody decided)."""
+    said = [each for each in found.verdicts if each.position <= ending.position and each.verdict.action == "remove"]
+    for judged in reversed(said):
+        if judged.verdict.method == word:
+            return judged.verdict.reason, judged.position
+    resized = links.resized.get(found.name)
+    if word == why.OVERPROVISIONED and resized is not None:
+        return resized[1], resized[0]
+    event = ending.payload
+    params: dict[str, str | int | float | list[str]] = {}
+    for name in ("instance", "status", "code", "message", "waited", "actor", "detail"):
+        value = getattr(event, name, "")
+        if value:
+            params[name] = value
+    decision = ending.cause if ending.cause in links.decisions else 0
+    return Reason(str(getattr(event, "kind", "")) or word, params), decision
+
+
+def _drift(found: ClaimLinks, position: int) -> Judged | None:
+    told = (each for each in reversed(found.verdicts) if each.position <= position)
+    return next((each for each in told if each.verdict.action == HAS_DRIFTED), None)
+
+
+# ── the move ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _moved(store: Store, links: Links, found: MoveLinks) -> Moved:
+    started = found.started()
+    assert started is not None
+    return Moved(
+        ref=found.ref,
+        why=found.move.why,
+        proposed=found.position,
+        started=started.position,
+        looked_again=started.at - found.at,
+        savings=found.move.savings,
+        claims=found.move.claims,
+        replacements=tuple(successor(links, new.name) for new in found.move.replacements),
+        budgets=_budgets(store, links, found),
+    )
+
+
+def successor(links: Links, name: str) -> Successor:
+    claim = links.claims.get(name)
+    events = claim.events if claim is not None else []
+    launched = next((e.payload for e in events if isinstance(e.payload, ev.Launched)), None)
+    ready = next((e.at for e in events if isinstance(e.payload, ev.Initialized)), 0)
+    return Successor(
+        claim=name,
+        node=claim.node if claim is not None else "",
+        instance_type=launched.instance_type if launched is not None else "",
+        zone=launched.zone if launched is not None else "",
+        price=launched.price if launched is not None else 0.0,
+        ready=ready,
+    )
+
+
+def _budgets(store: Store, links: Links, found: MoveLinks) -> tuple[Reason, ...]:
+    """As they were when the move was proposed, before what the same pass had proposed already."""
+    method = _BUDGET_REASONS.get(found.move.why)
+    if method is None:
+        return ()
+    try:
+        state = load(store, found.position - 1)
+    except RecordShortened:  # it was proposed before the record's base
+        return ()
+    proposed = [each.move for _, each in sorted(state.facts.moves.items()) if not each.started]
+    cluster = underway(cluster_of(state, found.at), proposed)
+    pools = sorted({links.claims[name].node_pool for name in found.move.claims if name in links.claims})
+    known = (cluster.pool(name) for name in pools)
+    return tuple(budget_use(cluster, pool, method) for pool in known if pool is not None)
+
+
+# ── the chain ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _causes(
+    found: ClaimLinks,
+    ending: Entry,
+    reason: Reason,
+    decision: int,
+    move: MoveLinks | None,
+    pool_gone: Entry | None,
+) -> list[Cause]:
+    """From what was seen outside or found wrong, by what was decided, to the end. By position. `pool_gone`: the end of
+    its NodePool, which takes its NodeClaims along."""
+    causes: dict[int, Cause] = {}
+
+    def add(position: int, at: int, reason: Reason) -> None:
+        if position and position not in causes:
+            causes[position] = Cause(position=position, at=at, reason=reason)
+
+    drift = _drift(found, ending.position) if _word(ending.payload) == why.DRIFTED else None
+    if drift is not None:
+        add(drift.position, drift.at, drift.verdict.reason)
+    for entry in found.signals:
+        if entry.position <= ending.position:
+            if getattr(entry.payload, "actor", "") == GARBAGE_COLLECTOR and pool_gone is not None:
+                add(pool_gone.position, pool_gone.at, Reason("nodepool-gone", {"nodepool": found.node_pool}))
+            add(entry.position, entry.at, _signal(entry))
+    if move is not None:
+        proposed = Reason("move-proposed", {"why": move.move.why})
+        add(move.position, move.at, Reason("goes-at-once") if move.move.why == why.DRIFTED else proposed)
+        started = move.started()
+        if started is not None:
+            alone = Reason("move-started-alone", {"why": move.move.why})
+            begun = Reason("move-started", {"why": move.move.why}) if move.move.replacements else alone
+            add(started.position, started.at, begun)
+    elif decision:
+        add(decision, ending.at, reason)
+    for entry in found.events:
+        if entry.position >= ending.position:
+            code = entry.type.removeprefix("claim.")
+            if code not in ("pod-evicted", "pod-forced"):
+                add(entry.position, entry.at, _happened(code, entry.payload))
+    return [causes[position] for position in sorted(causes)]
+
+
+def _happened(code: str, event: Struct) -> Reason:
+    """An event of the claim; of a failed launch also with what the cloud said."""
+    if isinstance(event, ev.LaunchFailed):
+        return Reason(code, {"code": event.code or event.kind})
+    return Reason(code)
+
+
+def _signal(entry: Entry) -> Reason:
+    seen = entry.payload
+    if isinstance(seen, InterruptionSeen):
+        return Reason("interruption-announced", {"kind": seen.kind})
+    return Reason("deletion-asked", {"actor": seen.actor or "somebody"})
+
+
+# ── the pods ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _pods(links: Links, found: ClaimLinks, drained: int, move: MoveLinks | None) -> tuple[PodMoved, ...]:
+    planned = planned_places(links, move.move) if move is not None else {}
+    after = successors(links)
+    told = []
+    for pod in to_leave(links, found, drained):
+        new = links.pods.get(after.get(pod.uid, ""))
+        how = "forced" if pod.forced else "evicted" if pod.evicted_from else "ended" if pod.left else "there"
+        told.append(
+            PodMoved(
+                pod=pod.key,
+                how=how,
+                planned=planned.get(pod.uid, ""),
+                successor=new.key if new is not None else "",
+                node=new.node if new is not None else "",
+            )
+        )
+    return tuple(told)
+
+
+def planned_places(links: Links, move: Move) -> dict[str, str]:
+    """Pod (uid) → the node, or the claim of one that has not joined, where the move puts it."""
+    places = {uid: place.node for place in move.placements for uid in place.pods}
+    for new in move.replacements:
+        claim = links.claims.get(new.name)
+        places.update((uid, (claim.node if claim is not None else "") or new.name) for uid in new.pods)
+    return places

@@ -1,0 +1,249 @@
+"""Instance types of conformance scenarios (conformance FORMAT.md, "Instance types"): from a SOURCE to a
+Catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.labels import CAPACITY_TYPE, RESERVATION_ID, RESERVATION_TYPE, RESERVED, ZONE, ZONE_ID
+from kerf.engine.model.manifests.slice_templates import attribute_bindings, slice_templates
+from kerf.engine.model.pods import Resources
+from kerf.engine.model.quantities import parse_quantity
+from kerf.engine.record.digest import content
+from kerf.engine.scheduling.matching.resources import total
+from kerf.replay.scenarios.errors import CatalogueError
+
+Quantity = str | int | float
+DEFAULT_RESERVATION = "default"
+
+
+class OfferingWire(Struct, rename="camel"):
+    zone: str
+    capacity_type: str
+    price: float
+    zone_id: str = ""
+    available: bool = True
+    reservation_id: str = ""
+    reservation_capacity: int = 0
+
+
+class OverheadWire(Struct, rename="camel"):
+    kube_reserved: dict[str, Quantity] = {}
+    system_reserved: dict[str, Quantity] = {}
+    eviction_threshold: dict[str, Quantity] = {}
+
+
+class DeviceWire(Struct):
+    driver: str
+    pool: str
+    device: str
+
+
+class BindingWire(Struct):
+    attribute: str
+    devices: list[DeviceWire]
+
+
+class InstanceTypeWire(Struct, rename="camel"):
+    name: str
+    capacity: dict[str, Quantity]
+    overhead: OverheadWire = msgspec.field(default_factory=OverheadWire)
+    requirements: dict[str, list[str]] = {}
+    offerings: list[OfferingWire] = []
+    resource_slices: list[dict[str, Any]] = []  # specs
+    attribute_bindings: list[BindingWire] = []
+
+
+class ChangeWire(Struct, rename="camel", forbid_unknown_fields=True):
+    available: bool | None = None
+    price: float | None = None
+    price_factor: float | None = None
+
+
+class PatchWire(Struct, rename="camel", forbid_unknown_fields=True):
+    """Changes every offering that matches; an absent matcher matches all."""
+
+    set: ChangeWire
+    types: list[str] | None = None
+    zones: list[str] | None = None
+    capacity_types: list[str] | None = None
+
+
+class ReservationWire(Struct, rename="camel", forbid_unknown_fields=True):
+    type: str
+    zone: str
+    id: str
+    capacity: int
+    price: float
+    available: bool = True
+
+
+class SourceWire(Struct, rename="camel", forbid_unknown_fields=True):
+    catalogue: str = ""
+    names: list[str] | None = None
+    zones: list[str] | None = None
+    patches: list[PatchWire] = []
+    reservations: list[ReservationWire] = []
+    inline: list[InstanceTypeWire] = []
+
+
+class Catalogues:
+    """Named catalogues, each type read when it is first asked for. `source` results are kept, so scenarios
+    that share a SOURCE share a Catalogue."""
+
+    def __init__(self, documents: Mapping[str, Any]) -> None:
+        """`documents`: the object under `catalogues` of catalogues.json, name → list of instance types."""
+        self._documents = documents
+        self._types: dict[str, dict[str, InstanceType]] = {}
+        self._made: dict[bytes, Catalogue] = {}
+        self._digests: dict[int, str] = {}
+
+    def source(self, document: Any) -> Catalogue:
+        """The types of one SOURCE: picked, restricted to zones, patched, reservations appended, in that
+        order.
+
+        Raises CatalogueError for a name that there is none of, and msgspec.ValidationError for a wrong
+        form.
+        """
+        key = msgspec.json.encode(document, order="deterministic")
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = self._make(msgspec.convert(document, SourceWire))
+        return made
+
+    def digest(self, catalogue: Catalogue) -> str:
+        """The content digest of a catalogue that `source` gave; worked out once."""
+        found = self._digests.get(id(catalogue))
+        if found is None:
+            found = self._digests[id(catalogue)] = content(catalogue)[0]
+        return found
+
+    def _make(self, wire: SourceWire) -> Catalogue:
+        types = self._picked(wire) if wire.catalogue else []
+        types += [_instance_type(each) for each in wire.inline]
+        if wire.zones is not None:
+            types = [_restricted(each, frozenset(wire.zones)) for each in types]
+        for patch in wire.patches:
+            types = [_patched(each, patch) for each in types]
+        for reservation in wire.reservations:
+            if not any(each.name == reservation.type for each in types):
+                raise CatalogueError(
+                    f"reservation {reservation.id} names no instance type of its source: {reservation.type}",
+                    hint="Name one of the types that the source lists",
+                )
+            types = [_reserved(each, reservation) if each.name == reservation.type else each for each in types]
+        return Catalogue(tuple(types), source=wire.catalogue or "inline")
+
+    def _picked(self, wire: SourceWire) -> list[InstanceType]:
+        known = self._catalogue(wire.catalogue)
+        if wire.names is None:
+            return list(known.values())
+        missing = [name for name in wire.names if name not in known]
+        if missing:
+            raise CatalogueError(
+                f"catalogue {wire.catalogue} has no instance type {', '.join(missing)}",
+                hint="Leave the name out, or describe the type under inline",
+            )
+        return [known[name] for name in wire.names]
+
+    def _catalogue(self, name: str) -> dict[str, InstanceType]:
+        types = self._types.get(name)
+        if types is None:
+            if name not in self._documents:
+                known = ", ".join(sorted(self._documents))
+                hint = f"Known ones: {known}" if known else "Give a file of catalogues (kerf plan --catalogues FILE)"
+                raise CatalogueError(f"there is no catalogue {name}", hint=hint)
+            wires = msgspec.convert(self._documents[name], list[InstanceTypeWire])
+            types = self._types[name] = {wire.name: _instance_type(wire) for wire in wires}
+        return types
+
+
+def _resources(quantities: Mapping[str, Quantity]) -> Resources:
+    return {name: parse_quantity(quantity, name) for name, quantity in quantities.items()}
+
+
+def _instance_type(wire: InstanceTypeWire) -> InstanceType:
+    overhead = wire.overhead
+    parts = (overhead.kube_reserved, overhead.system_reserved, overhead.eviction_threshold)
+    return InstanceType(
+        wire.name,
+        _resources(wire.capacity),
+        total(_resources(part) for part in parts),
+        {key: tuple(values) for key, values in wire.requirements.items()},
+        tuple(_offering(each) for each in wire.offerings),
+        slices=slice_templates(wire.resource_slices),
+        bindings=attribute_bindings(msgspec.to_builtins(wire.attribute_bindings)),
+    )
+
+
+def _offering(wire: OfferingWire) -> Offering:
+    return Offering(
+        wire.zone,
+        wire.capacity_type,
+        wire.price,
+        wire.available,
+        wire.zone_id,
+        wire.reservation_id,
+        DEFAULT_RESERVATION if wire.reservation_id else "",
+        wire.reservation_capacity,
+    )
+
+
+def _restricted(given: InstanceType, zones: frozenset[str]) -> InstanceType:
+    """Only the offerings in these zones; the zone and zone-id requirements shrink alike."""
+    kept = tuple(each for each in given.offerings if each.zone in zones)
+    ids = frozenset(each.zone_id for each in kept)
+    allowed = {ZONE: zones, ZONE_ID: ids}
+    requirements = {
+        key: tuple(value for value in values if key not in allowed or value in allowed[key])
+        for key, values in given.requirements.items()
+    }
+    return replace(given, offerings=kept, requirements=requirements)
+
+
+def _patched(given: InstanceType, patch: PatchWire) -> InstanceType:
+    if patch.types is not None and given.name not in patch.types:
+        return given
+    return replace(given, offerings=tuple(_changed(each, patch) for each in given.offerings))
+
+
+def _changed(given: Offering, patch: PatchWire) -> Offering:
+    if patch.zones is not None and given.zone not in patch.zones:
+        return given
+    if patch.capacity_types is not None and given.capacity_type not in patch.capacity_types:
+        return given
+    change = patch.set
+    price = given.price if change.price is None else change.price
+    return replace(
+        given,
+        available=given.available if change.available is None else change.available,
+        price=price if change.price_factor is None else price * change.price_factor,
+    )
+
+
+def _reserved(given: InstanceType, wire: ReservationWire) -> InstanceType:
+    zone_ids = [each.zone_id for each in given.offerings if each.zone == wire.zone and each.zone_id]
+    offering = Offering(
+        wire.zone,
+        RESERVED,
+        wire.price,
+        wire.available,
+        zone_ids[0] if zone_ids else "",
+        wire.id,
+        DEFAULT_RESERVATION,
+        wire.capacity,
+    )
+    requirements = dict(given.requirements)
+    for key, value in ((CAPACITY_TYPE, RESERVED), (RESERVATION_ID, wire.id), (RESERVATION_TYPE, DEFAULT_RESERVATION)):
+        requirements[key] = _with(requirements.get(key, ()), value)
+    return replace(given, offerings=(*given.offerings, offering), requirements=requirements)
+
+
+def _with(values: Iterable[str], value: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*values, value]))

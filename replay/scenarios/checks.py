@@ -1,0 +1,81 @@
+"""Whether what stands in a file is a scenario at all, and says each thing once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kerf.engine.errors import InputError
+from kerf.replay.scenarios.errors import ScenarioError
+from kerf.replay.scenarios.typos import check_fields
+
+SUBJECTS = ("pods", "nodes", "nodePools")
+"""One of them is in every scenario: without, nothing is asked."""
+FORM = (
+    'A scenario is {"pods": [Pod, …], "nodePools": [NodePool, …], "instanceTypes": {"inline": […]}}: see docs/plan.md. '
+    "kerf simulate takes manifests"
+)
+UNIQUE = "Names are unique in a scenario, even across namespaces: results refer to them (docs/plan.md)"
+
+Item = tuple[str, Mapping[str, Any]]
+"""Where an object stands, and the object."""
+
+
+def check_scenario(scenario: Mapping[str, Any]) -> None:
+    """Raises ScenarioError (KERF840) for what is no scenario or has mistyped fields, and InputError for objects of
+    another kind among the pods (KERF302) and pods, nodes and NodePools that stand there twice (KERF321)."""
+    check_fields(scenario)
+    if not any(name in scenario for name in SUBJECTS):
+        raise ScenarioError(f"{_what(scenario)} is no scenario", hint=FORM)
+    pods = [*_items(scenario.get("pods"), "pods"), *_pods_of_nodes(scenario)]
+    for where, pod in pods:
+        kind = pod.get("kind") or "Pod"
+        if kind != "Pod":
+            hint = "Give the Pods that it makes, or the manifest to kerf simulate"
+            raise InputError(f"expected a Pod, found {kind} {_name(pod)}", where=where, hint=hint, code="KERF302")
+    _check_once("pod", pods)
+    _check_once("NodePool", _items(scenario.get("nodePools"), "nodePools"))
+    _check_once("node", _items([each.get("node") for _, each in _nodes(scenario)], "nodes"))
+
+
+def _what(scenario: Mapping[str, Any]) -> str:
+    kind = scenario.get("kind")
+    if kind:
+        return f"a Kubernetes object of kind {kind}"
+    if not scenario:
+        return "an object without fields"
+    if "metadata" in scenario or "spec" in scenario:
+        return "a Kubernetes object"
+    return f"an object of {', '.join(map(str, scenario))}"
+
+
+def _check_once(what: str, items: list[Item]) -> None:
+    known: dict[str, str] = {}
+    for where, item in items:
+        name = _name(item)
+        if name in known:
+            message = f"there is a {what} {name} already, at {known[name]}"
+            raise InputError(message, where=where, hint=UNIQUE, code="KERF321")
+        if name:
+            known[name] = where
+
+
+def _nodes(scenario: Mapping[str, Any]) -> list[Item]:
+    return _items(scenario.get("nodes"), "nodes")
+
+
+def _pods_of_nodes(scenario: Mapping[str, Any]) -> Iterator[Item]:
+    for where, node in _nodes(scenario):
+        yield from _items(node.get("pods"), f"{where}.pods")
+
+
+def _items(found: Any, path: str) -> list[Item]:
+    """The objects of a list. Whatever has another form is refused where it is read."""
+    if not isinstance(found, list):
+        return []
+    return [(f"{path}[{index}]", each) for index, each in enumerate(found) if isinstance(each, Mapping)]
+
+
+def _name(item: Mapping[str, Any]) -> str:
+    metadata = item.get("metadata")
+    return str(metadata.get("name") or "") if isinstance(metadata, Mapping) else ""

@@ -1,0 +1,102 @@
+"""Disruption decisions in the form of the reference's results (conformance FORMAT.md, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kerf.engine.disruption.cluster import Cluster, moving_pods
+from kerf.engine.disruption.consolidation import Command, Replacement
+from kerf.engine.disruption.methods import Proposal
+from kerf.engine.disruption.moves import Moves
+from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.model.pods import Pod
+from kerf.engine.model.reasons import Reason
+from kerf.replay.scenarios.plan_results import requirement_of
+
+NO_METHOD: dict[str, Any] = {"candidates": [], "allowedDisruptions": {}, "commands": []}
+
+
+def failed(identity: Mapping[str, str], error: str) -> dict[str, Any]:
+    """The line of a scenario that could not be read."""
+    methods = {name: dict(NO_METHOD) for name in ("emptiness", "multiNode", "singleNode")}
+    moves = {"commands": [], "endPrice": 0.0, "evictions": 0, "kept": {}}
+    return {**identity, "result": {**methods, "first": "none", "kerf": moves, "error": error}}
+
+
+def method_of(proposal: Proposal, cluster: Cluster) -> dict[str, Any]:
+    commands = [] if proposal.command is None else [command_of(proposal.command, cluster)]
+    made: dict[str, Any] = {
+        "candidates": [
+            {"name": each.name, "price": each.price, "disruptionCost": each.cost, "savingsRatio": each.ratio}
+            for each in proposal.census.chosen
+        ],
+        "allowedDisruptions": dict(sorted(proposal.allowed.items())),
+        "commands": commands,
+    }
+    stay = {**proposal.census.excluded, **proposal.refused}
+    if stay:
+        made["unconsolidatable"] = {name: text(stay[name]) for name in sorted(stay)}
+    return made
+
+
+def moves_of(moves: Moves, cluster: Cluster) -> dict[str, Any]:
+    """kerf's own moves: the commands, what the fleet costs then (USD per hour), and why each other node stays."""
+    kept = {
+        name: {"code": why.code, **({"params": why.params} if why.params else {})} for name, why in moves.kept.items()
+    }
+    made = {
+        "commands": [command_of(each, cluster) for each in moves.commands],
+        "endPrice": moves.end_price,
+        "evictions": moves.evictions,
+        "kept": kept,
+    }
+    return made | ({"exhausted": True} if moves.exhausted else {})
+
+
+def command_of(command: Command, cluster: Cluster) -> dict[str, Any]:
+    names = _pods_by_uid(command, cluster)
+    existing = [
+        {"name": each.node, "pods": sorted(names[uid].name for uid in each.pods)} for each in command.placements
+    ]
+    made: dict[str, Any] = {
+        "decision": command.decision,
+        "reason": command.reason,
+        "candidates": list(command.names),
+    }
+    if command.replacements:
+        made["replacements"] = [_replacement_of(each, names) for each in command.replacements]
+    if existing:
+        made["podsToExistingNodes"] = existing
+    return {**made, "estimatedSavings": command.savings}
+
+
+def _pods_by_uid(command: Command, cluster: Cluster) -> dict[str, Pod]:
+    going, gone = moving_pods(cluster, frozenset(command.names))
+    return {pod.uid: pod for pod in (*cluster.pending, *gone, *going, *(p for n in cluster.nodes for p in n.pods))}
+
+
+def _replacement_of(new: Replacement, pods: Mapping[str, Pod]) -> dict[str, Any]:
+    """As an entry of `newNodeClaims` (FORMAT.md, section 2)."""
+    requests = new.claim.requests
+    made: dict[str, Any] = {
+        "nodePool": new.claim.node_pool,
+        "pods": sorted(pods[uid].name for uid in new.claim.pods),
+        "instanceTypes": list(new.instance_types),
+        "requirements": {each.key: requirement_of(each) for each in new.requirements if each.key != HOSTNAME},
+        "requests": {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in requests.items()},
+        "cheapestPrice": new.price,
+        "cheapestInstanceType": new.instance_types[0],
+        "launchCapacityTypes": list(new.capacity_types),
+    }
+    return made | ({"minValuesRelaxed": True} if new.claim.min_values_relaxed else {})
+
+
+def text(why: Reason) -> str:
+    """A reason in one line: its code, and the facts."""
+    facts = ", ".join(f"{name} {_plain(value)}" for name, value in sorted(why.params.items()))
+    return f"{why.code}: {facts}" if facts else why.code
+
+
+def _plain(value: str | int | float | list[str]) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)

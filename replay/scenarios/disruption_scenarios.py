@@ -1,0 +1,145 @@
+"""Cluster scenarios (conformance FORMAT.md, section 3): read them, and say what each disruption method decides.
+
+`kerf disrupt` and the conformance test stand on this. A scenario that cannot be read gives its line with
+`result.error`; it never stops the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.disruption.methods import Proposal, emptiness, multi_node, single_node
+from kerf.engine.disruption.moves import Moves, choose
+from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.disruption.validation import DELAY, still_empty, still_valid
+from kerf.engine.errors import KerfError
+from kerf.engine.model.claims import NodeClaimObject, condition_is_true
+from kerf.engine.model.nodes import PodDisruptionBudget
+from kerf.engine.model.pods import Resources, is_provisionable, is_terminal
+from kerf.engine.model.reasons import Reason
+from kerf.replay.scenarios.catalogues import Catalogues
+from kerf.replay.scenarios.checks import check_scenario
+from kerf.replay.scenarios.disruption_results import failed, method_of, moves_of
+from kerf.replay.scenarios.errors import ScenarioError
+from kerf.replay.scenarios.nodes import StateNode
+from kerf.replay.scenarios.plan_scenarios import HINT, Reading
+
+GATE = "SpotToSpotConsolidation"
+
+
+def disrupt_scenario(scenario: Mapping[str, Any], catalogues: Catalogues | Mapping[str, Any]) -> dict[str, Any]:
+    """Decide one scenario: `{name, family, result}`, and under `result.kerf` kerf's own set of moves."""
+    known = catalogues if isinstance(catalogues, Catalogues) else Catalogues(catalogues)
+    identity = {"name": str(scenario.get("name", "")), "family": str(scenario.get("family", ""))}
+    if "error" in scenario and "nodes" not in scenario:
+        return failed(identity, str(scenario["error"]))
+    try:
+        check_scenario(scenario)
+        cluster = cluster_of(scenario, known)
+    except KerfError as error:
+        return failed(identity, str(error))
+    except (msgspec.ValidationError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        return failed(identity, str(ScenarioError(f"not a scenario: {error}", where=identity["name"], hint=HINT)))
+    return {**identity, "result": result_of(cluster)}
+
+
+def result_of(cluster: Cluster) -> dict[str, Any]:
+    """What every method decides by itself, which one comes first, and kerf's moves."""
+    simulator = Simulator(cluster)
+    later = Simulator(replace(cluster, now=cluster.now + DELAY))
+    proposals = {
+        "emptiness": _empty(cluster, later),
+        "multiNode": _multi(cluster, simulator, later),
+        "singleNode": single_node(cluster, simulator, lambda command: still_valid(command, later) is None),
+    }
+    first = next((name for name, each in proposals.items() if each.command is not None), "none")
+    made: dict[str, Any] = {name: method_of(each, cluster) for name, each in proposals.items()}
+    moves: Moves = choose(cluster)
+    return {**made, "first": first, "kerf": moves_of(moves, cluster)}
+
+
+def _empty(cluster: Cluster, later: Simulator) -> Proposal:
+    found = emptiness(cluster)
+    if found.command is None:
+        return found
+    kept = still_empty(found.command, later.cluster)
+    return replace(found, command=None if isinstance(kept, Reason) else kept)
+
+
+def _multi(cluster: Cluster, simulator: Simulator, later: Simulator) -> Proposal:
+    found = multi_node(cluster, simulator)
+    if found.command is not None and still_valid(found.command, later) is not None:
+        return replace(found, command=None)
+    return found
+
+
+def cluster_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Cluster:
+    """The cluster that a scenario describes, with all defaults of FORMAT.md applied. Raises `KerfError`."""
+    return _ClusterReading(scenario, catalogues).cluster()
+
+
+class _ClusterReading(Reading):
+    """One scenario on its way to a Cluster."""
+
+    def cluster(self) -> Cluster:
+        pods = [self._pod(each, bound=False) for each in self._list("pods")]
+        states = self._nodes(pods)
+        budgets = tuple(
+            self._object(each, "policy/v1", "PodDisruptionBudget", PodDisruptionBudget) for each in self._list("pdbs")
+        )
+        gates = (self.scenario.get("options") or {}).get("featureGates") or {}
+        entries = self._list("nodes")
+        base = self.problem()
+        waiting = [pod for pod in pods if is_provisionable(pod) and not is_terminal(pod)]
+        spread = self.extensions.spread
+        return Cluster(
+            now=self.now,
+            nodes=tuple(
+                replace(self._cluster_node(each, entry), pods=tuple(spread(list(each.pods))))
+                for each, entry in zip(states, entries, strict=True)
+            ),
+            base=base,
+            pending=tuple(spread([*waiting, *self.extensions.virtual_pods()])),
+            budgets=budgets,
+            spot_to_spot=bool(gates.get(GATE, False)),
+        )
+
+    def _cluster_node(self, state: StateNode, entry: Mapping[str, Any]) -> ClusterNode:
+        node, claim = state.node, state.claim
+        made = ClusterNode(
+            place=state.input(self.shapes),
+            pods=state.pods,
+            managed=claim is not None,
+            has_node=node is not None,
+            annotations={} if node is None else node.annotations,
+            capacity=_capacity(state),
+            tracked=state.tracked,
+            marked=state.going,
+            nominated=bool(entry.get("nominated")),
+            ready=node is not None and node.ready,
+        )
+        return made if claim is None else _claimed(made, claim)
+
+
+def _capacity(state: StateNode) -> Resources:
+    return state.amounts(allocatable=False)
+
+
+def _claimed(made: ClusterNode, claim: NodeClaimObject) -> ClusterNode:
+    since = {each.type: each.since for each in claim.conditions if each.status == "True"}
+    return replace(
+        made,
+        created=claim.created,
+        expire_after=claim.expire_after,
+        grace_period=claim.termination_grace_period,
+        terminating=condition_is_true(claim, "InstanceTerminating"),
+        consolidatable=condition_is_true(claim, "Consolidatable"),
+        drifted_since=since.get("Drifted", 0),
+        initialized_since=since.get("Initialized", 0),
+        last_pod_event=claim.last_pod_event,
+    )

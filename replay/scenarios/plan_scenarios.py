@@ -1,0 +1,362 @@
+"""Conformance scenarios: read them, plan them, and write the result in the form of the reference's
+(FORMAT.md 1 and 2).
+
+`kerf plan` and the conformance tests stand on this. A scenario that cannot be read gives its line with
+`result.error`, which begins with the error's code; it never stops the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from kerf.engine.errors import KerfError
+from kerf.engine.model.claims import NodeClaimObject
+from kerf.engine.model.devices import (
+    DeviceClass,
+    DeviceFacts,
+    ResourceClaim,
+    ResourceSlice,
+    made_from_templates,
+)
+from kerf.engine.model.durations import parse_time
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.manifests.decode import decode_object
+from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.pods import DAEMONSET, Pod, PodShape, is_provisionable, is_terminal
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.settings import Settings
+from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeClaim, VolumeFacts
+from kerf.engine.record.digest import content
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
+from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.matching.label_selectors import METADATA_NAME
+from kerf.engine.scheduling.problem.effective_zones import effective_zones
+from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, PoolInput, Problem
+from kerf.engine.state.daemons import like_newest
+from kerf.replay.scenarios.catalogues import Catalogues
+from kerf.replay.scenarios.checks import check_scenario
+from kerf.replay.scenarios.errors import ScenarioError
+from kerf.replay.scenarios.json_errors import what_is_wrong
+from kerf.replay.scenarios.nodes import StateNode, usage
+from kerf.replay.scenarios.optional_features import Extensions, read_extensions
+from kerf.replay.scenarios.plan_results import failed, result_of
+from kerf.replay.scenarios.pods import reschedulable, with_defaults, with_requests
+from kerf.replay.scenarios.typos import notes
+
+DEFAULT = "default"
+EFFORT = Settings().effort
+MAX_STEPS = Settings().max_steps
+NO_SOURCE: dict[str, Any] = {}
+HINT = "See docs/plan.md, which describes the format"
+
+
+def read_scenarios(path: Path) -> Iterator[dict[str, Any]]:
+    """The scenarios of a file: one JSON object per line (empty lines are skipped), or one JSON document, which may
+    span lines: an object, or a list of them. A file without a line that is an object is taken for a broken document.
+
+    What is no JSON object comes back as a scenario that holds only its `error`, so that `plan_scenario` gives
+    it a line too. Raises OSError if the file cannot be read.
+    """
+    with path.open("rb") as lines:
+        first = next((line for line in lines if line.strip()), b"")
+    if _is_json(first):
+        return _lines(path)
+    data = path.read_bytes()
+    if _is_json(data):
+        return _document(data, path.name)
+    return _lines(path) if not data.strip() or _has_lines(data) else iter([_refused(*what_is_wrong(data, path))])
+
+
+def _has_lines(data: bytes) -> bool:
+    """Whether a line alone is an object, and stands there as none within a document does."""
+    return any(line.startswith(b"{") and len(line) > len(b"{}") and _is_json(line) for line in data.splitlines())
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _document(data: bytes, name: str) -> Iterator[dict[str, Any]]:
+    document = msgspec.json.decode(data)
+    for number, item in enumerate(document if isinstance(document, list) else [document]):
+        yield item if isinstance(item, dict) else _refused("no JSON object", f"{name}[{number}]")
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield _line(line, f"{path.name}:{number}")
+
+
+def _line(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return _refused(f"the line is not JSON: {error}", where)
+    return found if isinstance(found, dict) else _refused("the line is no JSON object", where)
+
+
+def _refused(message: str, where: str, hint: str = HINT) -> dict[str, Any]:
+    return {"name": where, "error": str(ScenarioError(message, where=where, hint=hint))}
+
+
+def read_catalogues(path: Path) -> Catalogues:
+    """The catalogues of a catalogues.json. Raises ScenarioError if it has another form."""
+    try:
+        document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        return Catalogues(msgspec.convert(document.get("catalogues"), dict[str, Any]))
+    except msgspec.DecodeError as error:
+        raise ScenarioError(f"not a file of catalogues: {error}", where=path.name, hint=HINT) from error
+
+
+def plan_scenario(
+    scenario: Mapping[str, Any],
+    catalogues: Catalogues | Mapping[str, Any],
+    *,
+    trace: bool = False,
+    effort: int = EFFORT,
+    max_steps: int = MAX_STEPS,
+) -> dict[str, Any]:
+    """Plan one scenario: `{name, family, summary, result, kerf}`. `kerf` holds what the reference has no
+    words for: coded reasons per class of unplaced pods with counts, what `effort` search steps gained and how far
+    from the bound the price is, what became of overlays and buffers, where pods have no place what may be mistyped, and
+    with `trace` the whole funnel. `max_steps`: see `Settings`."""
+    known = catalogues if isinstance(catalogues, Catalogues) else Catalogues(catalogues)
+    identity = {"name": str(scenario.get("name", "")), "family": str(scenario.get("family", ""))}
+    if "error" in scenario and "pods" not in scenario:
+        return failed(identity, str(scenario["error"]))
+    try:
+        check_scenario(scenario)
+        reading = Reading(scenario, known, max_steps)
+        problem = reading.problem()
+    except KerfError as error:
+        return failed(identity, str(error))
+    except (msgspec.ValidationError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        return failed(identity, str(ScenarioError(f"the scenario has another form: {error}", hint=HINT)))
+    tracer = FunnelTracer(problem.shapes.get) if trace else None
+    planned = best_plan(problem, effort, tracer)
+    result = result_of(identity, problem, planned, tracer.funnel if tracer is not None else None)
+    result["kerf"] |= reading.extensions.told(reading.offered, planned)
+    if planned.unplaced or planned.ignored:
+        result["kerf"]["notes"] = notes(reading.offered, problem.shapes.values())
+    if trace:
+        result["kerf"]["effectiveZones"] = dict(sorted(Counter(effective_zones(problem).values()).items()))
+    return result
+
+
+def problem_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Problem:
+    """The planner's question that a scenario asks, with all defaults of FORMAT.md applied."""
+    return Reading(scenario, catalogues).problem()
+
+
+class Reading:
+    """One scenario on its way to a Problem."""
+
+    def __init__(self, scenario: Mapping[str, Any], catalogues: Catalogues, max_steps: int = MAX_STEPS) -> None:
+        self.scenario = scenario
+        self.catalogues = catalogues
+        self.text_now = str(scenario.get("now", "1970-01-01T00:00:00Z"))
+        self.now = parse_time(self.text_now)
+        self.max_steps = max_steps
+        self.shapes: dict[str, PodShape] = {}
+        self.extensions = Extensions(self.shapes)
+        self.offered: list[tuple[NodePool, Catalogue]] = []  # before overlays
+
+    def problem(self) -> Problem:
+        pods = [self._pod(each, bound=False) for each in self._list("pods")]
+        nodes = self._nodes(pods)
+        pools, used = self._pools(nodes)
+        daemons = [self._daemon(each) for each in self._list("daemonSets")]
+        budgets = [
+            self._object(each, "policy/v1", "PodDisruptionBudget", PodDisruptionBudget) for each in self._list("pdbs")
+        ]
+        moving = [
+            pod for node in nodes if node.going for pod in reschedulable(node.pods, budgets, self.shapes, self.now)
+        ]
+        waiting = [pod for pod in pods if is_provisionable(pod)]
+        placed_anew = {pod.uid for pod in (*waiting, *moving)}
+        self.extensions = read_extensions(self.scenario, self._list, self._object, self.shapes)
+        pools, used = self._overlaid(pools, used)
+        virtual = self.extensions.virtual_pods()
+        of_buffers = {pod.uid for pod in virtual}
+        devices = self._devices(nodes)
+        return Problem(
+            pods=tuple(
+                PendingPod(
+                    pod.uid,
+                    pod.namespace,
+                    pod.name,
+                    pod.shape,
+                    pod.created,
+                    virtual=pod.uid in of_buffers,
+                    device_claims=devices.claims_of(pod, self.shapes[pod.shape]),
+                    accepted=bool(pod.node),
+                    turn=turn,
+                )
+                for turn, pod in enumerate(self.extensions.spread([*waiting, *moving, *virtual]), start=1)
+            ),
+            shapes=self.shapes,
+            pools=pools,
+            catalogues=used,
+            nodes=tuple(node.input(self.shapes) for node in nodes if node.tracked and not node.going),
+            daemons=tuple(self._expected(each, nodes) for each in daemons),
+            namespaces=self._namespaces(),
+            settings=Settings(
+                preference_policy=self._option("preferencePolicy", "Respect", "Ignore"),
+                min_values_policy=self._option("minValuesPolicy", "Strict", "BestEffort"),
+                ignore_dra_requests=self._option("ignoreDraRequests", "true", "false") == "true",
+                max_steps=self.max_steps,
+            ),
+            bound=tuple(
+                BoundPod(pod.uid, pod.namespace, pod.shape, node.name, bool(pod.deleting), pod.name)
+                for node in nodes
+                for pod in node.pods
+                if not is_terminal(pod) and pod.uid not in placed_anew
+            ),
+            volumes=self._volumes(),
+            devices=devices,
+            leaving=tuple(node.input(self.shapes) for node in nodes if not node.tracked or node.going),
+        )
+
+    def _overlaid(
+        self, pools: tuple[PoolInput, ...], used: dict[str, Any]
+    ) -> tuple[tuple[PoolInput, ...], dict[str, Any]]:
+        self.offered = [(each.pool, used[each.catalogue]) for each in pools]
+        changed = self.extensions.catalogues([(each.pool, each.catalogue, used[each.catalogue]) for each in pools])
+        own = {name: digest for name, (digest, _) in changed.items()}
+        made = tuple(replace(each, catalogue=own.get(each.pool.name, each.catalogue)) for each in pools)
+        return made, {**used, **dict(changed.values())}
+
+    def _volumes(self) -> VolumeFacts:
+        def read(name: str, version: str, kind: str, expected: type[Any]) -> list[Any]:
+            return [self._object(each, version, kind, expected) for each in self._list(name)]
+
+        claims = read("pvcs", "v1", "PersistentVolumeClaim", VolumeClaim)
+        nodes = read("csiNodes", "storage.k8s.io/v1", "CSINode", CSINode)
+        return VolumeFacts(
+            claims={each.key: each for each in claims},
+            volumes={each.name: each for each in read("pvs", "v1", "PersistentVolume", Volume)},
+            classes={
+                each.name: each for each in read("storageClasses", "storage.k8s.io/v1", "StorageClass", StorageClass)
+            },
+            limits={each.name: each.limits for each in nodes},
+        )
+
+    def _devices(self, nodes: list[StateNode]) -> DeviceFacts:
+        def read(name: str, kind: str, expected: type[Any]) -> list[Any]:
+            return [self._object(each, "resource.k8s.io/v1", kind, expected) for each in self._list(name)]
+
+        claims = read("resourceClaims", "ResourceClaim", ResourceClaim)
+        return DeviceFacts(
+            claims={each.key: each for each in claims},
+            classes={each.name: each for each in read("deviceClasses", "DeviceClass", DeviceClass)},
+            slices={each.name: each for each in read("resourceSlices", "ResourceSlice", ResourceSlice)},
+            made=made_from_templates(claims),
+            leaving=frozenset(pod.uid for node in nodes if node.going for pod in node.pods),
+        )
+
+    def _namespaces(self) -> tuple[Namespace, ...]:
+        """Those listed, and always `default`."""
+        listed = tuple(self._object(each, "v1", "Namespace", Namespace) for each in self._list("namespaces"))
+        if any(each.name == DEFAULT for each in listed):
+            return listed
+        return (*listed, Namespace(DEFAULT, {METADATA_NAME: DEFAULT}))
+
+    def _option(self, name: str, *allowed: str) -> str:
+        """One of the allowed values, the first by default."""
+        given = (self.scenario.get("options") or {}).get(name)
+        value = str(given).lower() if isinstance(given, bool) else str(given or allowed[0])
+        if value not in allowed:
+            raise ScenarioError(f"{value} is no {name}", where=f"options.{name}", hint=f"Use {' or '.join(allowed)}")
+        return value
+
+    def _list(self, name: str) -> list[dict[str, Any]]:
+        found = self.scenario.get(name) or []
+        if not isinstance(found, list):
+            raise ScenarioError(f"{name} is no list", where=name, hint=HINT)
+        return found
+
+    def _object(self, document: dict[str, Any], version: str, kind: str, expected: type[Any]) -> Any:
+        metadata = dict(document.get("metadata") or {})
+        if kind not in ("Node", "NodePool", "NodeClaim", "Namespace"):
+            metadata.setdefault("namespace", "default")
+        metadata.setdefault("uid", f"{kind}/{metadata.get('namespace', '')}/{metadata.get('name', '')}")
+        whole = {"apiVersion": version, "kind": kind, **document, "metadata": metadata}
+        decoded = decode_object(whole)
+        if not isinstance(decoded.object, expected):
+            raise ScenarioError(
+                f"expected a {kind}, found {whole['kind']}", where=str(metadata.get("name", "")), hint=HINT
+            )
+        for digest, blob in decoded.blobs.items():
+            if isinstance(blob, PodShape):
+                self.shapes[digest] = blob
+        return decoded.object
+
+    def _pod(self, document: dict[str, Any], bound: bool) -> Pod:
+        pod: Pod = self._object(with_defaults(document, self.text_now, bound), "v1", "Pod", Pod)
+        return pod
+
+    def _daemon(self, document: dict[str, Any]) -> DaemonSet:
+        spec = document.get("spec") or {}
+        template = spec.get("template") or {}
+        filled = {**template, "spec": with_requests(template.get("spec") or {})}
+        whole = {**document, "spec": {**spec, "template": filled}}
+        found: DaemonSet = self._object(whole, "apps/v1", "DaemonSet", DaemonSet)
+        return found
+
+    def _expected(self, daemonset: DaemonSet, nodes: list[StateNode]) -> str:
+        """The digest of what a pod of it comes to, by the newest one that is there (S-79)."""
+        own = [
+            pod
+            for node in nodes
+            for pod in node.pods
+            if pod.owner is not None and (pod.owner.kind, pod.owner.uid) == (DAEMONSET, daemonset.uid)
+        ]
+        if not own:
+            return daemonset.shape
+        newest = max(own, key=lambda pod: (pod.created, pod.uid))
+        shape = like_newest(self.shapes[daemonset.shape], self.shapes[newest.shape])
+        digest, _ = content(shape)
+        self.shapes[digest] = shape
+        return digest
+
+    def _nodes(self, pods: list[Pod]) -> list[StateNode]:
+        by_node: dict[str, list[Pod]] = {}
+        for pod in pods:
+            by_node.setdefault(pod.node, []).append(pod)
+        nodes = []
+        for entry in self._list("nodes"):
+            node = entry.get("node") and self._object(entry["node"], "v1", "Node", Node)
+            claim = entry.get("nodeClaim") and self._object(
+                entry["nodeClaim"], "karpenter.sh/v1", "NodeClaim", NodeClaimObject
+            )
+            name = node.name if node else claim.name if claim else ""
+            bound = [replace(self._pod(each, bound=True), node=name) for each in entry.get("pods") or []]
+            if node:
+                bound += by_node.get(node.name, [])
+            nodes.append(StateNode(node or None, claim or None, tuple(bound), bool(entry.get("markedForDeletion"))))
+        return nodes
+
+    def _pools(self, nodes: list[StateNode]) -> tuple[tuple[PoolInput, ...], dict[str, Any]]:
+        shared = self.scenario.get("instanceTypes") or NO_SOURCE
+        own = self.scenario.get("instanceTypesByNodePool") or {}
+        used: dict[str, Any] = {}
+        pools = []
+        for each in self._list("nodePools"):
+            pool: NodePool = self._object(each, "karpenter.sh/v1", "NodePool", NodePool)
+            catalogue = self.catalogues.source(own.get(pool.name, shared))
+            digest = self.catalogues.digest(catalogue)
+            used[digest] = catalogue
+            pools.append(PoolInput(pool, digest, usage(nodes, pool.name)))
+        return tuple(pools), used

@@ -1,0 +1,77 @@
+"""What may be mistyped in a scenario: its own fields, which are refused, and what its objects name, which is noted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.labels import NODEPOOL
+from kerf.engine.model.mistyped import NOTES, mistyped, values_of
+from kerf.engine.model.pods import PodShape
+from kerf.engine.model.pools import NodePool
+from kerf.engine.model.reasons import Reason
+from kerf.replay.scenarios.errors import ScenarioError
+
+FIELDS = (
+    "name", "family", "now", "pods", "nodePools", "instanceTypes", "instanceTypesByNodePool", "nodes", "daemonSets",
+    "namespaces", "pdbs", "schedulerConfig", "services", "workloads", "nodeOverlays", "capacityBuffers", "podTemplates",
+    "resourceClaims", "deviceClasses", "resourceSlices", "pvcs", "pvs", "storageClasses", "csiNodes", "options",
+)  # fmt: skip
+OPTIONS = ("preferencePolicy", "minValuesPolicy", "ignoreDraRequests", "featureGates")
+ALIKE = 0.85
+"""How much of a field another one has to have, letter for letter. Fields that are like none are whoever's they are."""
+
+_TEXTS = {
+    **NOTES,
+    "no-types-given": "the scenario gives it no instance types. List them under instanceTypes.inline, or name a "
+    "catalogue of --catalogues (docs/plan.md)",
+}
+
+
+def check_fields(scenario: Mapping[str, Any]) -> None:
+    """Raises ScenarioError (KERF840) for a field or an option that is spelt nearly like one that is read."""
+    options = scenario.get("options")
+    for path, given, known in (("", scenario, FIELDS), ("options.", options, OPTIONS)):
+        for name in given if isinstance(given, Mapping) else ():
+            near = _near(str(name), known)
+            if near:
+                raise ScenarioError(f"there is no field {name}", where=f"{path}{name}", hint=f"Is it {near}?")
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    if name in known:
+        return ""
+    same = [each for each in known if each.lower() == name.lower()]
+    return next(iter(same or get_close_matches(name, known, n=1, cutoff=ALIKE)), "")
+
+
+def notes(offered: Iterable[tuple[NodePool, Catalogue]], shapes: Iterable[PodShape]) -> list[dict[str, Any]]:
+    """NodePools without instance types; labels and values that NodePools and pods may have mistyped, by what the
+    instance types have and NodePools are called. NodeClasses do not matter here."""
+    pools = list(offered)
+    known: dict[str, set[str]] = {NODEPOOL: {pool.name for pool, _ in pools}}
+    for catalogue in {id(each): each for _, each in pools}.values():
+        for key, values in values_of(catalogue).items():
+            known.setdefault(key, set()).update(values)
+    found = [(f"NodePool/{pool.name}", Reason("no-types-given")) for pool, catalogue in pools if not catalogue.types]
+    found += [(f"NodePool/{pool.name}", note) for pool, _ in pools for note in mistyped(pool, (), known)]
+    found += [("pods", note) for note in _once(note for shape in shapes for note in mistyped(shape, (shape,), known))]
+    return [
+        {"object": each, "code": note.code, "params": note.params, "text": _TEXTS[note.code].format_map(_shown(note))}
+        for each, note in found
+        if not note.code.endswith("node-class")
+    ]
+
+
+def _once(given: Iterable[Reason]) -> Iterator[Reason]:
+    seen: list[Reason] = []
+    for each in given:
+        if each not in seen:
+            seen.append(each)
+            yield each
+
+
+def _shown(note: Reason) -> dict[str, Any]:
+    return {key: ", ".join(each) if isinstance(each, list) else each for key, each in note.params.items()}

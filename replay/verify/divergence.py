@@ -1,0 +1,78 @@
+"""From two versions of one turn to the first thing in which they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+import kerf
+from kerf.engine.record.codec import CODEC
+from kerf.engine.record.decisions import Decision
+from kerf.engine.record.entries import Entry
+from kerf.replay.verify.decide_again import VERSIONS
+from kerf.replay.verify.decision_lines import outcome
+from kerf.replay.verify.first_difference import first_difference, plain
+from kerf.replay.verify.report import DIFFERENT, EXTRA, MISSING, REFUSED, Divergence
+
+
+def divergence(recorded: Sequence[Entry], made: Sequence[Entry]) -> Divergence:
+    """The first difference of a turn that was decided again. The two must differ."""
+    index = _first(recorded, made)
+    old = recorded[index] if index < len(recorded) else None
+    new = made[index] if index < len(made) else None
+    if old is not None and new is not None:
+        if index + 1 < len(made) and _content(made[index + 1]) == _content(old):
+            old = None  # made now, and then all goes on as recorded
+        elif index + 1 < len(recorded) and _content(recorded[index + 1]) == _content(new):
+            new = None
+    entry = old if old is not None else new
+    assert entry is not None, "equal turns do not differ"
+    found = first_difference(plain(old), plain(new)) if old is not None and new is not None else None
+    return Divergence(
+        position=recorded[0].position + index,
+        turn=recorded[0].turn,
+        at=recorded[0].at,
+        kind=MISSING if old is None else EXTRA if new is None else DIFFERENT,
+        type=entry.type,
+        recorded=plain(old) if old is not None else None,
+        remade=plain(new) if new is not None else None,
+        path=found.path if found else "",
+        was=found.recorded if found else None,
+        now=found.remade if found else None,
+        outcome_was=outcome(recorded),
+        outcome_now=outcome(made),
+        engine=kerf.__version__,
+        version_recorded=old.payload.version if old is not None and isinstance(old.payload, Decision) else 0,
+        version=VERSIONS.get(entry.payload.decider, 0) if isinstance(entry.payload, Decision) else 0,
+    )
+
+
+def refusal(recorded: Sequence[Entry], entry: Entry, error: Exception) -> Divergence:
+    """A recorded entry that cannot follow what stands before it, or a turn that cannot be decided at all."""
+    return Divergence(
+        position=entry.position,
+        turn=entry.turn,
+        at=entry.at,
+        kind=REFUSED,
+        type=entry.type,
+        recorded=plain(entry),
+        outcome_was=outcome(recorded),
+        engine=kerf.__version__,
+        detail=str(error) or type(error).__name__,
+    )
+
+
+def _first(recorded: Sequence[Entry], made: Sequence[Entry]) -> int:
+    for index, (old, new) in enumerate(zip(recorded, made, strict=False)):
+        if CODEC.encode(old) != CODEC.encode(new):
+            return index
+    return min(len(recorded), len(made))
+
+
+def _content(entry: Entry) -> bytes:
+    """What the entry says, wherever it stands."""
+    placed = msgspec.structs.replace(entry, position=0, version=0, cause=0)
+    if isinstance(entry.payload, Decision):
+        placed = msgspec.structs.replace(placed, payload=msgspec.structs.replace(entry.payload, looked_at=0))
+    return CODEC.encode(placed)

@@ -1,0 +1,234 @@
+"""Verify: decide every recorded turn again, and compare byte for byte.
+
+For each turn the state is the fold of all entries before it. The recorded observations are given to today's engine;
+what it makes of them must be what the record holds. A difference is a value (`Divergence`), and the next turn goes on
+from the *recorded* entries, so that one changed decision does not make all later ones differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import groupby
+from time import perf_counter
+
+from msgspec.structs import replace
+
+import kerf
+from kerf.engine.errors import KerfError
+from kerf.engine.record.base import Base
+from kerf.engine.record.codec import CODEC
+from kerf.engine.record.decisions import Decision
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import BlobMissing, RecordCorrupt, StoreError
+from kerf.engine.record.observations import RecordCut, RecordStarted
+from kerf.engine.runtime.ports import Store
+from kerf.engine.state.load import PROGRESS_EVERY, Progress, beginning
+from kerf.engine.state.state import State
+from kerf.replay.errors import BeginningMissing
+from kerf.replay.verify.decide_again import (
+    VERSIONS,
+    copy,
+    fold,
+    is_observed,
+    remake,
+    settle,
+    unsupported_because,
+    versions_differ,
+)
+from kerf.replay.verify.divergence import divergence, refusal
+from kerf.replay.verify.report import Divergence, Fault, Report, UnsupportedTurns
+
+KEPT = 100
+"""So many divergences are kept in full; all are counted."""
+
+
+def verify(store: Store, *, progress: Progress | None = None, keep: int = KEPT) -> Report:
+    """Decides the whole record again, from its base if it has one. Raises BeginningMissing (KERF204) for a part of a
+    record that brings no base; what else is wrong with the record stands in the report."""
+    started = perf_counter()
+    base = store.base()
+    verifier = _Verifier(store, keep, base)
+    fault = None
+    try:
+        for turn in turns(_reported(store.scan(base.position if base is not None else 0), progress)):
+            verifier.turn(turn)
+        verifier.check_cut()
+    except StoreError as error:
+        position = error.position or verifier.entries + 1
+        fault = Fault(error.code, position, error.message)
+    return verifier.report(fault, perf_counter() - started)
+
+
+def turns(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """The entries by turn. A turn that is cut off by an error of the source is left out."""
+    for _, turn in groupby(entries, key=lambda entry: entry.turn):
+        yield list(turn)
+
+
+def _reported(entries: Iterator[Entry], progress: Progress | None) -> Iterator[Entry]:
+    for entry in entries:
+        if progress is not None and entry.position % PROGRESS_EVERY == 0:
+            progress(entry.position)
+        yield entry
+
+
+class _Verifier:
+    """`trial` is the state that turns are decided on. While nothing differs it is what the record says, too; `truth`,
+    folded from recorded entries only, is kept from the first turn on that differs or cannot be decided."""
+
+    def __init__(self, store: Store, keep: int, base: Base | None) -> None:
+        self.store, self.keep, self.base = store, keep, base
+        self.trial = beginning(store)
+        if base is not None:
+            settle(self.trial)
+        self.cuts: list[RecordCut] = []  # all that are announced for this base
+        self.kept = 0
+        self.truth: State | None = None
+        self.engine_recorded = base.engine if base is not None else ""
+        self.versions: dict[str, int] = {}  # decider → version of its latest recorded decision
+        self.entries = self.turns = self.observations = self.decisions = self.claim_events = 0
+        self.diverged = 0
+        self.divergences: list[Divergence] = []
+        self.unsupported: dict[tuple[str, str], UnsupportedTurns] = {}
+
+    def turn(self, recorded: list[Entry]) -> None:
+        self._note(recorded)
+        why = unsupported_because(recorded)
+        if why is not None:
+            self._cannot(recorded, *why)
+            return
+        try:
+            made = remake(self.trial, recorded)
+        except BlobMissing as error:
+            self._cannot(recorded, "missing-blob", error.message)
+            return
+        except StoreError:
+            raise  # the record is damaged
+        except (KerfError, LookupError) as error:
+            self._differs(recorded, refusal(recorded, recorded[0], error))
+            return
+        if _same(recorded, made):
+            self._counted(recorded)
+            if self.truth is not None:
+                fold(self.truth, recorded)
+            return
+        older = sorted((d, v) for d, v in self.versions.items() if v != VERSIONS.get(d))
+        if older:  # claim events carry no version: those of a record of other deciders may well differ
+            self._cannot(recorded, "older-deciders", versions_differ(*older[0]))
+            return
+        self._counted(recorded)
+        self._differs(recorded, divergence(recorded, made))
+
+    def _note(self, recorded: list[Entry]) -> None:
+        first = recorded[0]
+        after = self.base.position if self.base is not None else 0
+        if not self.entries and first.position != after + 1:
+            raise BeginningMissing(
+                "the record begins in the middle: what was before is not known",
+                where=f"position {first.position}",
+                hint="Verify the whole record, or export it from its beginning",
+            )
+        self.entries += len(recorded)
+        self.turns += 1
+        self.observations += sum(map(is_observed, recorded))
+        for entry in recorded:
+            if isinstance(entry.payload, Decision):
+                self.versions[entry.payload.decider] = entry.payload.version
+            elif isinstance(entry.payload, RecordStarted):
+                self.engine_recorded = entry.payload.engine
+            elif isinstance(entry.payload, RecordCut) and entry.payload.base == after:
+                self.cuts.append(entry.payload)
+
+    def check_cut(self) -> None:
+        """What was removed is what the record itself announces, and all else is there. Raises RecordCorrupt (KERF109).
+
+        The chain's value at the base stands for every entry before it, that of what is kept for each of those; only a
+        beginning goes, and only one that an entry after it names."""
+        base, kept = self.base, self.store.kept()
+        if base is not None and blake2b(base.state, digest_size=16).hexdigest() != base.digest:
+            raise RecordCorrupt("the state that the record begins with was changed", position=base.position)
+        if base is None or kept is None:
+            return
+        self.kept = kept.entries
+        if not self.cuts:
+            raise RecordCorrupt(
+                "the record was cut here, and no entry after it announces that", position=base.position
+            )  # fmt: skip
+        # The latest may not have begun yet: it is announced before anything goes, and kerf may have been killed there.
+        cuts = [each for each in self.cuts if (each.chain, each.state) == (base.chain.hex(), base.digest)]
+        if not cuts:
+            raise RecordCorrupt("the cut is not the one that the record announces", position=base.position)
+        if (kept.after, kept.history) not in [(each.after, each.history) for each in cuts]:
+            raise RecordCorrupt("what is kept from before the cut is not all that was kept", position=kept.after + 1)
+
+    def _counted(self, recorded: list[Entry]) -> None:
+        """These were decided again and compared."""
+        for entry in recorded:
+            if isinstance(entry.payload, Decision):
+                self.decisions += 1
+            elif not is_observed(entry):
+                self.claim_events += 1
+
+    def _differs(self, recorded: list[Entry], found: Divergence) -> None:
+        self.diverged += 1
+        if len(self.divergences) < self.keep:
+            self.divergences.append(replace(found, engine_recorded=self.engine_recorded))
+        self._go_on(recorded)
+
+    def _cannot(self, recorded: list[Entry], reason: str, detail: str) -> None:
+        first, before = recorded[0].position, self.unsupported.get((reason, detail))
+        self.unsupported[reason, detail] = UnsupportedTurns(
+            reason=reason,
+            detail=detail,
+            first=before.first if before else first,
+            last=first,
+            count=before.count + 1 if before else 1,
+        )
+        self._go_on(recorded)
+
+    def _go_on(self, recorded: list[Entry]) -> None:
+        """Takes the recorded entries for true."""
+        if self.truth is None:
+            self.truth = beginning(self.store)
+            for earlier in turns(self.store.scan(self.truth.facts.position, recorded[0].position - 1)):
+                fold(self.truth, earlier)
+        for entry, error in fold(self.truth, recorded):
+            self.diverged += 1
+            if len(self.divergences) < self.keep:
+                found = refusal(recorded, entry, error)
+                self.divergences.append(replace(found, engine_recorded=self.engine_recorded))
+        self.trial = copy(self.truth)
+
+    def report(self, fault: Fault | None, seconds: float) -> Report:
+        return Report(
+            record=self.trial.facts.record,
+            engine_recorded=self.engine_recorded,
+            engine=kerf.__version__,
+            last=self.trial.facts.position,
+            base=self.base.position if self.base is not None else 0,
+            base_at=self.base.at if self.base is not None else 0,
+            kept=self.kept,
+            entries=self.entries,
+            turns=self.turns,
+            observations=self.observations,
+            decisions=self.decisions,
+            claim_events=self.claim_events,
+            diverged=self.diverged,
+            divergences=tuple(self.divergences),
+            unsupported=tuple(self.unsupported.values()),
+            fault=fault,
+            seconds=seconds,
+        )
+
+
+def _same(recorded: Sequence[Entry], made: Sequence[Entry]) -> bool:
+    if len(recorded) != len(made):
+        return False
+    return all(_equal(old, new) for old, new in zip(recorded, made, strict=True))
+
+
+def _equal(old: Entry, new: Entry) -> bool:
+    if old.payload is new.payload:  # an observation was given to the engine as it is: its envelope may differ
+        return old == new
+    return CODEC.encode(old) == CODEC.encode(new)
