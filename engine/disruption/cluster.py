@@ -158,8 +158,8 @@ def moving_pods(cluster: Cluster, leaving: frozenset[str]) -> tuple[list[Pod], l
 
 
 def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool) -> Problem:
-    """The planner's question with these nodes gone (D-87…D-91). Preferences count as they do when pods are placed:
-    D-90 says that they are ignored, but the reference's own results do not. `respect_settling`: nodes under
+    """The planner's question with these nodes gone (D-87…D-91). Preferences count as they do when pods are placed.
+    `respect_settling`: nodes under
     consolidateAfter take only pods that are pending or on nodes marked for deletion (D-93)."""
     going, gone = moving_pods(cluster, leaving)
     stays = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in leaving]

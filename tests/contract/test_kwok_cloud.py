@@ -1,4 +1,4 @@
-"""The KWOK provider: the contract of every `Cloud`, and what is its own (spec/lifecycle.md section 8)."""
+"""The KWOK provider: the contract of every `Cloud`, and what is its own (docs/rules/lifecycle.md section 8)."""
 
 from __future__ import annotations
 

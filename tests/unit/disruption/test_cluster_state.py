@@ -1,5 +1,7 @@
-"""What disruption sees of the state (spec/disruption.md 0.2, spec/lifecycle.md 5): which half of a node speaks, what
-counts as going, promised, quiet."""
+"""What disruption sees of the state (docs/rules/disruption.md 0.2, docs/rules/lifecycle.md 5).
+
+Which half of a node speaks, and what counts as going, as promised, as quiet.
+"""
 
 from __future__ import annotations
 

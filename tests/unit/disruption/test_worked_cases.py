@@ -1,4 +1,4 @@
-"""Worked cases of spec/disruption.md section 14 that other modules do not have, by their numbers."""
+"""Worked cases of docs/rules/disruption.md section 14 that other modules do not have, by their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the state knows of nodes, claims and pods, rule by rule (spec/lifecycle.md 4.2 and 5)."""
+"""What the state knows of nodes, claims and pods, rule by rule (docs/rules/lifecycle.md 4.2 and 5)."""
 
 from __future__ import annotations
 
