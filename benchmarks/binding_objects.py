@@ -13,8 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.labels import ALIASES, HOSTNAME
-from kerf.engine.model.pods import Resources, Taint
 from kerf.engine.scheduling.improvement.rating import seat_name
 from kerf.engine.scheduling.improvement.seats import planned
 from kerf.engine.scheduling.launchable.daemons import daemon, daemons, reserved_for

@@ -31,7 +31,7 @@ from kerf.adapters.simulation.driver import Driver
 from kerf.engine.disruption.inputs import cluster_of
 from kerf.engine.disruption.passes import look
 from kerf.engine.model.settings import Settings
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.problem.from_state import problem_of

@@ -21,11 +21,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kerf.adapters.store.sqlite import SQLiteStore
-from kerf.engine.model.pods import Pod, PodShape
-from kerf.engine.record.digest import content
+from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.registry import NAME_OF, stream_of
+from kerf.engine.record.entry_types import NAME_OF, stream_of
 from kerf.engine.runtime.ports import Append
 from kerf.engine.runtime.runtime import SNAPSHOT_EVERY
 from kerf.engine.state import snapshot

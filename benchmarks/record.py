@@ -30,15 +30,15 @@ from eventsourcing.domain import Aggregate, event
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.adapters.store.bundle import BundleStore, export_bundle
-from kerf.adapters.store.sqlite import SQLiteStore
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Owner, Pod, PodShape
+from kerf.adapters.store.files.bundle import BundleStore, export_bundle
+from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Owner, Pod, PodShape
 from kerf.engine.record.codec import CODEC
-from kerf.engine.record.digest import content
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.entry_types import NAME_OF, stream_of
 from kerf.engine.record.observations import ObjectGone
-from kerf.engine.record.registry import NAME_OF, stream_of
 from kerf.engine.runtime.ports import Append
 from kerf.engine.state.load import load
 

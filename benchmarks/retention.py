@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fold import baseline, fill
-from kerf.adapters.store import cut as cutting
-from kerf.adapters.store.pruning import HOLDER
-from kerf.adapters.store.retention import base_at, extent
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.retention import cut as cutting
+from kerf.adapters.store.retention.policy import base_at, extent
+from kerf.adapters.store.retention.prune import HOLDER
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import Observation
 from kerf.engine.runtime.runtime import Runtime

@@ -22,9 +22,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.scheduling import baseline
-from kerf.adapters.kubernetes.reflector import Reflector
-from kerf.adapters.kubernetes.resources import PODS
 from kerf.adapters.kubernetes.session import Session
+from kerf.adapters.kubernetes.watch.reflector import Reflector
+from kerf.adapters.kubernetes.watch.watched_kinds import PODS
 from kerf.engine.record.observations import Observation
 
 TARGET = 40_000

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from kerf.engine.model.crds.kinds import KINDS, definition
+from kerf.engine.model.crds.definitions import KINDS, definition
 
 FOLDER = Path(__file__).parent / "crds"
 _HEAD = "# Made by `make crds` from engine/model/crds: change it there.\n"

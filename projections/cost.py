@@ -10,7 +10,7 @@ from math import fsum
 
 from msgspec import Struct
 
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
 
 HOUR = 3_600_000

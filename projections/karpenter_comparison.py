@@ -13,8 +13,8 @@ from math import fsum
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import Pod
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,

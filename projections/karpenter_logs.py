@@ -12,10 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from kerf.engine.model.durations import format_duration
+from kerf.engine.model.kubernetes.pods import Pod, Resources
 from kerf.engine.model.labels import DISRUPTED_TAINT
-from kerf.engine.model.pods import Pod, Resources
 from kerf.engine.model.quantities import format_quantity
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, DeleteNode, Intent, ProvisionResult, TaintNode
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, ObjectGone

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import Taint
+from kerf.engine.model.kubernetes.pods import Taint
 
 
 class Boot(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import Any
 
 from kerf.adapters.aws.boot import Boot, cluster_dns
 from kerf.engine.errors import InputError
-from kerf.engine.model.ec2nodeclass import EC2NodeClass
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 
 _OWN = (
     "api-server", "cluster-certificate", "cluster-name", "node-labels", "node-taints", "max-pods", "cluster-dns-ip",

@@ -14,7 +14,7 @@ from kerf.adapters.aws.instance_types import NodeSettings, compatible, instance_
 from kerf.adapters.aws.pricing import SPOT_DISCOUNT, Prices, offline_prices, spot_model
 from kerf.engine.errors import InputError
 from kerf.engine.model import labels
-from kerf.engine.model.instances import Catalogue, Offering
+from kerf.engine.model.instance_types import Catalogue, Offering
 
 
 class Reservation(Struct, frozen=True):

@@ -24,12 +24,12 @@ from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.adapters.aws.tokens import Tokens
 from kerf.engine.errors import InputError
-from kerf.engine.model.claims import Condition
-from kerf.engine.model.ec2nodeclass import EC2NodeClass
-from kerf.engine.model.instances import Catalogue, InstanceType
-from kerf.engine.model.nodeclass_terms import class_hashes, ec2_terms
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodeclass_terms import class_hashes, ec2_terms
 from kerf.engine.record.decisions import LaunchInstance
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import (
     CatalogueSeen,
     EffectAnswered,

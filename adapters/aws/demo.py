@@ -19,7 +19,13 @@ from kerf.adapters.aws.faults import Fault, FaultPlan, Shortage
 from kerf.adapters.aws.interruption import AwsInterruptions
 from kerf.adapters.aws.session import Client
 from kerf.adapters.aws.settings import AwsSettings
-from kerf.engine.model.ec2nodeclass import AMITerm, EC2NodeClass, EC2NodeClassSpec, SecurityGroupTerm, SubnetTerm
+from kerf.engine.model.karpenter.ec2nodeclasses import (
+    AMITerm,
+    EC2NodeClass,
+    EC2NodeClassSpec,
+    SecurityGroupTerm,
+    SubnetTerm,
+)
 
 CLUSTER, VERSION = "eks-workshop", "1.34"
 ROLE = f"KarpenterNodeRole-{CLUSTER}"

@@ -14,12 +14,12 @@ from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.errors import InputError
 from kerf.engine.model import labels
-from kerf.engine.model.claims import Condition
-from kerf.engine.model.ec2nodeclass import EC2NodeClass
-from kerf.engine.model.instances import InstanceType
-from kerf.engine.model.pools import NodeClassRef
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance, Offer
-from kerf.engine.record.digest import content
 
 VALID = "ValidationSucceeded"
 KNOWN_FOR = 1_800_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 
 GI = 1 << 30
 _ACCELERATORS, _GPUS = (f"karpenter.k8s.aws/instance-{kind}-count" for kind in ("accelerator", "gpu"))

@@ -15,8 +15,8 @@ from kerf.adapters.aws.reservations import BLOCK
 from kerf.adapters.aws.resolved import image_of
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.model import labels
-from kerf.engine.model.ec2nodeclass import EC2NodeClass, ResolvedAMI
-from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, ResolvedAMI
 from kerf.engine.record.decisions import LaunchInstance, Offer
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 

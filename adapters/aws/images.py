@@ -10,10 +10,10 @@ from kerf.adapters.aws.families import FAMILIES, VARIANTS, image_queries, unsupp
 from kerf.adapters.aws.resolved import ready
 from kerf.adapters.aws.session import AwsError, Clients, call, filters, pages, tag_filters
 from kerf.engine.model import labels
-from kerf.engine.model.claims import Condition
 from kerf.engine.model.durations import parse_time
-from kerf.engine.model.ec2nodeclass import AMITerm, EC2NodeClass, ResolvedAMI
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.karpenter.ec2nodeclasses import AMITerm, EC2NodeClass, ResolvedAMI
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 
 Requirements = tuple[RequirementSpec, ...]
 _HOUR = 3_600_000

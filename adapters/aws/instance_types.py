@@ -17,8 +17,8 @@ from msgspec import Struct
 from kerf.adapters.aws.facts import Device, InstanceTypeFacts
 from kerf.adapters.aws.families import FAMILIES, Family
 from kerf.engine.model import labels
-from kerf.engine.model.instances import InstanceType, Offering
-from kerf.engine.model.pods import Resources
+from kerf.engine.model.instance_types import InstanceType, Offering
+from kerf.engine.model.kubernetes.pods import Resources
 
 MI, GI = 1 << 20, 1 << 30
 _AWS = "karpenter.k8s.aws/"

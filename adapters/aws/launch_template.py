@@ -19,8 +19,8 @@ from kerf.adapters.aws.session import AwsError, Clients, call, pages
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.adapters.aws.userdata import node_labels, node_taints, user_data
 from kerf.engine.model import labels
-from kerf.engine.model.ec2nodeclass import BlockDevice, EC2NodeClass, EC2NodeClassSpec
-from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import BlockDevice, EC2NodeClass, EC2NodeClassSpec
 from kerf.engine.record.decisions import LaunchInstance
 
 UNUSED = 60_000

@@ -22,8 +22,7 @@ from kerf.adapters.aws.resolved import DEPENDENTS, condition, node_settings, rea
 from kerf.adapters.aws.session import AwsError, Clients, filters, pages, tag_filters
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.errors import InputError
-from kerf.engine.model.claims import Condition
-from kerf.engine.model.ec2nodeclass import (
+from kerf.engine.model.karpenter.ec2nodeclasses import (
     EC2NodeClass,
     EC2NodeClassSpec,
     EC2NodeClassStatus,
@@ -32,6 +31,7 @@ from kerf.engine.model.ec2nodeclass import (
     SecurityGroupTerm,
     SubnetTerm,
 )
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 
 _MAPPED = frozenset(
     (

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from kerf.adapters.aws.resolved import ready
 from kerf.adapters.aws.session import AwsError, Clients, call, filters
-from kerf.engine.model.claims import Condition
-from kerf.engine.model.ec2nodeclass import EC2NodeClass
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 
 READY, FAILED = "PlacementGroupReady", "PlacementGroupResolutionFailed"
 

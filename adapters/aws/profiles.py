@@ -10,8 +10,8 @@ from kerf.adapters.aws import tags
 from kerf.adapters.aws.resolved import ready
 from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
-from kerf.engine.model.claims import Condition
-from kerf.engine.model.ec2nodeclass import EC2NodeClass
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 
 KNOWN_FOR = 900_000
 """A-85: how long (ms) what IAM said of a profile is taken for granted."""

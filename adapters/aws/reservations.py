@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from kerf.adapters.aws.catalogue import Reservation
 from kerf.adapters.aws.resolved import ready
 from kerf.adapters.aws.session import AwsError, Clients, filters, pages, tag_filters
-from kerf.engine.model.claims import Condition
 from kerf.engine.model.durations import parse_time
-from kerf.engine.model.ec2nodeclass import (
+from kerf.engine.model.karpenter.ec2nodeclasses import (
     CapacityReservationTerm,
     EC2NodeClass,
     EC2NodeClassStatus,
     ResolvedReservation,
 )
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 
 EXPIRES_EARLY = 2_400_000
 """A-126: how long (ms) before its end a capacity block is given up."""

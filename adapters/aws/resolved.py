@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from kerf.adapters.aws.instance_types import Interface, NodeSettings
 from kerf.adapters.aws.instance_types import Mapping as DeviceMapping
 from kerf.engine.errors import InputError
-from kerf.engine.model.claims import Condition
-from kerf.engine.model.ec2nodeclass import BlockDevice, EC2NodeClass, EC2NodeClassStatus, ResolvedAMI
-from kerf.engine.model.instances import InstanceType
-from kerf.engine.model.nodeclass_terms import boots
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import BlockDevice, EC2NodeClass, EC2NodeClassStatus, ResolvedAMI
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodeclass_terms import boots
 from kerf.engine.model.quantities import parse_quantity
 
 DEPENDENTS = (

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from kerf.engine.model.ec2nodeclass import EC2NodeClass, EC2NodeClassStatus
-from kerf.engine.model.nodeclass_terms import ec2_terms
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassStatus
+from kerf.engine.model.karpenter.nodeclass_terms import ec2_terms
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 
 FINALIZER = "karpenter.k8s.aws/termination"
 _MADE = "kerf"

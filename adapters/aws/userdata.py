@@ -19,7 +19,7 @@ from kerf.adapters.aws import bottlerocket
 from kerf.adapters.aws.boot import Boot, cluster_dns
 from kerf.engine.errors import InputError
 from kerf.engine.model import labels
-from kerf.engine.model.pods import Taint
+from kerf.engine.model.kubernetes.pods import Taint
 
 _NOT_SELF_SET = ("kubernetes.io", "k8s.io", "node-restriction.kubernetes.io")
 _SHELL = 'text/x-shellscript; charset="us-ascii"'

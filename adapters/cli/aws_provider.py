@@ -27,11 +27,11 @@ from kerf.adapters.cli.settings import AwsOptions, SettingError
 from kerf.adapters.controller.controller import REPORT, AdapterFault, wall_clock
 from kerf.adapters.kubernetes.errors import ClusterError, Unreachable
 from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
-from kerf.adapters.kubernetes.node_classes import NodeClassObjects
-from kerf.adapters.kubernetes.resources import EC2_NODE_CLASSES, Resource
+from kerf.adapters.kubernetes.objects.nodeclasses import NodeClassObjects
 from kerf.adapters.kubernetes.session import Session
+from kerf.adapters.kubernetes.watch.watched_kinds import EC2_NODE_CLASSES, Resource
 from kerf.engine.errors import KerfError
-from kerf.engine.model.ec2nodeclass import EC2NodeClass
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import InputRefused, Observation
 from kerf.engine.runtime.ports import Cloud

@@ -13,10 +13,10 @@ from cyclopts import App, Parameter
 
 from kerf.adapters.cli.output import Printer, emit_json
 from kerf.adapters.cli.record import Json, opened
-from kerf.adapters.store.bundle import BundleInfo, export_bundle, inspect_bundle
-from kerf.adapters.store.faults import refused_by_system
-from kerf.adapters.store.golden import write_golden
-from kerf.adapters.store.retention import base_at, before_turn
+from kerf.adapters.store.files.bundle import BundleInfo, export_bundle, inspect_bundle
+from kerf.adapters.store.files.golden import write_golden
+from kerf.adapters.store.retention.policy import base_at, before_turn
+from kerf.adapters.store.sqlite.errors import refused_by_system
 from kerf.engine.errors import InputError
 from kerf.projections.prose.reasons import count, moment
 from kerf.replay.errors import PositionUnknown

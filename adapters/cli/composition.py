@@ -14,8 +14,8 @@ from kerf.adapters.aws.catalogue import offline_catalogue
 from kerf.adapters.aws.instance_types import NodeSettings
 from kerf.adapters.aws.regions import ZONES
 from kerf.adapters.aws.resolved import node_settings
-from kerf.engine.model.ec2nodeclass import EC2NodeClass
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.labels import ZONE
 from kerf.engine.model.mistyped import Known, near_value, values_of
 from kerf.engine.model.settings import Settings

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from kerf.adapters.cli.manifests import read_manifests, told
 from kerf.adapters.cli.output import emit_json
 from kerf.engine.errors import KerfError
-from kerf.engine.model.manifests.judge import v1_of
+from kerf.engine.model.manifests.validate import v1_of
 from kerf.engine.model.manifests.violations import ManifestError
 
 REFUSED = 1

@@ -20,10 +20,10 @@ from kerf.adapters.cli.render_explain import pod_text
 from kerf.adapters.simulation.documents.apply import apply_document
 from kerf.adapters.simulation.driver import Driver
 from kerf.engine.errors import KerfError
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import CAPACITY_TYPE, SPOT
-from kerf.engine.model.pods import Pod
 from kerf.engine.model.quantities import format_quantity
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Intent
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InterruptionSeen, Observation

@@ -16,8 +16,8 @@ from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.cluster import VirtualCluster
 from kerf.adapters.simulation.cluster.machine import Machine
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.ec2nodeclass import EC2NodeClass
-from kerf.engine.model.instances import Catalogue, InstanceType
+from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import (
     EffectAnswered,

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from kerf.adapters.kubernetes.objects.status import Commented, StatusWriter
 from kerf.adapters.kubernetes.session import Session
-from kerf.adapters.kubernetes.status import Commented, StatusWriter
-from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
-from kerf.engine.model.overlays import NodeOverlay
-from kerf.engine.model.pools import NodePool
-from kerf.engine.model.workloads import Workload
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import CatalogueSeen, ObjectGone, OfficeTaken

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def open_folder(folder: Path) -> Store:
-    from kerf.adapters.store.golden import GoldenStore
+    from kerf.adapters.store.files.golden import GoldenStore
 
     return GoldenStore(folder)
 
 
 def write_folder(rerun: Rerun, folder: Path) -> list[str]:
     """Writes all files of a golden record, or on an error none, and gives the names of those that changed."""
-    from kerf.adapters.store.golden import BLOBS, DECISIONS, RECORD, write_golden
+    from kerf.adapters.store.files.golden import BLOBS, DECISIONS, RECORD, write_golden
 
     changed = []
     with TemporaryDirectory(dir=folder.parent, prefix=".golden-") as scratch:

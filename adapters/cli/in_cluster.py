@@ -12,23 +12,23 @@ from msgspec import Struct
 from kerf.adapters.cli.providers import Provider
 from kerf.adapters.controller.controller import Controller, wall_clock
 from kerf.adapters.controller.inbox import Inbox
-from kerf.adapters.kubernetes.bridge import Bridge
-from kerf.adapters.kubernetes.claim_upkeep import QUIETED_BY, ClaimUpkeep
-from kerf.adapters.kubernetes.claims import ClaimObjects
-from kerf.adapters.kubernetes.cluster import KubernetesCluster
 from kerf.adapters.kubernetes.errors import ClusterError
-from kerf.adapters.kubernetes.node_parts import NodeCache
-from kerf.adapters.kubernetes.nominations import Nominations, supported
-from kerf.adapters.kubernetes.pools import PoolObjects, pool_status
-from kerf.adapters.kubernetes.reflector import Change, Reflector, as_it_is
-from kerf.adapters.kubernetes.resources import NODECLAIMS, NODEPOOLS, NODES, Resource, observed
+from kerf.adapters.kubernetes.objects.cluster_writes import KubernetesCluster
+from kerf.adapters.kubernetes.objects.node_cache import NodeCache
+from kerf.adapters.kubernetes.objects.nodeclaims import ClaimObjects
+from kerf.adapters.kubernetes.objects.nodepools import PoolObjects, pool_status
+from kerf.adapters.kubernetes.objects.pod_nominations import Nominations, supported
+from kerf.adapters.kubernetes.objects.stale_nodeclaims import QUIETED_BY, ClaimUpkeep
 from kerf.adapters.kubernetes.session import Session
+from kerf.adapters.kubernetes.thread_bridge import Bridge
+from kerf.adapters.kubernetes.watch.reflector import Change, Reflector, as_it_is
+from kerf.adapters.kubernetes.watch.watched_kinds import NODECLAIMS, NODEPOOLS, NODES, Resource, observed
 from kerf.engine.disruption.inputs import NEVER
-from kerf.engine.model.claims import NodeClaimObject
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pools import NodePool
-from kerf.engine.nodeclaim.events import CLAIM_EVENTS
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim.table import DRAINING, GOING
+from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, ObjectGone, Observation
 from kerf.engine.runtime.runtime import Runtime

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kerf.adapters.cli.documents import NotADocument, Refused, read_documents
 from kerf.engine.model import mistyped
-from kerf.engine.model.manifests import v1beta1
+from kerf.engine.model.manifests.karpenter import v1beta1
 from kerf.engine.model.reasons import Reason
 from kerf.projections.prose.reasons import sentence
 

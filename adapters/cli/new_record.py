@@ -14,9 +14,9 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 
-from kerf.adapters.store.faults import refused_by_system
-from kerf.adapters.store.reading import blobs_of
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.read_only import blobs_of
+from kerf.adapters.store.sqlite.errors import refused_by_system
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.errors import RecordExists, StoreError, StoreLocked
 from kerf.engine.record.observations import OfficeTaken

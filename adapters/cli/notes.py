@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.engine.model import mistyped
-from kerf.engine.model.manifests import v1beta1
+from kerf.engine.model.manifests.karpenter import v1beta1
 from kerf.engine.model.reasons import Reason
 from kerf.projections.prose.reasons import sentence
 

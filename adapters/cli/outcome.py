@@ -15,8 +15,8 @@ from kerf.adapters.cli.live import clock, command
 from kerf.adapters.cli.notes import note_sentence
 from kerf.adapters.cli.text import columns, counted, dollars, some
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.table import TERMINATED
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InputRefused

@@ -9,15 +9,15 @@ from typing import Protocol
 from msgspec import Raw, Struct
 
 from kerf.adapters.cli.settings import Options
-from kerf.adapters.kubernetes.bridge import Bridge
 from kerf.adapters.kubernetes.events import EventRecorder
-from kerf.adapters.kubernetes.node_objects import NodeObjects
-from kerf.adapters.kubernetes.resources import KWOK_NODE_CLASSES, Resource
+from kerf.adapters.kubernetes.objects.nodes import NodeObjects
 from kerf.adapters.kubernetes.session import Session
+from kerf.adapters.kubernetes.thread_bridge import Bridge
+from kerf.adapters.kubernetes.watch.watched_kinds import KWOK_NODE_CLASSES, Resource
 from kerf.adapters.kwok.catalogue import built_in, read_catalogue
 from kerf.adapters.kwok.cloud import KwokCloud
 from kerf.engine.errors import InputError
-from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
+from kerf.engine.model.manifests.karpenter.nodepools import KWOKNodeClass
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import Observation
 from kerf.engine.runtime.ports import Cloud

@@ -7,9 +7,9 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from kerf.adapters.controller.controller import REPORT, AdapterFault
-from kerf.adapters.store import cut as cutting
 from kerf.adapters.store.chained import ChainedStore
-from kerf.adapters.store.retention import Due, Extent, Retention, base_at, due, extent
+from kerf.adapters.store.retention import cut as cutting
+from kerf.adapters.store.retention.policy import Due, Extent, Retention, base_at, due, extent
 from kerf.engine.errors import KerfError
 from kerf.engine.record.observations import Observation, RecordCut
 from kerf.engine.runtime.runtime import Runtime

@@ -29,11 +29,11 @@ from kerf.adapters.cli.serving import Serving, Telemetry
 from kerf.adapters.cli.settings import Flags, Options, read_settings, tell_notes
 from kerf.adapters.cli.telling import Log, Telling, kept_up
 from kerf.adapters.controller.controller import wall_clock
+from kerf.adapters.kubernetes.cluster_identity import cluster_uid
 from kerf.adapters.kubernetes.events import EventRecorder
-from kerf.adapters.kubernetes.identity import cluster_uid
 from kerf.adapters.kubernetes.lease import Lease
-from kerf.adapters.kubernetes.nominations import supported
-from kerf.adapters.kubernetes.reading import ReadingSession
+from kerf.adapters.kubernetes.objects.pod_nominations import supported
+from kerf.adapters.kubernetes.read_only_session import ReadingSession
 from kerf.adapters.kubernetes.session import Session, connect
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import require_url

@@ -18,7 +18,7 @@ from cyclopts import Parameter
 from msgspec import Struct
 
 from kerf.adapters.cli.notes import note_sentence
-from kerf.adapters.store.retention import DAY, Retention
+from kerf.adapters.store.retention.policy import DAY, Retention
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import format_duration, parse_go_duration
 from kerf.engine.model.feature_gates import unknown_gates, with_gates
@@ -36,7 +36,7 @@ _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false"
 _MINUTE = 60_000
 _LEAST = 64 << 20  # bytes of a record that has room for its snapshots
 ENOUGH = 100
-"""Pods that make a burst: kerf.engine.state.burst. A record without the setting has none."""
+"""Pods that make a burst: kerf.engine.state.pod_bursts. A record without the setting has none."""
 
 
 class SettingError(InputError):

@@ -14,9 +14,9 @@ from kerf.adapters.cli.settings import SettingError, age
 from kerf.adapters.cli.settings import size as byte_size
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import open_record
-from kerf.adapters.store.pruning import cut_now, finish
-from kerf.adapters.store.retention import Extent, Retention, due, extent
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.retention.policy import Extent, Retention, due, extent
+from kerf.adapters.store.retention.prune import cut_now, finish
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.errors import StoreReadOnly
 from kerf.projections.prose.reasons import moment
 

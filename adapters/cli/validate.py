@@ -11,7 +11,7 @@ from kerf.adapters.aws.facts import ec2_values
 from kerf.adapters.cli.manifests import read_manifests, told
 from kerf.adapters.cli.output import Printer, emit_json
 from kerf.adapters.cli.text import counted
-from kerf.engine.model.manifests.judge import Judgement, Verdict, judge
+from kerf.engine.model.manifests.validate import Judgement, Verdict, judge
 from kerf.engine.model.manifests.violations import Violation
 
 REFUSED = 1

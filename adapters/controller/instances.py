@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from kerf.adapters.controller.inbox import Inbox
 from kerf.engine.errors import KerfError
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.observations import InstanceSeen, Observation, TaggedInstance
 from kerf.engine.runtime.ports import Cloud
 from kerf.engine.runtime.runtime import Runtime

@@ -23,7 +23,7 @@ from yaml import YAMLError
 
 import kerf
 from kerf.adapters.kubernetes.errors import ClusterError, NoCluster, Unreachable
-from kerf.adapters.kubernetes.limiter import TokenBucket
+from kerf.adapters.kubernetes.rate_limiter import TokenBucket
 
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"  # JSON is YAML

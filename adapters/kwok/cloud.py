@@ -17,11 +17,11 @@ from kerf.adapters.kwok.catalogue import GROUP
 from kerf.adapters.kwok.nodes import NodeOrder, node_document
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels
+from kerf.engine.model.content_digest import content
 from kerf.engine.model.durations import parse_time
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.manifests.karpenter.nodepools import KWOKNodeClass
 from kerf.engine.record.decisions import LaunchInstance
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import (
     CatalogueSeen,
     EffectAnswered,

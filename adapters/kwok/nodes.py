@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.engine.model import labels
-from kerf.engine.model.instances import InstanceType
-from kerf.engine.model.pods import Resources, Taint
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.record.decisions import LaunchInstance, Offer
 
 FAKE = {"kwok.x-k8s.io/node": "fake"}  # KWOK makes such a Node ready, and runs its pods

@@ -14,9 +14,9 @@ from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timeline.perform import schedule
 from kerf.adapters.simulation.timeline.timeline import decode_timeline, is_timeline
 from kerf.adapters.simulation.timing import Timing
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.nodes import Namespace
 from kerf.engine.model.mistyped import Known
-from kerf.engine.model.nodes import Namespace
 from kerf.engine.model.settings import Settings
 
 START = 1_767_225_600_000

@@ -16,14 +16,14 @@ from kerf.adapters.simulation.clock import busiest
 from kerf.adapters.simulation.errors import EndlessLoopError, SimulationError
 from kerf.adapters.simulation.faults import KillPoint
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.claims import NodeClaimObject
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.errors import EpochRefused
 from kerf.engine.record.observations import InstanceSeen, Observation, TaggedInstance
 from kerf.engine.runtime import effects
-from kerf.engine.runtime.nominating import Nominating
+from kerf.engine.runtime.pod_nominations import Nominating
 from kerf.engine.state.state import State
 
 DESCRIBE_EVERY = 5_000  # while instances are being ended (D-157)

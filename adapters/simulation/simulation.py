@@ -18,7 +18,7 @@ from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.seeded_random import Dice
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.errors import KerfError
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.manifests.violations import ManifestError
 from kerf.engine.model.mistyped import Known, values_of
 from kerf.engine.model.reasons import Reason

@@ -15,14 +15,13 @@ from typing import Any, Literal
 import msgspec
 from eventsourcing.persistence import StoredEvent
 
-from kerf.adapters.store import cut as cutting
-from kerf.adapters.store.cut import Cut
-from kerf.adapters.store.head import FORMAT, SALVAGE, Head, checked_head, snapshot_seal
-from kerf.adapters.store.packing import Unpackable, digest_of, pack, unpack
-from kerf.adapters.store.reading import started_as
-from kerf.adapters.store.session import Session
+from kerf.adapters.store.compression import Unpackable, digest_of, pack, unpack
+from kerf.adapters.store.read_only import started_as
+from kerf.adapters.store.record_head import FORMAT, SALVAGE, Head, checked_head, snapshot_seal
+from kerf.adapters.store.retention import cut as cutting
+from kerf.adapters.store.retention.cut import Cut
+from kerf.adapters.store.transaction import Session
 from kerf.engine.record.base import Base, Kept
-from kerf.engine.record.chain import START, Checkpoint, link
 from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import (
@@ -36,6 +35,7 @@ from kerf.engine.record.errors import (
     StreamConflict,
     TurnRefused,
 )
+from kerf.engine.record.hash_chain import START, Checkpoint, link
 from kerf.engine.runtime.ports import Append
 
 Mode = Literal["create", "write", "read"]

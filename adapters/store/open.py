@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kerf.adapters.store.bundle import MAGIC, BundleStore
 from kerf.adapters.store.chained import ChainedStore, Mode
-from kerf.adapters.store.golden import RECORD, GoldenStore
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.files.bundle import MAGIC, BundleStore
+from kerf.adapters.store.files.golden import RECORD, GoldenStore
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.errors import InputError
 from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreError, StoreReadOnly
 
@@ -55,7 +55,7 @@ def require_url(url: str) -> None:
 
 def _postgres(url: str, mode: Mode) -> ChainedStore:
     try:
-        from kerf.adapters.store.postgres import PostgresStore
+        from kerf.adapters.store.postgres.store import PostgresStore
     except ImportError as error:
         raise StoreError(
             f"records in PostgreSQL need another package ({error})",

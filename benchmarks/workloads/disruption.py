@@ -11,14 +11,14 @@ from typing import Any
 from kerf.adapters.kwok.catalogue import built_in
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Owner, Pod, PodShape
-from kerf.engine.model.pools import Budget, NodeClassRef, NodePool, RequirementSpec
-from kerf.engine.nodeclaim.events import Adopted
-from kerf.engine.record.digest import content
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool, RequirementSpec
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Owner, Pod, PodShape
+from kerf.engine.record.claim_events import Adopted
 from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, RecordStarted
-from kerf.engine.runtime.draft import Draft
+from kerf.engine.runtime.turn_draft import Draft
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State
 

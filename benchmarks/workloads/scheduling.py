@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from kerf.adapters.aws.catalogue import offline_catalogue
 from kerf.adapters.aws.facts import tables
 from kerf.engine.model import labels
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.pods import (
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
+from kerf.engine.model.kubernetes.pods import (
     AffinityTerm,
     Expression,
     NodeTerm,
@@ -20,8 +22,6 @@ from kerf.engine.model.pods import (
     Selector,
     SpreadConstraint,
 )
-from kerf.engine.model.pools import NodeClassRef, NodePool
-from kerf.engine.record.digest import content
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 
 CPU = (100, 250, 500, 1000, 1500)  # milli-CPU

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode, moving_pods
 from kerf.engine.disruption.consolidation import Command, Replacement
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources
 from kerf.engine.model.labels import CAPACITY_TYPE, NODEPOOL, RESERVED
-from kerf.engine.model.pods import Pod, PodShape, Resources
 from kerf.engine.scheduling.matching.resources import added, total
 from kerf.engine.scheduling.problem.problem import NodeInput
 

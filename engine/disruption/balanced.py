@@ -12,7 +12,7 @@ from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation import Command
 from kerf.engine.disruption.cost import node_cost, node_price
 from kerf.engine.disruption.eligibility import Candidate
-from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from kerf.engine.record.decisions import Score
 

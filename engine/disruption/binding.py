@@ -12,8 +12,8 @@ from kerf.engine.disruption.cluster import Cluster, bound, moving_pods, wanting,
 from kerf.engine.disruption.consolidation import Command
 from kerf.engine.disruption.crowding import crowded_out
 from kerf.engine.disruption.turns import turn, weight
-from kerf.engine.model.pods import Pod
-from kerf.engine.model.priorities import CRITICAL
+from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.model.kubernetes.priority_classes import CRITICAL
 from kerf.engine.scheduling.improvement.habits import HABITS, USUAL
 from kerf.engine.scheduling.improvement.rating import Scheduler, seat_name
 from kerf.engine.scheduling.improvement.seats import planned

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kerf.engine.errors import InputError
 from kerf.engine.model.cron import next_after, parse
-from kerf.engine.model.pools import Budget, NodePool
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.reasons import Reason
 
 UNLIMITED = 2_147_483_647

@@ -24,9 +24,9 @@ from kerf.engine.disruption.validation import simulated
 from kerf.engine.lifecycle.step import may_ask, soonest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects
-from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import STEADY, TAINTED
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Intent, Move, MoveResult, PlannedClaim, TaintNode, UntaintNode, Verdict
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.provision import claim_names, launch_orders

@@ -12,13 +12,13 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.devices import DeviceFacts, devices_without
-from kerf.engine.model.instances import Catalogue, InstanceType
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.devices import DeviceFacts, devices_without
+from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, Toleration, is_terminal
 from kerf.engine.model.labels import NODEPOOL
-from kerf.engine.model.nodes import PodDisruptionBudget
-from kerf.engine.model.pods import Pod, PodShape, Resources, Taint, Toleration, is_terminal
-from kerf.engine.model.pools import NodePool
-from kerf.engine.record.digest import content
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.pods.evictability import PodRules
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem

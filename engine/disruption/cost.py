@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, PodShape, is_terminal, owned_by
 from kerf.engine.model.labels import CAPACITY_TYPE, ZONE
-from kerf.engine.model.pods import DAEMONSET, Pod, PodShape, is_terminal, owned_by
 
 LOWEST, HIGHEST = -10.0, 10.0
 DELETION_COST_UNIT = 2.0**27

@@ -17,9 +17,9 @@ from kerf.engine.disruption.verdict import Finding, keep, remove
 from kerf.engine.lifecycle.advance import is_gone
 from kerf.engine.lifecycle.step import may_ask, soonest
 from kerf.engine.nodeclaim import effects
-from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import GOING, LAUNCHED, STEADY
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DisruptResult, Intent, TaintNode, Verdict
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State

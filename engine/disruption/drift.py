@@ -15,16 +15,16 @@ from kerf.engine.disruption import reasons as why
 from kerf.engine.disruption.drift_class import CLASS_CHECKS
 from kerf.engine.disruption.drift_facts import Drift, Facts, Unknown
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import InstanceType, Offering
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.instance_types import InstanceType, Offering
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference, differences
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.templates import Difference, differences
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import STEADY
 from kerf.engine.record.decisions import Verdict
 from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirements
+from kerf.engine.state.nodeclaims.drift import AS_ASKED, DRIFTED
 from kerf.engine.state.state import State
-from kerf.engine.state.upkeep import AS_ASKED, DRIFTED
 
 VERSION = 1
 CONDITION = {

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from kerf.engine.disruption.drift_facts import Drift, Facts, Unknown
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.nodeclass_terms import NodeClassTerms, image_for, made
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference, differences
+from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms, image_for, made
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.templates import Difference, differences
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import NodeClassSeen
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from kerf.engine.model.nodepool_hash import VERSION
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference, Template
+from kerf.engine.model.karpenter.nodepool_hash import VERSION
+from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.templates import Difference, Template
 from kerf.engine.record.observations import NodeClassSeen
 from kerf.engine.state.indexes import Blobs
 

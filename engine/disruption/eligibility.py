@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.cost import NODE_COST, node_price, rescheduling_cost, savings_ratio
-from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import Pod, is_reschedulable
 from kerf.engine.model.labels import CAPACITY_TYPE, DO_NOT_DISRUPT, INSTANCE_TYPE, NODEPOOL, ZONE
-from kerf.engine.model.pods import Pod, is_reschedulable
-from kerf.engine.model.pools import NodePool
 from kerf.engine.model.reasons import Reason
 
 WHEN_EMPTY = "WhenEmpty"

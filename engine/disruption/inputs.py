@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Pod, Resources
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Pod, Resources
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING, INITIALIZED, REQUESTED
 from kerf.engine.scheduling.problem.from_state import buffer_pods, capacity_of, problem_of, spread_by_default
 from kerf.engine.scheduling.problem.problem import NodeInput
 from kerf.engine.state.node_of_claim import node_of
-from kerf.engine.state.on_nodes import on_node
+from kerf.engine.state.pods_on_node import on_node
 from kerf.engine.state.state import State
 
 NEVER = 1 << 62

@@ -32,9 +32,9 @@ from kerf.engine.disruption.underway import underway, without_late
 from kerf.engine.errors import InputError
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.cron import next_after, parse
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import is_reschedulable
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE
-from kerf.engine.model.pods import is_reschedulable
-from kerf.engine.model.pools import NodePool
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED
@@ -42,8 +42,8 @@ from kerf.engine.record.decisions import Move, MovesResult, PlannedClaim, Verdic
 from kerf.engine.scheduling.matching.requirements import Requirement
 from kerf.engine.scheduling.pods.evictability import FOR_GOOD, protected_until
 from kerf.engine.scheduling.provision import named
+from kerf.engine.state.provisioning_window import closes_at
 from kerf.engine.state.state import State
-from kerf.engine.state.window import closes_at
 
 VERSION = 15
 PERIOD = 10_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT, WELL_KNOWN
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled
 from kerf.engine.scheduling.launchable.templates import available

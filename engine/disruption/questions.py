@@ -18,7 +18,7 @@ from kerf.engine.disruption.cluster import (
     wanting,
     what_if,
 )
-from kerf.engine.model.pods import Resources
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import Ground, Line

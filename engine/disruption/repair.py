@@ -8,7 +8,7 @@ from msgspec import Struct
 from kerf.engine.disruption import reasons as why
 from kerf.engine.disruption.verdict import Finding, keep, remove
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.nodes import READY, Node
+from kerf.engine.model.kubernetes.nodes import READY, Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.state.node_of_claim import node_of

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from kerf.engine.disruption import reasons as why
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED, Use, left
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import GOING

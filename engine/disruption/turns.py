@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.labels import HOSTNAME
-from kerf.engine.model.pods import PodShape, Resources
 
 A_CORE = 4 << 30
 """Bytes of memory that weigh as much as a core: what instances for any purpose have of it."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from kerf.engine.errors import InputError
 from kerf.engine.lifecycle.step import Step, wait
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.claims import NodeClaimObject
 from kerf.engine.model.durations import parse_time
-from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.table import INITIALIZED, LAUNCHED, REGISTERED, TAINTED
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.scheduling.claims_without_pods import bare
 from kerf.engine.scheduling.matching.requirements import Requirements

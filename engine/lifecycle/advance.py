@@ -6,13 +6,13 @@ from kerf.engine.lifecycle.published import drivers_missing
 from kerf.engine.lifecycle.readiness import not_initialized_because
 from kerf.engine.lifecycle.step import VISIBLE_WITHIN, Step, ask, wait
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import InstanceType
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects
-from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED, LAUNCHED, REGISTERED, REQUESTED
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode, UntaintNode
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from kerf.engine.lifecycle.drain_pods import DISRUPTED, awaited, leave, left
 from kerf.engine.lifecycle.drain_volumes import attached, detach
 from kerf.engine.lifecycle.step import Step, ask, soonest, wait
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects
-from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.table import TAINTED
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeleteNode, TaintNode, TerminateInstance
 from kerf.engine.state.moves import waits_for
 from kerf.engine.state.node_of_claim import node_of

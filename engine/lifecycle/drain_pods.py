@@ -10,13 +10,13 @@ from kerf.engine.disruption.turns import PAUSE, turn
 from kerf.engine.lifecycle.notice import stays_until
 from kerf.engine.lifecycle.step import Step, ask_again_at, may_ask, soonest, wait
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import DAEMONSET, NODE_OWNER, Pod, Taint, is_terminal, owned_by
-from kerf.engine.model.priorities import CRITICAL
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, Pod, Taint, is_terminal, owned_by
+from kerf.engine.model.kubernetes.priority_classes import CRITICAL
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects
-from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeletePod, EvictPod
 from kerf.engine.scheduling.matching.taints import tolerates_all
 from kerf.engine.scheduling.pods.evictability import FOR_GOOD, protected_until

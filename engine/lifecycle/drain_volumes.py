@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from kerf.engine.lifecycle.drain_pods import drainable
 from kerf.engine.lifecycle.step import Step, wait
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record import claim_events as ev
 from kerf.engine.scheduling.pods.pod_volumes import claim_names
 from kerf.engine.state.state import State
 

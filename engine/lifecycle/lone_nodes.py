@@ -6,7 +6,7 @@ from __future__ import annotations
 from kerf.engine.lifecycle.drain_pods import DISRUPTED, awaited, leave
 from kerf.engine.lifecycle.drain_volumes import SHOWN, attached
 from kerf.engine.lifecycle.step import Step, ask, wait
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import DeleteNode, TaintNode

@@ -7,7 +7,7 @@ budgets and slow ends: whichever comes first.
 
 from __future__ import annotations
 
-from kerf.engine.model.pods import Pod, is_reschedulable
+from kerf.engine.model.kubernetes.pods import Pod, is_reschedulable
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.state.state import State

@@ -3,13 +3,13 @@ the pods that it was launched for would get another node."""
 
 from __future__ import annotations
 
-from kerf.engine.model.devices import ResourceSlice
+from kerf.engine.model.kubernetes.devices import ResourceSlice
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.labels import DRA_DRIVERS
-from kerf.engine.model.nodes import Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
-from kerf.engine.state.devices import own_slices
+from kerf.engine.state.objects.devices import own_slices
 from kerf.engine.state.state import State
 
 

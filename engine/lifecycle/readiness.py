@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Taint
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.startup_taints import is_ephemeral

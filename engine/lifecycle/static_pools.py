@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from kerf.engine.disruption.cost import legacy_cost, remaining_lifetime
 from kerf.engine.disruption.reasons import OVERPROVISIONED
-from kerf.engine.model.pods import DAEMONSET, Pod, owned_by
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, owned_by
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import GOING, REQUESTED
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import LaunchInstance, StaticResult
 from kerf.engine.scheduling.claims_without_pods import Bare, launch, of_template, planned
 from kerf.engine.scheduling.pods.evictability import PodRules

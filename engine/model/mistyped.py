@@ -13,9 +13,9 @@ from difflib import get_close_matches
 from msgspec import Struct
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import PodShape
-from kerf.engine.model.pools import NodeClassRef, NodePool
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.reasons import Reason
 
 NEARLY = 0.9

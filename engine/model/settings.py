@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import SpreadConstraint
+from kerf.engine.model.kubernetes.pods import SpreadConstraint
 
 
 class Settings(Struct, frozen=True):
@@ -13,7 +13,7 @@ class Settings(Struct, frozen=True):
     cluster_name: str = "kerf"
     batch_idle: int = 1_000
     batch_max: int = 10_000
-    batch_enough: int = 0  # pods that make a burst (kerf.engine.state.burst); 0: there is none
+    batch_enough: int = 0  # pods that make a burst (kerf.engine.state.pod_bursts); 0: there is none
     preference_policy: str = "Respect"
     min_values_policy: str = "Strict"
     launch_timeout: int = 300_000  # L-178

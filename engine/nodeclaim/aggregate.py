@@ -18,7 +18,7 @@ from kerf.engine.nodeclaim.machine import ClaimMachine
 
 @dataclass(frozen=True)
 class ClaimEvent(CanMutateAggregate[str]):
-    """An event of one claim, numbered in its stream: `payload` is a struct of `kerf.engine.nodeclaim.events`."""
+    """An event of one claim, numbered in its stream: `payload` is a struct of `kerf.engine.record.claim_events`."""
 
     originator_id: str
     originator_version: int

@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import Resources, Taint
-from kerf.engine.model.pools import NodeClassRef, RequirementSpec
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
+from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.templates import Difference
-from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.effects import TAINT, UNTAINT, deletion, eviction
 from kerf.engine.nodeclaim.table import ABSENT, DRAINING, INITIALIZED, LAUNCHED, REGISTERED, TAINTED, next_state
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.observations import LaunchAnswered
 
 ENDED = ("terminated", "gone")

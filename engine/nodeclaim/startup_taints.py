@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.model.labels import UNREGISTERED_TAINT
-from kerf.engine.model.pods import Taint
 
 EPHEMERAL_TAINTS: frozenset[tuple[str, str]] = frozenset(
     [

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from kerf.engine.errors import KerfError
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 
 ABSENT = "absent"  # before the first event; no claim is ever stored in this state
 REQUESTED = "requested"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.nodeclaim.machine import mermaid
 from kerf.engine.nodeclaim.table import ROWS, STATES
+from kerf.engine.record.claim_events import CLAIM_EVENTS
 
 _INTRO = """# The NodeClaim's states and events
 

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Raw
 
 from kerf.engine.record.entries import Entry, EntryType, UnknownEntry
+from kerf.engine.record.entry_types import TYPES
 from kerf.engine.record.errors import EntryRefused, EntryUndecodable
-from kerf.engine.record.registry import TYPES
 from kerf.engine.record.upcast import upcast
 
 Envelope = tuple[int, int, str, int, str, int, int, int, int, Raw]
@@ -90,7 +90,7 @@ def _refused(entry: Entry, why: str) -> EntryRefused:
         f"an entry of type {entry.type!r} schema {entry.schema} cannot be encoded: {why}",
         position=entry.position,
         where=f"stream {entry.stream}",
-        hint="Types and schema numbers are listed in kerf.engine.record.registry",
+        hint="Types and schema numbers are listed in kerf.engine.record.entry_types",
     )
 
 

@@ -6,10 +6,10 @@ import math
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import Resources, Taint
-from kerf.engine.model.pools import NodeClassRef, RequirementSpec
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
+from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.templates import Difference
 
 # ── intents ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.model.nodeclass_terms import NodeClassTerms
+from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
 from kerf.engine.model.settings import Settings
 
 

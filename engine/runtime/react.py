@@ -19,8 +19,8 @@ from kerf.engine.lifecycle import lone_nodes as lone
 from kerf.engine.lifecycle.step import Step, soonest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.events import Requested
 from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.record.claim_events import Requested
 from kerf.engine.record.decisions import (
     DeleteNode,
     DisruptResult,
@@ -29,14 +29,14 @@ from kerf.engine.record.decisions import (
     LifecycleResult,
     TerminateInstance,
 )
-from kerf.engine.runtime import observing
-from kerf.engine.runtime.draft import Draft
-from kerf.engine.runtime.entering import decision, happened
+from kerf.engine.runtime import observe_mode as observing
+from kerf.engine.runtime.recording import decision, happened
+from kerf.engine.runtime.turn_draft import Draft
 from kerf.engine.scheduling import provision as provisioning
-from kerf.engine.state.claims import NEVER, nodes_of_instance
-from kerf.engine.state.consistency import CONSISTENCY
+from kerf.engine.state.nodeclaims.consistency import CONSISTENCY
+from kerf.engine.state.nodeclaims.drift import DRIFT
+from kerf.engine.state.nodeclaims.events import NEVER, nodes_of_instance
 from kerf.engine.state.state import State
-from kerf.engine.state.upkeep import DRIFT
 
 ROUNDS = 100
 """No chain of consequences at one instant is anywhere near this long; more means two deciders that undo each other."""

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import msgspec
 
 from kerf.engine.errors import KerfError
-from kerf.engine.model.claims import NodeClaimObject
-from kerf.engine.model.nodepool_hash import VERSION as HASH_VERSION
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.karpenter.nodepool_hash import VERSION as HASH_VERSION
+from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import DRAINING, TAINTED
@@ -29,13 +29,14 @@ from kerf.engine.record.observations import (
     TaggedInstance,
 )
 from kerf.engine.runtime import effects
-from kerf.engine.runtime.draft import Draft
+from kerf.engine.runtime.cluster_identity import of_one_cluster
 from kerf.engine.runtime.ports import Append, Store
 from kerf.engine.runtime.react import next_due, react
-from kerf.engine.runtime.whose import of_one_cluster
-from kerf.engine.state import adoption, snapshot
-from kerf.engine.state.consistency import CONSISTENCY
+from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.state import snapshot
 from kerf.engine.state.load import Progress, load
+from kerf.engine.state.nodeclaims import adoption
+from kerf.engine.state.nodeclaims.consistency import CONSISTENCY
 from kerf.engine.state.state import State
 
 SNAPSHOT_EVERY = 20_000  # entries

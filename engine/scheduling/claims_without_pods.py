@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import NODEPOOL
-from kerf.engine.model.pods import Resources
-from kerf.engine.model.pools import NodeClassRef, NodePool
 from kerf.engine.record.decisions import LaunchInstance, PlannedClaim
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits, compiled
 from kerf.engine.scheduling.launchable.launch_offers import Choice, choose

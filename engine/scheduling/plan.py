@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import Resources
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.matching.requirements import Requirement
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kerf.engine.model.devices import read_reference
+from kerf.engine.model.kubernetes.devices import read_reference
+from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.volumes import VolumeFacts
 from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.devices.allocation import Devices
 from kerf.engine.scheduling.devices.node_devices import devices_of, site_of

@@ -6,12 +6,12 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.nodepool_hash import hash_annotations
+from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.labels import DRA_DRIVERS, MIN_VALUES_RELAXED
-from kerf.engine.model.nodepool_hash import hash_annotations
-from kerf.engine.model.pools import NodePool
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, ProvisionResult
-from kerf.engine.record.digest import content
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.launchable.launch_offers import choose
@@ -20,8 +20,8 @@ from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.relaunch_delay import InVain, in_vain, launched_lately, without
+from kerf.engine.state.provisioning_window import closes_at
 from kerf.engine.state.state import State
-from kerf.engine.state.window import closes_at
 
 VERSION = 22
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names

@@ -15,8 +15,8 @@ from msgspec import inspect
 
 from kerf.engine.record.base import Base
 from kerf.engine.record.entries import EntryType
+from kerf.engine.record.entry_types import NAME_OF, TYPES
 from kerf.engine.record.errors import EntryUndecodable
-from kerf.engine.record.registry import NAME_OF, TYPES
 from kerf.engine.record.upcast import upcast
 from kerf.engine.state import snapshot
 from kerf.engine.state.indexes import Blobs

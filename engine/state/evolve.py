@@ -11,31 +11,32 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.pods import DAEMONSET, Pod, is_active, is_reschedulable, is_terminal, owned_by
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.content_digest import deviation
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, is_active, is_reschedulable, is_terminal, owned_by
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
-from kerf.engine.nodeclaim.events import CLAIM_EVENTS
 from kerf.engine.nodeclaim.table import INITIALIZED
 from kerf.engine.record import observations as seen
+from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.decisions import Decision
-from kerf.engine.record.digest import deviation
 from kerf.engine.record.entries import Entry, UnknownEntry
-from kerf.engine.state import burst, health
-from kerf.engine.state.adoption import ADOPTION_HANDLERS, claim_object_gone
-from kerf.engine.state.claims import answered, claim_event, interrupted, launch_answered, nodes_of_instance
-from kerf.engine.state.cut import CUT_HANDLERS
-from kerf.engine.state.daemons import daemon_pod_seen, daemonset_gone, daemonset_seen
-from kerf.engine.state.decided import decided
-from kerf.engine.state.devices import DEVICE_HANDLERS, DEVICE_KINDS, device_gone
-from kerf.engine.state.extensions import EXTENSION_HANDLERS, EXTENSION_KINDS, extension_gone
-from kerf.engine.state.nominations import note_nomination, waits, waits_untried
-from kerf.engine.state.reservations import RESERVATION_HANDLERS
+from kerf.engine.state import pod_bursts as burst
+from kerf.engine.state.decisions import decided
+from kerf.engine.state.nodeclaims.adoption import ADOPTION_HANDLERS, claim_object_gone
+from kerf.engine.state.nodeclaims.drift import catalogue_kept, class_kept, pool_kept
+from kerf.engine.state.nodeclaims.events import answered, claim_event, interrupted, launch_answered, nodes_of_instance
+from kerf.engine.state.objects import nodepool_health as health
+from kerf.engine.state.objects.capacity_reservations import RESERVATION_HANDLERS
+from kerf.engine.state.objects.daemonsets import daemon_pod_seen, daemonset_gone, daemonset_seen
+from kerf.engine.state.objects.devices import DEVICE_HANDLERS, DEVICE_KINDS, device_gone
+from kerf.engine.state.objects.feature_gated import EXTENSION_HANDLERS, EXTENSION_KINDS, extension_gone
+from kerf.engine.state.objects.static_nodepools import forget_pool, gate_seen, look_at_all, look_at_pool
+from kerf.engine.state.objects.volumes import VOLUME_HANDLERS, VOLUME_KINDS, volume_gone
+from kerf.engine.state.pod_nominations import note_nomination, waits, waits_untried
+from kerf.engine.state.provisioning_window import keeps_room, nomination, room_changed, trigger, unsettle
+from kerf.engine.state.record_cut import CUT_HANDLERS
 from kerf.engine.state.state import State
-from kerf.engine.state.static import forget_pool, gate_seen, look_at_all, look_at_pool
-from kerf.engine.state.upkeep import catalogue_kept, class_kept, pool_kept
-from kerf.engine.state.volumes import VOLUME_HANDLERS, VOLUME_KINDS, volume_gone
-from kerf.engine.state.window import keeps_room, nomination, room_changed, trigger, unsettle
 
 BUDGET_CODES = ("429", "500")  # what the eviction API says when one PodDisruptionBudget, or several, forbid it (D-150)
 POD_EVENT_GRAIN = 10_000  # D-57: a pod event within 10 s of the stored one changes nothing

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from kerf.engine.model.instances import Catalogue, InstanceType
-from kerf.engine.model.pods import PodShape, Resources
-from kerf.engine.state.due import Due
+from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.kubernetes.pods import PodShape, Resources
+from kerf.engine.state.claim_timers import Due
 
 _KEPT = 1_000
 _SPARE_SHAPES, _SPARE_CATALOGUES = 10_000, 4

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import TAINTED
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Move, MoveResult, MovesResult, Verdict
 from kerf.engine.record.entries import Entry
+from kerf.engine.state.provisioning_window import nomination, unsettle
 from kerf.engine.state.state import Hold, State, Underway
-from kerf.engine.state.window import nomination, unsettle
 
 STARTED, WITHDRAWN, ABANDONED = "started", "withdrawn", "abandoned"
 """Steps of a move (`MoveResult.step`)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.state.state import State
 

@@ -6,17 +6,17 @@ from hashlib import blake2b
 
 import msgspec
 
-from kerf.engine.model.pods import is_terminal
+from kerf.engine.model.kubernetes.pods import is_terminal
 from kerf.engine.nodeclaim.table import GOING
-from kerf.engine.state.burst import is_planned
-from kerf.engine.state.claims import index
-from kerf.engine.state.devices import index_devices
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.moves import index_moves
-from kerf.engine.state.nominations import waits, waits_untried
+from kerf.engine.state.nodeclaims.events import index
+from kerf.engine.state.objects.devices import index_devices
+from kerf.engine.state.objects.static_nodepools import look_at_all
+from kerf.engine.state.objects.volumes import index_attachments
+from kerf.engine.state.pod_bursts import is_planned
+from kerf.engine.state.pod_nominations import waits, waits_untried
 from kerf.engine.state.state import Facts, State
-from kerf.engine.state.static import look_at_all
-from kerf.engine.state.volumes import index_attachments
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 _decoder = msgspec.msgpack.Decoder(Facts)

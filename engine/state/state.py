@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
-from kerf.engine.model.claims import NodeClaimObject
-from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceSlice
-from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.overlays import NodeOverlay
-from kerf.engine.model.pods import Pod
-from kerf.engine.model.pool_health import PoolHealth
-from kerf.engine.model.pools import NodePool
-from kerf.engine.model.services import Service
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.karpenter.nodeclaim_templates import Template
+from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
+from kerf.engine.model.karpenter.nodepool_health import PoolHealth
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.model.kubernetes.services import Service
+from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
+from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.model.settings import Settings
-from kerf.engine.model.templates import Template
-from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
-from kerf.engine.model.workloads import Workload
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent, LaunchInstance, Move
 from kerf.engine.record.observations import NodeClassSeen, ReservationsSeen

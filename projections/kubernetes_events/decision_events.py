@@ -17,7 +17,7 @@ from kerf.engine.disruption.reasons import OVERPROVISIONED
 from kerf.engine.disruption.repair import UNHEALTHY_SHARE
 from kerf.engine.lifecycle.drain_volumes import attached
 from kerf.engine.model.durations import format_time
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,

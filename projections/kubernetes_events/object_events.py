@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.engine.model.durations import format_time
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import REGISTERED, TERMINATION_FINALIZER, UNREGISTERED_TAINT
-from kerf.engine.model.pods import Pod
-from kerf.engine.model.pools import NodePool
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, MoveResult, RegisterNode
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen, ObjectGone

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from kerf.engine.disruption.budgets import REASONS, allowance
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Pod, Resources
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Pod, Resources
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import DRAINING, INITIALIZED, TAINTED
 from kerf.engine.scheduling.matching.resources import total

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.nodeclaim import events as ev
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State
 from kerf.projections.metrics.families import COUNTER, GAUGE, HISTOGRAM, Family

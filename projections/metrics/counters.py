@@ -12,10 +12,10 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.engine.disruption.reasons import EMPTY, OVERPROVISIONED, UNDERUTILIZED
-from kerf.engine.model.pods import Pod, is_provisionable
-from kerf.engine.model.pools import NodePool
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import Pod, is_provisionable
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,
     EvictPod,

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.templates import Difference
 from kerf.engine.scheduling import reasons as scheduling
 
 _TIMES = ("quiet", "age", "waited")

@@ -7,7 +7,7 @@ from kerf.engine.disruption.drift import CONDITION
 from kerf.engine.disruption.inputs import quiet_at
 from kerf.engine.lifecycle.published import drivers_missing
 from kerf.engine.lifecycle.readiness import not_initialized_because
-from kerf.engine.model.claims import Condition
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.effects import TERMINATE

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.claims import Condition
-from kerf.engine.model.nodepool_hash import hash_annotations
-from kerf.engine.model.pods import Resources
-from kerf.engine.model.pool_health import PoolHealth
-from kerf.engine.model.pool_validation import violations
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodepool_hash import hash_annotations
+from kerf.engine.model.karpenter.nodepool_health import PoolHealth
+from kerf.engine.model.karpenter.nodepool_validation import violations
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.nodeclaim.table import STEADY
 from kerf.engine.record.observations import NodeClassSeen
 from kerf.engine.scheduling.matching.resources import total

@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.registry import NAME_OF
+from kerf.engine.record.entry_types import NAME_OF
 from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event, Param
 
 _LEVELS: dict[type[Struct], str] = {

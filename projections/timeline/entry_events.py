@@ -8,14 +8,14 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
-from kerf.engine.model.claims import NodeClaimObject
-from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceSlice
-from kerf.engine.model.nodes import DaemonSet, Namespace, PodDisruptionBudget
-from kerf.engine.model.overlays import NodeOverlay
-from kerf.engine.model.services import Service
-from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
-from kerf.engine.model.workloads import Workload
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
+from kerf.engine.model.kubernetes.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, PodDisruptionBudget
+from kerf.engine.model.kubernetes.services import Service
+from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
+from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.record import observations as seen
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event, Param

@@ -11,12 +11,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.buffers import CapacityBuffer, virtual_key
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Pod, is_provisionable, is_terminal
-from kerf.engine.model.pools import NodePool
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, virtual_key
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Pod, is_provisionable, is_terminal
 from kerf.engine.nodeclaim.effects import deletion, effect_key, eviction
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import (
     Decision,
@@ -33,7 +33,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.moves import ABANDONED
-from kerf.engine.state.upkeep import DRIFT
+from kerf.engine.state.nodeclaims.drift import DRIFT
 from kerf.projections.prose.reasons import count
 from kerf.projections.timeline.claim_events import claim_event
 from kerf.projections.timeline.disruption_events import move_event, some, verdict_event

@@ -10,16 +10,16 @@ from kerf.engine.disruption.verdict import Finding
 from kerf.engine.lifecycle.advance import advance
 from kerf.engine.lifecycle.drain import drain
 from kerf.engine.lifecycle.step import soonest
-from kerf.engine.model.pods import is_reschedulable
+from kerf.engine.model.kubernetes.pods import is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.events import (
+from kerf.engine.nodeclaim.table import GOING, INITIALIZED, LAUNCHED, REGISTERED
+from kerf.engine.record.claim_events import (
     Adopted,
     InstanceVanished,
     Launched,
     Terminated,
 )
-from kerf.engine.nodeclaim.table import GOING, INITIALIZED, LAUNCHED, REGISTERED
 from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 from kerf.engine.runtime.ports import Store

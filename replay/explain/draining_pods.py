@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from kerf.engine.lifecycle.drain_pods import awaited, turn_at
 from kerf.engine.lifecycle.notice import stays_until
-from kerf.engine.model.pods import Pod
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
 from kerf.engine.nodeclaim.effects import eviction

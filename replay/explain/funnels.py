@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import PodShape, Resources
+from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, PlannedClaim, ProvisionResult
 from kerf.engine.record.errors import BlobMissing, RecordShortened

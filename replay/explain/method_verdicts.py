@@ -18,15 +18,15 @@ from kerf.engine.disruption.room import Room
 from kerf.engine.disruption.static_drift import static_drift
 from kerf.engine.disruption.underway import underway
 from kerf.engine.lifecycle.step import soonest
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.templates import Difference
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import INITIALIZED, STEADY
 from kerf.engine.scheduling.pods.evictability import FOR_GOOD, protected_until
 from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.nodeclaims.drift import AS_ASKED
+from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
 from kerf.engine.state.state import State
-from kerf.engine.state.upkeep import AS_ASKED
-from kerf.engine.state.upkeep import DRIFTED as HAS_DRIFTED
 from kerf.replay.history.histories import Judged
 from kerf.replay.what_if.blockers import unreadable_budget
 from kerf.replay.what_if.node import Goes, Way, consolidation, drift, emptiness, explore, node_in

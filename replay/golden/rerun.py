@@ -14,14 +14,14 @@ import msgspec
 
 from kerf.engine.nodeclaim.effects import effect_key
 from kerf.engine.record.base import Base
-from kerf.engine.record.chain import START, Checkpoint, extend
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.decisions import Decision, Intent, LaunchInstance
 from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.hash_chain import START, Checkpoint, extend
 from kerf.engine.record.observations import EffectAnswered, LaunchAnswered
-from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.ports import Store
 from kerf.engine.runtime.react import react
+from kerf.engine.runtime.turn_draft import Draft
 from kerf.engine.state.load import empty
 from kerf.replay.errors import BeginningMissing, ReplayError
 from kerf.replay.verify.decide_again import is_observed

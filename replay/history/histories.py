@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from kerf.engine.model.buffers import CapacityBuffer, virtual_key
-from kerf.engine.model.pods import Pod
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, virtual_key
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim.events import (
+from kerf.engine.record.claim_events import (
     CLAIM_EVENTS,
     Adopted,
     Launched,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.replay.history.histories import Links, PodLinks
 from kerf.replay.history.removal import planned_places
 from kerf.replay.history.replacement_chain import started_move

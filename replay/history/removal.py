@@ -9,16 +9,16 @@ from kerf.engine.disruption import reasons as why
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.inputs import cluster_of
 from kerf.engine.disruption.underway import underway
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.templates import Difference
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Move
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import RecordShortened
 from kerf.engine.record.observations import InterruptionSeen
 from kerf.engine.runtime.ports import Store
 from kerf.engine.state.load import load
-from kerf.engine.state.upkeep import DRIFTED as HAS_DRIFTED
+from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
 from kerf.replay.history.histories import ClaimLinks, Judged, Links, MoveLinks
 from kerf.replay.history.successor_pods import successors, to_leave
 from kerf.replay.what_if.blockers import budget_use

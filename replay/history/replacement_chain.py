@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.replay.history.histories import ClaimLinks, Links, MoveLinks
 from kerf.replay.history.successor_pods import successors, to_leave
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from kerf.engine.model.pods import DAEMONSET, NODE_OWNER, STATEFULSET
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, STATEFULSET
+from kerf.engine.record import claim_events as ev
 from kerf.replay.history.histories import ClaimLinks, Links, PodLinks
 
 AT_ONCE = 60_000

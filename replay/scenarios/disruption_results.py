@@ -9,8 +9,8 @@ from kerf.engine.disruption.cluster import Cluster, moving_pods
 from kerf.engine.disruption.consolidation import Command, Replacement
 from kerf.engine.disruption.methods import Proposal
 from kerf.engine.disruption.moves import Moves
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import HOSTNAME
-from kerf.engine.model.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.replay.scenarios.plan_results import requirement_of
 

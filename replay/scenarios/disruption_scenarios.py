@@ -18,9 +18,9 @@ from kerf.engine.disruption.moves import Moves, choose
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.disruption.validation import DELAY, still_empty, still_valid
 from kerf.engine.errors import KerfError
-from kerf.engine.model.claims import NodeClaimObject, condition_is_true
-from kerf.engine.model.nodes import PodDisruptionBudget
-from kerf.engine.model.pods import Resources, is_provisionable, is_terminal
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject, condition_is_true
+from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Resources, is_provisionable, is_terminal
 from kerf.engine.model.reasons import Reason
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.checks import check_scenario

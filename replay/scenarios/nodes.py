@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from kerf.engine.model.claims import NodeClaimObject, condition_is_true
-from kerf.engine.model.labels import INITIALIZED, INSTANCE_TYPE, NODEPOOL, REGISTERED
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import (
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject, condition_is_true
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import (
     DAEMONSET,
     Pod,
     PodShape,
@@ -20,6 +19,7 @@ from kerf.engine.model.pods import (
     owned_by,
     scored,
 )
+from kerf.engine.model.labels import INITIALIZED, INSTANCE_TYPE, NODEPOOL, REGISTERED
 from kerf.engine.nodeclaim.startup_taints import counting_taints
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.problem.problem import NodeInput

@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.overlays import NodeOverlay
-from kerf.engine.model.pods import Pod, PodShape, SpreadConstraint
-from kerf.engine.model.pools import NodePool
-from kerf.engine.model.services import Service
-from kerf.engine.model.workloads import Workload
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, SpreadConstraint
+from kerf.engine.model.kubernetes.services import Service
+from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.scheduling.launchable.node_overlays import Condition, evaluated, overlaid
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.capacity_buffers import Ready, Sources, provisioning, resolved, virtual_pods

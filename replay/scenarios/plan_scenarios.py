@@ -16,29 +16,29 @@ import msgspec
 from msgspec.structs import replace
 
 from kerf.engine.errors import KerfError
-from kerf.engine.model.claims import NodeClaimObject
-from kerf.engine.model.devices import (
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.durations import parse_time
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.devices import (
     DeviceClass,
     DeviceFacts,
     ResourceClaim,
     ResourceSlice,
     made_from_templates,
 )
-from kerf.engine.model.durations import parse_time
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, PodShape, is_provisionable, is_terminal
+from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeClaim, VolumeFacts
 from kerf.engine.model.manifests.decode import decode_object
-from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.pods import DAEMONSET, Pod, PodShape, is_provisionable, is_terminal
-from kerf.engine.model.pools import NodePool
 from kerf.engine.model.settings import Settings
-from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeClaim, VolumeFacts
-from kerf.engine.record.digest import content
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.matching.label_selectors import METADATA_NAME
 from kerf.engine.scheduling.problem.effective_zones import effective_zones
 from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, PoolInput, Problem
-from kerf.engine.state.daemons import like_newest
+from kerf.engine.state.objects.daemonsets import like_newest
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.checks import check_scenario
 from kerf.replay.scenarios.errors import ScenarioError

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kerf.engine.model.nodes import PodDisruptionBudget
-from kerf.engine.model.pods import Pod, PodShape
+from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.scheduling.pods.evictability import PodRules
 
 

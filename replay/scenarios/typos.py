@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.model.mistyped import NOTES, mistyped, values_of
-from kerf.engine.model.pods import PodShape
-from kerf.engine.model.pools import NodePool
 from kerf.engine.model.reasons import Reason
 from kerf.replay.scenarios.errors import ScenarioError
 

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.events import Adopted, Requested
 from kerf.engine.nodeclaim.table import ABSENT, REQUESTED
+from kerf.engine.record.claim_events import Adopted, Requested
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.entry_types import NAME_OF, TYPES, stream_of
 from kerf.engine.record.observations import SettingsSeen
-from kerf.engine.record.registry import NAME_OF, TYPES, stream_of
 from kerf.engine.runtime.ports import Store
 from kerf.engine.state.load import beginning
 from kerf.engine.state.state import Facts

@@ -10,16 +10,16 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from kerf.engine.errors import InputError
-from kerf.engine.model.claims import Condition
 from kerf.engine.model.durations import parse_go_duration
-from kerf.engine.model.pool_health import UNHEALTHY
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodepool_health import UNHEALTHY
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.entries import Entry
 from kerf.engine.runtime.ports import Store
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
+from kerf.engine.state.provisioning_window import closes_at
 from kerf.engine.state.state import State
-from kerf.engine.state.window import closes_at
 from kerf.projections.status.nodepool import DEPENDENTS, nodepool_status
 from kerf.replay.errors import PositionUnknown
 

@@ -16,10 +16,10 @@ from kerf.engine.lifecycle import consistency, lone_nodes, static_pools
 from kerf.engine.lifecycle import drain as draining
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.entry_types import OBSERVATIONS
 from kerf.engine.record.errors import BlobMissing
-from kerf.engine.record.registry import OBSERVATIONS
-from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.react import react
+from kerf.engine.runtime.turn_draft import Draft
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.state import snapshot
 from kerf.engine.state.evolve import evolve

@@ -15,9 +15,9 @@ from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.eligibility import WHEN_EMPTY
 from kerf.engine.disruption.methods import usage
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import DO_NOT_DISRUPT
-from kerf.engine.model.pods import Pod
-from kerf.engine.model.pools import NodePool
 from kerf.engine.model.reasons import Reason
 
 ALWAYS_ON = "WhenEmptyOrUnderutilized"

@@ -18,7 +18,7 @@ from kerf.engine.disruption.eligibility import Candidate, census
 from kerf.engine.disruption.methods import allowed
 from kerf.engine.disruption.moves import LEAST
 from kerf.engine.disruption.simulation import Outcome, Simulator
-from kerf.engine.model.pods import Pod, Resources, is_reschedulable
+from kerf.engine.model.kubernetes.pods import Pod, Resources, is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
 from kerf.engine.scheduling.matching.requirements import Requirements

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pools import NodeClassRef
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance, Offer
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import CatalogueSeen, LaunchAnswered, NodeClassSeen
 from kerf.engine.runtime.ports import Cloud
 

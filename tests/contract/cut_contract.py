@@ -11,16 +11,16 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from kerf.adapters.store import cut as cutting
 from kerf.adapters.store.chained import ChainedStore
-from kerf.adapters.store.cut import STEP
-from kerf.adapters.store.retention import DAY, Due, Retention, due, extent
-from kerf.engine.model.pods import PodShape
+from kerf.adapters.store.retention import cut as cutting
+from kerf.adapters.store.retention.cut import STEP
+from kerf.adapters.store.retention.policy import DAY, Due, Retention, due, extent
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim.events import Registered
 from kerf.engine.record.base import Base
+from kerf.engine.record.claim_events import Registered
 from kerf.engine.record.decisions import Decision, LifecycleResult
-from kerf.engine.record.digest import content
 from kerf.engine.record.errors import BlobMissing, RecordCorrupt, RecordShortened, StoreError, StoreReadOnly
 from kerf.engine.record.observations import RecordCut, RecordStarted
 from kerf.engine.runtime.ports import Store

@@ -15,9 +15,10 @@ import pytest
 from msgspec import Raw, Struct
 
 from kerf.adapters.store.chained import KEPT_SNAPSHOTS
-from kerf.engine.model.pods import Pod, PodShape
-from kerf.engine.record.digest import content
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.entry_types import NAME_OF, TYPES, stream_of
 from kerf.engine.record.errors import (
     BlobMissing,
     EntryRefused,
@@ -28,7 +29,6 @@ from kerf.engine.record.errors import (
     TurnRefused,
 )
 from kerf.engine.record.observations import OfficeTaken, RecordStarted
-from kerf.engine.record.registry import NAME_OF, TYPES, stream_of
 from kerf.engine.runtime.ports import Append, Store
 
 AT = 1_700_000_000_000

@@ -12,8 +12,8 @@ from kerf.adapters.kwok.catalogue import built_in
 from kerf.adapters.kwok.cloud import KwokCloud
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels
-from kerf.engine.model.manifests.decode_pools import KWOKNodeClass
-from kerf.engine.model.pools import NodeClassRef
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
+from kerf.engine.model.manifests.karpenter.nodepools import KWOKNodeClass
 from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import LaunchAnswered, NodeClassSeen
 from tests.contract.cloud_contract import CloudContract, CloudWorld, order

@@ -13,7 +13,7 @@ from typing import cast
 
 import pytest
 
-from kerf.adapters.store.bundle import inspect_bundle
+from kerf.adapters.store.files.bundle import inspect_bundle
 from kerf.adapters.store.open import open_record
 from tests.support.memory import MemoryStore
 from tests.support.postgres import MISSING, binaries, running

@@ -16,10 +16,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kerf.adapters.store.bundle import export_bundle, inspect_bundle
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.files.bundle import export_bundle, inspect_bundle
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import EntryType, UnknownEntry
+from kerf.engine.record.entry_types import TYPES
 from kerf.engine.record.errors import (
     BlobCorrupt,
     FormatUnsupported,
@@ -33,7 +34,6 @@ from kerf.engine.record.errors import (
     StoreReadOnly,
 )
 from kerf.engine.record.observations import RecordStarted
-from kerf.engine.record.registry import TYPES
 from kerf.engine.runtime.ports import Append, Store
 from tests.contract.cut_contract import CutContract, cut, filled
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, StoreContract, pods, turn
@@ -175,8 +175,8 @@ def test_a_reader_cannot_write_and_leaves_nothing_behind(sound: Path) -> None:
 
 READ_AS_NOBODY = """
 import os, sys
-from kerf.adapters.store.bundle import export_bundle, inspect_bundle
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.files.bundle import export_bundle, inspect_bundle
+from kerf.adapters.store.sqlite.store import SQLiteStore
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 from kerf.engine.record.errors import StoreError
@@ -257,8 +257,8 @@ def test_a_full_disk(tmp_path: Path) -> None:
 FILL_THE_DISK = """
 import sys
 from pathlib import Path
-from kerf.adapters.store.bundle import export_bundle, inspect_bundle
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.files.bundle import export_bundle, inspect_bundle
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.errors import StoreError
 from tests.contract.store_contract import pods
 folder = Path(sys.argv[1])

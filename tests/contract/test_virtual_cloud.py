@@ -16,11 +16,11 @@ from kerf.adapters.simulation.errors import AnswerLostError
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timing import Timing
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.pods import Taint
-from kerf.engine.model.pools import NodeClassRef
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
+from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.decisions import LaunchInstance, Offer
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import CatalogueSeen, InputRefused, InterruptionSeen, NodeClassSeen
 from tests.contract.cloud_contract import CloudContract, CloudWorld
 

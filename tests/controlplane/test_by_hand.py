@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.engine.nodeclaim.events import Tainted
+from kerf.engine.record.claim_events import Tainted
 from kerf.engine.record.observations import InstanceSeen
 from tests.controlplane.live import CLAIMS, CLASSES, NODES, PODS, Live, nodes_of, on, pod, require, workload
 from tests.controlplane.running import is_true, node_class

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kerf.engine.model.crds.kinds import BY_NAME, KINDS, admit
+from kerf.engine.model.crds.definitions import BY_NAME, KINDS, admit
 from kerf.engine.model.manifests.violations import Report
 from tests.controlplane.plane import ControlPlane
 from tests.support.manifest_corpus import CASES, CLAIM, Case
-from tests.unit.model.manifests import NODE_POOL, Document, changed
+from tests.support.small_manifests import NODE_POOL, Document, changed
 
 pytestmark = pytest.mark.slow
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

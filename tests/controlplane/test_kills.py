@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kerf.engine.nodeclaim.events import Adopted, Launched, Tainted
+from kerf.engine.record.claim_events import Adopted, Launched, Tainted
 from kerf.engine.record.observations import OfficeTaken
 from tests.controlplane.live import BUDGETS, CLAIMS, NODES, POOLS, QUICK, Live, budget, names, nodes_of, on, workload
 from tests.controlplane.plane import ControlPlane

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kerf.engine.nodeclaim.events import Tainted
+from kerf.engine.record.claim_events import Tainted
 from kerf.engine.record.observations import EffectAnswered
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.running import (

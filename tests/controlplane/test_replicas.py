@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kerf.engine.nodeclaim.events import Launched, Requested
+from kerf.engine.record.claim_events import Launched, Requested
 from kerf.engine.record.observations import OfficeTaken
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.running import (

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kerf.engine.model.pods import Pod
-from kerf.engine.nodeclaim.events import Adopted, Launched, Requested
+from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.record.claim_events import Adopted, Launched, Requested
 from kerf.engine.record.observations import OfficeTaken, WatchGap
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.running import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerf.engine.nodeclaim.events import PodEvicted
+from kerf.engine.record.claim_events import PodEvicted
 from tests.controlplane.live import (
     BUDGETS,
     CLAIMS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from kerf.engine.model.devices import Device, ResourceSlice
+from kerf.engine.model.kubernetes.devices import Device, ResourceSlice
 from tests.support.simulated import ZONES, documents
 
 Document = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,

@@ -11,7 +11,7 @@ from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.cluster.node_changes import UNSCHEDULABLE
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.errors import KerfError
-from kerf.engine.model.pods import PodShape
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.record.decisions import Decision, EvictPod
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import StoreError, StoreLocked

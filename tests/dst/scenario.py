@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
-from kerf.engine.model.devices import ResourceSlice
+from kerf.engine.model.kubernetes.devices import ResourceSlice
 from kerf.engine.model.settings import Settings
 from tests.dst import beginning
 from tests.dst.beginning import NAMESPACE, STATIC, Document

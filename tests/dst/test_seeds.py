@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Pod
-from kerf.engine.model.pools import Budget, NodePool
-from kerf.engine.nodeclaim.events import DrainStarted, Initialized, Requested, Tainted
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.record.claim_events import DrainStarted, Initialized, Requested, Tainted
 from kerf.engine.record.decisions import Decision, MoveResult, MovesResult
 from kerf.engine.record.entries import Entry
 from tests.dst.play import Outcome, play

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import yaml
 
-from kerf.adapters.store.golden import write_golden
-from kerf.adapters.store.sqlite import SQLiteStore
-from kerf.engine.model.devices import Device, ResourceSlice
+from kerf.adapters.store.files.golden import write_golden
+from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.model.kubernetes.devices import Device, ResourceSlice
 from kerf.engine.model.settings import Settings
 from kerf.engine.runtime.ports import Store
 from tests.support.simulated import Run, documents

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from kerf.engine.record.entries import Entry, EntryType
-from kerf.engine.record.registry import TYPES
+from kerf.engine.record.entry_types import TYPES
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 _PLAIN: dict[Any, st.SearchStrategy[Any]] = {

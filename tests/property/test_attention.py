@@ -8,10 +8,10 @@ import random
 import msgspec
 import pytest
 
-from kerf.engine.model.pods import Taint
+from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.observations import ObjectGone, Observation
-from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.react import next_due, react
+from kerf.engine.runtime.turn_draft import Draft
 from kerf.engine.state import snapshot
 from kerf.engine.state.state import State
 from tests.property.test_fold import ACTIONS, Player

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from kerf.adapters.store import cut as cutting
-from kerf.adapters.store.bundle import BundleStore, export_bundle, inspect_bundle
-from kerf.adapters.store.pruning import cut_now
-from kerf.adapters.store.retention import Due, base_at
-from kerf.adapters.store.sqlite import SQLiteStore
-from kerf.engine.nodeclaim.events import CLAIM_EVENTS
+from kerf.adapters.store.files.bundle import BundleStore, export_bundle, inspect_bundle
+from kerf.adapters.store.retention import cut as cutting
+from kerf.adapters.store.retention.policy import Due, base_at
+from kerf.adapters.store.retention.prune import cut_now
+from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.errors import RecordShortened
 from kerf.engine.record.observations import RecordCut

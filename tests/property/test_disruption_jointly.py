@@ -15,7 +15,7 @@ from kerf.engine.disruption.eligibility import Candidate, census, consolidation,
 from kerf.engine.disruption.jointly import jointly
 from kerf.engine.disruption.methods import allowed
 from kerf.engine.disruption.moves import Moves
-from kerf.engine.model.pools import Budget
+from kerf.engine.model.karpenter.nodepools import Budget
 from tests.property.test_disruption_moves import SEEDS, bill, made
 
 

@@ -23,7 +23,7 @@ from kerf.engine.disruption.moves import Moves, choose
 from kerf.engine.disruption.passes import move_of
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.disruption.underway import underway
-from kerf.engine.model.pools import Budget
+from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.reasons import Reason
 from tests.unit.disruption.clusters import DAEMON, SIZES, capacity, cluster, node, pending, pod, pool
 

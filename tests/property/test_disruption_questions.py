@@ -15,9 +15,9 @@ from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
 from kerf.engine.disruption.questions import Questions, suited
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint, Toleration
-from kerf.engine.model.pools import Budget, RequirementSpec
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, Toleration
 from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import OpenedClaim, Plan

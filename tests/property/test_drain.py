@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import DAEMONSET, NODE_OWNER, Owner, Pod, PodShape, Toleration
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, Owner, Pod, PodShape, Toleration
 from kerf.engine.record.decisions import DeletePod, EvictPod, Intent, TerminateInstance
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, ObjectGone, Observation
 from tests.support.lives import PODS, in_service, show_taint
 from tests.support.world import World

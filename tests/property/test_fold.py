@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kerf.engine.model.pods import Taint
+from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.decisions import (
     DeleteNode,
     EvictPod,
@@ -21,6 +21,7 @@ from kerf.engine.record.decisions import (
     TerminateInstance,
 )
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.entry_types import OBSERVATIONS
 from kerf.engine.record.observations import (
     EffectAnswered,
     InterruptionSeen,
@@ -29,9 +30,8 @@ from kerf.engine.record.observations import (
     ObjectGone,
     Observation,
 )
-from kerf.engine.record.registry import OBSERVATIONS
-from kerf.engine.runtime.draft import Draft
 from kerf.engine.runtime.react import react
+from kerf.engine.runtime.turn_draft import Draft
 from kerf.engine.state import snapshot
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.indexes import Blobs

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from kerf.engine.model.pods import Expression, NodeTerm, Pod, PodShape, VolumeRef
-from kerf.engine.model.volumes import EBS, CSINode, StorageClass, Volume, VolumeClaim
-from kerf.engine.record.digest import content
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, Pod, PodShape, VolumeRef
+from kerf.engine.model.kubernetes.volumes import EBS, CSINode, StorageClass, Volume, VolumeClaim
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.from_state import problem_of

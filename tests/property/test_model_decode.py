@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kerf.engine.errors import InputError
-from kerf.engine.model.manifests import decode_pods
 from kerf.engine.model.manifests.decode import KINDS, Decoded, decode_many, decode_object
+from kerf.engine.model.manifests.kubernetes import pods as decode_pods
 from kerf.engine.model.manifests.violations import CODES, ManifestError
-from tests.unit.model.manifests import EC2_NODE_CLASS, NODE_POOL, POD
-from tests.unit.model.test_decode_objects import CLAIM, NODE
+from tests.support.small_manifests import EC2_NODE_CLASS, NODE_POOL, POD
+from tests.unit.model.manifests.test_objects import CLAIM, NODE
 
 Steps = tuple[str | int, ...]
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from kerf.adapters.store.golden import _from_json, _Line, _to_json
-from kerf.engine.record.chain import START, Checkpoint, extend, link
+from kerf.adapters.store.files.golden import _from_json, _Line, _to_json
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.entry_types import TYPES
 from kerf.engine.record.errors import StoreError
-from kerf.engine.record.registry import TYPES
+from kerf.engine.record.hash_chain import START, Checkpoint, extend, link
 from tests.property.payloads import any_entry, entries
 
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kerf.adapters.store.bundle import BundleStore, export_bundle
-from kerf.adapters.store.sqlite import SQLiteStore
-from kerf.engine.nodeclaim.events import CLAIM_EVENTS
+from kerf.adapters.store.files.bundle import BundleStore, export_bundle
+from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import snapshot

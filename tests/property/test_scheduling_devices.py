@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.scheduler.device_allocator import Allocator
-from kerf.engine.model.devices import (
+from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.kubernetes.devices import (
     ALL,
     AllocatedDevice,
     Allocation,
@@ -25,9 +26,8 @@ from kerf.engine.model.devices import (
     ResourceClaim,
     ResourceSlice,
 )
-from kerf.engine.model.instances import Catalogue, InstanceType
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Taint, Toleration
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Taint, Toleration
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.judge_devices import as_published, device_faults, on_node, on_type, wanted_by

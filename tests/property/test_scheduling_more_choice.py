@@ -25,9 +25,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType
-from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint, Toleration
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.scheduling.improvement.first_plan import first_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import AffinityTerm, Expression, PodShape, Selector, SpreadConstraint
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Expression, PodShape, Selector, SpreadConstraint
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem

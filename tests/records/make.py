@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import kerf
-from kerf.adapters.store.bundle import BundleStore, export_bundle
-from kerf.adapters.store.postgres import PostgresStore
-from kerf.adapters.store.pruning import cut_now
-from kerf.adapters.store.retention import Retention, due
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.files.bundle import BundleStore, export_bundle
+from kerf.adapters.store.postgres.store import PostgresStore
+from kerf.adapters.store.retention.policy import Retention, due
+from kerf.adapters.store.retention.prune import cut_now
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.decisions import Decision
 from kerf.engine.runtime.ports import Store
 from kerf.engine.state import snapshot

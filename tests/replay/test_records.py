@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kerf.adapters.store.bundle import BundleStore, inspect_bundle
+from kerf.adapters.store.files.bundle import BundleStore, inspect_bundle
 from kerf.replay.verify.decide_again import VERSIONS
 from kerf.replay.verify.verify import verify
 from tests.records import make

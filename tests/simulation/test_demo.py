@@ -18,8 +18,8 @@ from msgspec import Struct
 from kerf.adapters.cli import demo as demo_command
 from kerf.adapters.cli.main import main
 from kerf.adapters.cli.output import Printer
-from kerf.adapters.store.sqlite import SQLiteStore
-from kerf.engine.nodeclaim import events as ev
+from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, OfficeTaken
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kerf.engine.model.devices import Device, ResourceSlice
+from kerf.engine.model.kubernetes.devices import Device, ResourceSlice
 from kerf.engine.model.labels import DRA_DRIVERS
 from kerf.engine.model.settings import Settings
-from kerf.engine.nodeclaim.events import Initialized, Requested
+from kerf.engine.record.claim_events import Initialized, Requested
 from kerf.replay.verify.verify import verify
 from tests.support.chaos import faults
 from tests.support.simulated import HOUR, Run, workshop

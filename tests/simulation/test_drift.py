@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.adapters.store.bundle import BundleStore, export_bundle
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.files.bundle import BundleStore, export_bundle
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.disruption import drift
-from kerf.engine.model.templates import Difference
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.record.decisions import Decision, Verdict
 from kerf.replay.verify.verify import verify
 from tests.support.records import stored

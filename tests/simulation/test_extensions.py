@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import SpreadConstraint
+from kerf.engine.model.kubernetes.pods import SpreadConstraint
 from kerf.engine.model.settings import Settings
 from kerf.projections.timeline.event import DEBUG, text
 from kerf.projections.timeline.timeline import Timeline

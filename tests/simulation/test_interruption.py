@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.pods import Pod
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import ObjectGone
 from kerf.replay.verify.verify import verify

@@ -9,7 +9,7 @@ import pytest
 from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.engine.disruption.turns import PAUSE
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveResult, MovesResult
 from kerf.replay.explain.draining_pods import leaving
 from tests.property.test_fold import re_derived

@@ -12,7 +12,7 @@ import pytest
 
 from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveResult, MovesResult
 from tests.property.test_fold import re_derived
 from tests.support.chaos import deployment

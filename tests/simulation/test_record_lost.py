@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
-from kerf.engine.nodeclaim.events import Adopted
+from kerf.engine.record.claim_events import Adopted
 from tests.property.test_fold import re_derived
 from tests.support.simulated import Run, scale, workshop
 

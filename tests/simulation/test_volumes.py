@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.nodeclaim.events import Drained, Terminated, VolumesDetached
+from kerf.engine.record.claim_events import Drained, Terminated, VolumesDetached
 from kerf.replay.verify.verify import verify
 from tests.support.chaos import action, faults, scaled
 from tests.support.simulated import HOUR, Run, workshop

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
-from kerf.adapters.store.bundle import BundleStore, export_bundle
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.files.bundle import BundleStore, export_bundle
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.settings import Settings
 from kerf.replay.verify.verify import verify
 from tests.support.records import stored

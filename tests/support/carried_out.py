@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kerf.engine.model.instances import InstanceType, Offering
+from kerf.engine.model.instance_types import InstanceType, Offering
 from tests.support.judge_candidates import CAPACITY_TYPE, NODEPOOL, TYPE, ZONE, Document
 from tests.support.judge_commands import Court, offers, waiting
 from tests.support.judge_labels import of_offer

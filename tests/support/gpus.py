@@ -5,7 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.devices import (
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.devices import (
     AllocatedDevice,
     Allocation,
     Device,
@@ -14,10 +16,8 @@ from kerf.engine.model.devices import (
     ResourceClaim,
     ResourceSlice,
 )
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import Expression, NodeTerm
+from kerf.engine.model.kubernetes.pods import Expression, NodeTerm
 from kerf.engine.record.decisions import Intent
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import CatalogueSeen, Observation
 from tests.support.world import CATALOGUE, NODE_CLASS, World
 

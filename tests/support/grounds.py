@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kerf.engine.model.nodes import Node, PodDisruptionBudget
-from kerf.engine.model.pods import DAEMONSET, NODE_OWNER, STATEFULSET, Pod, PodShape, Taint
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.nodes import Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, STATEFULSET, Pod, PodShape, Taint
 from kerf.engine.record.decisions import Move
 from kerf.engine.record.observations import ObjectGone
 from tests.support.judge_candidates import DISRUPTED, DO_NOT_DISRUPT, duration

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kerf.engine.model.pools import NodePool
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,
     Intent,

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import InstanceType, Offering
-from kerf.engine.model.pods import (
+from kerf.engine.model.instance_types import InstanceType, Offering
+from kerf.engine.model.kubernetes.pods import (
     AffinityTerm,
     Expression,
     HostPort,
@@ -22,7 +22,7 @@ from kerf.engine.model.pods import (
     Resources,
     SpreadConstraint,
 )
-from kerf.engine.model.volumes import VolumeFacts
+from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, PoolInput, Problem
 from tests.support.judge_binding import Binding

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from kerf.engine.model.pods import AffinityTerm, PodShape, SpreadConstraint
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint
 from tests.support.judge_labels import Host, Kind, tolerates, wants_node
 
 SHUFFLES = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from kerf.engine.model.pools import Budget, NodePool
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 
 EVERY = {
     "@annually": "0 0 1 1 *", "@yearly": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",

@@ -10,8 +10,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from kerf.engine.model.instances import Catalogue, InstanceType
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.karpenter.nodepools import NodePool
 from tests.support.judge_budgets import allowed
 
 Document = dict[str, Any]

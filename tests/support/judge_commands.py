@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kerf.engine.model.instances import InstanceType, Offering
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.instance_types import InstanceType, Offering
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.replay.scenarios.catalogues import Catalogues

@@ -14,7 +14,8 @@ from itertools import combinations
 
 from msgspec import Struct
 
-from kerf.engine.model.devices import (
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.kubernetes.devices import (
     ALL,
     AttributeBinding,
     Capacity,
@@ -23,8 +24,7 @@ from kerf.engine.model.devices import (
     ResourceClaim,
     ResourceSlice,
 )
-from kerf.engine.model.instances import InstanceType
-from kerf.engine.model.pods import NodeTerm, Taint, Toleration
+from kerf.engine.model.kubernetes.pods import NodeTerm, Taint, Toleration
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.support.judge_labels import expression_holds

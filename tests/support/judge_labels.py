@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Offering
-from kerf.engine.model.pods import Expression, NodeTerm, PodShape, Selector, Taint
-from kerf.engine.model.volumes import VolumeFacts
+from kerf.engine.model.instance_types import Offering
+from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, PodShape, Selector, Taint
+from kerf.engine.model.kubernetes.volumes import VolumeFacts
 
 Labels = Mapping[str, str]
 Kind = tuple[str, str]

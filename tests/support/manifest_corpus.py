@@ -1,7 +1,7 @@
 """Good and bad manifests, made from a table of the specification's rules: what the API server must say to each.
 
 A row changes one field of a small valid object to values that a rule allows, and to values that it refuses. The same
-cases are asked of kerf's offline check (tests/unit/model/test_corpus.py) and of a real API server
+cases are asked of kerf's offline check (tests/unit/model/manifests/test_corpus.py) and of a real API server
 (tests/controlplane/test_crds.py).
 """
 
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tests.unit.model.manifests import EC2_NODE_CLASS, NODE_POOL, Document, changed
+from tests.support.small_manifests import EC2_NODE_CLASS, NODE_POOL, Document, changed
 
 CLAIM: Document = {
     "apiVersion": "karpenter.sh/v1",

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.adapters.store.sqlite import SQLiteStore
-from kerf.engine.model.pods import Taint
+from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, LaunchAnswered, ObjectGone, Observation
 from kerf.engine.runtime.ports import Append

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.scheduling.problem.problem import Problem
 
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.devices import ResourceSlice
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.kubernetes.devices import ResourceSlice
 from kerf.engine.model.labels import RESERVED
 from kerf.engine.model.settings import Settings
 from kerf.engine.runtime.ports import Store

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.pods import Pod, PodShape
+from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.record.decisions import DeleteNode, DeletePod, EvictPod, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
 from tests.support.grounds import Picture

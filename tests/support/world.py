@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Pod, PodShape, Taint
-from kerf.engine.model.pools import NodeClassRef, NodePool, RequirementSpec
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Taint
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Intent, LaunchInstance
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import (
     CatalogueSeen,
     EffectAnswered,

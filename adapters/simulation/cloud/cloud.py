@@ -21,11 +21,11 @@ from kerf.adapters.simulation.errors import AnswerLostError
 from kerf.adapters.simulation.faults import Chance, FaultPlan
 from kerf.adapters.simulation.seeded_random import Dice
 from kerf.adapters.simulation.timing import Timing
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.model.labels import ON_DEMAND
-from kerf.engine.model.pools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import (
     CatalogueSeen,
     EffectAnswered,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 
 Key = tuple[str, str, str]
 """(capacity type, instance type, zone)."""

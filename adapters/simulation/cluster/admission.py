@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import PodShape
-from kerf.engine.model.priorities import BUILT_IN, PriorityClass
+from kerf.engine.model.kubernetes.pods import PodShape
+from kerf.engine.model.kubernetes.priority_classes import BUILT_IN, PriorityClass
 
 
 def with_priority(shape: PodShape, classes: Mapping[str, PriorityClass]) -> PodShape:

@@ -15,17 +15,17 @@ from msgspec.structs import replace
 
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.admission import with_priority
-from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
-from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
-from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.overlays import NodeOverlay
-from kerf.engine.model.pods import Pod, PodShape, is_terminal
-from kerf.engine.model.pools import NodePool
-from kerf.engine.model.priorities import PriorityClass
-from kerf.engine.model.services import Service
-from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
-from kerf.engine.model.workloads import Workload
-from kerf.engine.record.digest import content
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, is_terminal
+from kerf.engine.model.kubernetes.priority_classes import PriorityClass
+from kerf.engine.model.kubernetes.services import Service
+from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
+from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.record.observations import ObjectGone, Observation
 
 Object = (

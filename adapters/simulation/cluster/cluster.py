@@ -31,9 +31,9 @@ from kerf.adapters.simulation.scheduler.scheduler import Binder
 from kerf.adapters.simulation.seeded_random import Dice
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model import labels as names
-from kerf.engine.model.claims import NodeClaimObject
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Pod
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import (

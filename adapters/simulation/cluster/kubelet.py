@@ -21,10 +21,10 @@ from kerf.adapters.simulation.cluster.node_changes import (
 from kerf.adapters.simulation.faults import Chance, FaultPlan
 from kerf.adapters.simulation.seeded_random import Dice
 from kerf.adapters.simulation.timing import Timing
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Pod, is_terminal
-from kerf.engine.model.pools import NodePool
-from kerf.engine.model.volumes import VolumeAttachment
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Pod, is_terminal
+from kerf.engine.model.kubernetes.volumes import VolumeAttachment
 
 
 class Kubelets:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model import labels as names
-from kerf.engine.model.instances import InstanceType
-from kerf.engine.model.pods import Resources, Taint
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.kubernetes.pods import Resources, Taint
 
 
 class Machine(Struct, frozen=True, kw_only=True):

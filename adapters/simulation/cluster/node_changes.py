@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as names
-from kerf.engine.model.nodes import REPAIRED, Node, NodeCondition
-from kerf.engine.model.pods import Taint
+from kerf.engine.model.kubernetes.nodes import REPAIRED, Node, NodeCondition
+from kerf.engine.model.kubernetes.pods import Taint
 
 UNREGISTERED = Taint(key=names.UNREGISTERED_TAINT, effect="NoExecute")
 DISRUPTED = Taint(key=names.DISRUPTED_TAINT, effect="NoSchedule")

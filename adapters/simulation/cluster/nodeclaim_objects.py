@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.claims import Condition, NodeClaimObject
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject
 from kerf.engine.nodeclaim.claim import NodeClaim
 
 

@@ -16,24 +16,24 @@ from kerf.adapters.simulation.scheduler.scheduling_gates import gates_of, other_
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels as names
-from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
-from kerf.engine.model.crds.kinds import admit
-from kerf.engine.model.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
-from kerf.engine.model.ec2nodeclass import EC2NodeClass
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.crds.definitions import admit
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.model.karpenter.nodeclass_terms import class_hashes, ec2_terms
+from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Pod, PodShape
+from kerf.engine.model.kubernetes.priority_classes import PriorityClass
+from kerf.engine.model.kubernetes.services import Service
+from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeClaim
+from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.model.manifests.decode import KINDS, decode_object
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
 from kerf.engine.model.mistyped import mistyped
-from kerf.engine.model.nodeclass_terms import class_hashes, ec2_terms
-from kerf.engine.model.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
-from kerf.engine.model.overlays import NodeOverlay
-from kerf.engine.model.pods import Pod, PodShape
-from kerf.engine.model.pools import NodePool
-from kerf.engine.model.priorities import PriorityClass
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.services import Service
-from kerf.engine.model.volumes import CSINode, StorageClass, Volume, VolumeClaim
-from kerf.engine.model.workloads import Workload
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import NodeClassSeen
 
 Document = Mapping[str, Any]

@@ -13,7 +13,7 @@ from itertools import combinations
 from msgspec import Struct
 
 from kerf.adapters.simulation.scheduler.filters import NODE_NAME_FIELD, term_matches, tolerates
-from kerf.engine.model.devices import (
+from kerf.engine.model.kubernetes.devices import (
     AllocatedDevice,
     Allocation,
     Attribute,
@@ -24,8 +24,8 @@ from kerf.engine.model.devices import (
     ResourceClaim,
     ResourceSlice,
 )
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Expression, NodeTerm
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Expression, NodeTerm
 from kerf.engine.scheduling.devices.cel_selectors import matches
 from kerf.engine.scheduling.devices.errors import SelectorError
 

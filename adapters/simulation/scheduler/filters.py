@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Expression, HostPort, NodeTerm, PodShape, Resources, Taint, Toleration
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Expression, HostPort, NodeTerm, PodShape, Resources, Taint, Toleration
 
 NODE_NAME_FIELD = "metadata.name"
 ANY_ADDRESS = ("0.0.0.0", "::")

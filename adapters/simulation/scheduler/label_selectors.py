@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.adapters.simulation.scheduler.filters import expression_holds
-from kerf.engine.model.pods import Selector
+from kerf.engine.model.kubernetes.pods import Selector
 
 
 def selects(selector: Selector | None, labels: dict[str, str]) -> bool:

@@ -25,8 +25,8 @@ from kerf.adapters.simulation.scheduler.filters import (
     untolerated_preferences,
 )
 from kerf.adapters.simulation.scheduler.topology_filters import TopologyFilter, needs_others
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import HostPort, Pod, PodShape, Resources, SpreadConstraint, is_terminal
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import HostPort, Pod, PodShape, Resources, SpreadConstraint, is_terminal
 from kerf.engine.scheduling.problem.default_spread import Kinship, with_defaults
 
 Possible = Callable[[Node, "Occupancy"], bool]

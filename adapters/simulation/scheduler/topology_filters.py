@@ -10,8 +10,8 @@ from typing import NamedTuple
 from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
 from kerf.adapters.simulation.scheduler.filters import node_selected, taints_tolerated
 from kerf.adapters.simulation.scheduler.label_selectors import selects
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import (
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import (
     AffinityTerm,
     Expression,
     Pod,

@@ -17,7 +17,7 @@ from msgspec import Struct
 from kerf.adapters.simulation.errors import TimelineError
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import parse_go_duration
-from kerf.engine.model.nodes import REPAIRED
+from kerf.engine.model.kubernetes.nodes import REPAIRED
 
 API_VERSION = "kerf.dev/v1alpha1"
 KIND = "Timeline"

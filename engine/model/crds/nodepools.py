@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kerf.engine.model import labels
-from kerf.engine.model.crds.parts import (
+from kerf.engine.model.crds.schema import Fault, Rule, Schema, integer, list_of, map_of, object_of, text
+from kerf.engine.model.crds.shared_fields import (
     AWS,
     KARPENTER,
     KWOK,
@@ -20,7 +21,6 @@ from kerf.engine.model.crds.parts import (
     requirements,
     taints,
 )
-from kerf.engine.model.crds.schema import Fault, Rule, Schema, integer, list_of, map_of, object_of, text
 
 POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
 REASONS = ("Underutilized", "Empty", "Drifted")

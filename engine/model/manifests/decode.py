@@ -13,26 +13,34 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from kerf.engine.model.manifests import v1beta1
-from kerf.engine.model.manifests.decode_buffers import (
+from kerf.engine.model.manifests.karpenter import v1beta1
+from kerf.engine.model.manifests.karpenter.capacity_buffers import (
     BufferWire,
     TemplateWire,
     read_capacity_buffer,
     read_pod_template,
 )
-from kerf.engine.model.manifests.decode_devices import (
+from kerf.engine.model.manifests.karpenter.ec2nodeclasses import EC2NodeClassWire, read_ec2_node_class
+from kerf.engine.model.manifests.karpenter.nodeoverlays import OverlayWire, read_node_overlay
+from kerf.engine.model.manifests.karpenter.nodepools import read_kwok_node_class, read_node_claim, read_node_pool
+from kerf.engine.model.manifests.karpenter.nodepools_wire import KWOKNodeClassWire, NodeClaimWire, NodePoolWire
+from kerf.engine.model.manifests.kubernetes.devices import (
     read_device_class,
     read_resource_claim,
     read_resource_claim_template,
     read_resource_slice,
 )
-from kerf.engine.model.manifests.decode_ec2 import EC2NodeClassWire, read_ec2_node_class
-from kerf.engine.model.manifests.decode_nodes import NodeWire, read_node
-from kerf.engine.model.manifests.decode_overlays import OverlayWire, read_node_overlay
-from kerf.engine.model.manifests.decode_pods import read_pod
-from kerf.engine.model.manifests.decode_pools import read_kwok_node_class, read_node_claim, read_node_pool
-from kerf.engine.model.manifests.decode_priorities import PriorityClassWire, read_priority_class
-from kerf.engine.model.manifests.decode_volumes import (
+from kerf.engine.model.manifests.kubernetes.devices_wire import (
+    DeviceClassWire,
+    ResourceClaimTemplateWire,
+    ResourceClaimWire,
+    SliceWire,
+)
+from kerf.engine.model.manifests.kubernetes.nodes import NodeWire, read_node
+from kerf.engine.model.manifests.kubernetes.pods import read_pod
+from kerf.engine.model.manifests.kubernetes.pods_wire import PodWire
+from kerf.engine.model.manifests.kubernetes.priority_classes import PriorityClassWire, read_priority_class
+from kerf.engine.model.manifests.kubernetes.volumes import (
     AttachmentWire,
     ClaimWire,
     CSINodeWire,
@@ -44,7 +52,7 @@ from kerf.engine.model.manifests.decode_volumes import (
     read_volume,
     read_volume_claim,
 )
-from kerf.engine.model.manifests.decode_workloads import (
+from kerf.engine.model.manifests.kubernetes.workloads import (
     BudgetWire,
     ControllerWire,
     ServiceWire,
@@ -59,14 +67,6 @@ from kerf.engine.model.manifests.decode_workloads import (
 from kerf.engine.model.manifests.repair import repair
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
 from kerf.engine.model.manifests.wire import ObjectWire, Read
-from kerf.engine.model.manifests.wire_devices import (
-    DeviceClassWire,
-    ResourceClaimTemplateWire,
-    ResourceClaimWire,
-    SliceWire,
-)
-from kerf.engine.model.manifests.wire_pods import PodWire
-from kerf.engine.model.manifests.wire_pools import KWOKNodeClassWire, NodeClaimWire, NodePoolWire
 from kerf.engine.model.reasons import Reason
 
 Document = dict[str, Any]

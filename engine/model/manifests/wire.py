@@ -10,11 +10,11 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct, field
 
-from kerf.engine.model.crds.parts import EFFECTS
+from kerf.engine.model.crds.shared_fields import EFFECTS
 from kerf.engine.model.durations import parse_time
+from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.labels import RESTRICTED_DOMAINS
 from kerf.engine.model.manifests.violations import Report
-from kerf.engine.model.pods import Resources, Taint
 from kerf.engine.model.quantities import parse_quantity
 
 Int32 = Annotated[int, Meta(ge=-(1 << 31), le=(1 << 31) - 1)]

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.devices import Allocation, AttributeBinding, DeviceFacts, ResourceClaim, ResourceSlice
-from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.kubernetes.devices import Allocation, AttributeBinding, DeviceFacts, ResourceClaim, ResourceSlice
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.errors import SelectorError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kerf.engine.model.devices import Capacity, Device
+from kerf.engine.model.kubernetes.devices import Capacity, Device
 
 
 def consumed(device: Device, asked: Mapping[str, int]) -> dict[str, int] | None:

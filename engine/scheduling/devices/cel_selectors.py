@@ -13,7 +13,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from kerf.engine.errors import InputError
-from kerf.engine.model.devices import Device, Version
+from kerf.engine.model.kubernetes.devices import Device, Version
 from kerf.engine.model.quantities import parse_quantity
 from kerf.engine.scheduling.devices.cel_syntax import Call, Constant, Item, Listed, Member, Name, Node, Operation, parse
 from kerf.engine.scheduling.devices.errors import SelectorError

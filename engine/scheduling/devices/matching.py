@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from kerf.engine.model.devices import ALL, DeviceClass, DeviceRequest, ResourceClaim
+from kerf.engine.model.kubernetes.devices import ALL, DeviceClass, DeviceRequest, ResourceClaim
 from kerf.engine.scheduling.devices.cel_selectors import matches
 from kerf.engine.scheduling.devices.errors import SelectorError
 from kerf.engine.scheduling.devices.pools import Offer, Offered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.labels import INSTANCE_TYPE, NODEPOOL
 from kerf.engine.scheduling.devices.allocation import Devices, Publishes, Site
 from kerf.engine.scheduling.devices.pools import DeviceKey, Own, own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kerf.engine.model.devices import ALL, DeviceRequest, ResourceClaim
+from kerf.engine.model.kubernetes.devices import ALL, DeviceRequest, ResourceClaim
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.errors import SelectorError
 from kerf.engine.scheduling.devices.matching import Matcher, wanted

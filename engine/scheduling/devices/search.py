@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from kerf.engine.model.devices import ALL, Attribute, Device, DeviceConstraint, DeviceRequest, ResourceClaim
+from kerf.engine.model.kubernetes.devices import ALL, Attribute, Device, DeviceConstraint, DeviceRequest, ResourceClaim
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.scheduling.devices.capacity import consumed
 from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, Offer, Offered

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
-from kerf.engine.model.devices import Device, DeviceFacts, ResourceClaim
+from kerf.engine.model.kubernetes.devices import Device, DeviceFacts, ResourceClaim
 from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, Pool, PoolKey
 from kerf.engine.scheduling.devices.search import Allotted, Part, Solution, Usage
 

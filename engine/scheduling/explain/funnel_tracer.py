@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import PodShape, Resources
+from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp, given_up
 from kerf.engine.scheduling.explain.tracer import Candidate, NearDropped, TypeFunnel

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from kerf.engine.model.kubernetes.pods import AffinityTerm, NodeTerm, PodShape
 from kerf.engine.model.labels import normalise
-from kerf.engine.model.pods import AffinityTerm, NodeTerm, PodShape
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import SOFT
 

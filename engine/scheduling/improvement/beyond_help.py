@@ -18,8 +18,8 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from msgspec import Struct
 
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, ZONE, normalise
-from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.improvement.changes import kept_by_topology
 from kerf.engine.scheduling.improvement.manners import Pair
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.labels import CAPACITY_TYPE, ZONE, ZONE_ID, normalise
-from kerf.engine.model.pods import PodShape, Resources
-from kerf.engine.model.pools import NodePool
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.improvement.cells import counted, limited
 from kerf.engine.scheduling.launchable.templates import NODES

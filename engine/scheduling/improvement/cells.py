@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import PodShape, Resources
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.scheduling.launchable.templates import NODES
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem

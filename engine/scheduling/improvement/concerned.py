@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import PodShape
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.scheduling.improvement.candidates import Pair
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_shape
 from kerf.engine.scheduling.problem.problem import Problem

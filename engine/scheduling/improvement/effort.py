@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from kerf.engine.model.pods import PodShape
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.scheduling.problem.problem import PendingPod
 
 CHEAPER, CHEAPER_A_POD = 500, 0.33

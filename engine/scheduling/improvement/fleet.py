@@ -16,8 +16,8 @@ from heapq import nsmallest
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME
-from kerf.engine.model.pods import Resources
 from kerf.engine.scheduling.improvement.candidates import TOLERANCE, FleetBounds, Pair
 from kerf.engine.scheduling.improvement.cells import counted, limited
 from kerf.engine.scheduling.improvement.effort import TOUCHES_A_SIZE, planning

@@ -18,8 +18,8 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
+from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.model.pods import PodShape, Resources
 from kerf.engine.scheduling.improvement.bindable import Binding
 from kerf.engine.scheduling.improvement.candidates import (
     TOLERANCE,

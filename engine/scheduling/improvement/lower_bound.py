@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import PodShape
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.scheduling.improvement.bound import Row, worth
 from kerf.engine.scheduling.improvement.menu import Kind, Menu, ways
 from kerf.engine.scheduling.matching.taints import SOFT

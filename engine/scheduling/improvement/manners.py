@@ -10,8 +10,8 @@ from functools import partial
 
 from msgspec import Struct
 
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint, Taint, Toleration
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.model.pods import AffinityTerm, PodShape, SpreadConstraint, Taint, Toleration
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import HostPort, Resources, Toleration
+from kerf.engine.model.kubernetes.pods import HostPort, Resources, Toleration
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.launchable.templates import State, Template, template_of

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.model.pods import PodShape
 from kerf.engine.scheduling.improvement.candidates import Pair
 from kerf.engine.scheduling.improvement.menu import Kind, Menu
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term

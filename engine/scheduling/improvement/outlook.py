@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import Resources
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.scheduling.improvement.admission import Admission
 from kerf.engine.scheduling.improvement.effort import TOUCHES_AN_OFFER
 from kerf.engine.scheduling.improvement.fleet import Berth, Fleet, Fleets

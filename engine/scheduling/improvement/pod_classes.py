@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import PodShape
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.scheduling.improvement.habits import Habit
 from kerf.engine.scheduling.improvement.manners import Manners, Pair, meets_one
 from kerf.engine.scheduling.improvement.rooms import Load, Room, counted

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.model.pods import PodShape
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.improvement.cells import settled, without
 from kerf.engine.scheduling.improvement.effort import TOUCHES_A_PLAN, TOUCHES_A_POD, TOUCHES_ALIKE

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from kerf.engine.model.pods import ASSUMED, HostPort, Resources
+from kerf.engine.model.kubernetes.pods import ASSUMED, HostPort, Resources
 from kerf.engine.scheduling.improvement.seats import Seat
 from kerf.engine.scheduling.matching.host_ports import conflicts
 from kerf.engine.scheduling.matching.resources import added

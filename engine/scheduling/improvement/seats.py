@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.kubernetes.pods import HostPort, Resources, Taint, assumed
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, ZONE_ID
-from kerf.engine.model.pods import HostPort, Resources, Taint, assumed
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled
 from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for
 from kerf.engine.scheduling.matching.requirements import Requirements

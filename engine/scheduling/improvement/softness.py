@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.pods import PodShape
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.tracer import Candidate, NearDropped, TypeFunnel
 from kerf.engine.scheduling.matching.taints import SOFT

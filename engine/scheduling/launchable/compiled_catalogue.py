@@ -19,7 +19,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
     INSTANCE_TYPE,
@@ -29,7 +30,6 @@ from kerf.engine.model.labels import (
     ZONE_ID,
 )
 from kerf.engine.model.labels import normalise as stable_key
-from kerf.engine.model.pods import Resources
 from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirement, Requirements
 
 CACHED = 16

@@ -10,7 +10,11 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodeoverlays import FIXED_RESOURCES, NodeOverlay
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
     INSTANCE_TYPE,
@@ -21,10 +25,6 @@ from kerf.engine.model.labels import (
     ZONE,
     ZONE_ID,
 )
-from kerf.engine.model.overlays import FIXED_RESOURCES, NodeOverlay
-from kerf.engine.model.pods import Resources
-from kerf.engine.model.pools import NodePool
-from kerf.engine.record.digest import content
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from kerf.engine.scheduling.pods.validation import requirement_problems
 

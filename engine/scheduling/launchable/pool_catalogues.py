@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.pods import Resources
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.scheduling.launchable.node_overlays import overlaid
 from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_of

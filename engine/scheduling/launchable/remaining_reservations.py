@@ -13,7 +13,7 @@ from hashlib import blake2b
 import msgspec
 from msgspec.structs import replace
 
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.state.state import State
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import HostPort, Resources
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
     INITIALIZED,
@@ -22,8 +24,6 @@ from kerf.engine.model.labels import (
     ZONE,
     ZONE_ID,
 )
-from kerf.engine.model.pods import HostPort, Resources
-from kerf.engine.model.pools import NodePool
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, compiled
 from kerf.engine.scheduling.launchable.daemons import Daemon, groups
 from kerf.engine.scheduling.matching.host_ports import conflicts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kerf.engine.model.pods import HostPort
+from kerf.engine.model.kubernetes.pods import HostPort
 
 UNSPECIFIED = frozenset(["", "0.0.0.0", "::"])
 

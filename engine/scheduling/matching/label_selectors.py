@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from kerf.engine.model.nodes import Namespace
-from kerf.engine.model.pods import AffinityTerm, Expression, PodShape, Selector, SpreadConstraint
+from kerf.engine.model.kubernetes.nodes import Namespace
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Expression, PodShape, Selector, SpreadConstraint
 
 METADATA_NAME = "kubernetes.io/metadata.name"
 

@@ -14,9 +14,9 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pods import Expression
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.model.pods import Expression
-from kerf.engine.model.pools import RequirementSpec
 
 MAX_INT64 = 2**63 - 1
 MIN_INT64 = -(2**63)

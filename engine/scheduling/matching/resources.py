@@ -1,10 +1,10 @@
-"""Arithmetic on resource amounts. Units as in `kerf.engine.model.pods.Resources`."""
+"""Arithmetic on resource amounts. Units as in `kerf.engine.model.kubernetes.pods.Resources`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kerf.engine.model.pods import Resources
+from kerf.engine.model.kubernetes.pods import Resources
 
 
 def fits(requests: Resources, total: Resources) -> bool:

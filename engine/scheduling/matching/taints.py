@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kerf.engine.model.pods import Taint, Toleration
+from kerf.engine.model.kubernetes.pods import Taint, Toleration
 from kerf.engine.scheduling.matching.requirements import parse_integer
 
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]*")

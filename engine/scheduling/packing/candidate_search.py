@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush, heapreplace
 
-from kerf.engine.model.pods import Resources
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.scheduling.explain.refusals import explain_claim
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.launchable.templates import State, Template

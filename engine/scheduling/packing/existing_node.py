@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
-from kerf.engine.model.pods import Resources
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.allocation import Site
 from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
     HOSTNAME,
@@ -15,8 +17,6 @@ from kerf.engine.model.labels import (
     RESERVED,
     WELL_KNOWN,
 )
-from kerf.engine.model.pods import Resources
-from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.scheduling.explain.refusals import candidates
 from kerf.engine.scheduling.explain.tracer import Candidate
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits

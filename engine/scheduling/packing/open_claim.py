@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kerf.engine.model.kubernetes.pods import HostPort, Resources
 from kerf.engine.model.labels import HOSTNAME
-from kerf.engine.model.pods import HostPort, Resources
 from kerf.engine.scheduling.devices.allocation import DeviceWant
 from kerf.engine.scheduling.launchable.templates import State, Template
 from kerf.engine.scheduling.matching.host_ports import conflicts

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from kerf.engine.model.kubernetes.pods import HostPort, Toleration
 from kerf.engine.model.labels import HOSTNAME
-from kerf.engine.model.pods import HostPort, Toleration
 from kerf.engine.scheduling.launchable.templates import State, Template
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import untolerated

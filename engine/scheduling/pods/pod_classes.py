@@ -12,8 +12,8 @@ from collections.abc import Hashable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import PodShape
-from kerf.engine.model.volumes import VolumeFacts
+from kerf.engine.model.kubernetes.pods import PodShape
+from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.scheduling.devices.allocation import Devices, DeviceWant
 from kerf.engine.scheduling.pods.demand import Demand
 from kerf.engine.scheduling.pods.pod_class import PodClass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Expression, PodShape, SpreadConstraint
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.model.pods import AffinityTerm, Expression, PodShape, SpreadConstraint
 from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirement, Requirements, requirement
 from kerf.engine.scheduling.matching.taints import SOFT
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from kerf.engine.model.kubernetes.pods import NodeTerm, PodShape
+from kerf.engine.model.kubernetes.volumes import VolumeClaim, VolumeFacts
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.model.pods import NodeTerm, PodShape
 from kerf.engine.model.reasons import Reason
-from kerf.engine.model.volumes import VolumeClaim, VolumeFacts
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.reasons import Code, reason
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from enum import StrEnum
 
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
     NODEPOOL,
@@ -15,8 +17,6 @@ from kerf.engine.model.labels import (
     is_restricted,
     normalise,
 )
-from kerf.engine.model.pods import PodShape
-from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.matching.requirements import COMPARISONS, OPERATORS, parse_integer
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of

@@ -9,11 +9,11 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.buffers import ACTIVE, CapacityBuffer, PodTemplate, virtual_name
-from kerf.engine.model.pods import Pod, PodShape, Resources
-from kerf.engine.model.workloads import SCALABLE, Workload
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.capacity_buffers import ACTIVE, CapacityBuffer, PodTemplate, virtual_name
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources
+from kerf.engine.model.kubernetes.workloads import SCALABLE, Workload
 from kerf.engine.record.decisions import ProvisionResult
-from kerf.engine.record.digest import content
 from kerf.engine.scheduling.plan import Plan
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import Expression, Owner, Pod, PodShape, Selector, SpreadConstraint
-from kerf.engine.model.services import Service
-from kerf.engine.model.workloads import Workload
-from kerf.engine.record.digest import content
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import Expression, Owner, Pod, PodShape, Selector, SpreadConstraint
+from kerf.engine.model.kubernetes.services import Service
+from kerf.engine.model.kubernetes.workloads import Workload
 
 REPLICATION_CONTROLLER = "v1/ReplicationController"
 SELECTING = ("apps/v1/ReplicaSet", "apps/v1/StatefulSet")

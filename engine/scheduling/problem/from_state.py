@@ -7,9 +7,9 @@ from collections import Counter
 import msgspec
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Pod, PodShape, Resources, Taint, is_terminal, scored
-from kerf.engine.model.pool_validation import violations
+from kerf.engine.model.karpenter.nodepool_validation import violations
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, is_terminal, scored
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.startup_taints import counting_taints
 from kerf.engine.nodeclaim.table import GOING, REQUESTED
@@ -18,14 +18,14 @@ from kerf.engine.scheduling.pods.evictability import PodRules
 from kerf.engine.scheduling.problem.capacity_buffers import Sources, virtual_pods
 from kerf.engine.scheduling.problem.default_spread import Kinship, with_defaults
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
-from kerf.engine.state.burst import untried_pods
-from kerf.engine.state.daemons import daemon_shape
-from kerf.engine.state.devices import device_facts
 from kerf.engine.state.node_of_claim import node_of
-from kerf.engine.state.on_nodes import on_node
+from kerf.engine.state.objects.daemonsets import daemon_shape
+from kerf.engine.state.objects.devices import device_facts
+from kerf.engine.state.objects.volumes import volume_facts
+from kerf.engine.state.pod_bursts import untried_pods
+from kerf.engine.state.pods_on_node import on_node
+from kerf.engine.state.provisioning_window import going_pods, keeps_room
 from kerf.engine.state.state import State
-from kerf.engine.state.volumes import volume_facts
-from kerf.engine.state.window import going_pods, keeps_room
 
 
 def problem_of(state: State, now: int) -> Problem:

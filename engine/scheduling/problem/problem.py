@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from kerf.engine.model.devices import DeviceFacts
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.nodes import Namespace
-from kerf.engine.model.pods import HostPort, PodShape, Resources, Taint
-from kerf.engine.model.pools import NodePool, RequirementSpec
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
+from kerf.engine.model.kubernetes.devices import DeviceFacts
+from kerf.engine.model.kubernetes.nodes import Namespace
+from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Resources, Taint
+from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.model.settings import Settings
-from kerf.engine.model.volumes import VolumeFacts
 
 
 class PendingPod(Struct, frozen=True):

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct, field
 
 from kerf.engine.errors import InputError
-from kerf.engine.model.pods import SpreadConstraint
+from kerf.engine.model.kubernetes.pods import SpreadConstraint
 from kerf.engine.scheduling.pods.validation import is_qualified_name
 
 _PATH = "podTopologySpread.defaultConstraints"

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from kerf.engine.model.kubernetes.pods import Taint, Toleration
 from kerf.engine.model.labels import WELL_KNOWN
-from kerf.engine.model.pods import Taint, Toleration
 from kerf.engine.scheduling.launchable.templates import State, Template
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated

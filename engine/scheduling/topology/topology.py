@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.model.pods import AffinityTerm, PodShape, SpreadConstraint
 from kerf.engine.scheduling.launchable.templates import State, Template
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws.demo import CLUSTER, Environment
 from kerf.engine.model import labels
-from kerf.engine.model.pods import Taint
+from kerf.engine.model.kubernetes.pods import Taint
 from tests.contract.aws.world import AwsWorld, Calls, tag_set
 from tests.contract.cloud_contract import CloudContract, CloudWorld, order
 

@@ -11,9 +11,9 @@ from kerf.adapters.aws.demo import CLUSTER
 from kerf.adapters.aws.facts import facts_of, tables
 from kerf.adapters.aws.resolved import DEPENDENTS
 from kerf.engine.model import labels
-from kerf.engine.model.ec2nodeclass import AMITerm
-from kerf.engine.model.instances import Catalogue, InstanceType
-from kerf.engine.model.nodeclass_terms import image_for
+from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import AMITerm
+from kerf.engine.model.karpenter.nodeclass_terms import image_for
 from kerf.engine.record.observations import InputRefused
 from tests.contract.aws.world import START, AwsWorld, observed, resolved
 from tests.contract.cloud_contract import order

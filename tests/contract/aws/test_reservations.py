@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws.demo import CLUSTER
 from kerf.engine.model import labels
-from kerf.engine.model.ec2nodeclass import CapacityReservationTerm, PlacementGroupSelector
+from kerf.engine.model.karpenter.ec2nodeclasses import CapacityReservationTerm, PlacementGroupSelector
 from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import NodeClassSeen, Observation, ReservationsSeen
 from tests.contract.aws.world import CLOCK, AwsWorld, Calls, catalogue_of, observed, resolved, with_spec

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.demo import Environment
-from kerf.engine.model.ec2nodeclass import EC2NodeClass
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pools import NodeClassRef
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import NodeClassSeen, Observation
 from tests.contract.cloud_contract import CloudWorld

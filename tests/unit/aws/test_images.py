@@ -11,8 +11,7 @@ from kerf.adapters.aws.instance_types import NodeSettings, instance_type
 from kerf.adapters.aws.launch_template import block_devices, template_name
 from kerf.adapters.aws.resolved import DEPENDENTS, image_of, node_settings, readiness, ready, with_condition
 from kerf.engine.errors import InputError
-from kerf.engine.model.claims import Condition
-from kerf.engine.model.ec2nodeclass import (
+from kerf.engine.model.karpenter.ec2nodeclasses import (
     AMITerm,
     BlockDevice,
     BlockDeviceMapping,
@@ -21,6 +20,7 @@ from kerf.engine.model.ec2nodeclass import (
     EC2NodeClassStatus,
     ResolvedAMI,
 )
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 
 NOW = 1_785_542_400_000
 

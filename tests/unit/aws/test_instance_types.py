@@ -22,7 +22,7 @@ from kerf.adapters.aws.instance_types import (
     overhead,
 )
 from kerf.engine.model import labels
-from kerf.engine.model.instances import InstanceType
+from kerf.engine.model.instance_types import InstanceType
 
 AWS = "karpenter.k8s.aws/"
 

@@ -9,7 +9,7 @@ from kerf.adapters.aws.facts import tables
 from kerf.adapters.aws.instance_types import EFA, NodeSettings, instance_type
 from kerf.adapters.aws.launch_template import UNUSED, LaunchTemplates, template_data
 from kerf.adapters.aws.settings import AwsSettings
-from kerf.engine.model.ec2nodeclass import (
+from kerf.engine.model.karpenter.ec2nodeclasses import (
     AMITerm,
     ConnectionTracking,
     CPUOptions,
@@ -20,7 +20,7 @@ from kerf.engine.model.ec2nodeclass import (
     NetworkInterface,
     ResolvedSecurityGroup,
 )
-from kerf.engine.model.pools import NodeClassRef
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance
 
 SETTINGS = AwsSettings(

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from kerf.adapters.aws.profiles import KNOWN_FOR, MISSING_FOR, Profiles, profile_name
 from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.settings import AwsSettings
-from kerf.engine.model.ec2nodeclass import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
 
 SETTINGS = AwsSettings(cluster="demo", region="us-west-2", endpoint="https://demo", kubernetes_version="1.34")
 NOT_FOUND = "NoSuchEntity"

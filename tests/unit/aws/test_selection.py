@@ -13,7 +13,7 @@ from kerf.adapters.aws.instances import ALIVE, VISIBLE, Instances, capacity_type
 from kerf.adapters.aws.nodeclass import NodeClasses
 from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.settings import AwsSettings
-from kerf.engine.model.ec2nodeclass import (
+from kerf.engine.model.karpenter.ec2nodeclasses import (
     AMITerm,
     EC2NodeClass,
     EC2NodeClassSpec,

@@ -12,8 +12,14 @@ from kerf.adapters.aws.boot import Boot
 from kerf.adapters.aws.bottlerocket import binds_folders
 from kerf.adapters.aws.userdata import UNREGISTERED, node_labels, node_taints, user_data
 from kerf.engine.errors import InputError
-from kerf.engine.model.ec2nodeclass import AMITerm, EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus, ResolvedAMI
-from kerf.engine.model.pods import Taint
+from kerf.engine.model.karpenter.ec2nodeclasses import (
+    AMITerm,
+    EC2NodeClass,
+    EC2NodeClassSpec,
+    EC2NodeClassStatus,
+    ResolvedAMI,
+)
+from kerf.engine.model.kubernetes.pods import Taint
 
 BOOT = Boot(
     family="AL2",

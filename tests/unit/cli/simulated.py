@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kerf.adapters.cli.main import main
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.sqlite.store import SQLiteStore
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "docs/examples"

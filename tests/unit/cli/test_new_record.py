@@ -9,7 +9,7 @@ import pytest
 from kerf.adapters.cli.composition import DEMO, SIMULATE
 from kerf.adapters.cli.main import main
 from kerf.adapters.cli.new_record import new_record
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import RecordExists, StoreFull, StoreLocked, StoreReadOnly
 from kerf.engine.record.observations import OfficeTaken, RecordStarted

@@ -6,7 +6,7 @@ import pytest
 
 from kerf.adapters.cli.notes import SIMULATED, note_sentence
 from kerf.engine.model import mistyped
-from kerf.engine.model.manifests import v1beta1
+from kerf.engine.model.manifests.karpenter import v1beta1
 from kerf.engine.model.reasons import Reason
 
 

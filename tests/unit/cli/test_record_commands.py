@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from kerf.adapters.cli.main import main
-from kerf.adapters.store.golden import write_golden
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.files.golden import write_golden
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.scheduling import provision
 from tests.support.records import changed, position_of, stored, tampered, whole_life
 from tests.support.world import World

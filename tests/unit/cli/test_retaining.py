@@ -11,13 +11,13 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.adapters.cli.retaining import Retaining
-from kerf.adapters.store import cut as cutting
-from kerf.adapters.store.retention import DAY, Due, Retention, due, extent
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.retention import cut as cutting
+from kerf.adapters.store.retention.policy import DAY, Due, Retention, due, extent
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.errors import KerfError
-from kerf.engine.model.pods import PodShape
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.settings import Settings
-from kerf.engine.record.digest import content
 from kerf.engine.record.errors import StoreError, StoreFull
 from kerf.engine.record.observations import ObjectGone, Observation, RecordCut
 from kerf.engine.runtime import runtime as running

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kerf.adapters.cli.settings import NAMES, Flags, SettingError, read_settings, tell_notes
-from kerf.adapters.store.retention import DAY, Retention
+from kerf.adapters.store.retention.policy import DAY, Retention
 from kerf.engine.errors import InputError
 from kerf.engine.model.settings import Settings
 

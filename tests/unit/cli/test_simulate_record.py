@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kerf.adapters.cli.main import main
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from tests.unit.cli.simulated import WORKSHOP, example, simulated, written
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kerf.adapters.cli.main import main
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from tests.support.records import stored, whole_life
 
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from kerf.adapters.cli.main import main
-from tests.unit.model.manifests import EC2_NODE_CLASS, NODE_POOL, changed
+from tests.support.small_manifests import EC2_NODE_CLASS, NODE_POOL, changed
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "docs" / "examples"

@@ -13,8 +13,8 @@ from kerf.adapters.controller import controller as module
 from kerf.adapters.controller import instances as looking
 from kerf.adapters.controller.controller import Controller
 from kerf.adapters.controller.inbox import Inbox
-from kerf.engine.model.pods import Pod, PodShape
-from kerf.engine.record.digest import content
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import EpochRefused, StoreFull
 from kerf.engine.record.observations import EffectAnswered, InstanceSeen, LaunchAnswered, Observation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from kerf.adapters.controller.inbox import Inbox
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.observations import Observation
 
 ILL, WELL = 1_000, 2_000

@@ -8,10 +8,10 @@ import msgspec
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.pods import Owner, Pod, PodShape, Resources
-from kerf.engine.model.pools import Budget, NodeClassRef, NodePool, RequirementSpec
-from kerf.engine.record.digest import content
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool, RequirementSpec
+from kerf.engine.model.kubernetes.pods import Owner, Pod, PodShape, Resources
 from kerf.engine.scheduling.matching.resources import added, total
 from kerf.engine.scheduling.problem.problem import NodeInput, PoolInput, Problem
 

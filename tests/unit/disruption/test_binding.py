@@ -7,8 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from kerf.engine.disruption.binding import Binding
-from kerf.engine.model.pods import PodShape
-from kerf.engine.record.digest import content
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import PodShape
 from tests.unit.disruption.clusters import SHAPES, SIZES, capacity, cluster, node, pod
 
 ONLY_B: dict[str, Any] = {"node_selector": {"only": "b"}}

@@ -19,7 +19,7 @@ from kerf.engine.disruption.budgets import (
 from kerf.engine.errors import InputError
 from kerf.engine.model.cron import next_after, parse
 from kerf.engine.model.durations import format_time, parse_time
-from kerf.engine.model.pools import Budget, NodeClassRef, NodePool
+from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool
 
 NOON = parse_time("2026-01-15T12:00:00Z")  # a Thursday
 HOUR = 3_600_000

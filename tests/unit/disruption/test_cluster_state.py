@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.cluster import ClusterNode
 from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.labels import DO_NOT_DISRUPT
-from kerf.engine.model.nodes import Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.observations import Observation
-from kerf.engine.state.window import nomination
+from kerf.engine.state.provisioning_window import nomination
 from tests.support.lives import PODS, claim_of, in_service, launched
 from tests.support.world import World, pool
 

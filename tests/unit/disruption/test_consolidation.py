@@ -17,8 +17,8 @@ from kerf.engine.disruption.methods import emptiness, interleaved, multi_node, s
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.disruption.validation import still_empty, still_valid
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.pools import Budget, RequirementSpec
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.model.reasons import Reason
 from tests.unit.disruption.clusters import NOW, capacity, cluster, node, pending, pod, pool, price, sized
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
 from kerf.engine.disruption.questions import Questions
 from kerf.engine.disruption.simulation import Simulator
-from kerf.engine.model.pods import Pod
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.settings import Settings
 from tests.unit.disruption.clusters import NOW, cluster, node, pending, pod, pool
 

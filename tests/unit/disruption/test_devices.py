@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, what_if
-from kerf.engine.model.devices import (
+from kerf.engine.model.kubernetes.devices import (
     AllocatedDevice,
     Allocation,
     Device,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from kerf.engine.model.nodes import PodDisruptionBudget
-from kerf.engine.model.pods import Selector
+from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Selector
 from kerf.engine.record.decisions import TaintNode
 from kerf.engine.record.observations import (
     InstanceSeen,

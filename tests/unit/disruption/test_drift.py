@@ -8,15 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.nodeclass_terms import Image, NodeClassTerms
-from kerf.engine.model.nodepool_hash import hashed
-from kerf.engine.model.pods import Taint
-from kerf.engine.model.pools import Budget, NodePool, RequirementSpec
-from kerf.engine.model.templates import Difference
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference
+from kerf.engine.model.karpenter.nodeclass_terms import Image, NodeClassTerms
+from kerf.engine.model.karpenter.nodepool_hash import hashed
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool, RequirementSpec
+from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Decision
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import CatalogueSeen, LaunchAnswered, NodeClassSeen, ObjectGone, Observation
 from kerf.engine.state import snapshot
 from kerf.projections.status.nodeclaim import claim_conditions

@@ -12,9 +12,9 @@ from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.cost import eviction_cost, legacy_cost, remaining_lifetime
 from kerf.engine.disruption.eligibility import Candidate, census, judge
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.nodes import PodDisruptionBudget
-from kerf.engine.model.pods import Owner, Pod, Selector, Toleration
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Owner, Pod, Selector, Toleration
 from kerf.engine.model.reasons import Reason
 from tests.unit.disruption.clusters import DAEMON, NOW, SHAPES, cluster, node, pod, pool, price
 

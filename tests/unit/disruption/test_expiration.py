@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.engine.model.pools import Budget
+from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.record.decisions import LaunchInstance, TaintNode, TerminateInstance
 from kerf.engine.record.observations import Observation
 from tests.support.lives import PODS, claim_of, in_service, launched

@@ -12,8 +12,8 @@ from kerf.engine.disruption.jointly import Together, jointly
 from kerf.engine.disruption.moves import choose
 from kerf.engine.disruption.passes import move_of
 from kerf.engine.disruption.turns import turn, turns_of
-from kerf.engine.model.pods import PodShape, SpreadConstraint
-from kerf.engine.model.pools import Budget
+from kerf.engine.model.karpenter.nodepools import Budget
+from kerf.engine.model.kubernetes.pods import PodShape, SpreadConstraint
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
 from kerf.replay.what_if.node import Goes, consolidation, node_in

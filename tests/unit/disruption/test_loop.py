@@ -9,12 +9,12 @@ from kerf.engine.disruption.eligibility import Candidate, census, consolidation,
 from kerf.engine.disruption.moves import choose
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.feature_gates import FIELDS
-from kerf.engine.model.pods import Taint, Toleration
-from kerf.engine.model.pools import Budget
+from kerf.engine.model.karpenter.nodepools import Budget
+from kerf.engine.model.kubernetes.pods import Taint, Toleration
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
-from kerf.engine.nodeclaim.events import Tainted
 from kerf.engine.nodeclaim.table import REQUESTED
+from kerf.engine.record.claim_events import Tainted
 from kerf.engine.record.decisions import TaintNode, UntaintNode
 from kerf.engine.record.observations import EffectAnswered, Observation
 from kerf.projections.status.nodeclaim import claim_conditions

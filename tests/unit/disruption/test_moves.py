@@ -9,8 +9,8 @@ from kerf.engine.disruption.bounds import Bound
 from kerf.engine.disruption.eligibility import census, consolidation
 from kerf.engine.disruption.moves import choose
 from kerf.engine.disruption.simulation import Simulator
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pools import Budget
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import Budget
 from tests.unit.disruption.clusters import CATALOGUE, cluster, node, pending, pod, pool, price
 
 

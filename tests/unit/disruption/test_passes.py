@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from kerf.engine.disruption.passes import window_ends
-from kerf.engine.model.nodes import PodDisruptionBudget
-from kerf.engine.model.pods import Selector
-from kerf.engine.model.pools import Budget
+from kerf.engine.model.karpenter.nodepools import Budget
+from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Selector
 from kerf.engine.nodeclaim.table import TAINTED
 from kerf.engine.record.decisions import (
     Decision,

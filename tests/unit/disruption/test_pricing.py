@@ -12,10 +12,10 @@ from kerf.engine.disruption.eligibility import Candidate, judge
 from kerf.engine.disruption.pricing import Market
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.reasons import Reason
-from kerf.engine.record.digest import content
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from tests.unit.disruption.clusters import capacity, cluster, node, pod, pool
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.repair import POLICIES, allowed, worst
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.nodes import Node, NodeCondition
+from kerf.engine.model.kubernetes.nodes import Node, NodeCondition
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Decision, DeletePod, DisruptResult, TaintNode, Verdict
 from kerf.engine.record.observations import Observation, SettingsSeen

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.nodepool_hash import hashed
+from kerf.engine.model.karpenter.nodepool_hash import hashed
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.events import Requested
 from kerf.engine.nodeclaim.table import DRAINING, INITIALIZED, REGISTERED, TAINTED
+from kerf.engine.record.claim_events import Requested
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveResult, MovesResult
 from kerf.engine.record.observations import LaunchAnswered, ObjectGone, Observation
 from tests.support.lives import DISRUPTED, PODS, PROVIDER, decide, in_service

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.pods import Taint
+from kerf.engine.model.kubernetes.pods import Taint
 from tests.support.lives import PODS, PROVIDER, claim_of, decide, in_service, types
 
 CORDONED = Taint("node.kubernetes.io/unschedulable", "NoSchedule")

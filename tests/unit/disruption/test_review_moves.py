@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kerf.engine.model.nodepool_hash import VERSION
-from kerf.engine.model.pools import Budget
+from kerf.engine.model.karpenter.nodepool_hash import VERSION
+from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.nodeclaim.table import TAINTED
 from kerf.engine.record.decisions import Decision, MoveResult, MovesResult
 from kerf.engine.record.observations import ObjectGone, Observation

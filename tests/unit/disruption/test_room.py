@@ -6,13 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.disruption.room import Room
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pools import Budget, NodePool
-from kerf.engine.nodeclaim.events import Adopted, Tainted, Terminated
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.record.claim_events import Adopted, Tainted, Terminated
 from kerf.engine.record.decisions import Move
 from kerf.engine.record.observations import InstanceSeen, ObjectGone, RecordStarted
-from kerf.engine.runtime.draft import Draft
-from kerf.engine.runtime.entering import happened
+from kerf.engine.runtime.recording import happened
+from kerf.engine.runtime.turn_draft import Draft
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State
 from tests.support.world import NODE_CLASS, START

@@ -19,9 +19,9 @@ from kerf.engine.disruption.passes import by_age, replace_drifted
 from kerf.engine.disruption.repair import Policy, allowed, worst
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, Offering
-from kerf.engine.model.nodes import Node, NodeCondition
-from kerf.engine.model.pools import Budget, NodePool, RequirementSpec
+from kerf.engine.model.instance_types import Catalogue, Offering
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool, RequirementSpec
+from kerf.engine.model.kubernetes.nodes import Node, NodeCondition
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Move

@@ -6,14 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.nodepool_hash import hashed
-from kerf.engine.model.pods import DAEMONSET, Owner, Pod, PodShape
-from kerf.engine.model.pools import Budget, NodePool, RequirementSpec
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepool_hash import hashed
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool, RequirementSpec
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, Pod, PodShape
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.table import STEADY
 from kerf.engine.record.decisions import Decision, MovesResult
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import CatalogueSeen, Observation
 from tests.support.lives import claim_of
 from tests.support.world import CATALOGUE, World

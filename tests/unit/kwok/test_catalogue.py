@@ -9,7 +9,7 @@ import pytest
 from kerf.adapters.kwok.catalogue import built_in, read_catalogue
 from kerf.adapters.kwok.errors import CatalogueRefused
 from kerf.engine.model import labels
-from kerf.engine.model.devices import AttributeBinding, Device
+from kerf.engine.model.kubernetes.devices import AttributeBinding, Device
 
 TYPES = {each.name: each for each in built_in().types}
 

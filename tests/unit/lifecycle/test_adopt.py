@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from kerf.engine.lifecycle.adopt import PATIENCE
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.claims import Condition, NodeClaimObject
-from kerf.engine.model.pools import NodeClassRef, RequirementSpec
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeleteNode, DeletePod, EvictPod, LaunchInstance, TerminateInstance
 from kerf.engine.record.observations import (
     EffectAnswered,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.observations import Observation
 from kerf.projections.status.nodeclaim import claim_conditions
 from tests.property.test_fold import re_derived

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.nodes import PodDisruptionBudget
-from kerf.engine.model.pods import Pod
+from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.decisions import DeletePod, EvictPod, LaunchInstance, TaintNode, TerminateInstance
 from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, Observation
 from tests.support.lives import PODS, PROVIDER, claim_of, in_service, show_taint, types

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.engine.model.nodes import PodDisruptionBudget
-from kerf.engine.model.pods import DAEMONSET, Owner, Pod, PodShape, Toleration
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, Pod, PodShape, Toleration
 from kerf.engine.record.decisions import DeleteNode, DeletePod, EvictPod
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, ObjectGone, Observation
 from tests.support.lives import PODS, claim_of, in_service, show_taint, types
 from tests.support.world import World

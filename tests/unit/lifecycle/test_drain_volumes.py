@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.pods import Pod, PodShape, Toleration, VolumeRef
-from kerf.engine.model.volumes import VolumeAttachment, VolumeClaim
-from kerf.engine.nodeclaim.events import Drained, VolumesDetached
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Toleration, VolumeRef
+from kerf.engine.model.kubernetes.volumes import VolumeAttachment, VolumeClaim
+from kerf.engine.record.claim_events import Drained, VolumesDetached
 from kerf.engine.record.decisions import EvictPod, LaunchInstance, TerminateInstance
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from tests.support.lives import PODS, claim_of, in_service, show_taint, types
 from tests.support.world import World

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.record.decisions import Offer
 from kerf.engine.scheduling.launchable.launch_offers import choose
 from kerf.engine.scheduling.matching.requirements import Requirements

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.volumes import VolumeAttachment
 from kerf.engine.model.labels import EC2NODECLASS
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.volumes import VolumeAttachment
 from kerf.engine.record.decisions import DeleteNode, EvictPod, TaintNode
 from kerf.engine.record.observations import EffectAnswered, ObjectGone, Observation
 from kerf.engine.state import snapshot

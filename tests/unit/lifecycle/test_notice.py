@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import DAEMONSET, Owner, PodShape
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, PodShape
 from kerf.engine.record.decisions import EvictPod, Intent, LaunchInstance
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import InterruptionSeen, NodeClaimDeletionSeen, Observation
 from tests.support.lives import PODS, in_service, show_taint
 from tests.support.world import World

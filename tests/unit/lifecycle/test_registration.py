@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import Taint
+from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.decisions import Intent, RegisterNode, TerminateInstance
 from kerf.engine.record.observations import EffectAnswered, ObjectGone, Observation
 from tests.support.lives import PROVIDER, UNREGISTERED, claim_of, in_service, launched, types

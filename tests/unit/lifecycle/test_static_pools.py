@@ -6,15 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, Offering
-from kerf.engine.model.nodeclass_terms import NodeClassTerms
-from kerf.engine.model.nodepool_hash import hashed
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import DAEMONSET, Owner, Pod, PodShape
-from kerf.engine.model.pools import Budget, NodePool, RequirementSpec
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue, Offering
+from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
+from kerf.engine.model.karpenter.nodepool_hash import hashed
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool, RequirementSpec
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, Pod, PodShape
+from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import LaunchInstance, StaticResult
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import (
     CatalogueSeen,
     LaunchAnswered,

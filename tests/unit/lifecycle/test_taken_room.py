@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.pods import Pod
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import Observation
 from tests.support.lives import in_service

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.engine.model.claims import Condition
-from kerf.engine.model.pods import Taint, Toleration
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.kubernetes.pods import Taint, Toleration
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import EvictPod, LaunchInstance, TerminateInstance

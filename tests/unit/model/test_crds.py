@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kerf.engine.model.crds.kinds import BY_NAME, KINDS, definition
+from kerf.engine.model.crds.definitions import BY_NAME, KINDS, definition
 from kerf.engine.model.crds.schema import Schema, compiled
-from kerf.engine.model.ec2nodeclass import EC2NodeClassSpec, EC2NodeClassStatus
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClassSpec, EC2NodeClassStatus
+from kerf.engine.model.manifests.karpenter.nodepools_wire import NodeClaimSpecWire, NodePoolSpecWire
 from kerf.engine.model.manifests.violations import CODES
-from kerf.engine.model.manifests.wire_pools import NodeClaimSpecWire, NodePoolSpecWire
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "crds"
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.manifests.judge import Judgement, judge
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.manifests.validate import Judgement, judge
 from kerf.engine.model.mistyped import CLOSED, NOTES, near_value, values_of
 
 EC2 = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from kerf.engine.model.pools import NodeClassRef
-from kerf.engine.nodeclaim import events as ev
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.nodeclaim.machine import ClaimMachine
 from kerf.engine.nodeclaim.table import ADOPTABLE, STATES, STEADY, TransitionRefused, next_state
 from kerf.engine.nodeclaim.table_text import markdown
+from kerf.engine.record import claim_events as ev
 
 REF = NodeClassRef("g", "K", "n")
 SAMPLES: dict[type[Struct], list[Struct]] = {

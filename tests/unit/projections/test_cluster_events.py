@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim.events import PodEvicted
+from kerf.engine.record.claim_events import PodEvicted
 from kerf.engine.record.decisions import Decision, EvictPod, LifecycleResult
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, Observation
 from kerf.projections.kubernetes_events.decision_events import (

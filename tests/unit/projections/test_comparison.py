@@ -6,7 +6,7 @@ from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.projections.karpenter_comparison import Comparison, Observer
 from tests.support.world import START, World
 from tests.unit.lifecycle.test_adopt import claim
-from tests.unit.runtime.test_observing import in_use, shown, watching, with_node
+from tests.unit.runtime.test_observe_mode import in_use, shown, watching, with_node
 
 
 def report(world: World) -> Comparison:

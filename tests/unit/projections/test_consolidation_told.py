@@ -7,7 +7,7 @@ import pytest
 
 from kerf.engine.disruption.balanced import THRESHOLD
 from kerf.engine.model.feature_gates import FIELDS
-from kerf.engine.model.pools import Budget, NodePool
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Score
 from kerf.engine.record.observations import Observation

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerf.engine.nodeclaim.events import Adopted, InstanceVanished, Launched, Requested, Terminated
+from kerf.engine.record.claim_events import Adopted, InstanceVanished, Launched, Requested, Terminated
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.registry import NAME_OF
+from kerf.engine.record.entry_types import NAME_OF
 from kerf.projections.cost import HOUR, Cost
 from tests.support.records import whole_life
 from tests.support.world import NODE_CLASS

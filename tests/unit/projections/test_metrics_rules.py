@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.adapters.cli.exposition import exposition
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import DAEMONSET, Owner, Pod, PodShape
-from kerf.engine.model.pools import Budget
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.nodepools import Budget
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, Pod, PodShape
 from kerf.engine.model.settings import Settings
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import (
     EffectAnswered,
     InterruptionSeen,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kerf.adapters.kubernetes.claim_upkeep import ClaimUpkeep
+from kerf.adapters.kubernetes.objects.stale_nodeclaims import ClaimUpkeep
 from kerf.engine.disruption.inputs import NEVER
-from kerf.engine.model.pods import Taint
+from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.observations import LaunchAnswered, Observation
 from kerf.projections.status.nodeclaim import claim_conditions
 from tests.support import lives

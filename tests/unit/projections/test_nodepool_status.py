@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.claims import Condition
-from kerf.engine.model.nodepool_hash import hashed
-from kerf.engine.model.pods import Taint
-from kerf.engine.model.pool_validation import violations
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodepool_hash import hashed
+from kerf.engine.model.karpenter.nodepool_validation import violations
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.observations import InterruptionSeen, NodeClassSeen, ObjectGone, Observation
 from kerf.projections.status.nodepool import NodePoolStatus, nodepool_status
 from tests.support.lives import claim_of, in_service, launched

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from kerf.adapters.cli.exposition import exposition
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import Expression, NodeTerm, Pod
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, ProvisionResult, Unplaced
 from kerf.engine.record.entries import Entry

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim.events import CLAIM_EVENTS
-from kerf.engine.record.registry import NAME_OF
+from kerf.engine.record.claim_events import CLAIM_EVENTS
+from kerf.engine.record.entry_types import NAME_OF
 from kerf.engine.scheduling.explain.tracer import Cut
 from kerf.engine.scheduling.reasons import Code
 from kerf.projections.prose.changes import BUDGETS, CHANGES

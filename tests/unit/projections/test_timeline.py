@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.engine.model.pods import Pod
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import (

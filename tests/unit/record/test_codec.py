@@ -9,12 +9,12 @@ import pytest
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.pods import Pod
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.codec import CODEC, Codec
 from kerf.engine.record.entries import Entry, EntryType, UnknownEntry
+from kerf.engine.record.entry_types import BLOB_FIELD, TYPES, blob_of
 from kerf.engine.record.errors import EntryRefused, EntryUndecodable, UpcastFailed
 from kerf.engine.record.observations import ObjectGone, OfficeTaken
-from kerf.engine.record.registry import BLOB_FIELD, TYPES, blob_of
 from kerf.engine.record.upcast import upcast
 
 GONE = Entry(7, 5, "seen/object", 3, "object.gone", 1, 1_700_000_000_000, 4, 2, ObjectGone("pod", "u-1"))

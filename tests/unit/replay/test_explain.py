@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Selector
 from kerf.engine.model.labels import ZONE
-from kerf.engine.model.nodes import PodDisruptionBudget
-from kerf.engine.model.pods import Selector
 from kerf.engine.record.observations import LaunchAnswered, LaunchError, NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.scheduling.provision import VERSION
 from kerf.projections.prose.reasons import sentence

@@ -6,7 +6,7 @@ import pytest
 
 from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render_explain import decision_text, pod_text
-from kerf.engine.model.pods import HostPort
+from kerf.engine.model.kubernetes.pods import HostPort
 from kerf.engine.record.observations import Observation
 from kerf.replay.explain.pod import explain_decision, explain_pod
 from tests.support.world import Mi, World, pool

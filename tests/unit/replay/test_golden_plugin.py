@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kerf.adapters.store.golden import write_golden
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.files.golden import write_golden
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.lifecycle import advance
 from tests.support.records import whole_life
 from tests.support.world import World

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import Pod, PodShape
-from kerf.engine.record.digest import content
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observation
 from kerf.engine.state import indexes
 from tests.support.world import CATALOGUE, NODE_CLASS, World

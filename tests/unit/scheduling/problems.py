@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.nodes import Namespace
-from kerf.engine.model.pods import Expression, NodeTerm, PodShape, PreferredNodeTerm, Resources
-from kerf.engine.model.pools import NodeClassRef, NodePool, RequirementSpec
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
+from kerf.engine.model.kubernetes.nodes import Namespace
+from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, PodShape, PreferredNodeTerm, Resources
 from kerf.engine.model.settings import Settings
-from kerf.engine.record.digest import content
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 
 GI = 2**30

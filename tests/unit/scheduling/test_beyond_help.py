@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint
 from kerf.engine.scheduling.improvement import first_plan as module
 from kerf.engine.scheduling.improvement.beyond_help import BeyondHelp
 from kerf.engine.scheduling.improvement.bindable import Binding

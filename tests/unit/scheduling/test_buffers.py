@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
-from kerf.engine.model.pods import PodShape, VolumeRef
-from kerf.engine.model.workloads import Workload
-from kerf.engine.record.digest import content
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.kubernetes.pods import PodShape, VolumeRef
+from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.capacity_buffers import (

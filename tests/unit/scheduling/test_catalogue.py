@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.scheduling.launchable import compiled_catalogue as module
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits, compile_catalogue, compiled
 from kerf.engine.scheduling.launchable.templates import available

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Toleration
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Toleration
 from kerf.engine.scheduling.matching.taints import SOFT
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_classes import PodClasses

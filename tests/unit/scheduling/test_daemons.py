@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, Taint
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, Taint
 from kerf.engine.scheduling.planner import plan
 from tests.unit.scheduling.problems import Workloads, instance_type, ladder, pool, preferred, problem, shape, term
 

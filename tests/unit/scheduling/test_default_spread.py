@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import Expression, Owner, Pod, PodShape, Selector, SpreadConstraint
-from kerf.engine.model.services import Service
-from kerf.engine.model.workloads import Workload
+from kerf.engine.model.kubernetes.pods import Expression, Owner, Pod, PodShape, Selector, SpreadConstraint
+from kerf.engine.model.kubernetes.services import Service
+from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.default_spread import Kinship, with_defaults

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import AffinityTerm, HostPort, PodShape, Selector, SpreadConstraint, Taint
+from kerf.engine.model.kubernetes.pods import AffinityTerm, HostPort, PodShape, Selector, SpreadConstraint, Taint
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput

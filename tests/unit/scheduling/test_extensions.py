@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import Selector, SpreadConstraint
+from kerf.engine.model.kubernetes.pods import Selector, SpreadConstraint
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan

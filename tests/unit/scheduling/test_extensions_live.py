@@ -6,13 +6,13 @@ from typing import Any
 
 from kerf.engine.disruption.inputs import cluster_of
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
-from kerf.engine.model.overlays import NodeOverlay
-from kerf.engine.model.pods import Owner, Pod, PodShape, Selector, SpreadConstraint
-from kerf.engine.model.pools import RequirementSpec
-from kerf.engine.model.workloads import Workload
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pods import Owner, Pod, PodShape, Selector, SpreadConstraint
+from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.record.decisions import LaunchInstance, ProvisionResult
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.reasons import Code

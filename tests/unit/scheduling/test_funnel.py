@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.pods import AffinityTerm, HostPort, Selector, SpreadConstraint, Taint, VolumeRef
-from kerf.engine.model.volumes import Volume, VolumeClaim, VolumeFacts
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.kubernetes.pods import AffinityTerm, HostPort, Selector, SpreadConstraint, Taint, VolumeRef
+from kerf.engine.model.kubernetes.volumes import Volume, VolumeClaim, VolumeFacts
 from kerf.engine.scheduling.explain.funnel_tracer import Funnel, FunnelTracer
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
 from kerf.engine.scheduling.improvement.cells import without

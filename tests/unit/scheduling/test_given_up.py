@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import AffinityTerm, PodShape, PreferredNodeTerm, Selector, SpreadConstraint, Taint
+from kerf.engine.model.kubernetes.pods import (
+    AffinityTerm,
+    PodShape,
+    PreferredNodeTerm,
+    Selector,
+    SpreadConstraint,
+    Taint,
+)
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
 from kerf.engine.scheduling.planner import plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.pods import Taint
+from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.decisions import Decision, LaunchInstance, ProvisionResult
 from kerf.engine.scheduling.reasons import Code
 from tests.support.lives import PODS, PROVIDER, UNREGISTERED, launched

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.adapters.kubernetes.resources import observed
+from kerf.adapters.kubernetes.watch.watched_kinds import observed
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.buffers import CapacityBuffer, PodTemplate
-from kerf.engine.model.nodes import Node, PodDisruptionBudget
-from kerf.engine.model.pods import Owner, Pod, PodShape, Selector, SpreadConstraint, Taint, Toleration
-from kerf.engine.model.pools import NodeClassRef, RequirementSpec
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
+from kerf.engine.model.kubernetes.nodes import Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Owner, Pod, PodShape, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Decision, LaunchInstance, ProvisionResult
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.from_state import problem_of

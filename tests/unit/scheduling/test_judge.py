@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import AffinityTerm, HostPort, PodShape, Selector, SpreadConstraint, Taint
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pods import AffinityTerm, HostPort, PodShape, Selector, SpreadConstraint, Taint
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan

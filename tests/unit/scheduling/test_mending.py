@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType
-from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint
+from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.candidates import fleet_bounds, unattached
 from kerf.engine.scheduling.improvement.effort import Effort

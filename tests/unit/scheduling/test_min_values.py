@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import Code, sentence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import Taint, Toleration
+from kerf.engine.model.kubernetes.pods import Taint, Toleration
 from kerf.engine.scheduling.improvement.admission import Admission
 from kerf.engine.scheduling.improvement.candidates import fleet_bounds, unattached
 from kerf.engine.scheduling.improvement.fleet import Fleet, Fleets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput
 from tests.unit.scheduling.problems import Workloads, instance_type, ladder, pool, problem, shape, spec

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.devices import Device, ResourceSlice
-from kerf.engine.model.instances import Catalogue, Offering
-from kerf.engine.model.overlays import Adjustment, NodeOverlay
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.instance_types import Catalogue, Offering
+from kerf.engine.model.karpenter.nodeoverlays import Adjustment, NodeOverlay
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.devices import Device, ResourceSlice
 from kerf.engine.scheduling.launchable.node_overlays import Condition, Overlaid, evaluated
 from tests.unit.scheduling.problems import instance_type, pool, spec
 

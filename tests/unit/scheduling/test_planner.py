@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import HostPort, PodShape, Taint, Toleration, VolumeRef
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Taint, Toleration, VolumeRef
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan, usable_pools
 from kerf.engine.scheduling.problem.problem import NodeInput, PoolInput

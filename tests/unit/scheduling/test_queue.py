@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import HostPort
+from kerf.engine.model.kubernetes.pods import HostPort
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput

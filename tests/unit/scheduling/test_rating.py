@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint, Taint, Toleration
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.company import Company

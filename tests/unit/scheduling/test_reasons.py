@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import Code, reason, sentence
 from tests.unit.scheduling.problems import Workloads, instance_type, ladder, pool, problem, shape, spec

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint
 from kerf.engine.scheduling.improvement.candidates import unattached
 from kerf.engine.scheduling.improvement.caps import oversized
 from kerf.engine.scheduling.improvement.effort import Effort

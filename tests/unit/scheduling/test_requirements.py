@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.mistyped import suggestion
-from kerf.engine.model.pools import RequirementSpec
 from kerf.engine.scheduling.matching.requirements import (
     MAX_INT64,
     Requirement,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.launchable.remaining_reservations import taken_from
 from kerf.engine.scheduling.plan import Plan

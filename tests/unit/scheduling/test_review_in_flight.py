@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.record.digest import content
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.record.observations import CatalogueSeen, Observation
 from tests.support.lives import asked
 from tests.support.world import CATALOGUE, Mi

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from kerf.engine.model.nodes import DaemonSet, Node
-from kerf.engine.model.pods import PodShape, Taint
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.nodes import DaemonSet, Node
+from kerf.engine.model.kubernetes.pods import PodShape, Taint
 from kerf.engine.record.decisions import LaunchInstance
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import (
     InterruptionSeen,
     LaunchAnswered,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.engine.model.pods import HostPort
+from kerf.engine.model.kubernetes.pods import HostPort
 from kerf.engine.scheduling.improvement import rooms
 from kerf.engine.scheduling.improvement.rooms import TOO_FULL, Load, Offers, Room, Rooms, counted
 from kerf.engine.scheduling.improvement.seats import Seat

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import Owner, Resources, Selector, SpreadConstraint
+from kerf.engine.model.kubernetes.pods import Owner, Resources, Selector, SpreadConstraint
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.improvement.rooms import Load, Room, counted
 from kerf.engine.scheduling.improvement.seats import Seat, existing, planned

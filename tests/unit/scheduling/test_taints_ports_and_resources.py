@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.engine.model.pods import HostPort, Taint, Toleration
+from kerf.engine.model.kubernetes.pods import HostPort, Taint, Toleration
 from kerf.engine.scheduling.matching.host_ports import conflicts
 from kerf.engine.scheduling.matching.resources import added, fits, lacking, total
 from kerf.engine.scheduling.matching.taints import SOFT, text, tolerates, tolerates_all, untolerated

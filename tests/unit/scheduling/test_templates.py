@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.adapters.kubernetes.claim_documents import claim_document
+from kerf.adapters.kubernetes.objects.nodeclaim_documents import claim_document
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import PodShape, Selector, SpreadConstraint, Taint, Toleration
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import PodShape, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.planner import plan

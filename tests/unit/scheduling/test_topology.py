@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instances import Catalogue, Offering
-from kerf.engine.model.nodes import Namespace
-from kerf.engine.model.pods import (
+from kerf.engine.model.instance_types import Catalogue, Offering
+from kerf.engine.model.kubernetes.nodes import Namespace
+from kerf.engine.model.kubernetes.pods import (
     AffinityTerm,
     Expression,
     PodShape,

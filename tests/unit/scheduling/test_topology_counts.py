@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint, VolumeRef
-from kerf.engine.model.volumes import VolumeFacts
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint, VolumeRef
+from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import AffinityTerm, Selector
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.problem.from_state import problem_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import Expression, NodeTerm, PodShape
-from kerf.engine.model.pools import RequirementSpec
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, PodShape
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.validation import Problem, refusals, requirement_problems
 from kerf.engine.scheduling.reasons import Code

@@ -6,9 +6,17 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import AffinityTerm, Expression, NodeTerm, PodShape, Selector, SpreadConstraint, VolumeRef
-from kerf.engine.model.pools import RequirementSpec
-from kerf.engine.model.volumes import EBS, StorageClass, Volume, VolumeClaim, VolumeFacts
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pods import (
+    AffinityTerm,
+    Expression,
+    NodeTerm,
+    PodShape,
+    Selector,
+    SpreadConstraint,
+    VolumeRef,
+)
+from kerf.engine.model.kubernetes.volumes import EBS, StorageClass, Volume, VolumeClaim, VolumeFacts
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.improvement.mending import Mending

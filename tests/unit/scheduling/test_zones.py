@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.pods import AffinityTerm, Selector, SpreadConstraint, VolumeRef
-from kerf.engine.model.volumes import Volume, VolumeClaim, VolumeFacts
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, VolumeRef
+from kerf.engine.model.kubernetes.volumes import Volume, VolumeClaim, VolumeFacts
 from kerf.engine.scheduling.problem.effective_zones import effective_zones
 from kerf.engine.scheduling.problem.problem import NodeInput
 from tests.unit.scheduling.problems import Workloads, ladder, pool, preferred, problem, shape, spec, term

@@ -12,10 +12,10 @@ from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, PodTemplate
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timing import Timing
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.nodes import Namespace, Node
-from kerf.engine.model.pods import PodShape
-from kerf.engine.model.pools import NodeClassRef
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
+from kerf.engine.model.kubernetes.nodes import Namespace, Node
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.record.decisions import LaunchInstance, Offer
 from kerf.engine.record.observations import NodeClassSeen
 

@@ -13,9 +13,9 @@ from kerf.adapters.simulation.errors import AnswerLostError, NoSuchTargetError
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timeline import timeline as t
 from kerf.adapters.simulation.timeline.perform import perform
-from kerf.engine.model.nodes import DaemonSet, Node, PodDisruptionBudget
-from kerf.engine.model.pods import PodShape
-from kerf.engine.model.pools import NodeClassRef, NodePool
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
+from kerf.engine.model.kubernetes.nodes import DaemonSet, Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.record.decisions import LaunchInstance, RegisterNode
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, NodeClaimDeletionSeen
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.scheduler.device_allocator import Allocator
-from kerf.engine.model.devices import ALL, AllocatedDevice, Allocation, Device, ResourceClaim, ResourceSlice
+from kerf.engine.model.kubernetes.devices import ALL, AllocatedDevice, Allocation, Device, ResourceClaim, ResourceSlice
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, Taint
 from kerf.engine.model.labels import ZONE
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Expression, NodeTerm, Taint
 from tests.unit.scheduling.devices.cases import CLASS, DRIVER, ask, claim, gpu, published
 
 HERE, THERE = Node("n1", labels={ZONE: "z1"}), Node("n2", labels={ZONE: "z2"})

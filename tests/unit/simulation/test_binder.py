@@ -8,8 +8,8 @@ import pytest
 
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import (
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import (
     AffinityTerm,
     Expression,
     HostPort,

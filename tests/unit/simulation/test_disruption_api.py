@@ -8,8 +8,8 @@ import pytest
 
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.nodes import Node, PodDisruptionBudget
-from kerf.engine.model.pods import Pod, PodShape, Selector
+from kerf.engine.model.kubernetes.nodes import Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Selector
 from kerf.engine.record.decisions import DeletePod, EvictPod
 from kerf.engine.record.observations import EffectAnswered
 

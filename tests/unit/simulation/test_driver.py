@@ -12,8 +12,8 @@ from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.errors import EndlessLoopError
 from kerf.adapters.simulation.faults import Chance, FaultPlan, Kill, KillPoint
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.claims import NodeClaimObject
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent, LaunchInstance, TaintNode, TerminateInstance
 from kerf.engine.record.observations import (

@@ -14,8 +14,8 @@ from kerf.adapters.simulation.scheduler.filters import (
     tolerates,
     untolerated_preferences,
 )
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Expression, HostPort, NodeTerm, PodShape, Taint, Toleration
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Expression, HostPort, NodeTerm, PodShape, Taint, Toleration
 
 
 @pytest.mark.parametrize(

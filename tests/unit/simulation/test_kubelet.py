@@ -13,9 +13,9 @@ from kerf.adapters.simulation.cluster.controllers.workloads import Deployment
 from kerf.adapters.simulation.cluster.node_changes import UNREACHABLE
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model import labels as names
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Pod, PodShape, Taint
-from kerf.engine.model.pools import NodeClassRef, NodePool
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Taint
 from kerf.engine.record.decisions import (
     DeleteNode,
     InitializeNode,

@@ -10,9 +10,9 @@ import pytest
 from kerf.adapters.simulation.cluster.admission import with_priority
 from kerf.adapters.simulation.documents.apply import apply_document
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import PodShape
-from kerf.engine.model.priorities import PriorityClass
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import PodShape
+from kerf.engine.model.kubernetes.priority_classes import PriorityClass
 
 CLASSES = {each.name: each for each in (PriorityClass("high", 1_000), PriorityClass("usual", 10, default=True))}
 

@@ -13,7 +13,7 @@ from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.instances import Catalogue
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.codec import CODEC

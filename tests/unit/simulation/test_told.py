@@ -8,8 +8,8 @@ from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import AffinityTerm, HostPort, PodShape, Selector
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import AffinityTerm, HostPort, PodShape, Selector
 from tests.unit.simulation.test_binder import Make, MakeNode, places, put, settle
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from kerf.adapters.simulation.cluster.controllers.workloads import PodTemplate, StatefulSet
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model import labels as names
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Expression, NodeTerm, Pod, PodShape, VolumeRef
-from kerf.engine.model.volumes import EBS, CSINode, StorageClass, Volume, VolumeClaim
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, Pod, PodShape, VolumeRef
+from kerf.engine.model.kubernetes.volumes import EBS, CSINode, StorageClass, Volume, VolumeClaim
 
 Make = Callable[..., PodShape]
 MakeNode = Callable[..., Node]

@@ -15,7 +15,7 @@ from kerf.adapters.simulation.cluster.watch import Watch
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.seeded_random import Dice
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, WatchGap
 
 MakeNode = Callable[..., Node]

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, PodTemplate, StatefulSet
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.nodes import DaemonSet, Node
-from kerf.engine.model.pods import DAEMONSET, Pod, PodShape, Taint
-from kerf.engine.record.digest import content
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.nodes import DaemonSet, Node
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, PodShape, Taint
 from kerf.engine.record.observations import ObjectGone
 
 MakeDeployment = Callable[..., Deployment]

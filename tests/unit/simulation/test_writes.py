@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerf.adapters.simulation.cluster.writes import Writes
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.decisions import TaintNode
 
 TAINT = TaintNode("c", "n")

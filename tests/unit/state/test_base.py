@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.adapters.store.golden import GoldenStore
-from kerf.adapters.store.retention import base_at
-from kerf.engine.model.pods import Pod
+from kerf.adapters.store.files.golden import GoldenStore
+from kerf.adapters.store.retention.policy import base_at
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.base import pack_base, unpack_base
 from kerf.engine.record.entries import EntryType
+from kerf.engine.record.entry_types import TYPES
 from kerf.engine.record.errors import EntryUndecodable, UpcastFailed
-from kerf.engine.record.registry import TYPES
 from kerf.engine.state import snapshot
 from kerf.engine.state.base import FACTS, restore, upcast_facts
 from kerf.engine.state.indexes import Blobs

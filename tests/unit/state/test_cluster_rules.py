@@ -10,17 +10,27 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.inputs import cluster_of
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import DAEMONSET, AffinityTerm, HostPort, Owner, Pod, PodShape, Selector, Taint, VolumeRef
-from kerf.engine.model.volumes import EBS, CSINode, StorageClass, Volume, VolumeClaim
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import (
+    DAEMONSET,
+    AffinityTerm,
+    HostPort,
+    Owner,
+    Pod,
+    PodShape,
+    Selector,
+    Taint,
+    VolumeRef,
+)
+from kerf.engine.model.kubernetes.volumes import EBS, CSINode, StorageClass, Volume, VolumeClaim
 from kerf.engine.record.decisions import Decision, LaunchInstance, MovesResult, UntaintNode
-from kerf.engine.record.digest import content
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.state import snapshot
 from tests.support.lives import DISRUPTED, PODS, PROVIDER, UNREGISTERED, claim_of, in_service, launched
 from tests.support.world import World
-from tests.unit.state.test_volumes import result, see, zone
+from tests.unit.state.objects.test_volumes import result, see, zone
 
 Mi = 2**20
 

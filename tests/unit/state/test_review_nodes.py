@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kerf.engine.model.nodes import Node
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.decisions import DeleteNode, RegisterNode
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.state import snapshot

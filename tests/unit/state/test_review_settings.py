@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from kerf.engine.model.nodes import Namespace
+from kerf.engine.model.content_digest import deviation
+from kerf.engine.model.kubernetes.nodes import Namespace
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Decision, MovesResult
-from kerf.engine.record.digest import deviation
 from kerf.engine.record.observations import Observation
 from tests.property.test_fold import re_derived
 from tests.support.lives import in_service

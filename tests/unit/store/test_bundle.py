@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kerf.adapters.store import bundle
-from kerf.adapters.store.bundle import BundleInfo, BundleStore, export_bundle, inspect_bundle
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.files import bundle
+from kerf.adapters.store.files.bundle import BundleInfo, BundleStore, export_bundle, inspect_bundle
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import (
     BlobMissing,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from kerf.adapters.store.golden import GoldenStore, write_golden
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.files.golden import GoldenStore, write_golden
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, DisruptResult, Verdict
 from kerf.engine.record.errors import (

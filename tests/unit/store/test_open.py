@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kerf.adapters.store.bundle import BundleStore, export_bundle
-from kerf.adapters.store.golden import GoldenStore, write_golden
+from kerf.adapters.store.files.bundle import BundleStore, export_bundle
+from kerf.adapters.store.files.golden import GoldenStore, write_golden
 from kerf.adapters.store.open import open_record
-from kerf.adapters.store.sqlite import SQLiteStore
+from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreError, StoreReadOnly
 from kerf.engine.runtime.ports import Store
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, pods
@@ -62,6 +62,6 @@ def test_a_url_names_a_file_by_its_absolute_path(tmp_path: Path) -> None:
 
 
 def test_postgresql_without_its_package_is_a_coded_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "kerf.adapters.store.postgres", None)
+    monkeypatch.setitem(sys.modules, "kerf.adapters.store.postgres.store", None)
     with pytest.raises(StoreError, match=r"KERF100.*kerf-autoscaler\[postgres\]"):
         open_record("postgresql://nobody@127.0.0.1:1/none")

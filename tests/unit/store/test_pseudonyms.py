@@ -13,15 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw, Struct
 
-from kerf.adapters.store.bundle import BundleStore, export_bundle, inspect_bundle
-from kerf.adapters.store.pseudonym_state import STATE_FIELDS
-from kerf.adapters.store.pseudonym_values import BLOB, key_map, params, priority_class
-from kerf.adapters.store.pseudonyms import Pseudonymised, Pseudonyms
-from kerf.adapters.store.sqlite import SQLiteStore
-from kerf.engine.model.instances import Catalogue, InstanceType, Offering
-from kerf.engine.model.labels import ALIASES
-from kerf.engine.model.nodes import DaemonSet, Namespace, Node
-from kerf.engine.model.pods import (
+from kerf.adapters.store.files.bundle import BundleStore, export_bundle, inspect_bundle
+from kerf.adapters.store.pseudonyms.record import Pseudonymised, Pseudonyms
+from kerf.adapters.store.pseudonyms.replacements import BLOB, key_map, params, priority_class
+from kerf.adapters.store.pseudonyms.state_fields import STATE_FIELDS
+from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.model.content_digest import content, deviation
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
+from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node
+from kerf.engine.model.kubernetes.pods import (
     AffinityTerm,
     Expression,
     NodeTerm,
@@ -34,12 +35,11 @@ from kerf.engine.model.pods import (
     Toleration,
     VolumeRef,
 )
-from kerf.engine.model.pools import NodeClassRef, NodePool, RequirementSpec
+from kerf.engine.model.labels import ALIASES
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
-from kerf.engine.nodeclaim.events import Launched, PodEvicted, Requested, Tainted
 from kerf.engine.record.base import Base
-from kerf.engine.record.chain import START, Checkpoint
+from kerf.engine.record.claim_events import Launched, PodEvicted, Requested, Tainted
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.decisions import (
     Decision,
@@ -50,9 +50,10 @@ from kerf.engine.record.decisions import (
     ProvisionResult,
     Unplaced,
 )
-from kerf.engine.record.digest import content, deviation
 from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.entry_types import TYPES
 from kerf.engine.record.errors import BlobMissing
+from kerf.engine.record.hash_chain import START, Checkpoint
 from kerf.engine.record.observations import (
     CatalogueSeen,
     LaunchAnswered,
@@ -64,7 +65,6 @@ from kerf.engine.record.observations import (
     ReservationsSeen,
     SettingsSeen,
 )
-from kerf.engine.record.registry import TYPES
 from kerf.engine.state.state import Facts
 from tests.contract.store_contract import turn
 from tests.property.payloads import entries

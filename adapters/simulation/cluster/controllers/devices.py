@@ -16,9 +16,9 @@ from kerf.adapters.simulation.cluster.machine import Machine
 from kerf.adapters.simulation.scheduler.device_allocator import Allocator
 from kerf.adapters.simulation.seeded_random import Dice, letters
 from kerf.adapters.simulation.timing import Timing
-from kerf.engine.model.devices import AttributeBinding, ResourceClaim, read_reference
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Pod, is_terminal
+from kerf.engine.model.kubernetes.devices import AttributeBinding, ResourceClaim, read_reference
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Pod, is_terminal
 
 
 class Devices:

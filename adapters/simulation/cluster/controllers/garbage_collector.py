@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
 from kerf.adapters.simulation.cluster.machine import Machine
-from kerf.engine.model.pools import NodePool
+from kerf.engine.model.karpenter.nodepools import NodePool
 
 ACTOR = "garbage collector"
 

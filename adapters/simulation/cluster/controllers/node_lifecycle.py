@@ -20,8 +20,8 @@ from kerf.adapters.simulation.cluster.node_changes import (
 )
 from kerf.adapters.simulation.scheduler.filters import tolerates
 from kerf.adapters.simulation.timing import Timing
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import DAEMONSET, owned_by
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import DAEMONSET, owned_by
 
 CLOUD_CONTROLLER = "cloud-node-lifecycle-controller"
 

@@ -19,9 +19,9 @@ from kerf.adapters.simulation.scheduler.filters import term_matches
 from kerf.adapters.simulation.seeded_random import Dice
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model import labels as names
-from kerf.engine.model.nodes import Node
-from kerf.engine.model.pods import Expression, NodeTerm, Pod, is_terminal
-from kerf.engine.model.volumes import EBS, StorageClass, Volume, VolumeAttachment, VolumeClaim
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, Pod, is_terminal
+from kerf.engine.model.kubernetes.volumes import EBS, StorageClass, Volume, VolumeAttachment, VolumeClaim
 
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 UNATTACHED = ("efs.csi.aws.com", "fsx.csi.aws.com", "s3.csi.aws.com")

@@ -15,8 +15,9 @@ from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
 from kerf.adapters.simulation.scheduler.filters import node_selected, taints_tolerated
 from kerf.adapters.simulation.seeded_random import Dice, letters
-from kerf.engine.model.nodes import DaemonSet, Node
-from kerf.engine.model.pods import (
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.nodes import DaemonSet, Node
+from kerf.engine.model.kubernetes.pods import (
     DAEMONSET,
     STATEFULSET,
     Owner,
@@ -28,9 +29,8 @@ from kerf.engine.model.pods import (
     is_active,
     is_terminal,
 )
-from kerf.engine.model.volumes import VolumeClaim
-from kerf.engine.model.workloads import Workload as Watched
-from kerf.engine.record.digest import content
+from kerf.engine.model.kubernetes.volumes import VolumeClaim
+from kerf.engine.model.kubernetes.workloads import Workload as Watched
 
 DEPLOYMENT = "apps/v1/Deployment"
 REPLICASET = "apps/v1/ReplicaSet"

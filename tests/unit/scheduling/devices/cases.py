@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.engine.model.devices import (
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.devices import (
     Attribute,
     Capacity,
     Device,
@@ -17,7 +18,6 @@ from kerf.engine.model.devices import (
     ResourceClaim,
     ResourceSlice,
 )
-from kerf.engine.model.instances import Catalogue
 from kerf.engine.model.labels import INSTANCE_TYPE, NODEPOOL, ZONE
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.devices import (
+from kerf.engine.model.kubernetes.devices import (
     ALL,
     AllocatedDevice,
     Allocation,
@@ -19,7 +19,7 @@ from kerf.engine.model.devices import (
     ResourceSlice,
     ValidRange,
 )
-from kerf.engine.model.pods import Expression, NodeTerm
+from kerf.engine.model.kubernetes.pods import Expression, NodeTerm
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import sentence
 from tests.unit.scheduling.devices.cases import (

@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.devices import (
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.devices import (
     ALL,
     AllocatedDevice,
     Allocation,
@@ -18,8 +19,7 @@ from kerf.engine.model.devices import (
     Device,
     DeviceConstraint,
 )
-from kerf.engine.model.instances import Catalogue
-from kerf.engine.model.pods import Expression, NodeTerm, Taint, Toleration
+from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, Taint, Toleration
 from kerf.engine.scheduling.devices.node_devices import devices_of, site_of
 from kerf.engine.scheduling.devices.search import Usage
 from kerf.engine.scheduling.devices.usage import Host, Ledger

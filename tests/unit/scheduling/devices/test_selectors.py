@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.engine.model.devices import Capacity, Device, Version
+from kerf.engine.model.kubernetes.devices import Capacity, Device, Version
 from kerf.engine.scheduling.devices.cel_selectors import matches
 from kerf.engine.scheduling.devices.errors import SelectorError
 

@@ -1,0 +1,1 @@
+"""Writes to the API server: Nodes, pods, and the NodeClaim, NodePool and NodeClass objects that users look at."""

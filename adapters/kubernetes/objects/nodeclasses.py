@@ -1,0 +1,109 @@
+"""What a provider keeps on its NodeClass objects: a finalizer, annotations, and the status (A-54, A-56, A-66, A-74)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from kerf.adapters.kubernetes.objects.cluster_writes import FIELD_MANAGER, NOT_FOUND
+from kerf.adapters.kubernetes.objects.nodeclaim_documents import timestamp
+from kerf.adapters.kubernetes.session import APPLY, MERGE, Session
+from kerf.adapters.kubernetes.watch.watched_kinds import Resource
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+
+CONFLICT = 409
+_APPLIED = {"fieldManager": FIELD_MANAGER, "force": "true"}
+_MANAGED = {"fieldManager": FIELD_MANAGER}
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class _Metadata(Struct):
+    finalizers: list[str] = []
+    annotations: dict[str, str] = {}
+    resource_version: str = field(name="resourceVersion", default="")
+
+
+class _Parts(Struct):
+    metadata: _Metadata = field(default_factory=_Metadata)
+
+
+_read = msgspec.json.Decoder(_Parts).decode
+
+
+class NodeClassObjects:
+    """`seen` is a reflector's `raw`; the others bring one object to what is wanted, and do nothing where it is so. They
+    raise ClusterError and Unreachable."""
+
+    def __init__(self, session: Session, resource: Resource) -> None:
+        self._session, self._resource = session, resource
+        self._parts: dict[str, _Metadata] = {}
+        self._written: dict[str, bytes] = {}  # the status last applied
+
+    def seen(self, name: str, data: Raw | None) -> None:
+        self._parts.pop(name, None)
+        if data is None:
+            self._written.pop(name, None)
+            return
+        try:
+            self._parts[name] = _read(data).metadata
+        except msgspec.DecodeError:
+            return
+
+    def held(self, name: str, finalizer: str) -> bool:
+        """Whether the object has the finalizer."""
+        return name in self._parts and finalizer in self._parts[name].finalizers
+
+    async def mark(self, name: str, finalizer: str, annotations: Mapping[str, str]) -> None:
+        """The finalizer and the annotations. Somebody else's change in between is waited for: the watch shows it."""
+        there = self._parts.get(name)
+        if there is None:
+            return
+        marked = all(there.annotations.get(key) == value for key, value in annotations.items())
+        if finalizer in there.finalizers and marked:
+            return
+        finalizers = list(dict.fromkeys([*there.finalizers, finalizer]))
+        await self._patch(name, there, {"finalizers": finalizers, "annotations": dict(annotations)})
+
+    async def let_go(self, name: str, finalizer: str) -> None:
+        """The finalizer is taken off: the object goes."""
+        there = self._parts.get(name)
+        if there is not None:
+            await self._patch(name, there, {"finalizers": [each for each in there.finalizers if each != finalizer]})
+
+    async def write_status(
+        self, name: str, generation: int, status: Mapping[str, Any], conditions: Sequence[Condition]
+    ) -> None:
+        """`status` is all but the conditions."""
+        shown = [_condition(each, generation) for each in conditions]
+        whole = {**status, "conditions": shown}
+        encoded = _encode(whole)
+        if self._written.get(name) == encoded:
+            return
+        api, kind = self._resource.api.rpartition("/")[0], self._resource.api.rpartition("/")[2]
+        body = {"apiVersion": api, "kind": kind, "metadata": {"name": name}, "status": whole}
+        path = f"{self._resource.path}/{name}/status"
+        answer = await self._session.request("PATCH", path, body=body, content_type=APPLY, query=_APPLIED)
+        if answer.status != NOT_FOUND:
+            answer.checked(f"apply status of {kind} {name}")
+            self._written[name] = encoded
+
+    async def _patch(self, name: str, there: _Metadata, metadata: dict[str, Any]) -> None:
+        body = {"metadata": {**metadata, "resourceVersion": there.resource_version}}
+        path = f"{self._resource.path}/{name}"
+        answer = await self._session.request("PATCH", path, body=body, content_type=MERGE, query=_MANAGED)
+        if answer.status not in (NOT_FOUND, CONFLICT):
+            answer.checked(f"patch {path}")
+
+
+def _condition(condition: Condition, generation: int) -> dict[str, Any]:
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason or condition.type,
+        "message": condition.message,
+        "lastTransitionTime": timestamp(condition.since),
+        "observedGeneration": generation,
+    }

@@ -1,0 +1,83 @@
+"""Writes planned nodes' names into pending pods (status.nominatedNodeName), so that kube-scheduler follows the plan.
+
+What is written and taken back is the business of kerf.engine.runtime.pod_nominations. API servers before 1.35 ignore or
+mistake such nominations (KEP-5278), so that nothing is written there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Struct
+
+from kerf.adapters.kubernetes.errors import Unreachable
+from kerf.adapters.kubernetes.session import MERGE, Session
+from kerf.engine.errors import KerfError
+from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.runtime.pod_nominations import Nominating
+from kerf.engine.state.state import State
+
+SINCE = (1, 35)
+AT_ONCE = 32  # requests under way
+HELD_UP = 5.0  # seconds, at most, that a Node is kept from its pods until they are nominated for it
+_DIGITS = "0123456789"
+
+
+class _Version(Struct):
+    major: str = ""
+    minor: str = ""
+
+
+async def supported(session: Session) -> bool:
+    """Whether the API server takes nominations by others than the scheduler. One that does not say so does not."""
+    try:
+        answer = await session.request("GET", "/version")
+        said = msgspec.json.decode(answer.body, type=_Version)
+    except (Unreachable, msgspec.DecodeError):
+        return False
+    numbers = [int("".join(d for d in text if d in _DIGITS) or "0") for text in (said.major, said.minor)]
+    return tuple(numbers) >= SINCE
+
+
+class Nominations:
+    """`project` after each turn. `node_name`: as Nominating has it."""
+
+    def __init__(self, session: Session, node_name: Callable[[NodeClaim], str]) -> None:
+        self.error: KerfError | None = None
+        self._session, self._nominating = session, Nominating(node_name)
+        self._tasks: dict[asyncio.Task[None], str] = {}  # → the node that it writes
+        self._gate = asyncio.Semaphore(AT_ONCE)
+
+    def project(self, state: State) -> None:
+        """Writes what is new and takes back what no longer holds. Called on the loop, between turns."""
+        for pod, node in self._nominating.due(state):
+            self._start(pod, node or None)
+
+    async def written(self, node: str) -> None:
+        """When what is being written of this node has been, or after a while."""
+        of_node = [task for task, named in self._tasks.items() if named == node]
+        if of_node:
+            await asyncio.wait(of_node, timeout=HELD_UP)
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, pod: Pod, node: str | None) -> None:
+        task = asyncio.create_task(self._patch(pod, node), name=f"nominate {pod.key}")
+        self._tasks[task] = node or ""
+        task.add_done_callback(self._tasks.pop)
+
+    async def _patch(self, pod: Pod, node: str | None) -> None:
+        """One that fails is left: the scheduler finds a place without it."""
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
+        body = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}}
+        async with self._gate:
+            try:
+                await self._session.request("PATCH", path, body=body, content_type=MERGE)
+            except Unreachable as error:
+                self.error = error

@@ -1,0 +1,1 @@
+"""The record as files to hand on: the bundle (.kerfb), and the golden folder that people read and git compares."""

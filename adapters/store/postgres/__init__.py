@@ -1,0 +1,1 @@
+"""The record in a PostgreSQL database: the store, its recorder, and PostgreSQL's errors as the record's own."""

@@ -1,0 +1,241 @@
+"""The record in a PostgreSQL database, for several replicas with history: any number of readers, and writers that the
+epoch fences.
+
+The place is a URL, `postgresql://user@host:port/database?schema=kerf`; all but `schema` is libpq's own, and so are the
+environment's PGPASSWORD, PGPASSFILE and PGSSLMODE. A record is one schema; without one in the URL it is "kerf".
+A turn that `append` has returned from is on the server's disk. Every scan checks the hash chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import psycopg
+from eventsourcing.persistence import StoredEvent
+from psycopg import Cursor
+from psycopg.conninfo import conninfo_to_dict
+
+from kerf.adapters.store.chained import ChainedStore, ChainRow, Mode, SnapshotRow, crowded
+from kerf.adapters.store.postgres.errors import FAULTS, translated
+from kerf.adapters.store.postgres.recorder import Datastore, RecordRecorder, read_head
+from kerf.adapters.store.record_head import Head
+from kerf.adapters.store.transaction import Session
+from kerf.engine.record.codec import CODEC, Codec
+from kerf.engine.record.errors import NotARecord, RecordCorrupt, RecordNotFound
+
+SCHEMA = "kerf"
+_CONNECT_TIMEOUT = 5  # seconds
+_URL = "Write postgresql://user@host:port/database?schema=kerf"
+
+
+_OTHER_TABLES = ("blobs", "snapshots", "bases")
+
+
+class _PostgresSession:
+    def __init__(self, cursor: Cursor[Any]) -> None:
+        self._cursor = cursor
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        self._cursor.execute(_told(statement), values)
+        return self._cursor.fetchall() if self._cursor.description is not None else []
+
+    def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        self._cursor.executemany(_told(statement), rows)
+
+
+def _told(statement: str) -> bytes:
+    named = statement.format(position="notification_id", blob="bytea", bigint="bigint")
+    return named.replace("%", "%%").replace("?", "%s").encode()
+
+
+class PostgresStore(ChainedStore):
+    """`kerf.engine.runtime.ports.Store` in a schema of a database. `mode`: "create" a new record, "write" or "read" an
+    existing one.
+
+    `lock_timeout` is how long a write waits for another process's lock, and `idle_timeout` after which the server takes
+    the lock from one that stands still in the middle of a turn (suspended, or cut off), in milliseconds: less than it
+    takes another replica to get the Lease. Opening raises
+    `RecordNotFound`, `RecordExists`, `NotARecord`, `FormatUnsupported`, `RecordCorrupt` or another `StoreError`.
+    """
+
+    def __init__(
+        self, url: str, mode: Mode, *, lock_timeout: int = 5_000, idle_timeout: int = 10_000, codec: Codec = CODEC
+    ) -> None:
+        self.place, self.mode = without_password(url), mode
+        self._codec = codec
+        conninfo, schema = _split(url, self.place)
+        self._datastore = Datastore(
+            conninfo, schema, lock_timeout=lock_timeout, idle_timeout=idle_timeout, read_only=mode == "read"
+        )
+        try:
+            self._connect(conninfo)
+            self._recorder = RecordRecorder(self._datastore)
+            if mode == "create":
+                with self._translated():
+                    self._recorder.create_table()
+            self._check(schema)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self, conninfo: str) -> None:
+        """Once without the pool, which would try until its time is over and then not say why."""
+        with self._translated():
+            psycopg.connect(conninfo, connect_timeout=_CONNECT_TIMEOUT).close()
+
+    def _check(self, schema: str) -> None:
+        with self._transaction() as c:
+            c.execute("SELECT to_regnamespace(quote_ident(%s)), to_regclass('record')", (schema,))
+            there, table = c.fetchone() or (None, None)
+            if there is None:
+                raise RecordNotFound(f"there is no schema {schema!r}", where=self.place, hint="Check the URL")
+            if table is None:
+                raise NotARecord(f"the schema {schema!r} holds no record", where=self.place, hint="Check the URL")
+            c.execute("SELECT format FROM record")
+            row = c.fetchone()
+        self._check_format(row and row[0])
+        if self.mode != "read":
+            head = self.head()
+            self._chain_at(head.position, head, self.cut())
+
+    # ── ChainedStore ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def head(self) -> Head:
+        with self._transaction() as c:
+            return read_head(c)
+
+    def _store(
+        self,
+        events: Sequence[StoredEvent],
+        blobs: Sequence[tuple[str, bytes]],
+        *,
+        first: int,
+        epochs: tuple[int, int],
+        record_id: str,
+    ) -> None:
+        with self._translated(first):
+            self._recorder.insert_events(events, first=first, epochs=epochs, record_id=record_id, blobs=blobs)
+
+    def _rows(self, after: int, until: int) -> tuple[list[ChainRow], Exception | None]:
+        statement = (
+            "SELECT notification_id, coalesce(state, ''), coalesce(chain, '') FROM stored_events "
+            "WHERE notification_id > %s AND notification_id <= %s ORDER BY notification_id"
+        )
+        try:
+            with self._transaction() as c:
+                c.execute(statement, (after, until))
+                return c.fetchall(), None
+        except RecordCorrupt as error:  # a page of the table is damaged; the server does not say where
+            return [], error
+
+    def _chain_value(self, position: int) -> bytes | None:
+        row = self._one("SELECT chain FROM stored_events WHERE notification_id = %s", position)
+        return None if row is None else row[0]
+
+    def _position_of(self, stream: str, version: int) -> int | None:
+        row = self._one(
+            "SELECT notification_id FROM stored_events WHERE originator_id = %s AND originator_version = %s",
+            stream,
+            version,
+        )
+        return None if row is None else row[0]
+
+    def _blob_row(self, digest: str) -> Sequence[Any] | None:
+        return self._one("SELECT packed, size, content FROM blobs WHERE digest = %s", digest)
+
+    def _one(self, statement: str, *values: str | int) -> Sequence[Any] | None:
+        with self._transaction() as c:
+            c.execute(statement, values)
+            return c.fetchone()
+
+    def _snapshot_rows(self, until: int | None, schema: str) -> Iterator[SnapshotRow]:
+        with self._transaction() as c:
+            c.execute(
+                "SELECT position FROM snapshots WHERE schema = %s AND position <= %s ORDER BY position DESC",
+                (schema, read_head(c).position if until is None else until),
+            )
+            positions = [row[0] for row in c.fetchall()]
+        for position in positions:  # one at a time: they are large, and the first will do
+            row = self._one(
+                "SELECT position, digest, hash, packed, size, state FROM snapshots WHERE schema = %s AND position = %s",
+                schema,
+                position,
+            )
+            if row is not None:
+                at, digest, seal, how, size, packed = row
+                yield at, digest, seal, how, size, packed
+
+    def _keep_snapshot(self, schema: str, row: SnapshotRow) -> None:
+        position, digest, seal, how, size, packed = row
+        with self._transaction(commit=True) as c:
+            c.execute("DELETE FROM snapshots WHERE schema <> %s OR position = %s", (schema, position))
+            c.execute(
+                "INSERT INTO snapshots VALUES (%s,%s,%s,%s,%s,%s,%s)",
+                (schema, position, digest, how, size, packed, seal),
+            )
+            c.execute("SELECT position FROM snapshots")
+            c.execute("DELETE FROM snapshots WHERE position = ANY(%s)", (crowded(at for (at,) in c.fetchall()),))
+
+    @contextmanager
+    def session(self, *, commit: bool = False) -> Iterator[Session]:
+        with self._transaction(commit=commit) as c:
+            if commit:
+                c.execute("SELECT 1 FROM record FOR UPDATE")
+            yield _PostgresSession(c)
+
+    def _has_cut(self, session: Session) -> bool:
+        return session.run("SELECT to_regclass('cut')")[0][0] is not None
+
+    def size(self, entries: int) -> int:
+        """An estimate: what the tables of entries take on disk has room in it that is used again."""
+        with self.session() as session:
+            rest = [each for each in _OTHER_TABLES if session.run("SELECT to_regclass(?)", each)[0][0] is not None]
+            return entries + sum(int(session.run("SELECT pg_total_relation_size(?)", each)[0][0]) for each in rest)
+
+    def give_back(self) -> Iterator[None]:
+        """The server's autovacuum has the room used again."""
+        return iter(())
+
+    def close(self) -> None:
+        self._datastore.close()
+
+    @contextmanager
+    def _transaction(self, *, commit: bool = False) -> Iterator[Cursor[Any]]:
+        with self._translated(), self._datastore.transaction(commit=commit) as c:
+            yield c
+
+    @contextmanager
+    def _translated(self, position: int = 0) -> Iterator[None]:
+        try:
+            yield
+        except FAULTS as error:
+            raise translated(error, self.place, position) from error
+
+
+def without_password(url: str) -> str:
+    """The URL as it may be shown. Raises `RecordNotFound` for what is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise RecordNotFound(f"the URL cannot be read: {error}", hint=_URL) from None
+    user, at, host = parts.netloc.rpartition("@")
+    query = [(key, value) for key, value in parse_qsl(parts.query) if key != "password"]
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=urlencode(query)))
+
+
+def _split(url: str, place: str) -> tuple[str, str]:
+    """libpq's part of the URL, and the schema. Raises `RecordNotFound`."""
+    parts = urlsplit(url)
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    schema = next((value for key, value in query if key == "schema" and value), SCHEMA)
+    rest = urlencode([(key, value) for key, value in query if key != "schema"])
+    conninfo = urlunsplit(parts._replace(query=rest))
+    try:
+        conninfo_to_dict(conninfo)
+    except psycopg.ProgrammingError as error:
+        why = " ".join(str(error).split())
+        raise RecordNotFound(f"the URL cannot be read: {why}", where=place, hint=_URL) from None
+    return conninfo, schema

@@ -1,0 +1,1 @@
+"""Pseudonymised copies of a record: what each field holds, and how names are replaced so that replay still works."""

@@ -1,0 +1,270 @@
+"""A record with its names replaced, so that it can be handed to strangers and still be replayed.
+
+Replaced: names of pods, namespaces, workloads, nodes, NodeClaims, NodePools, NodeClasses, volumes, clusters,
+instances and images; label and taint keys outside of Kubernetes' and Karpenter's domains; label values, but for
+well-known labels, numbers and booleans. Left out: messages of the cloud and of the API server, the NodeClasses' own
+objects, and payloads of unknown types. Kept: uids (random by nature), resources, topology, prices, times, reasons'
+codes, the record's id.
+
+A pseudonym is kind, rank and keyed hash ("pod-0042-9f3a1c"). The rank keeps the order of names of a kind, since
+deciders break ties by name: replaying the bundle takes the same decisions. So keys of labels and names of nodes also
+keep their place among the names that stay, and a claim keeps its last letters, which come from the record's id. The
+hash is the same in every bundle made with the same salt. Limit: strings inside of reasons are replaced word by word
+where a word is a name found in the record.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from hashlib import blake2b
+from itertools import chain
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from kerf.adapters.store.pseudonyms.replacements import BLOB, Keyed, Rule
+from kerf.adapters.store.pseudonyms.state_fields import STATE_FIELDS, made_anew
+from kerf.adapters.store.read_only import Source
+from kerf.engine.model.content_digest import content, deviation
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import PodShape
+from kerf.engine.record.base import Base
+from kerf.engine.record.codec import CODEC
+from kerf.engine.record.decisions import Decision
+from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.errors import BlobMissing, StoreError
+from kerf.engine.record.hash_chain import START, Checkpoint
+from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, SettingsSeen
+from kerf.engine.state import snapshot
+from kerf.engine.state.base import base_of, restore
+from kerf.engine.state.indexes import Blobs
+from kerf.engine.state.state import Facts, State
+
+_WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_EMPTY_MAP = Raw(b"\x80")
+_CLAIM_STREAM = "nodeclaim/"
+_LABELS = ("key", "value")
+
+
+class Pseudonyms:
+    """Gathers names at first; after `settle` gives each its pseudonym."""
+
+    def __init__(self, salt: str) -> None:
+        self._salt = salt.encode()
+        self._seen: set[tuple[str, str]] = set()
+        self._given: dict[tuple[str, str], str] = {}
+        self._words: dict[str, str] = {}
+        self._public: set[str] = set()
+        self._settled = False
+
+    def name(self, kind: str, text: str) -> str:
+        if not text:
+            return text
+        if self._settled:
+            return self._given[kind, text]
+        self._seen.add((kind, text))
+        return text
+
+    def words(self, text: str) -> str:
+        """The text with each word replaced that is a name of any kind (a label key, with its slash, if that is all)."""
+        return self._words.get(text) or _WORD.sub(lambda word: self._words.get(word[0], word[0]), text)
+
+    def public_key(self, text: str) -> None:
+        """A label key that stays as it is: the others keep their order to it."""
+        self._public.add(text)
+
+    def settle(self) -> None:
+        width = len(str(len(self._seen)))
+        for rank, (kind, text) in enumerate(sorted(self._seen)):
+            keyed = blake2b(f"{kind}\x00{text}".encode(), key=self._salt[:64], digest_size=3).hexdigest()
+            self._given[kind, text] = f"{kind}-{rank:0{width}d}-{keyed}"
+        self._settle_claims()
+        self._settle_order()
+        self._settle_volume_claims()
+        # What reasons say in words is mostly keys and values of labels.
+        for (_, text), pseudonym in sorted(self._given.items(), key=lambda item: (item[0][0] not in _LABELS, item[0])):
+            self._words.setdefault(text, pseudonym)
+        self._settled = True
+
+    def _settle_claims(self) -> None:
+        """A claim is named after its NodePool and the record's id: deciding again must come to the same name."""
+        for text in self._of("claim"):
+            pool, _, letters = text.rpartition("-")
+            if ("nodepool", pool) in self._given:
+                self._given["claim", text] = f"{self._given['nodepool', pool]}-{letters}"
+
+    def _settle_volume_claims(self) -> None:
+        """That of an ephemeral volume is named after pod and volume (S-152): it is found by that name."""
+        for text in self._of("volume-claim"):
+            for end in (found.start() for found in re.finditer("-", text)):
+                pod, volume = ("pod", text[:end]), ("pod-volume", text[end + 1 :])
+                if pod in self._given and volume in self._given:
+                    self._given["volume-claim", text] = f"{self._given[pod]}-{self._given[volume]}"
+
+    def _settle_order(self) -> None:
+        """Keys are sorted among those that stay, and nodes among the claims that are still to become nodes: each gets
+        its place right behind the one that it stood behind."""
+        public, claims = sorted(self._public), self._of("claim")
+        for text in self._of("key"):
+            before = _before(public, text)
+            self._given["key", text] = f"{before.rpartition('/')[0] or before}0-{self._given['key', text]}"
+        for text in self._of("node"):
+            before = _before(claims, text)
+            if ("claim", text) in self._given:  # some clouds name nodes so, and a plan the nodes on their way
+                self._given["node", text] = self._given["claim", text]
+            else:
+                self._given["node", text] = f"{self._given.get(('claim', before), '')}0-{self._given['node', text]}"
+
+    def _of(self, kind: str) -> list[str]:
+        return sorted(text for each, text in self._seen if each == kind)
+
+
+def _before(ordered: list[str], text: str) -> str:
+    """The last one that sorts before the text, empty for none."""
+    index = bisect_left(ordered, text)
+    return ordered[index - 1] if index else ""
+
+
+class Pseudonymised:
+    """A `Source` with the entries and blobs of another under pseudonyms. Reads the range twice."""
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        salt: str,
+        after: int = 0,
+        until: int | None = None,
+        base: Base | None = None,
+        kept: bool = True,
+    ) -> None:
+        self._source, self._own_base, self._kept = source, base, kept
+        self._names = Pseudonyms(salt)
+        self._digests: dict[str, str] = {}
+        self._blobs: dict[str, bytes] = {}
+        for _ in chain(self.history(), self._entries(after, until)):
+            pass
+        self.base()
+        self._names.settle()
+        self._digests.clear()
+        self._blobs.clear()
+
+    @property
+    def record_id(self) -> str:
+        return self._source.record_id
+
+    def checkpoint(self, position: int) -> Checkpoint:
+        """The chain is another one and begins where the range does."""
+        return Checkpoint(self._source.checkpoint(position).position, START.value)
+
+    def first_position(self) -> int:
+        return self._source.first_position()
+
+    def base(self) -> Base | None:
+        """The state that the range begins with. Raises StoreError."""
+        base = self._own_base
+        if base is None:
+            return None
+        facts = restore(base, Blobs(self._source.blob)).facts
+        for seen in facts.node_classes.values():
+            self._digests[seen.digest] = seen.digest
+        plan = facts.plan
+        changed: Facts = self._struct(facts, PodShape)
+        self._digests[facts.settings_digest] = deviation(changed.settings)
+        made_anew(changed, self._plan_digest(plan) or facts.plan_digest)
+        state, digest = snapshot.encode(State(changed, Blobs(self._source.blob)))
+        return base_of(
+            state, digest, at=base.at, position=base.position, chain=START.value, engine=base.engine
+        )  # fmt: skip
+
+    def _plan_digest(self, position: int) -> str:
+        """Of the result of the decision at a position, empty where that is not there any more."""
+        for encoded in (*self._source.history(position - 1, position), *self._source.encoded(position - 1, position)):
+            entry = self._entry(CODEC.decode(encoded))
+            if isinstance(entry.payload, Decision) and entry.position == position:
+                return content(entry.payload.result)[0]
+        return ""
+
+    def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        """Of what is kept from before the base."""
+        if self._own_base is not None and self._kept:
+            for encoded in self._source.history(after, until):
+                yield CODEC.encode(self._entry(CODEC.decode(encoded)))
+
+    def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        return map(CODEC.encode, self._entries(after, until))
+
+    def blob(self, digest: str) -> bytes:
+        """A blob that an entry given out so far names."""
+        if digest not in self._blobs:
+            raise BlobMissing(f"the blob {digest!r} is left out of a pseudonymised record")
+        return self._blobs[digest]
+
+    def _entries(self, after: int, until: int | None) -> Iterator[Entry]:
+        for encoded in self._source.encoded(after, until):
+            yield self._entry(CODEC.decode(encoded))
+
+    def _entry(self, entry: Entry) -> Entry:
+        if isinstance(entry.payload, UnknownEntry):
+            payload: Struct = UnknownEntry(entry.type, entry.schema, _EMPTY_MAP)
+        else:
+            payload = self._payload(entry.payload)
+        stream = entry.stream
+        if stream.startswith(_CLAIM_STREAM):
+            stream = _CLAIM_STREAM + self._names.name("claim", stream.removeprefix(_CLAIM_STREAM))
+        return msgspec.structs.replace(entry, stream=stream, payload=payload)
+
+    def _payload(self, payload: Struct) -> Struct:
+        if isinstance(payload, NodeClassSeen):
+            self._digests[payload.digest] = payload.digest  # a hash gives nothing away; the object stays behind
+        changed: Struct = self._struct(payload, Catalogue if isinstance(payload, CatalogueSeen) else PodShape)
+        if isinstance(payload, SettingsSeen) and isinstance(changed, SettingsSeen):
+            self._digests[deviation(payload.settings)] = deviation(changed.settings)
+        return changed
+
+    def _struct(self, value: Struct, blob_type: type[Struct]) -> Any:
+        rules = STATE_FIELDS.get(type(value), {})
+        if not isinstance(rules, dict):
+            return rules(value, self._names)
+        fields = {}
+        for name in value.__struct_fields__:
+            old = getattr(value, name)
+            rule = rules.get(name)
+            if rule is BLOB:
+                fields[name] = self._digest(old, blob_type)
+            else:
+                fields[name] = self._value(old, rule, f"{type(value).__name__}.{name}", blob_type)
+        return type(value)(**fields)
+
+    def _value(self, value: Any, rule: Rule | None, where: str, blob_type: type[Struct]) -> Any:
+        if isinstance(rule, Keyed):
+            return {
+                rule.key(key, self._names): self._digest(part, Catalogue)  # of the state only catalogues are so
+                if rule.value is BLOB
+                else self._value(part, rule.value, where, blob_type)
+                for key, part in value.items()
+            }
+        if rule is not None:
+            return rule(value, self._names)
+        if isinstance(value, Struct):
+            return self._struct(value, blob_type)
+        if isinstance(value, tuple):
+            return tuple(self._value(part, None, where, blob_type) for part in value)
+        if isinstance(value, str | dict):
+            raise StoreError(f"no rule says whether {where} holds names", hint="Add it to pseudonym_rules")
+        return value
+
+    def _digest(self, digest: str, blob_type: type[Struct]) -> str:
+        """The digest of the blob's pseudonymised form. A blob that the source lacks keeps its digest."""
+        if digest and digest not in self._digests:
+            try:
+                packed = self._source.blob(digest)
+            except BlobMissing:
+                self._digests[digest] = digest
+            else:
+                changed = self._struct(msgspec.msgpack.decode(packed, type=blob_type), blob_type)
+                self._digests[digest], self._blobs[self._digests[digest]] = content(changed)
+        return self._digests.get(digest, digest)

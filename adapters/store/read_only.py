@@ -1,0 +1,115 @@
+"""What the stores that can only be read have in common, and which blobs an entry names."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import msgspec
+
+from kerf.engine.record.base import Base, Kept
+from kerf.engine.record.codec import Codec
+from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.entry_types import blob_of
+from kerf.engine.record.errors import StoreReadOnly
+from kerf.engine.record.hash_chain import Checkpoint
+from kerf.engine.record.observations import RecordStarted
+from kerf.engine.runtime.ports import Append
+
+_DIGEST_LENGTH = 32
+_AS_TEXT = re.compile(rb"\xd9\x20([0-9a-f]{32})")  # as MessagePack writes a text of that length
+
+
+class Source(Protocol):
+    """A record to export: every store of this package."""
+
+    @property
+    def record_id(self) -> str: ...
+    def checkpoint(self, position: int) -> Checkpoint:
+        """The chain's value after `position`, or at the end of the record if that comes before."""
+        ...
+
+    def first_position(self) -> int: ...
+    def base(self) -> Base | None: ...
+    def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        """What is kept up to the base."""
+        ...
+
+    def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        """The entries from the base on."""
+        ...
+
+    def blob(self, digest: str) -> bytes: ...
+
+
+class ReadOnlyStore(ABC):
+    """The half of `ports.Store` that writes, refused; and `scan` on top of `encoded`."""
+
+    _codec: Codec
+
+    @abstractmethod
+    def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        """The stored bytes of the entries with after < position <= until, in order."""
+
+    def base(self) -> Base | None:
+        return None
+
+    def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        return iter(())
+
+    def kept(self) -> Kept | None:
+        """This is a copy: nothing was cut here."""
+        return None
+
+    def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        yield from map(self._codec.decode, self.history(after, until))
+        yield from map(self._codec.decode, self.encoded(after, until))
+
+    def append(self, turn: Append) -> None:
+        raise StoreReadOnly("this form of a record can only be read", hint="Append to a .kerf file")
+
+    def put_snapshot(self, position: int, schema: str, state: bytes, digest: str) -> None:
+        raise StoreReadOnly("this form of a record keeps no snapshots")
+
+    def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
+        return None
+
+    def close(self) -> None:
+        """Nothing is held open between calls."""
+        return
+
+
+def started_as(first: Entry) -> str:
+    """The id of the record that begins with this entry, empty when it does not say."""
+    return first.payload.record if isinstance(first.payload, RecordStarted) else ""
+
+
+def blobs_of(entry: Entry) -> list[str]:
+    """The digests of the blobs that an entry names. Of an entry of an unknown type, all that look like digests."""
+    if isinstance(entry.payload, UnknownEntry):
+        try:
+            plain = msgspec.msgpack.decode(entry.payload.raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return []
+        return [text for text in _strings(plain) if _is_digest(text)]
+    digest = blob_of(entry.payload)
+    return [digest] if digest else []
+
+
+def blobs_of_base(base: Base) -> list[str]:
+    """The digests of the blobs that a base may name: all that look like digests, without decoding it."""
+    return sorted({found.decode() for found in _AS_TEXT.findall(base.state)})
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == _DIGEST_LENGTH and all(c in "0123456789abcdef" for c in text)
+
+
+def _strings(plain: Any) -> Iterator[str]:
+    if isinstance(plain, str):
+        yield plain
+    elif isinstance(plain, dict | list):
+        for part in plain.values() if isinstance(plain, dict) else plain:
+            yield from _strings(part)

@@ -1,0 +1,1 @@
+"""How long a record is kept: where it is to be cut, the cut itself, and cutting a record that nobody writes."""

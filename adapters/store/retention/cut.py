@@ -1,0 +1,311 @@
+"""Cutting a record: what is old goes, and the rest can still be decided again.
+
+A record that was cut begins after its *base*, a state that is kept like an entry is. Claims' events and decisions from
+before it move to a table of their own, `history`, with a hash chain of their own, and go later. What is removed is the
+beginning and only that: `RecordCut` announces it in the record, with the chain's value at the base (so the hash of all
+that goes) and that of what is kept, before anything is removed.
+
+The order is safe at any kill point. The base's document is stored (`propose`); the announcement is appended by the
+runtime; from `begin` on the record begins there; `steps` removes the rest in short transactions, and may be called
+again at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.adapters.store.compression import Unpackable, pack, unpack
+from kerf.adapters.store.read_only import blobs_of, blobs_of_base
+from kerf.adapters.store.record_head import CUT, SALVAGE
+from kerf.engine.record.base import Base, Kept, pack_base, unpack_base
+from kerf.engine.record.codec import CODEC
+from kerf.engine.record.errors import RecordCorrupt, StoreError
+from kerf.engine.record.hash_chain import START, link
+from kerf.engine.record.observations import RecordCut
+
+if TYPE_CHECKING:
+    from kerf.adapters.store.chained import ChainedStore
+    from kerf.adapters.store.transaction import Session
+
+STEP = 1_000
+"""Entries in one transaction while a record is cut: a writer waits for no more."""
+_BLOBS = 100
+_PAGE = 4_096
+KEPT = "(topic LIKE 'claim.%' OR topic LIKE 'record.%' OR topic = 'decision.made')"
+"""What is kept longest. It has no blobs."""
+
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS cut (one INTEGER PRIMARY KEY CHECK (one = 1), document {blob}, seal {blob})",
+    "CREATE TABLE IF NOT EXISTS bases (position {bigint} PRIMARY KEY, packed INTEGER, size INTEGER, document {blob}, "
+    "seal {blob})",
+    "CREATE TABLE IF NOT EXISTS history (position {bigint} PRIMARY KEY, topic TEXT, state {blob}, chain {blob})",
+)
+
+
+class Cut(Struct, frozen=True, array_like=True):
+    """How far a record is cut; all zero for one that is not. It begins after `base`, where its chain has the value
+    `chain`. `history` is the value of the kept entries' chain up to `moved`, where they number `entries` in their own
+    table; those up to `after`, with the value `before`, go, or are gone. `swept`: no blob is left over."""
+
+    base: int = 0
+    at: int = 0  # of the base
+    chain: bytes = START.value
+    after: int = 0
+    before: bytes = START.value
+    moved: int = 0
+    history: bytes = START.value
+    entries: int = 0
+    swept: bool = True
+
+
+NONE = Cut()
+
+
+def _seal(document: bytes) -> bytes:
+    return blake2b(document, digest_size=16).digest()
+
+
+# ── reading ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_cut(session: Session) -> Cut:
+    """Raises RecordCorrupt when it is not what was written. The tables must be there."""
+    rows = session.run("SELECT document, seal FROM cut")
+    if not rows:
+        return NONE
+    document, seal = rows[0]
+    try:
+        if _seal(document) == seal:
+            return msgspec.msgpack.decode(document, type=Cut)
+    except (TypeError, msgspec.MsgspecError):
+        pass
+    raise RecordCorrupt("what the record says of its beginning was changed", hint=SALVAGE)
+
+
+def read_base(session: Session, position: int) -> Base:
+    """Raises RecordCorrupt."""
+    rows = session.run("SELECT packed, size, document, seal FROM bases WHERE position = ?", position)
+    if not rows:
+        raise RecordCorrupt("the state that the record begins with is missing", position=position, hint=SALVAGE)
+    how, size, packed, seal = rows[0]
+    try:
+        document = unpack(how, size, packed)
+        if _seal(document) == seal:
+            return unpack_base(document)
+    except (Unpackable, TypeError, msgspec.MsgspecError):
+        pass
+    raise RecordCorrupt("the state that the record begins with was changed", position=position, hint=SALVAGE)
+
+
+def history(store: ChainedStore, after: int, until: int | None) -> Iterator[tuple[int, bytes, bytes]]:
+    """Position, bytes and own chain value of what is kept up to the base. Raises RecordCorrupt at the first that is not
+    what was kept, after yielding all before it."""
+    cut = store.cut()
+    end = cut.base if until is None else min(until, cut.base)
+    position = max(after, cut.after)
+    value: bytes | None = None
+    while position < end:
+        with store.session() as session:
+            value = _history_value(session, cut, position) if value is None else value
+            rows = session.run(_KEPT_PAGE, position, end, position, end, _PAGE)
+        for at, encoded, stored in rows:
+            value = link(value, encoded or b"")
+            if stored is not None and stored != value:
+                raise RecordCorrupt("the record is damaged: what was kept was changed", position=at, hint=SALVAGE)
+            position = at
+            yield at, encoded, value
+        if len(rows) < _PAGE:
+            break
+
+
+_KEPT_PAGE = (
+    "SELECT position, state, chain FROM history WHERE position > ? AND position <= ? "
+    "UNION ALL SELECT {position}, state, NULL FROM stored_events "
+    f"WHERE {{position}} > ? AND {{position}} <= ? AND {KEPT} ORDER BY 1 LIMIT ?"
+)
+
+
+def _history_value(session: Session, cut: Cut, position: int) -> bytes:
+    """The value of the kept entries' chain at a position that they have been moved up to."""
+    rows = session.run("SELECT chain FROM history WHERE position <= ? ORDER BY position DESC LIMIT 1", position)
+    value: bytes = rows[0][0] if rows and position > cut.after else cut.before
+    return value
+
+
+def kept(store: ChainedStore) -> Kept | None:
+    """What is kept, every byte of it looked at. Raises RecordCorrupt."""
+    cut = store.cut()
+    if not cut.base:
+        return None
+    entries, value = 0, cut.before
+    for _, _, reached in history(store, 0, None):
+        entries, value = entries + 1, reached
+    return Kept(base=cut.base, after=cut.after, before=cut.before.hex(), history=value.hex(), entries=entries)
+
+
+# ── cutting ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def propose(store: ChainedStore, base: Base, *, after: int = 0) -> RecordCut:
+    """Stores the base, which changes nothing yet, and gives what is to be announced in the record before `begin`. Of
+    what is kept, that up to `after` goes. Raises StoreError."""
+    store.must_write()
+    with store.session(commit=True) as session:
+        for table in TABLES:
+            session.run(table)
+        cut = read_cut(session)
+    after = max(cut.after, min(after, base.position))
+    if not cut.base <= base.position <= store.last_position() or cut.moved < cut.base:
+        raise StoreError("the record cannot be cut here, or is being cut", position=base.position)
+    if store.checkpoint(base.position).value != base.chain:
+        raise StoreError("the base is not one of this record", position=base.position)
+    value, before = cut.history, _kept_value(store, cut, after)
+    for position, encoded in _to_be_kept(store, cut.moved, base.position):
+        value = link(value, encoded)
+        before = value if position <= after else before
+    if base.position > cut.base:
+        document = pack_base(base)
+        how, packed = pack(document)
+        with store.session(commit=True) as session:
+            session.run("DELETE FROM bases WHERE position <> ?", cut.base)
+            row = (base.position, how, len(document), packed, _seal(document))
+            session.run("INSERT INTO bases VALUES (?,?,?,?,?)", *row)
+    return RecordCut(
+        base=base.position, chain=base.chain.hex(), state=base.digest, history=value.hex(), after=after,
+        before=before.hex(), removed=cut.moved,
+    )  # fmt: skip
+
+
+def _kept_value(store: ChainedStore, cut: Cut, position: int) -> bytes:
+    with store.session() as session:
+        return _history_value(session, cut, min(position, cut.moved))
+
+
+def _to_be_kept(store: ChainedStore, after: int, until: int) -> Iterator[tuple[int, bytes]]:
+    position = after
+    statement = (
+        f"SELECT {{position}}, state FROM stored_events WHERE {{position}} > ? AND {{position}} <= ? AND {KEPT} "
+        "ORDER BY 1 LIMIT ?"
+    )
+    while True:
+        with store.session() as session:
+            rows = session.run(statement, position, until, _PAGE)
+        for position, encoded in rows:
+            yield position, encoded
+        if len(rows) < _PAGE:
+            return
+
+
+def begin(store: ChainedStore, position: int) -> None:
+    """From now on the record begins at the base that the entry at `position` announces. Raises StoreError."""
+    announced = next((entry.payload for entry in store.scan(position - 1, position)), None)
+    if not isinstance(announced, RecordCut):
+        raise StoreError("the entry announces no cut", position=position)
+    with store.session(commit=True) as session:
+        cut = read_cut(session)
+        if announced.base < cut.base or announced.after < cut.after:  # by who has lost office since
+            raise StoreError("the record has been cut further since this was announced", position=position)
+        base = read_base(session, announced.base)
+        _write(
+            session,
+            replace(
+                cut,
+                base=announced.base,
+                at=base.at,
+                chain=bytes.fromhex(announced.chain),
+                after=announced.after,
+                before=bytes.fromhex(announced.before),
+                swept=False,
+            ),
+        )
+        head = store.read_head(session)
+        changed = replace(head, format=CUT)
+        session.run("UPDATE record SET format = ?, seal = ?", CUT, changed.seal())
+        session.run("DELETE FROM bases WHERE position <> ?", announced.base)
+        session.run("DELETE FROM snapshots WHERE position <= ?", announced.base)
+
+
+def _write(session: Session, cut: Cut) -> None:
+    document = msgspec.msgpack.encode(cut)
+    session.run("DELETE FROM cut")
+    session.run("INSERT INTO cut VALUES (1, ?, ?)", document, _seal(document))
+
+
+def steps(store: ChainedStore) -> Iterator[int]:
+    """Removes what the cut leaves behind, one short transaction a step, and yields the position that is reached. Who
+    stops in the middle, or is killed, goes on with another call. Nothing to do where nothing was cut."""
+    while (cut := store.cut()).moved < cut.base:
+        yield _move(store)
+    while cut.base and _drop_history(store):
+        yield cut.base
+    if not cut.swept:
+        for _ in _sweep(store):
+            yield cut.base
+    for _ in store.give_back():
+        yield cut.base
+
+
+def _move(store: ChainedStore) -> int:
+    """The next entries leave the chain; what is kept of them goes to `history`."""
+    with store.session(commit=True) as session:
+        cut = read_cut(session)
+        end = min(cut.moved + STEP, cut.base)
+        value, moved = cut.history, []
+        found = session.run(
+            f"SELECT {{position}}, topic, state FROM stored_events WHERE {{position}} > ? AND {{position}} <= ? "
+            f"AND {KEPT} ORDER BY 1",
+            cut.moved,
+            end,
+        )
+        for position, topic, encoded in found:
+            value = link(value, encoded)
+            if position > cut.after:
+                moved.append((position, topic, encoded, value))
+        session.many("INSERT INTO history VALUES (?,?,?,?)", moved)
+        session.run("DELETE FROM stored_events WHERE {position} <= ?", end)
+        _write(session, replace(cut, moved=end, history=value, entries=cut.entries + len(moved)))
+    return end
+
+
+def _drop_history(store: ChainedStore) -> bool:
+    with store.session(commit=True) as session:
+        cut = read_cut(session)
+        rows = session.run("SELECT position FROM history WHERE position <= ? ORDER BY 1 LIMIT ?", cut.after, STEP)
+        if rows:
+            session.run("DELETE FROM history WHERE position <= ?", rows[-1][0])
+            _write(session, replace(cut, entries=max(0, cut.entries - len(rows))))
+    return bool(rows)
+
+
+def _sweep(store: ChainedStore) -> Iterator[None]:
+    """Blobs that neither the base nor an entry after it names go. What is appended meanwhile is looked at, too."""
+    cut = store.cut()
+    with store.session() as session:
+        named = set(blobs_of_base(read_base(session, cut.base)))
+    position = cut.base
+    for position, encoded in enumerate(store.encoded(cut.base), cut.base + 1):
+        named.update(blobs_of(CODEC.decode(encoded)))
+        if position % STEP == 0:
+            yield
+    with store.session() as session:
+        stored = {digest for (digest,) in session.run("SELECT digest FROM blobs")}
+    unnamed = sorted(stored - named)
+    for chunk in (unnamed[start : start + _BLOBS] for start in range(0, len(unnamed), _BLOBS)):
+        with store.session(commit=True) as session:
+            if read_cut(session).base != cut.base:  # who has cut it further sweeps: what names a blob may have gone
+                return
+            since = session.run("SELECT {position}, state FROM stored_events WHERE {position} > ? ORDER BY 1", position)
+            for _, encoded in since:
+                named.update(blobs_of(CODEC.decode(encoded)))
+            position = since[-1][0] if since else position  # the next chunk reads on from there
+            session.many("DELETE FROM blobs WHERE digest = ?", [(each,) for each in chunk if each not in named])
+        yield
+    with store.session(commit=True) as session:
+        if (now := read_cut(session)).base == cut.base:
+            _write(session, replace(now, swept=True))

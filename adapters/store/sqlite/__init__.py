@@ -1,0 +1,1 @@
+"""The record in one SQLite file: the store, its recorder, and SQLite's errors as the record's own."""

@@ -1,0 +1,233 @@
+"""The kinds of the API: how each is named, shown and declared (L-1 to L-6, A-23), and its CustomResourceDefinition."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.engine.model import labels
+from kerf.engine.model.crds.check import check_document
+from kerf.engine.model.crds.ec2nodeclasses import EC2_NODE_CLASS
+from kerf.engine.model.crds.feature_gated import CAPACITY_BUFFER, NODE_OVERLAY
+from kerf.engine.model.crds.kwoknodeclasses import KWOK_NODE_CLASS
+from kerf.engine.model.crds.nodepools import NODE_CLAIM, NODE_POOL
+from kerf.engine.model.crds.schema import Schema, openapi
+from kerf.engine.model.manifests.violations import Report
+
+_MOST_REPLICAS = (1 << 31) - 1
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+class Column(Struct, frozen=True):
+    """A column of kubectl get; one that is not `narrow` is shown with -o wide only."""
+
+    name: str
+    path: str
+    narrow: bool = True
+    type: str = "string"
+
+
+class Kind(Struct, frozen=True, kw_only=True):
+    """`short` are its short names; `scale` the paths of wanted and present replicas."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    schema: Schema
+    columns: tuple[Column, ...] = ()
+    short: tuple[str, ...] = ()
+    category: str = "karpenter"
+    namespaced: bool = False
+    scale: tuple[str, str] | None = None
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}"
+
+
+def _condition(kind: str, of: str = "status") -> str:
+    return f'.status.conditions[?(@.type=="{kind}")].{of}'
+
+
+def _label(key: str) -> str:
+    return ".metadata.labels." + key.replace(".", "\\.")
+
+
+_AGE = Column("Age", ".metadata.creationTimestamp", type="date")
+_READY = Column("Ready", _condition("Ready"))
+_WEIGHT = Column("Weight", ".spec.weight", narrow=False, type="integer")
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        group="karpenter.sh",
+        version="v1",
+        kind="NodePool",
+        plural="nodepools",
+        schema=NODE_POOL,
+        scale=(".spec.replicas", ".status.nodes"),
+        columns=(
+            Column("NodeClass", ".spec.template.spec.nodeClassRef.name"),
+            Column("Nodes", ".status.nodes", type="integer"),
+            _READY,
+            _AGE,
+            _WEIGHT,
+            Column("CPU", ".status.resources.cpu", narrow=False),
+            Column("Memory", ".status.resources.memory", narrow=False),
+        ),
+    ),
+    Kind(
+        group="karpenter.sh",
+        version="v1",
+        kind="NodeClaim",
+        plural="nodeclaims",
+        schema=NODE_CLAIM,
+        columns=(
+            Column("Type", _label(labels.INSTANCE_TYPE)),
+            Column("Capacity", _label(labels.CAPACITY_TYPE)),
+            Column("Zone", _label(labels.ZONE)),
+            Column("Node", ".status.nodeName"),
+            _READY,
+            _AGE,
+            Column("ImageID", ".status.imageID", narrow=False),
+            Column("ID", ".status.providerID", narrow=False),
+            Column("NodePool", _label(labels.NODEPOOL), narrow=False),
+            Column("NodeClass", ".spec.nodeClassRef.name", narrow=False),
+            Column("Drifted", _condition("Drifted"), narrow=False),
+        ),
+    ),
+    Kind(
+        group="karpenter.sh",
+        version="v1alpha1",
+        kind="NodeOverlay",
+        plural="nodeoverlays",
+        schema=NODE_OVERLAY,
+        short=("overlays",),
+        columns=(_READY, _AGE, _WEIGHT),
+    ),
+    Kind(
+        group="autoscaling.x-k8s.io",
+        version="v1beta1",
+        kind="CapacityBuffer",
+        plural="capacitybuffers",
+        schema=CAPACITY_BUFFER,
+        short=("cb",),
+        category="autoscaling",
+        namespaced=True,
+        columns=(
+            Column("Strategy", ".spec.provisioningStrategy"),
+            Column("PodTemplate", ".status.podTemplateRef.name"),
+            Column("Replicas", ".status.replicas", type="integer"),
+            Column("ConditionsType", ".status.conditions[*].type"),
+            Column("ConditionsStatus", ".status.conditions[*].status"),
+            Column("ConditionsReason", ".status.conditions[*].reason"),
+            _AGE,
+        ),
+    ),
+    Kind(
+        group="karpenter.k8s.aws",
+        version="v1",
+        kind="EC2NodeClass",
+        plural="ec2nodeclasses",
+        schema=EC2_NODE_CLASS,
+        short=("ec2nc", "ec2ncs"),
+        columns=(_READY, _AGE, Column("Role", ".spec.role", narrow=False)),
+    ),
+    Kind(
+        group="karpenter.kwok.sh",
+        version="v1alpha1",
+        kind="KWOKNodeClass",
+        plural="kwoknodeclasses",
+        schema=KWOK_NODE_CLASS,
+        short=("kwoknc", "kwokncs"),
+    ),
+)
+BY_NAME: dict[str, Kind] = {f"{kind.api_version}/{kind.kind}": kind for kind in KINDS}
+"""By "apiVersion/kind"."""
+
+
+def definition(kind: Kind) -> dict[str, Any]:
+    """The CustomResourceDefinition."""
+    names = {
+        "categories": [kind.category],
+        "kind": kind.kind,
+        "listKind": f"{kind.kind}List",
+        "plural": kind.plural,
+        "singular": kind.kind.lower(),
+    }
+    subresources: dict[str, Any] = {"status": {}}
+    if kind.scale is not None:
+        wanted, present = kind.scale
+        subresources["scale"] = {"specReplicasPath": wanted, "statusReplicasPath": present}
+    version = {
+        "name": kind.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _whole(kind)},
+        "subresources": subresources,
+        "additionalPrinterColumns": [_column(column) for column in kind.columns],
+    }
+    if not kind.columns:
+        del version["additionalPrinterColumns"]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.plural}.{kind.group}"},
+        "spec": {
+            "group": kind.group,
+            "names": names | ({"shortNames": list(kind.short)} if kind.short else {}),
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "versions": [version],
+        },
+    }
+
+
+def _whole(kind: Kind) -> dict[str, Any]:
+    schema = openapi(kind.schema)
+    head = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+    return schema | {"properties": head | schema["properties"]}
+
+
+def _column(column: Column) -> dict[str, Any]:
+    shown = {"name": column.name, "type": column.type, "jsonPath": column.path}
+    return shown if column.narrow else shown | {"priority": 1}
+
+
+def admit(document: dict[str, Any], report: Report, *, strict: bool = True) -> Kind | None:
+    """Reports what the API server would refuse in an object of these kinds; None for one of another kind.
+
+    `strict`: as kubectl does, refuses fields that are not there as well; else they are dropped in silence.
+    """
+    kind = BY_NAME.get(f"{document.get('apiVersion')}/{document.get('kind')}")
+    if kind is None:
+        return None
+    _check_metadata(document.get("metadata"), report)
+    check_document(kind.schema, document, report, strict=strict)
+    if kind.scale is not None:
+        _check_scale(document.get("spec"), report)
+    return kind
+
+
+def _check_scale(spec: Any, report: Report) -> None:
+    """The API server takes no replicas that a Scale could not hold, whatever the schema says."""
+    replicas = spec.get("replicas") if isinstance(spec, dict) else None
+    if isinstance(replicas, int) and replicas > _MOST_REPLICAS:
+        report.add("KERF309", "spec.replicas", f"replicas is at most {_MOST_REPLICAS}, not {replicas}")
+
+
+def _check_metadata(metadata: Any, report: Report) -> None:
+    if metadata is not None and not isinstance(metadata, dict):
+        report.add("KERF303", "metadata", "Expected an object")
+        return
+    name = (metadata or {}).get("name")
+    if name is None and (metadata or {}).get("generateName"):
+        return
+    if not name:
+        report.add("KERF304", "metadata.name", "An object needs a name")
+    elif not isinstance(name, str):
+        report.add("KERF303", "metadata.name", f"Expected a string, got {name}")
+    elif len(name) > 253 or not _NAME.fullmatch(name):
+        hint = "Lower-case letters, digits, - and ., at most 253"
+        report.add("KERF312", "metadata.name", f"{name[:253]!r} is not a name", hint)

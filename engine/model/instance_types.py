@@ -1,0 +1,52 @@
+"""What a cloud offers: instance types with capacities, overheads, label values and priced offerings."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.kubernetes.devices import AttributeBinding, ResourceSlice
+from kerf.engine.model.kubernetes.pods import Resources
+
+
+class Offering(Struct, frozen=True, omit_defaults=True):
+    """One way to buy a type. `price` is USD per hour."""
+
+    zone: str
+    capacity_type: str
+    price: float
+    available: bool = True
+    zone_id: str = ""
+    reservation_id: str = ""
+    reservation_type: str = ""
+    reservation_capacity: int = 0
+
+
+class InstanceType(Struct, frozen=True, omit_defaults=True):
+    """`requirements`: label key → possible values; an empty tuple means DoesNotExist. `overhead` is the sum of kube
+    reserved, system reserved and the eviction threshold. `overlaid`: what of it NodeOverlays have changed ("price",
+    "capacity"). `slices`: the devices that a node of the type will publish (slice templates, S-196); `bindings`: what
+    is known of attributes that only a node has (S-200)."""
+
+    name: str
+    capacity: Resources
+    overhead: Resources = {}
+    requirements: dict[str, tuple[str, ...]] = {}
+    offerings: tuple[Offering, ...] = ()
+    overlaid: tuple[str, ...] = ()
+    slices: tuple[ResourceSlice, ...] = ()
+    bindings: tuple[AttributeBinding, ...] = ()
+
+    def allocatable(self) -> Resources:
+        """Capacity less overhead; hugepages also reduce memory (S-104, A-187)."""
+        left = {name: amount - self.overhead.get(name, 0) for name, amount in self.capacity.items()}
+        huge = sum(amount for name, amount in self.capacity.items() if name.startswith("hugepages-"))
+        if huge and "memory" in left:
+            left["memory"] = max(0, left["memory"] - huge)
+        return left
+
+
+class Catalogue(Struct, frozen=True, omit_defaults=True):
+    """The instance types that one NodeClass can launch, as of one observation. Stored once by content digest."""
+
+    types: tuple[InstanceType, ...]
+    source: str = ""  # where the figures come from, shown to users ("table of 2026-08", "ec2 eu-west-1")

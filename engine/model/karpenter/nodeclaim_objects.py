@@ -1,0 +1,52 @@
+"""NodeClaim objects as the API server shows them: what adoption and comparison with a real Karpenter need.
+
+kerf's own NodeClaims are aggregates (kerf.engine.nodeclaim); these objects are their projections, or another
+writer's.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
+from kerf.engine.model.kubernetes.pods import Resources, Taint
+
+
+class Condition(Struct, frozen=True, omit_defaults=True):
+    """`since` is lastTransitionTime in milliseconds since the epoch, 0 when absent."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    since: int = 0
+
+
+class NodeClaimObject(Struct, frozen=True, omit_defaults=True):
+    """A karpenter.sh/v1 NodeClaim. Times are milliseconds since the epoch, 0 when absent; durations
+    milliseconds, None meaning Never (expire_after) or unset (the grace period)."""
+
+    name: str
+    node_class: NodeClassRef
+    uid: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}  # only Karpenter's
+    requirements: tuple[RequirementSpec, ...] = ()
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    requests: Resources = {}
+    expire_after: int | None = 720 * 3_600_000  # L-42
+    termination_grace_period: int | None = None
+    provider_id: str = ""
+    node: str = ""
+    image: str = ""
+    capacity: Resources = {}
+    allocatable: Resources = {}
+    conditions: tuple[Condition, ...] = ()
+    last_pod_event: int = 0  # L-45
+    created: int = 0
+    deleting: int = 0
+
+
+def condition_is_true(claim: NodeClaimObject, kind: str) -> bool:
+    return any(c.type == kind and c.status == "True" for c in claim.conditions)

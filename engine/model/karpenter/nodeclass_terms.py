@@ -1,0 +1,142 @@
+"""What a NodeClass asks of its instances, as far as drift compares it, in one form for all providers (A-333…A-341)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import fields
+
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.model.karpenter.nodeclaim_templates import Template
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+
+MADE = "kerf2"
+"""How `NodeClassTerms.hash` is made, and its first part. To be raised with any change of what is hashed: an upgrade of
+kerf must drift nothing (A-65)."""
+SHOWN = 80
+"""A value longer than this is shown by its beginning and a digest."""
+
+
+class Image(Struct, frozen=True, omit_defaults=True):
+    """A machine image and the instance types that boot it."""
+
+    id: str
+    requirements: tuple[RequirementSpec, ...] = ()
+
+
+class NodeClassTerms(Struct, frozen=True, omit_defaults=True):
+    """`static` are the fields that drift by themselves (A-341) and `hash` their digest; the others drift by what they
+    select. `images` in the order of preference (A-114); the rest are ids, sorted. Empty means not known."""
+
+    hash: str = ""
+    static: Template = {}
+    images: tuple[Image, ...] = ()
+    subnets: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
+    reservations: tuple[str, ...] = ()
+    placement_group: str = ""  # its id, where the class names one and it is there
+
+
+def made(terms_hash: str) -> str:
+    """How a hash was made: only hashes that were made the same way can be compared."""
+    return terms_hash.rpartition("/")[0]
+
+
+def made_anew(own: str, now: str, *, drifted: bool) -> str:
+    """The hash of a claim that was launched by terms hashed `own`, now that they hash to `now` (A-66): if that is made
+    another way, the claim is taken to be as asked for, unless it has drifted."""
+    if own and made(own) == made(now):
+        return own
+    return f"{made(now)}/{own.rpartition('/')[2]}" if own and drifted else now
+
+
+def boots(requirements: Iterable[RequirementSpec], kind: InstanceType) -> bool:
+    """Whether instances of this type can boot an image with these requirements (A-110…A-115)."""
+    for requirement in requirements:
+        values = kind.requirements.get(requirement.key, ())
+        match requirement.operator:
+            case "Exists":
+                fits = bool(values)
+            case "DoesNotExist":
+                fits = not values
+            case _:
+                fits = bool(set(values) & set(requirement.values))
+        if not fits:
+            return False
+    return True
+
+
+def image_for(images: Sequence[Image], kind: InstanceType) -> str:
+    """The first image that the type boots, "" for none (A-115)."""
+    return next((image.id for image in images if boots(image.requirements, kind)), "")
+
+
+def class_hashes(annotations: Mapping[str, str]) -> dict[str, str]:
+    """The hash that another controller wrote on a NodeClass, and its version (A-66)."""
+    return {key: value for key, value in sorted(annotations.items()) if key.endswith(("-hash", "-hash-version"))}
+
+
+def ec2_terms(node_class: EC2NodeClass) -> NodeClassTerms:
+    """Those of an EC2NodeClass, by its spec and resolved status."""
+    status = node_class.status
+    static = _static(node_class)
+    return NodeClassTerms(
+        hash=f"{MADE}/{blake2b(msgspec.json.encode(static, order='sorted'), digest_size=8).hexdigest()}",
+        static=static,
+        images=tuple(Image(image.id, image.requirements) for image in status.amis),
+        subnets=tuple(sorted(subnet.id for subnet in status.subnets)),
+        security_groups=tuple(sorted(group.id for group in status.security_groups)),
+        reservations=tuple(sorted(reservation.id for reservation in status.capacity_reservations)),
+    )
+
+
+def _static(node_class: EC2NodeClass) -> Template:
+    """A-64: the hashed fields without those that are absent, zero or the default, also where somebody wrote that; the
+    order of lists does not count."""
+    spec = node_class.spec
+    hashed: dict[str, Any] = {
+        "amiFamily": node_class.ami_family,
+        "userData": spec.user_data,
+        "role": spec.role,
+        "instanceProfile": spec.instance_profile,
+        "placementGroupSelector": spec.placement_group_selector,
+        "blockDeviceMappings": spec.block_device_mappings,
+        "instanceStorePolicy": spec.instance_store_policy,
+        "networkInterfaces": spec.network_interfaces,
+        "detailedMonitoring": spec.detailed_monitoring,
+        "associatePublicIPAddress": spec.associate_public_ip_address,
+        "connectionTracking": spec.connection_tracking,
+        "context": spec.context,
+        "cpuOptions": spec.cpu_options,
+    }
+    maps = {"tags": spec.tags, "kubelet": spec.kubelet, "metadataOptions": _plain(spec.metadata_options)}
+    static = {field: _text(value) for field, value in hashed.items() if value}
+    for field, entries in maps.items():
+        static |= {f"{field} {key}": _text(value) for key, value in entries.items() if value is not None}
+    return static
+
+
+def _plain(value: Any) -> Any:
+    """A part of the API's object as JSON has it, less what says nothing: msgspec itself leaves out only defaults that
+    nobody wrote."""
+    if isinstance(value, Struct):
+        found = ((known, getattr(value, known.name)) for known in fields(value))
+        return {known.encode_name: _plain(each) for known, each in found if each and each != known.default}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _text(value: Any) -> str:
+    plain = _plain(value)
+    if isinstance(plain, list):
+        plain = sorted(plain, key=lambda each: msgspec.json.encode(each, order="sorted"))
+    text = plain if isinstance(plain, str) else msgspec.json.encode(plain, order="sorted").decode()
+    if len(text) <= SHOWN:
+        return text
+    return f"{text[: SHOWN // 2]}… ({len(text)} characters, {blake2b(text.encode(), digest_size=4).hexdigest()})"

@@ -1,0 +1,126 @@
+"""The hash of a NodePool's template, bit for bit the reference's (D-129, L-103): a cluster that is taken over or
+observed must not look drifted.
+
+FNV-1 over 64 bits with the structure of the Go types: fields that are absent or zero are left out, lists count as sets,
+maps by their entries. It is taken where a NodePool is read, and stands in the record from there on: deciders compare it
+as text, also in a record whose names were replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from msgspec.structs import replace
+
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
+from kerf.engine.model.kubernetes.pods import Taint
+from kerf.engine.model.labels import NODEPOOL_HASH, NODEPOOL_HASH_VERSION
+
+VERSION = "v3"
+"""What stands in the annotation `karpenter.sh/nodepool-hash-version` beside a hash made this way (D-128)."""
+
+_OFFSET, _PRIME, _MASK = 14695981039346656037, 1099511628211, (1 << 64) - 1
+_NANOSECONDS = 1_000_000  # in a millisecond
+
+
+def hashed(pool: NodePool, *, empty: Collection[str] = ()) -> NodePool:
+    """The NodePool with its hash."""
+    return replace(pool, hash=template_hash(pool, empty=empty))
+
+
+def hash_annotations(pool: NodePool) -> dict[str, str]:
+    """What a NodeClaim, and the NodePool itself, carry of it (L-141, D-128)."""
+    return {NODEPOOL_HASH: pool.hash, NODEPOOL_HASH_VERSION: VERSION} if pool.hash else {}
+
+
+def template_hash(pool: NodePool, *, empty: Collection[str] = ()) -> str:
+    """The decimal text of the hash of `spec.template` (D-129). `empty` names those of `labels` and `annotations` that
+    are written down as empty maps: they are told from absent ones."""
+    metadata = {
+        "Labels": _map(pool.labels) if pool.labels or "labels" in empty else None,
+        "Annotations": _map(pool.annotations) if pool.annotations or "annotations" in empty else None,
+    }
+    spec = {
+        "Taints": _taints(pool.taints),
+        "StartupTaints": _taints(pool.startup_taints),
+        "NodeClassRef": _node_class(pool.node_class),
+        "TerminationGracePeriod": _grace_period(pool.termination_grace_period),
+        "ExpireAfter": _expire_after(pool.expire_after),
+    }
+    has_metadata = any(part is not None for part in metadata.values())
+    template = {
+        "ObjectMeta": _struct("ObjectMeta", metadata) if has_metadata else None,
+        "Spec": _struct("NodeClaimTemplateSpec", spec),
+    }
+    return str(_struct("NodeClaimTemplate", template))
+
+
+def _fnv(data: bytes) -> int:
+    value = _OFFSET
+    for byte in data:
+        value = (value * _PRIME & _MASK) ^ byte
+    return value
+
+
+def _text(text: str) -> int:
+    return _fnv(text.encode())
+
+
+def _little_endian(number: int) -> bytes:
+    return (number & _MASK).to_bytes(8, "little")
+
+
+def _ordered(first: int, second: int) -> int:
+    return _fnv(_little_endian(first) + _little_endian(second))
+
+
+def _finish(value: int) -> int:
+    return _fnv(_little_endian(value))
+
+
+def _struct(name: str, fields: Mapping[str, int | None]) -> int:
+    """Fields in declared order; None is a field that is absent or zero."""
+    value = _text(name)
+    for field, part in fields.items():
+        if part is not None:
+            value = _finish(value ^ _ordered(_text(field), part))
+    return value
+
+
+def _map(entries: Mapping[str, str]) -> int:
+    value = 0
+    for key, text in entries.items():
+        value ^= _ordered(_text(key), _text(text))
+    return _finish(value)
+
+
+def _taints(taints: Iterable[Taint]) -> int | None:
+    """A list is the exclusive or of its elements, whatever their order; an empty one is absent."""
+    value = None
+    for taint in taints:
+        parts = {"Key": taint.key, "Value": taint.value, "Effect": taint.effect}
+        value = (value or 0) ^ _struct("Taint", {field: _text(text) if text else None for field, text in parts.items()})
+    return value
+
+
+def _node_class(ref: NodeClassRef) -> int | None:
+    parts = {"Kind": ref.kind, "Name": ref.name, "Group": ref.group}
+    if not any(parts.values()):
+        return None
+    return _struct("NodeClassReference", {field: _text(text) if text else None for field, text in parts.items()})
+
+
+def _grace_period(milliseconds: int | None) -> int | None:
+    """`0s` is a duration without fields, not an absent one."""
+    if milliseconds is None:
+        return None
+    return _struct("Duration", {"Duration": _nanoseconds(milliseconds) if milliseconds else None})
+
+
+def _expire_after(milliseconds: int | None) -> int | None:
+    """`Never` is absent."""
+    return None if milliseconds is None else _struct("NillableDuration", {"Duration": _nanoseconds(milliseconds)})
+
+
+def _nanoseconds(milliseconds: int) -> int:
+    return _fnv(_little_endian(milliseconds * _NANOSECONDS))

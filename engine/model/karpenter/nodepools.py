@@ -1,0 +1,70 @@
+"""NodePools (karpenter.sh/v1) and what they refer to. v1beta1 documents are converted on decoding (L-127…L-135)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.kubernetes.pods import Resources, Taint
+
+
+class NodeClassRef(Struct, frozen=True, order=True):
+    group: str
+    kind: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """How facts name it."""
+        return f"{self.group}/{self.kind}/{self.name}"
+
+    @property
+    def label(self) -> str:
+        """The label key that marks a node as made from this kind of NodeClass (L-87)."""
+        return f"{self.group}/{self.kind.lower()}"
+
+
+class RequirementSpec(Struct, frozen=True, omit_defaults=True):
+    """One entry of spec.requirements (L-32)."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    min_values: int | None = None
+
+
+class Budget(Struct, frozen=True, omit_defaults=True):
+    """A disruption budget (L-20…L-24); `duration` in milliseconds."""
+
+    nodes: str = "10%"
+    schedule: str | None = None
+    duration: int | None = None
+    reasons: tuple[str, ...] = ()
+
+
+class NodePool(Struct, frozen=True, omit_defaults=True):
+    """Durations in milliseconds; None means Never (expire_after, consolidate_after) or unset (the grace period).
+
+    `hash` is that of the template (see nodepool_hash); `hash_version` what the object's annotation says
+    of the hash that stands on it (D-128)."""
+
+    name: str
+    node_class: NodeClassRef
+    uid: str = ""
+    requirements: tuple[RequirementSpec, ...] = ()
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    expire_after: int | None = 720 * 3_600_000  # L-15
+    termination_grace_period: int | None = None
+    consolidation_policy: str = "WhenEmptyOrUnderutilized"
+    consolidate_after: int | None = 0  # L-18
+    budgets: tuple[Budget, ...] = (Budget(),)
+    limits: Resources | None = None
+    weight: int = 0
+    replicas: int | None = None
+    ready: bool = True  # condition Ready, True when the object carries none (FORMAT.md)
+    deleting: int = 0
+    generation: int = 0
+    hash: str = ""
+    hash_version: str = ""

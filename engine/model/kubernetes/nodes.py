@@ -1,0 +1,65 @@
+"""Nodes, DaemonSets, PodDisruptionBudgets and Namespaces as the engine sees them."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.kubernetes.pods import Resources, Selector, Taint
+
+READY = "Ready"
+REPAIRED = (
+    "AcceleratedHardwareReady", "StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady",
+)  # fmt: skip
+"""Conditions besides Ready by which nodes are repaired (A-405…A-410)."""
+
+
+class NodeCondition(Struct, frozen=True, omit_defaults=True):
+    """`since` is lastTransitionTime."""
+
+    type: str
+    status: str
+    since: int = 0
+
+
+class Node(Struct, frozen=True, omit_defaults=True):
+    """A v1 Node. Times are milliseconds since the epoch, 0 when absent. `conditions` are those of REPAIRED that are not
+    True."""
+
+    name: str
+    uid: str = ""
+    provider_id: str = ""
+    created: int = 0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}  # only the karpenter.sh ones
+    taints: tuple[Taint, ...] = ()
+    capacity: Resources = {}
+    allocatable: Resources = {}
+    ready: bool = False
+    ready_since: int = 0  # lastTransitionTime of condition Ready
+    deleting: int = 0
+    conditions: tuple[NodeCondition, ...] = ()
+
+
+class DaemonSet(Struct, frozen=True, omit_defaults=True):
+    uid: str
+    namespace: str
+    name: str
+    shape: str  # digest of the PodShape of its template
+
+
+class PodDisruptionBudget(Struct, frozen=True, omit_defaults=True):
+    """`max_unavailable` and `min_available` keep the API's text ("0", "50%"); None when unset."""
+
+    uid: str
+    namespace: str
+    name: str
+    selector: Selector | None = None
+    max_unavailable: str | None = None
+    min_available: str | None = None
+    disruptions_allowed: int = 0
+    always_allow_unhealthy: bool = False
+
+
+class Namespace(Struct, frozen=True, omit_defaults=True):
+    name: str
+    labels: dict[str, str] = {}

@@ -1,0 +1,152 @@
+"""What the API server and the controllers would say to a document, before anybody asks them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from kerf.engine.model.crds.definitions import KINDS as CUSTOM
+from kerf.engine.model.crds.definitions import admit
+from kerf.engine.model.karpenter.nodepool_validation import KNOWN_VALUES
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.labels import normalise
+from kerf.engine.model.manifests.decode import KINDS, decode_object, near_kinds, subject_of
+from kerf.engine.model.manifests.karpenter.nodepools import BAD_BUDGET
+from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
+from kerf.engine.model.mistyped import CLOSED, Known, mistyped, near_value
+from kerf.engine.model.reasons import Reason
+
+Document = dict[str, Any]
+Verdict = Literal["accepted", "refused", "unchecked"]
+
+_GROUPS = frozenset(kind.group for kind in CUSTOM)
+
+
+class Judgement(Struct, frozen=True, omit_defaults=True):
+    """`object` is "Kind/name" or "Kind/namespace/name". Kinds that are none of kerf's business are unchecked."""
+
+    object: str
+    verdict: Verdict
+    violations: tuple[Violation, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    old: bool = False
+    """Of a version that `v1_of` converts."""
+
+
+class Converted(Struct, frozen=True):
+    document: Document
+    notes: tuple[Reason, ...]
+    changed: bool
+
+
+def judge(document: Document, known: Known = CLOSED) -> Judgement:
+    """The verdict on one object, with all that is wrong with it. Unknown fields are wrong, as they are for kubectl.
+    What may be mistyped is noted, by the values of labels that are `known`."""
+    name = _name_of(document)
+    kind = KINDS.get(name)
+    if kind is None and not _ours(document):
+        if not document.get("kind"):
+            missing = Violation("KERF302", "kind", "kind is missing", "Say what it is, such as kind: NodePool")
+            return Judgement(subject_of(document, ""), "refused", (missing,))
+        if not _misspelt(name):
+            return Judgement(subject_of(document, name), "unchecked")
+    report = Report(moved=kind.moved if kind is not None else {})
+    notes: tuple[Reason, ...] = ()
+    try:
+        decoded = decode_object(document)
+        said = (*decoded.notes, *mistyped(decoded.object, decoded.blobs.values(), known))
+        notes = tuple(note for note in said if not _wrong(note, report))
+        if isinstance(decoded.object, NodePool):
+            _unusable(decoded.object, report)
+            notes = tuple(note for note in notes if not _told(note, report))
+    except ManifestError as error:
+        for each in error.violations:
+            report.add(each.code, each.path, each.message, each.hint)
+    plain = _plain(document)
+    if kind is not None and plain is not None:
+        converted = kind.convert(plain, Report()) if kind.convert is not None else plain
+        admit(converted, report)
+    old = kind is not None and kind.convert is not None
+    verdict: Verdict = "refused" if report.violations else "accepted"
+    return Judgement(subject_of(document, name), verdict, tuple(report.violations), notes, old)
+
+
+def _wrong(note: Reason, report: Report) -> bool:
+    """D-18: what the API server takes and the controllers cannot use is wrong all the same; a NodeClass of a kind that
+    is none, too, if it is clear which is meant."""
+    if note.code == "mistyped-node-class":
+        message = f"{note.params['given']} is no kind of NodeClass that kerf knows"
+        report.add("KERF305", str(note.params["path"]), message, f"Is it {note.params['near']}?")
+        return True
+    if note.code != BAD_BUDGET:
+        return False
+    message = f"{note.params['error']}; until it can be read, no node of the NodePool goes by choice"
+    path = f"spec.disruption.budgets[{note.params['budget']}].schedule"
+    report.add("KERF314", path, message, str(note.params["hint"]))
+    return True
+
+
+def _unusable(pool: NodePool, report: Report) -> None:
+    """L-39: a closed set of values, none of which is asked for."""
+    for index, each in enumerate(pool.requirements):
+        values = KNOWN_VALUES.get(normalise(each.key), frozenset(each.values))
+        if each.operator == "In" and each.values and not values.intersection(each.values):
+            near = [found for value in each.values if (found := near_value(value, values))]
+            message = f"{', '.join(each.values)}: only {', '.join(sorted(values))} are known of {each.key}"
+            path = f"spec.template.spec.requirements[{index}].values"
+            report.add("KERF305", path, message, f"Is it {near[0]}?" if near else "")
+
+
+def _told(note: Reason, report: Report) -> bool:
+    """Whether a violation says the same."""
+    return any(each.path == note.params.get("path") for each in report.violations)
+
+
+def v1_of(document: Document) -> Converted:
+    """The v1 document of a v1beta1 one; any other as it is. Raises `ManifestError` for one that cannot be converted, or
+    that would be refused as v1."""
+    name = _name_of(document)
+    kind, plain = KINDS.get(name), _plain(document)
+    if kind is None and not _ours(document):
+        return Converted(document if plain is None else plain, (), changed=False)
+    if kind is None or plain is None:
+        decode_object(document)  # raises, and says what there is instead
+    assert kind is not None
+    assert plain is not None
+    if kind.convert is None:
+        return Converted(plain, (), changed=False)
+    found = judge(document)
+    if found.violations:
+        raise ManifestError(found.object, found.violations)
+    report = Report(moved=kind.moved)
+    converted = kind.convert(plain, report)
+    metadata = {key: each for key, each in converted["metadata"].items() if each not in ({}, None)}
+    return Converted(converted | {"metadata": metadata}, tuple(report.notes), changed=True)
+
+
+def _ours(document: Document) -> bool:
+    """Whether nobody else could know a kind of this group; a document without apiVersion is nobody's."""
+    version = document.get("apiVersion")
+    return not isinstance(version, str) or not version or version.partition("/")[0] in _GROUPS
+
+
+def _misspelt(name: str) -> bool:
+    """Whether an unknown kind of Kubernetes is spelt nearly like one that is read. Groups of others have a dot, and may
+    have a Service of their own."""
+    group = name.rpartition("/")[0].rpartition("/")[0]
+    return "." not in group and bool(near_kinds(name))
+
+
+def _name_of(document: Document) -> str:
+    return f"{document.get('apiVersion')}/{document.get('kind')}"
+
+
+def _plain(document: Document) -> Document | None:
+    """As JSON would hold it: texts as keys, RFC 3339 times; None for what JSON cannot hold, which decoding refuses."""
+    try:
+        plain: Document = msgspec.json.decode(msgspec.json.encode(document))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return None
+    return plain

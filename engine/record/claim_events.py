@@ -1,0 +1,211 @@
+"""What happened to a NodeClaim: past tense, each with the facts that a reader of an incident needs.
+
+Payloads only: the envelope (`kerf.engine.record.entries.Entry`) carries stream, version, position and time. Durations
+are milliseconds, prices USD per hour.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
+from kerf.engine.model.kubernetes.pods import Resources, Taint
+
+
+class Requested(Struct, frozen=True, omit_defaults=True):
+    """The intent to launch is durable, nothing is launched yet (L-139…L-143). `decision`: the position of its plan."""
+
+    claim: str
+    node_pool: str
+    node_class: NodeClassRef
+    requirements: tuple[RequirementSpec, ...]
+    instance_types: tuple[str, ...]
+    requests: Resources
+    pods: tuple[str, ...]
+    price: float
+    decision: int
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    expire_after: int | None = None
+    termination_grace_period: int | None = None
+
+
+class Launched(Struct, frozen=True, omit_defaults=True):
+    claim: str
+    instance: str
+    provider_id: str
+    instance_type: str
+    zone: str
+    capacity_type: str
+    price: float
+    capacity: Resources
+    allocatable: Resources
+    labels: dict[str, str] = {}
+    image: str = ""
+    took: int = 0
+    class_hash: str = ""  # of the NodeClass's terms that it was launched by
+    subnet: str = ""
+    security_groups: tuple[str, ...] = ()
+
+
+class LaunchFailed(Struct, frozen=True, omit_defaults=True):
+    """Terminal (L-152, L-153): `kind` as in LaunchAnswered."""
+
+    claim: str
+    kind: str
+    code: str = ""
+    message: str = ""
+    tried: int = 0  # how many offerings were refused
+
+
+class LaunchTimedOut(Struct, frozen=True, omit_defaults=True):
+    """L-178: no instance within the launch limit. `message` is the last error."""
+
+    claim: str
+    waited: int
+    message: str = ""
+
+
+class Cancelled(Struct, frozen=True, omit_defaults=True):
+    """Deleted by a user before launch."""
+
+    claim: str
+    actor: str = ""
+
+
+class Adopted(Struct, frozen=True, omit_defaults=True):
+    """Found in the cluster without a record: enters `state` with what could be read of its object. Times as there (ms
+    since the epoch), 0 for what has not happened; `why` and `deadline` for one that was on its way out."""
+
+    claim: str
+    state: str
+    node_pool: str
+    node_class: NodeClassRef
+    instance: str = ""
+    provider_id: str = ""
+    instance_type: str = ""
+    zone: str = ""
+    capacity_type: str = ""
+    price: float = 0.0
+    node: str = ""
+    created: int = 0
+    requirements: tuple[RequirementSpec, ...] = ()
+    requests: Resources = {}
+    capacity: Resources = {}
+    allocatable: Resources = {}
+    labels: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    expire_after: int | None = None
+    termination_grace_period: int | None = None
+    annotations: dict[str, str] = {}
+    image: str = ""
+    launched: int = 0
+    registered: int = 0
+    initialized: int = 0
+    last_pod_event: int = 0
+    why: str = ""
+    deadline: int | None = None
+
+
+class Registered(Struct, frozen=True, omit_defaults=True):
+    claim: str
+    node: str
+    took: int = 0  # since the request
+
+
+class Initialized(Struct, frozen=True, omit_defaults=True):
+    claim: str
+    node: str
+    took: int = 0  # since the request
+
+
+class Tainted(Struct, frozen=True, omit_defaults=True):
+    """The claim is to go. `why`: drifted, empty, underutilized, expired, interrupted, unhealthy, launch-timeout,
+    registration-timeout, deleted. `deadline` is when pods are deleted by force, None without a grace period."""
+
+    claim: str
+    why: str
+    deadline: int | None = None
+    detail: str = ""
+    age: int = 0
+
+
+class ReasonRaised(Struct, frozen=True, omit_defaults=True):
+    """A stronger reason replaced a weaker one while the claim was on its way out."""
+
+    claim: str
+    why: str
+    was: str
+    deadline: int | None = None
+    detail: str = ""
+
+
+class Untainted(Struct, frozen=True, omit_defaults=True):
+    claim: str
+    why: str = ""
+
+
+class DrainStarted(Struct, frozen=True, omit_defaults=True):
+    claim: str
+    node: str
+    pods: int = 0  # that have to leave
+    deadline: int | None = None  # where the taint waited for a replacement, it is counted from here
+
+
+class PodEvicted(Struct, frozen=True, omit_defaults=True):
+    claim: str
+    uid: str
+    pod: str  # namespace/name
+
+
+class PodForced(Struct, frozen=True, omit_defaults=True):
+    claim: str
+    uid: str
+    pod: str
+    grace: int = 0
+
+
+class Drained(Struct, frozen=True, omit_defaults=True):
+    """Every pod that had to leave has left. `volumes`: how many are still attached, and awaited (L-199)."""
+
+    claim: str
+    took: int = 0
+    volumes: int = 0
+
+
+class VolumesDetached(Struct, frozen=True, omit_defaults=True):
+    """The volumes that the end of the instance waited for are detached, but for those that are `left` because the
+    deadline has passed (D-156). `took`: since the node was drained."""
+
+    claim: str
+    took: int = 0
+    left: tuple[str, ...] = ()
+
+
+class InstanceVanished(Struct, frozen=True, omit_defaults=True):
+    """The instance is gone and kerf did not end it. `lifetime` and `cost` as in Terminated."""
+
+    claim: str
+    instance: str
+    status: str = ""
+    lifetime: int = 0
+    cost: float = 0.0
+
+
+class Terminated(Struct, frozen=True, omit_defaults=True):
+    """Instance gone, Node object gone. `lifetime` since launch; `cost` is price × lifetime in USD."""
+
+    claim: str
+    why: str
+    lifetime: int = 0
+    cost: float = 0.0
+
+
+CLAIM_EVENTS: tuple[type[Struct], ...] = (
+    Requested, Launched, LaunchFailed, LaunchTimedOut, Cancelled, Adopted, Registered, Initialized, Tainted,
+    ReasonRaised, Untainted, DrainStarted, PodEvicted, PodForced, Drained, VolumesDetached, InstanceVanished,
+    Terminated,
+)  # fmt: skip

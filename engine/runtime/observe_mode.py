@@ -1,0 +1,161 @@
+"""What follows in observe mode: kerf decides beside a Karpenter that acts, and nothing comes of its decisions.
+
+NodeClaims follow their objects, which Karpenter writes. A plan and a removal are recorded without intents and without
+claim events; the pods of a plan stay pending for kerf until Karpenter has a node for them, and a move that stands its
+second look is over with it ("observed"). Static NodePools are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from kerf.engine.disruption import carrying, drift, passes
+from kerf.engine.disruption import disrupt as disruption
+from kerf.engine.lifecycle import adopt as adopting
+from kerf.engine.lifecycle.step import soonest
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import GOING, LAUNCHED, REGISTERED, STEADY, TAINTED
+from kerf.engine.record import claim_events as ev
+from kerf.engine.record.decisions import DisruptResult, Move, MoveResult
+from kerf.engine.runtime.recording import decision, happened
+from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.scheduling import provision as provisioning
+from kerf.engine.state.nodeclaims.adoption import reason_to_go
+from kerf.engine.state.nodeclaims.drift import DRIFT
+from kerf.engine.state.state import Found, State
+
+OBSERVED = "observed"
+"""The step of a move (`MoveResult.step`) that would start: it is over with that, and its nodes rest for a while."""
+
+
+def observe(draft: Draft) -> None:
+    """Adds all that follows at `draft.now`."""
+    _follow(draft)
+    _judge(draft)
+    due = provisioning.due_at(draft.state)
+    if due and draft.now >= due:
+        result = provisioning.provision(draft.state, draft.now).result
+        draft.add(decision(draft, "provision", provisioning.VERSION, result, ()))
+        _follow(draft)
+    _moves(draft)
+
+
+def next_due(state: State) -> int:
+    """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
+    return soonest(
+        provisioning.due_at(state), passes.due_at(state), carrying.due_at(state), state.ix.due.next()
+    )  # fmt: skip
+
+
+# ── claims follow their objects ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _follow(draft: Draft) -> None:
+    facts = draft.state.facts
+    for name in sorted({*facts.found, *facts.claims}):
+        found, claim = facts.found.get(name), facts.claims.get(name)
+        if found is None and claim is not None:
+            draft.state.ix.followed.pop(name, None)
+            for event in _ended(claim, draft.now):
+                happened(draft, event, facts.position)
+        elif found is not None and claim is None and _new(name, found.at, found.claim, draft.state):
+            happened(draft, adopting.adopted(found.claim, draft.state), found.position)
+        elif found is not None and claim is not None:
+            _go_on(claim, found, draft)
+
+
+def _go_on(claim: NodeClaim, found: Found, draft: Draft) -> None:
+    """One that is not on its way out goes on when its object says something else, or its Node is there."""
+    seen = draft.state.ix.followed
+    since = found.position, claim.state, found.claim.node in draft.state.facts.nodes
+    if seen.get(claim.name) == since and not found.claim.deleting:
+        return
+    before = len(draft.entries)
+    for event in _steps(claim, found.claim, draft):
+        happened(draft, event, found.position)
+    if len(draft.entries) == before:
+        seen[claim.name] = since
+
+
+def _new(name: str, since: int, found: NodeClaimObject, state: State) -> bool:
+    """Whether it is launched and to be taken in now: what Karpenter makes while kerf still gathers pods must not be in
+    the picture that kerf plans from."""
+    facts = state.facts
+    if not found.provider_id or f"nodeclaim/{name}" in facts.streams or not adopting.managed(found, state):
+        return False
+    if found.node and found.node not in facts.nodes:  # it would be taken for one whose Node was deleted
+        return False
+    return not facts.batch_opened or since < facts.batch_opened
+
+
+def _steps(claim: NodeClaim, found: NodeClaimObject, draft: Draft) -> Iterator[Struct]:
+    """The claim is that of the fold: each event moves it on before the next is looked for."""
+    true = {each.type: each for each in found.conditions if each.status == "True"}
+    if claim.state == LAUNCHED and "Registered" in true and found.node in draft.state.facts.nodes:
+        yield ev.Registered(claim.name, found.node, took=_took(true["Registered"], claim))
+    if claim.state == REGISTERED and "Initialized" in true:
+        yield ev.Initialized(claim.name, found.node, took=_took(true["Initialized"], claim))
+    reason = reason_to_go(found, draft.now)
+    if claim.state in STEADY and reason:
+        yield ev.Tainted(claim.name, reason, age=draft.now - claim.created)
+    elif claim.state == TAINTED and not reason:
+        yield ev.Untainted(claim.name, claim.why)
+
+
+def _took(condition: Condition, claim: NodeClaim) -> int:
+    return max(0, condition.since - claim.created) if condition.since else 0
+
+
+def _ended(claim: NodeClaim, now: int) -> Iterator[Struct]:
+    """One that said why it goes and went, in one turn, has not vanished."""
+    if claim.state in STEADY and claim.deletion:
+        yield ev.Tainted(claim.name, claim.deletion, age=now - claim.created)
+    if claim.state in GOING:
+        yield ev.Terminated(claim.name, claim.why, *claim.lifetime(now))
+    else:
+        yield ev.InstanceVanished(claim.name, claim.instance, "gone", *claim.lifetime(now))
+
+
+# ── what kerf would do ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _judge(draft: Draft) -> None:
+    """Drift, and the removals that leave no choice: of claims about which something changed or whose time has come."""
+    state = draft.state
+    due = state.ix.due.take(draft.now)
+    names = sorted({*due, *state.ix.touched})
+    state.ix.touched.clear()
+    names = [name for name in names if name in state.facts.claims and state.facts.claims[name].state in STEADY]
+    if not names:
+        return
+    drifted = drift.judge(state, draft.now, names)
+    for name, at in drifted.due.items():
+        state.ix.due.by(name, at)
+    if drifted.verdicts:
+        draft.add(decision(draft, DRIFT, drift.VERSION, DisruptResult(drifted.verdicts), ()))
+    forced = disruption.disrupt(state, draft.now, names)
+    for name, at in forced.due.items():
+        state.ix.due.by(name, at)
+    if forced.result.verdicts:
+        draft.add(decision(draft, "disrupt", disruption.VERSION, forced.result, ()))
+    state.ix.touched.clear()
+
+
+def _moves(draft: Draft) -> None:
+    state, now = draft.state, draft.now
+    for ref, found in carrying.ready(state, now).items():
+        step = carrying.next_step(ref, found, state, now).result
+        draft.add(decision(draft, "move", carrying.VERSION, _observed(step, found), ()))
+    due = passes.due_at(state)
+    if due and now >= due:
+        draft.add(decision(draft, "moves", passes.VERSION, passes.look(state, now), ()))
+
+
+def _observed(step: MoveResult, found: Move | object) -> MoveResult:
+    """A move that would start."""
+    if step.begun is None:
+        return step
+    return MoveResult(step.move, OBSERVED, step.reason, step.begun, step.verdicts)

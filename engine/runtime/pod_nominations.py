@@ -1,0 +1,106 @@
+"""Which pending pods have to be told their nodes (status.nominatedNodeName, KEP-5278), and of which that is taken back.
+
+For pods whose claim has been launched and is not in service yet, as soon as its Node's name is known; but not while all
+that wait are alike, because none takes another's place then. What the plan no longer says is taken back. A nomination
+that somebody else made is never touched. Nothing of it is decided or recorded: the fold sees what became of it.
+
+Of pods that are spread, one at a time is told of a node: kube-scheduler counts what is nominated for a node as if it
+were there, and on that node alone. With two on each node none could go first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, SpreadConstraint
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import LAUNCHED, REGISTERED
+from kerf.engine.scheduling.matching.label_selectors import of_spread
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
+from kerf.engine.state.pod_nominations import is_contested
+from kerf.engine.state.state import State
+
+Pair = tuple[str, str]
+"""The namespace and the shape (digest) of a pod."""
+MOST_KNOWN = 20_000
+"""For so many pairs of kinds of pods it is kept whether one counts for the other."""
+
+
+class Nominating:
+    """For one process, which `due` takes to write what it yields. `node_name` gives the name that the Node of a
+    launched claim will have, "" if only the Node itself can tell."""
+
+    def __init__(self, node_name: Callable[[NodeClaim], str]) -> None:
+        self._node_name = node_name
+        self._known: dict[tuple[Pair, Pair], bool] = {}
+        self._written: dict[str, str] = {}  # pod → the node last written, by this process or an earlier one
+
+    def due(self, state: State) -> Iterator[tuple[Pod, str]]:
+        """What is new since the last time: pods with the name of their node, "" where it is taken back. To be gone
+        through to its end, after each turn."""
+        facts = state.facts
+        wanted: dict[str, str] = {}
+        for claim, pods in state.ix.waiting_for.items():
+            node = self._node_of(facts.claims.get(claim), state)
+            if node:
+                wanted.update((uid, node) for uid in self._one_at_a_time(pods, node, state))
+        for uid, node in wanted.items() if is_contested(state) else ():
+            pod = facts.pods.get(uid)
+            if pod is not None and self._may_write(pod, node, state):
+                self._written[uid] = node
+                yield pod, node
+        for uid, node in {**facts.nominations, **self._written}.items():
+            pod = facts.pods.get(uid)
+            if uid not in wanted and self._takes_back(uid, pod, node, state) and pod is not None:
+                yield pod, ""
+
+    def _one_at_a_time(self, pods: Iterable[str], node: str, state: State) -> Iterator[str]:
+        """The pods but those that another one counts for by a spread of either; who has been told comes first."""
+        told: list[Pair] = []
+        before = {**state.facts.nominations, **self._written}
+        for uid in sorted(pods, key=lambda each: before.get(each) != node):
+            pod = state.facts.pods.get(uid)
+            if pod is None or not _spread(state.ix.blobs.shape(pod.shape)):
+                yield uid
+                continue
+            pair = pod.namespace, pod.shape
+            if not any(self._counts(pair, other, state) or self._counts(other, pair, state) for other in told):
+                told.append(pair)
+                yield uid
+
+    def _counts(self, pair: Pair, other: Pair, state: State) -> bool:
+        """Whether a spread of the one pod counts the other."""
+        known = self._known.get((pair, other))
+        if known is None:
+            shape, labels = state.ix.blobs.shape(pair[1]), state.ix.blobs.shape(other[1]).labels
+            selectors = (of_spread(each, pair[0], shape.labels) for each in _spread(shape))
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[pair, other] = any(each.selects(other[0], labels) for each in selectors)
+        return known
+
+    def _node_of(self, claim: NodeClaim | None, state: State) -> str:
+        if claim is None or claim.state not in (LAUNCHED, REGISTERED):
+            return ""
+        seen = state.ix.nodes_by_provider.get(claim.provider_id, {})
+        return next(iter(seen)) if len(seen) == 1 else self._node_name(claim)
+
+    def _may_write(self, pod: Pod, node: str, state: State) -> bool:
+        if pod.node or pod.deleting or self._written.get(pod.uid) == node:
+            return False
+        ours = (self._written.get(pod.uid, ""), state.facts.nominations.get(pod.uid, ""))
+        return not pod.nominated or (pod.nominated != node and pod.nominated in ours)
+
+    def _takes_back(self, uid: str, pod: Pod | None, node: str, state: State) -> bool:
+        """A claim in service keeps its nominations until its pods are bound: its Node is there."""
+        if pod is None or pod.node:
+            self._written.pop(uid, None)
+            return False
+        if pod.nominated != node or node in state.facts.nodes:
+            return False
+        self._written.pop(uid, None)
+        return True
+
+
+def _spread(shape: PodShape) -> list[SpreadConstraint]:
+    return [each for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD]

@@ -1,0 +1,111 @@
+"""How the fold takes a decision: its intents are open until they are answered, its conclusions are remembered."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kerf.engine.model.content_digest import content
+from kerf.engine.record.decisions import (
+    Decision,
+    DisruptResult,
+    LifecycleResult,
+    MoveResult,
+    MovesResult,
+    ProvisionResult,
+    StaticResult,
+)
+from kerf.engine.record.entries import Entry
+from kerf.engine.state import moves
+from kerf.engine.state import pod_bursts as burst
+from kerf.engine.state.nodeclaims.consistency import CONSISTENCY, consistency_decided
+from kerf.engine.state.nodeclaims.drift import DRIFT, drift_decided
+from kerf.engine.state.nodeclaims.events import asked_for, look_at_interrupted
+from kerf.engine.state.objects.feature_gated import buffered
+from kerf.engine.state.objects.static_nodepools import static_decided
+from kerf.engine.state.provisioning_window import in_service, nomination
+from kerf.engine.state.state import State
+
+BOUND_WITHIN = 10_000
+LAST_PAUSE = 300_000
+
+
+def decided(state: State, decision: Decision, entry: Entry) -> None:
+    for index, intent in enumerate(decision.intents):
+        asked_for(state, f"{entry.position}.{index}", intent, entry.at)
+    result = decision.result
+    if isinstance(result, ProvisionResult):
+        _planned(state, result, entry)
+    elif isinstance(result, StaticResult):
+        static_decided(state, result, entry)
+    elif isinstance(result, LifecycleResult) and decision.decider == CONSISTENCY:
+        consistency_decided(state, result, entry)
+    elif isinstance(result, DisruptResult) and decision.decider == DRIFT:
+        drift_decided(state, result, entry)
+    elif isinstance(result, DisruptResult):
+        moves.judged(state, result.verdicts)
+    elif isinstance(result, MovesResult):
+        moves.looked(state, result, entry)
+    elif isinstance(result, MoveResult):
+        moves.stepped(state, result, entry)
+
+
+def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
+    """The window is closed; pods wait for the claims that the plan put them on (S-169, S-171, D-8). A pass that goes
+    on with the rest of the one before closes no window: it does not look at the pods that opened it."""
+    facts = state.facts
+    goes_on = bool(facts.rest)
+    if not goes_on:
+        facts.batch_opened = facts.batch_last = 0
+    facts.rest, facts.rest_at = result.truncated, entry.at + 1 if result.truncated else 0
+    state.ix.rest = frozenset(result.truncated)
+    facts.unavailable = {key: until for key, until in facts.unavailable.items() if until > entry.at}
+    if not result.repeats:
+        _aim(state, result, entry, goes_on)
+        facts.plan, facts.plan_digest, facts.plan_at = entry.position, content(result)[0], entry.at
+        facts.unplaced = bool(result.unplaced) or (goes_on and facts.unplaced)
+    if not goes_on:
+        facts.arrived = {}
+    burst.planned(state)
+    facts.retry_at = _again(state, result, entry.at)
+
+
+def _again(state: State, result: ProvisionResult, at: int) -> int:
+    """When the pods that still wait then are planned for once more although nothing changed: when an offering is to be
+    had again; when a pod may get another node than that launched for it in vain; and when the scheduler has not bound a
+    pod to the node in service that the plan put it on, because others have taken the room (S-57; after ten seconds,
+    then after pauses that double)."""
+    facts = state.facts
+    times = list(facts.unavailable.values()) if facts.unplaced else []
+    if any(uid in state.ix.pending and in_service(facts, target) for uid, target in facts.targets.items()):
+        times.append(at + min(max(BOUND_WITHIN, at - facts.plan_at), LAST_PAUSE))
+    if result.retry_at:
+        times.append(result.retry_at)
+    return min(times, default=0)
+
+
+def _aim(state: State, result: ProvisionResult, entry: Entry, goes_on: bool) -> None:
+    facts, ix = state.facts, state.ix
+    before = facts.buffered
+    ix.touched.update(dict.fromkeys(ix.waiting_for, entry.position))  # whom nobody may wait for any more
+    facts.targets = {}
+    ix.waiting_for = {}
+    until = entry.at + nomination(facts.settings)
+    facts.buffered = buffered(facts, result)
+    if goes_on:  # the pods of the pass before are where it put them
+        facts.buffered = dict(sorted((Counter(before) + Counter(facts.buffered)).items()))
+    for placement in result.placements:
+        _wait(state, placement.claim or placement.node, placement.pods)
+        claim = facts.claims.get(placement.claim)
+        if claim is not None and any(uid in facts.pods for uid in placement.pods):  # S-171: real ones
+            claim.nominated_until = until
+            ix.touched[claim.name] = entry.position
+    for planned in result.claims:
+        _wait(state, planned.name, planned.pods)
+    look_at_interrupted(state, entry)
+
+
+def _wait(state: State, target: str, pods: tuple[str, ...]) -> None:
+    for uid in pods:
+        if uid in state.facts.pods:
+            state.facts.targets[uid] = target
+            state.ix.waiting_for.setdefault(target, {})[uid] = None

@@ -1,0 +1,103 @@
+"""How the fold keeps what NodePools and NodeClasses ask for, to compare it with what NodeClaims were made from
+(D-124…D-129, A-334), and what a drift decision leaves behind (D-122, D-123)."""
+
+from __future__ import annotations
+
+from kerf.engine.model.karpenter.nodeclaim_templates import pool_template
+from kerf.engine.model.karpenter.nodeclass_terms import made_anew
+from kerf.engine.model.karpenter.nodepool_hash import VERSION
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.labels import NODEPOOL_HASH, NODEPOOL_HASH_VERSION
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.decisions import DisruptResult
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import NodeClassSeen
+from kerf.engine.state.provisioning_window import unsettle
+from kerf.engine.state.state import Facts, State
+
+DRIFT = "drift"
+"""The decider's name."""
+DRIFTED, AS_ASKED = "drifted", "not-drifted"
+"""Actions of its verdicts."""
+
+
+def pool_kept(state: State, pool: NodePool) -> None:
+    """A NodePool was seen: what its NodeClaims are made from is remembered for as long as there is one."""
+    facts = state.facts
+    if not pool.hash:
+        return
+    if pool.hash not in facts.made_from:
+        facts.made_from[pool.hash] = pool_template(pool)
+        _prune(facts)
+    if pool.hash_version != VERSION:
+        for claim in facts.claims.values():
+            if claim.node_pool == pool.name:
+                migrate(claim, pool)
+
+
+def migrate(claim: NodeClaim, pool: NodePool) -> None:
+    """D-128: a claim whose hash was made another way is taken to be as its pool asks for now, unless it has drifted."""
+    annotations = claim.annotations
+    if annotations.get(NODEPOOL_HASH_VERSION) == VERSION:
+        return
+    told = annotations.get(NODEPOOL_HASH) if claim.drifted_since else pool.hash
+    claim.annotations = {**annotations, NODEPOOL_HASH_VERSION: VERSION} | ({NODEPOOL_HASH: told} if told else {})
+
+
+def adopted(state: State, claim: NodeClaim) -> None:
+    """A claim without a record: its hashes are another writer's, or there are none."""
+    facts = state.facts
+    pool = facts.pools.get(claim.node_pool)
+    if pool is not None and pool.hash and pool.hash_version != VERSION:
+        migrate(claim, pool)
+    ref = claim.node_class
+    known = facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
+    if known is not None and known.terms is not None and not claim.class_hash:
+        claim.class_hash = known.terms.hash
+
+
+def class_kept(state: State, seen: NodeClassSeen, entry: Entry) -> None:
+    """A NodeClass changed: its claims are looked at, and its terms remembered. A claim that was adopted before the
+    class was seen is compared from here on."""
+    facts, terms = state.facts, seen.terms
+    if terms is not None and terms.hash not in facts.made_from:
+        facts.made_from[terms.hash] = terms.static
+        _prune(facts)
+    for claim in _of_class(facts, seen.group, seen.kind, seen.name):
+        state.ix.touched[claim.name] = entry.position
+        if terms is not None and claim.launched:
+            claim.class_hash = made_anew(claim.class_hash, terms.hash, drifted=bool(claim.drifted_since))
+
+
+def catalogue_kept(state: State, node_class: str, entry: Entry) -> None:
+    """The instance types of a NodeClass changed: a claim's own may be gone (D-126)."""
+    for claim in _of_class(state.facts, *node_class.split("/", 2)):
+        state.ix.touched[claim.name] = entry.position
+
+
+def _of_class(facts: Facts, group: str, kind: str, name: str) -> list[NodeClaim]:
+    wanted = (group, kind, name)
+    return [c for c in facts.claims.values() if (c.node_class.group, c.node_class.kind, c.node_class.name) == wanted]
+
+
+def _prune(facts: Facts) -> None:
+    """Forgets what nothing is made from any more."""
+    used = {pool.hash for pool in facts.pools.values()}
+    used |= {c.terms.hash for c in facts.node_classes.values() if c.terms is not None}
+    for claim in facts.claims.values():
+        used |= {claim.class_hash, claim.annotations.get(NODEPOOL_HASH, "")}
+    facts.made_from = {each: template for each, template in facts.made_from.items() if each in used}
+
+
+def drift_decided(state: State, result: DisruptResult, entry: Entry) -> None:
+    """D-122, D-123: only an evaluation says so and takes it back; another reason does not move the time."""
+    for verdict in result.verdicts:
+        claim = state.facts.claims.get(verdict.claim)
+        if claim is None:
+            continue
+        unsettle(state.facts, entry.at)
+        if verdict.action == DRIFTED:
+            claim.drifted_since = claim.drifted_since or entry.at
+            claim.drift, claim.differences = verdict.reason, verdict.differences
+        else:
+            claim.drifted_since, claim.drift, claim.differences = 0, None, ()

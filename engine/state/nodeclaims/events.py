@@ -1,0 +1,294 @@
+"""How the fold takes what concerns one NodeClaim: its own events, the answers to effects on it, interruptions."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+import msgspec
+
+from kerf.engine.model.labels import SPOT
+from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
+from kerf.engine.nodeclaim.effects import LAUNCH, effect_key
+from kerf.engine.nodeclaim.table import GOING, TERMINATED
+from kerf.engine.record import observations as seen
+from kerf.engine.record.claim_events import Adopted, Initialized, Launched, LaunchFailed, Requested, Tainted, Untainted
+from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
+from kerf.engine.record.entries import Entry
+from kerf.engine.state import moves
+from kerf.engine.state.nodeclaims import drift as upkeep
+from kerf.engine.state.objects.nodepool_health import claim_moved
+from kerf.engine.state.objects.static_nodepools import claim_changed
+from kerf.engine.state.provisioning_window import nomination, room_changed, unsettle
+from kerf.engine.state.state import Asked, Orphan, Search, State
+
+FIRST_RETRY = 1_000
+LAST_RETRY = 60_000
+EVICTION_LAST_RETRY = 300_000
+"""The reference goes on every 10 s (D-148). Here a budget that changes brings the retry at once; so that a budget which
+never does costs no entry every 10 s, the pause grows."""
+NEVER = 1 << 62  # while the answer is awaited
+REFUSED_RETRY = 10_000  # S-57: when the same plan is tried again that was refused for a reason no plan can avoid
+SEARCH_AFTER = 60_000
+"""Within a minute EC2 shows every instance that it has started, also one whose launch nobody got an answer to."""
+MESSAGE_MEMORY = 600_000  # longer than SQS keeps a message of the reference queue (A-364)
+
+CAPACITY_CODES = frozenset(
+    [
+        "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity",
+        "Unsupported", "InsufficientFreeAddressesInSubnet", "MaxFleetCountExceeded", "ReservationCapacityExceeded",
+    ]
+)  # fmt: skip
+"""A-290: an offering refused with one of these is taken as unavailable for a while."""
+NO_SPOT_ROLE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"  # A-296
+
+
+def claim_event(state: State, event: Any, entry: Entry) -> None:
+    """Any event of the aggregate: the claim moves, and leaves the state when it is over."""
+    facts = state.facts
+    name: str = event.claim
+    claim = facts.claims.get(name)
+    if claim is None:
+        claim = NodeClaim(name=name)
+    apply(claim, event, at=entry.at, position=entry.position)
+    facts.claims[name] = claim
+    claim.version = entry.version
+    index(state, claim)
+    if not facts.settings.observe:  # there the object goes on being what the claim follows
+        facts.found.pop(name, None)
+    if isinstance(event, Launched | Adopted):
+        facts.launches.pop(name, None)
+        facts.orphans.pop(event.instance, None)
+        if isinstance(event, Adopted):
+            upkeep.adopted(state, claim)
+            claim.nominated_until = entry.at + nomination(facts.settings)  # its pods may not all have been seen yet
+    elif isinstance(event, Requested):  # its launch was asked for by the decision that stands before it
+        launch = facts.launches.get(name)
+        asked = facts.intents.get(launch.again) if launch is not None else None
+        if launch is not None and asked is not None:
+            _attempt(claim, launch.again, asked.intent, asked.at)
+    state.ix.touched[name] = entry.position
+    claim_moved(state, claim, event, entry)
+    claim_changed(state, claim.node_pool, event, entry)
+    if claim.state in GOING:
+        state.ix.going[name] = None
+    else:
+        state.ix.going.pop(name, None)
+    moves.happened(state, event, name, entry)
+    if claim.state == TERMINATED:
+        _over(state, claim, entry)
+        if isinstance(event, LaunchFailed) and claim.pods and not _remembered(claim):
+            again = entry.at + REFUSED_RETRY
+            facts.retry_at = min(facts.retry_at or again, again)
+        else:
+            room_changed(state, entry.at)
+    elif isinstance(event, Tainted | Untainted | Initialized | Adopted):
+        room_changed(state, entry.at)  # its pods, or those that wait for it, may need another place
+        look_at_interrupted(state, entry)
+
+
+def look_at_interrupted(state: State, entry: Entry) -> None:
+    """The next places of pods may have changed: those of interrupted nodes wait for them (engine.lifecycle.notice)."""
+    for name in state.ix.going:
+        if state.facts.claims[name].interruption:
+            state.ix.touched[name] = entry.position
+
+
+def index(state: State, claim: NodeClaim) -> None:
+    """Makes the claim findable by what is known of it now."""
+    ix = state.ix
+    if claim.provider_id and claim.provider_id not in ix.claim_by_provider:
+        ix.claim_by_provider[claim.provider_id] = claim.name
+        ix.claim_by_instance[claim.instance] = claim.name
+        for node in ix.nodes_by_provider.get(claim.provider_id, {}):
+            ix.claim_by_node[node] = claim.name
+
+
+def _over(state: State, claim: NodeClaim, entry: Entry) -> None:
+    """The claim has ended: nothing of it stays but what the record says, and an instance that may still turn up."""
+    facts, ix = state.facts, state.ix
+    del facts.claims[claim.name]
+    facts.over[claim.name] = entry.position
+    order = facts.launches.pop(claim.name, None)
+    if order is not None and not _refused_for_good(claim):
+        facts.searches[claim.name] = Search(order, entry.at + SEARCH_AFTER)
+    ix.claim_by_provider.pop(claim.provider_id, None)
+    ix.claim_by_instance.pop(claim.instance, None)
+    for node in ix.nodes_by_provider.get(claim.provider_id, {}):
+        ix.claim_by_node.pop(node, None)
+    for uid in ix.waiting_for.pop(claim.name, {}):
+        if uid in ix.pending and not facts.pods[uid].unschedulable:
+            facts.targets[uid] = ""  # it waits only because it was planned for, and goes on waiting (burst.is_planned)
+        else:
+            facts.targets.pop(uid, None)
+    ix.touched.pop(claim.name, None)
+    ix.due.drop(claim.name)
+
+
+def _remembered(claim: NodeClaim) -> bool:
+    """Whether the refusal of the claim's launch is known of its offerings, so that the next plan avoids them."""
+    errors = claim.answer.errors if claim.answer is not None else ()
+    return any(e.code == NO_SPOT_ROLE or (e.code in CAPACITY_CODES and e.instance_type) for e in errors)
+
+
+def _refused_for_good(claim: NodeClaim) -> bool:
+    """The cloud's first and only answer was that it started nothing."""
+    launch, answer = claim.effects.get(LAUNCH), claim.answer
+    if launch is None or answer is None or launch.attempts > 1:
+        return False
+    return answer.kind in ("insufficient-capacity", "nodeclass-not-ready")
+
+
+# ── answers ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def launch_answered(state: State, answer: seen.LaunchAnswered, entry: Entry) -> None:
+    """The cloud's answer: offerings refused for capacity are remembered (A-212, A-294), also beside a success."""
+    facts = state.facts
+    for error in answer.errors:
+        if error.code in CAPACITY_CODES and error.instance_type:
+            key = f"{error.capacity_type}|{error.instance_type}|{error.zone}"
+            facts.unavailable[key] = entry.at + facts.settings.unavailable_for
+        elif error.code == NO_SPOT_ROLE:
+            facts.unavailable[f"{SPOT}||"] = entry.at + facts.settings.unavailable_for  # A-296
+    asked = facts.intents.get(answer.intent)
+    if asked is not None and isinstance(asked.intent, FindInstance):
+        _searched(state, answer, entry)
+    _settle(state, answer.intent, ok=bool(answer.instance), code=answer.code, entry=entry)
+    claim = facts.claims.get(answer.claim)
+    held = _instance_of(claim)
+    if claim is not None and not held:
+        claim.answer, claim.answered = answer, entry.at
+        state.ix.touched[claim.name] = entry.position
+    elif answer.instance and answer.instance != held:
+        facts.orphans[answer.instance] = Orphan(answer.claim)
+
+
+def _instance_of(claim: NodeClaim | None) -> str:
+    """The claim's instance, also when `Launched` does not stand in the record yet."""
+    if claim is None:
+        return ""
+    return claim.instance or (claim.answer.instance if claim.answer is not None else "")
+
+
+def _searched(state: State, answer: seen.LaunchAnswered, entry: Entry) -> None:
+    searches = state.facts.searches
+    search = searches.get(answer.claim)
+    if search is None:
+        return
+    if answer.instance or answer.kind == "not-found":
+        del searches[answer.claim]
+    else:
+        at = entry.at + backoff(search.attempts, LAST_RETRY)
+        searches[answer.claim] = Search(search.order, at, search.attempts)
+
+
+def answered(state: State, answer: seen.EffectAnswered, entry: Entry) -> None:
+    _settle(state, answer.intent, ok=answer.ok, code=answer.code, entry=entry)
+
+
+def _settle(state: State, ref: str, *, ok: bool, code: str, entry: Entry) -> None:
+    """An intent has its outcome. A refused one may be tried again after a back-off that doubles."""
+    asked = state.facts.intents.pop(ref, None)
+    if asked is None:
+        return
+    if _ends_orphan(asked.intent, state):
+        _settle_orphan(state, asked.intent.instance, ok=ok, entry=entry)
+        return
+    claim = state.facts.claims.get(asked.intent.claim) or state.facts.lone.get(_lone(asked.intent))
+    if claim is None:
+        return
+    effect = claim.effects.get(effect_key(asked.intent))
+    if effect is None or effect.ref != ref:
+        return
+    effect.ok, effect.answered, effect.code = ok, entry.at, code
+    if ok and isinstance(asked.intent, TerminateInstance):
+        unsettle(state.facts, entry.at)  # D-49: from now on it spends nothing of its NodePool's budgets
+    if not ok:
+        last = EVICTION_LAST_RETRY if isinstance(asked.intent, EvictPod) else LAST_RETRY
+        effect.retry_at = entry.at + backoff(effect.attempts, last)
+    state.ix.touched[claim.name] = entry.position
+
+
+def _ends_orphan(intent: Intent, state: State) -> TypeGuard[TerminateInstance]:
+    """Whether it is about a surplus instance. Its claim may well live, with another instance."""
+    return isinstance(intent, TerminateInstance) and intent.instance in state.facts.orphans
+
+
+def _settle_orphan(state: State, instance: str, *, ok: bool, entry: Entry) -> None:
+    """It is over with its Nodes, whose finalizer nobody else takes off: what asked for their end may have failed."""
+    orphan = state.facts.orphans[instance]
+    if not ok:
+        retry_at = entry.at + backoff(orphan.attempts, LAST_RETRY)
+    elif orphan.listed and nodes_of_instance(state, instance):
+        retry_at = entry.at + LAST_RETRY
+    else:
+        del state.facts.orphans[instance]
+        return
+    state.facts.orphans[instance] = msgspec.structs.replace(orphan, retry_at=retry_at)
+
+
+def nodes_of_instance(state: State, instance: str) -> list[str]:
+    """L-238: the Nodes of an instance that no claim has go with it."""
+    found = (names for provider, names in state.ix.nodes_by_provider.items() if provider.endswith(f"/{instance}"))
+    return sorted(name for names in found for name in names)
+
+
+def backoff(attempts: int, last: int) -> int:
+    """1 s after the first attempt, then doubling up to `last` (ms)."""
+    return min(last, FIRST_RETRY << min(attempts - 1, 10))
+
+
+def asked_for(state: State, ref: str, intent: Intent, at: int) -> None:
+    """A decision asked for an effect: it has no outcome yet."""
+    facts = state.facts
+    facts.intents[ref] = Asked(intent, at)
+    if isinstance(intent, LaunchInstance) and not intent.again:
+        facts.launches[intent.claim] = msgspec.structs.replace(intent, again=ref)
+    claim = facts.claims.get(intent.claim)
+    if _ends_orphan(intent, state):
+        orphan = facts.orphans[intent.instance]  # not again until this attempt is answered
+        facts.orphans[intent.instance] = msgspec.structs.replace(orphan, attempts=orphan.attempts + 1, retry_at=NEVER)
+    elif claim is not None:
+        _attempt(claim, ref, intent, at)
+    elif _lone(intent):
+        _attempt(facts.lone.setdefault(_lone(intent), NodeClaim("")), ref, intent, at)
+    elif isinstance(intent, FindInstance):
+        search = facts.searches.get(intent.claim)
+        if search is not None:
+            facts.searches[intent.claim] = Search(search.order, NEVER, search.attempts + 1)
+
+
+def _lone(intent: Intent) -> str:
+    """The Node without a claim that the intent is about (W-80); "" for none."""
+    return "" if intent.claim else str(getattr(intent, "node", ""))
+
+
+def _attempt(claim: NodeClaim, ref: str, intent: Intent, at: int) -> None:
+    key = effect_key(intent)
+    before = claim.effects.get(key)
+    attempts = before.attempts + 1 if before is not None else 1
+    done = before.done + bool(before.ok) if before is not None else 0
+    pod = f"{intent.namespace}/{intent.name}" if isinstance(intent, EvictPod | DeletePod) else ""
+    grace = intent.grace if isinstance(intent, DeletePod) else 0
+    claim.effects[key] = Effect(ref=ref, asked=at, attempts=attempts, done=done, pod=pod, grace=grace)
+
+
+def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> None:
+    """A-344, A-354: duplicates and messages about foreign instances change nothing."""
+    facts = state.facts
+    if message.message in facts.messages:
+        return
+    if len(facts.messages) > 1_000:
+        facts.messages = {k: t for k, t in facts.messages.items() if entry.at - t < MESSAGE_MEMORY}
+    facts.messages[message.message] = entry.at
+    name = state.ix.claim_by_instance.get(message.instance)
+    if name is None or message.kind == "rebalance_recommendation":
+        return
+    claim = facts.claims[name]
+    if message.kind == "spot_interrupted" and claim.zone:  # A-355
+        key = f"{SPOT}|{claim.instance_type}|{claim.zone}"
+        facts.unavailable[key] = entry.at + facts.settings.unavailable_for
+    if not claim.interruption:
+        claim.interruption = message.kind
+        claim.interrupted = min(message.sent or entry.at, entry.at)
+        state.ix.touched[name] = entry.position

@@ -1,0 +1,56 @@
+"""How the fold follows NodePools of a fixed size: what was last said of each, and when one is to be looked at."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kerf.engine.record.claim_events import Launched, LaunchFailed, LaunchTimedOut
+from kerf.engine.record.decisions import StaticResult
+from kerf.engine.record.entries import Entry
+from kerf.engine.state.state import State, StaticPool
+
+FIRST_RETRY = 10_000
+LAST_RETRY = 300_000
+
+
+def look_at_pool(state: State, name: str) -> None:
+    """Something changed that the size of this pool may depend on."""
+    pool = state.facts.pools.get(name)
+    if pool is not None and pool.replicas is not None:
+        state.ix.static[name] = None
+
+
+def gate_seen(state: State) -> None:
+    """The settings may be others."""
+    if not state.facts.settings.static_capacity:
+        state.facts.static.clear()
+    look_at_all(state)
+
+
+def look_at_all(state: State) -> None:
+    for name in state.facts.pools:
+        look_at_pool(state, name)
+
+
+def claim_changed(state: State, pool: str, event: object, entry: Entry) -> None:
+    """A launch that failed is not tried again at once: the pause doubles until one succeeds."""
+    look_at_pool(state, pool)
+    if pool not in state.ix.static or not state.facts.settings.static_capacity:
+        return
+    known = state.facts.static.get(pool, StaticPool())
+    if isinstance(event, LaunchFailed | LaunchTimedOut):
+        pause = min(LAST_RETRY, FIRST_RETRY << min(known.failures, 10))
+        known = StaticPool(known.code, known.failures + 1, entry.at + pause)
+        state.facts.static[pool] = known
+    elif isinstance(event, Launched) and known.failures:
+        state.facts.static[pool] = replace(known, failures=0)
+
+
+def static_decided(state: State, result: StaticResult, entry: Entry) -> None:
+    known = state.facts.static.get(result.node_pool, StaticPool())
+    state.facts.static[result.node_pool] = StaticPool(result.reason.code, known.failures, result.retry_at)
+
+
+def forget_pool(state: State, name: str) -> None:
+    state.facts.static.pop(name, None)
+    state.ix.static.pop(name, None)

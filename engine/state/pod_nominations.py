@@ -1,0 +1,61 @@
+"""How the fold takes status.nominatedNodeName: kerf's own nominations hold nobody back (KEP-5278).
+
+kerf writes a planned node's name into the pods that its plan put there, so that kube-scheduler follows the plan. Such a
+pod stays provisionable: the node may never come. A nomination by preemption means that the pod has its place (S-40).
+They are told apart when they are seen, by whether the plan has the pod on that node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from kerf.engine.model.kubernetes.pods import Pod, is_provisionable, is_untried
+from kerf.engine.state.state import Facts, State
+
+
+def note_nomination(state: State, pod: Pod) -> None:
+    """Keeps `facts.nominations` true as a pod is seen."""
+    facts = state.facts
+    if not pod.nominated or pod.node:
+        facts.nominations.pop(pod.uid, None)
+    elif facts.nominations.get(pod.uid) != pod.nominated:
+        if pod.nominated in _planned_nodes(state, pod.uid):
+            facts.nominations[pod.uid] = pod.nominated
+        else:
+            facts.nominations.pop(pod.uid, None)
+
+
+def waits(facts: Facts, pod: Pod) -> bool:
+    """S-40, where kerf's own nomination counts as none."""
+    return is_provisionable(_without_ours(facts, pod))
+
+
+def waits_untried(facts: Facts, pod: Pod) -> bool:
+    """The same of a pod of which the scheduler has said nothing yet."""
+    return is_untried(_without_ours(facts, pod))
+
+
+def is_contested(state: State) -> bool:
+    """Whether a pod may take the place that is planned for another: not where all that waits is alike, and its volumes
+    or devices tie none of it to one node rather than another."""
+    pods = state.facts.pods
+    waiting = {uid for uids in state.ix.waiting_for.values() for uid in uids} | set(state.ix.pending)
+    kinds = {(pods[uid].namespace, pods[uid].shape) for uid in waiting if uid in pods}
+    shapes = (state.ix.blobs.shape(digest) for _, digest in kinds)
+    return len(kinds) > 1 or any(each.volumes or each.resource_claims for each in shapes)
+
+
+def _without_ours(facts: Facts, pod: Pod) -> Pod:
+    ours = pod.nominated and facts.nominations.get(pod.uid) == pod.nominated
+    return replace(pod, nominated="") if ours else pod
+
+
+def _planned_nodes(state: State, uid: str) -> Iterable[str]:
+    """By what names the node of the claim that the plan put this pod on may go: its Node's, or its instance's where
+    that is the Node's from the start (KWOK)."""
+    claim = state.facts.claims.get(state.facts.targets.get(uid, ""))
+    if claim is None or not claim.provider_id:
+        return ()
+    return (claim.node, claim.instance, *state.ix.nodes_by_provider.get(claim.provider_id, ()))

@@ -1,0 +1,68 @@
+"""What the pods on one node come to, worked out once for as long as they are the same pods: a pass asks it of every
+node, and between two passes few of them change."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.kubernetes.pods import DAEMONSET, HostPort, Pod, Resources, assumed, owned_by
+from kerf.engine.state.state import State
+
+SPARE = 1_000
+"""So many nodes that are gone are remembered at most."""
+
+
+class OnNode(Struct, frozen=True):
+    """`pods` as the index lists them, `ordered` by namespace and name; `used` is what they request with the resource
+    `pods` counted (S-74), `daemons` the part of it that belongs to DaemonSets; `assumed` is what kube-scheduler's
+    scores take the others for beyond it."""
+
+    pods: list[Pod]
+    ordered: tuple[Pod, ...]
+    used: Resources
+    daemons: Resources
+    assumed: Resources
+    ports: tuple[HostPort, ...]
+
+
+def on_node(state: State, node: str) -> OnNode:
+    """Of the Node of this name."""
+    facts, known = state.facts, state.ix.on_nodes
+    here = [facts.pods[uid] for uid in state.ix.pods_by_node.get(node, ())]
+    found = known.get(node)
+    if found is None or found.pods != here:
+        if len(known) > len(facts.nodes) + SPARE:
+            known.clear()
+        found = known[node] = _summed(here, state)
+    return found
+
+
+def _summed(pods: list[Pod], state: State) -> OnNode:
+    shape = state.ix.blobs.shape
+    return OnNode(
+        pods,
+        tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
+        _requests(pods, state),
+        _requests([pod for pod in pods if owned_by(pod, DAEMONSET)], state),
+        _assumed([pod for pod in pods if not owned_by(pod, DAEMONSET)], state),
+        tuple(sorted({port for pod in pods for port in shape(pod.shape).host_ports})),
+    )
+
+
+def _assumed(pods: list[Pod], state: State) -> Resources:
+    summed: Resources = {}
+    for pod in pods:
+        for resource, amount in assumed(state.ix.blobs.shape(pod.shape).requests).items():
+            summed[resource] = summed.get(resource, 0) + amount
+    return summed
+
+
+def _requests(pods: list[Pod], state: State) -> Resources:
+    summed: Resources = {}
+    shape = state.ix.blobs.shape
+    for pod in pods:
+        for resource, amount in shape(pod.shape).requests.items():
+            summed[resource] = summed.get(resource, 0) + amount
+    if pods:
+        summed["pods"] = len(pods)
+    return summed

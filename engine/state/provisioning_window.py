@@ -1,0 +1,73 @@
+"""The provisioning window (S-55…S-57) and which pods a provisioning pass is about."""
+
+from __future__ import annotations
+
+from kerf.engine.model.kubernetes.pods import Pod, is_reschedulable
+from kerf.engine.model.settings import Settings
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.table import INITIALIZED
+from kerf.engine.state.state import Facts, State
+
+GAPS = 50
+"""See `_pause`."""
+
+
+def trigger(facts: Facts, at: int) -> None:
+    """Opens the window, or extends it."""
+    if not facts.batch_opened:
+        facts.batch_opened = at
+    facts.batch_last = at
+
+
+def room_changed(state: State, at: int) -> None:
+    """Something changed that may give pods a place, or take the place away that was planned for them. The reference
+    asks again every ten seconds (S-57); here every change that a plan can depend on has to come by this way."""
+    unsettle(state.facts, at)
+    facts = state.facts
+    if keeps_room(facts) or state.ix.pending or any(going_pods(state, facts.claims[name]) for name in state.ix.going):
+        trigger(facts, at)
+
+
+def keeps_room(facts: Facts) -> bool:
+    """Whether there are CapacityBuffers, which want their room although no pod waits (S-57)."""
+    return facts.settings.capacity_buffers and bool(facts.buffers)
+
+
+def unsettle(facts: Facts, at: int) -> None:
+    """Something changed that a disruption pass may come to another end by (D-27)."""
+    facts.moves_changed = facts.moves_changed or at
+
+
+def nomination(settings: Settings) -> int:
+    """D-8: for how long a node that a plan counts on is not disrupted, in ms."""
+    return max(2 * settings.batch_max, 10_000)
+
+
+def closes_at(facts: Facts) -> int:
+    """When the open window closes (S-55): quiet for `batch_idle`, or `batch_max` after it opened; in a burst
+    `batch_idle` after it opened, or when no more pods seem to come."""
+    settings = facts.settings
+    if 0 < settings.batch_enough <= len(facts.arrived):
+        quiet = max(facts.batch_opened + settings.batch_idle, facts.arrived_at + _pause(facts))
+        return min(facts.batch_opened + settings.batch_max, quiet)
+    return min(facts.batch_opened + settings.batch_max, facts.batch_last + settings.batch_idle)
+
+
+def _pause(facts: Facts) -> int:
+    """After so long without another pod (ms) none is waited for: GAPS times as long as one took to follow another, and
+    a tenth to a quarter of `batch_idle`. Nodes for pods that come after all cost more than nodes for all together."""
+    idle, lasted = facts.settings.batch_idle, facts.arrived_at - facts.batch_opened
+    return max(idle // 10, min(idle // 4, GAPS * lasted // len(facts.arrived)))
+
+
+def in_service(facts: Facts, target: str) -> bool:
+    """Whether pods can be bound now to the claim or unmanaged node that a plan put them on."""
+    claim = facts.claims.get(target)
+    return claim.state == INITIALIZED if claim is not None else target in facts.nodes
+
+
+def going_pods(state: State, claim: NodeClaim) -> list[Pod]:
+    """S-46, S-47: the pods on a going claim's node that will need another place, by namespace and name."""
+    uids = state.ix.pods_by_node.get(claim.node, {})
+    pods = (state.facts.pods[uid] for uid in uids)
+    return sorted((p for p in pods if is_reschedulable(p)), key=lambda p: (p.namespace, p.name, p.uid))

@@ -1,0 +1,110 @@
+"""KEP-5278: which pods are told their nodes, and when."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec.structs import replace
+
+from kerf.adapters.kubernetes.objects.pod_nominations import Nominations
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Selector, SpreadConstraint, VolumeRef
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.observations import Observation
+from kerf.engine.state.pod_nominations import is_contested
+from tests.support import lives
+from tests.support.world import World
+from tests.unit.kubernetes.fake_api import FakeApi, serving
+
+
+def stranger(world: World, **requests: int) -> None:
+    """A pod unlike the others, which waits too."""
+    shape = PodShape(requests=requests)
+    pod = Pod("uid-other", "default", "other", content(shape)[0], unschedulable=True)
+    world.see(Observation(pod, {content(shape)[0]: shape}))
+
+
+def told(world: World, *, turns: int = 1) -> list[str]:
+    """The names of the pods whose status is written after so many turns."""
+    api = FakeApi()
+    paths = {f"/api/v1/namespaces/default/pods/{name}/status": name for name in (*lives.PODS, "other")}
+    api.answers = {f"PATCH {path}": [(200, {})] for path in paths}
+
+    def name_of(claim: NodeClaim) -> str:
+        return claim.instance
+
+    async def scene() -> None:
+        async with serving(api) as session:
+            nominations = Nominations(session, name_of)
+            for _ in range(turns):
+                nominations.project(world.runtime.state)
+            await nominations.written("i-1")
+            await nominations.close()
+
+    asyncio.run(scene())
+    assert all(body["status"] == {"nominatedNodeName": "i-1"} for _, _, _, body in api.asked)
+    return sorted(paths[path] for _, path, _, _ in api.asked)
+
+
+def test_pods_that_may_lose_their_place_to_another_are_told_once() -> None:
+    world = lives.launched()
+    stranger(world, cpu=10)
+    assert told(world, turns=2) == list(lives.PODS)
+
+
+def test_where_all_that_waits_is_alike_nobody_is_told() -> None:
+    world = lives.launched()
+    assert not is_contested(world.runtime.state)
+    assert told(world) == []
+
+
+def test_nobody_is_told_before_the_launch_is_known() -> None:
+    world = lives.asked()
+    stranger(world, cpu=10)
+    assert told(world) == []
+
+
+def test_of_pods_that_are_spread_one_at_a_time_is_told() -> None:
+    """S-117: kube-scheduler counts what is nominated for a node as if it were there, on that node alone; with two of
+    them on each node of three zones none could be the first."""
+    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
+    soft = replace(spread, when_unsatisfiable="ScheduleAnyway")
+    for constraint, first in ((spread, list(lives.PODS[:1])), (soft, list(lives.PODS))):
+        world = lives.launched()
+        shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(constraint,))
+        digest, _ = content(shape)
+        for name in lives.PODS:
+            world.see(Observation(replace(world.pods[name], shape=digest), {digest: shape}))
+        stranger(world, cpu=10)
+        assert told(world, turns=2) == first
+
+
+def test_who_has_been_told_stays_so_when_another_process_goes_on() -> None:
+    world = lives.launched()
+    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
+    shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(spread,))
+    digest, _ = content(shape)
+    for name in lives.PODS:
+        nominated = "i-1" if name == lives.PODS[-1] else ""
+        world.see(Observation(replace(world.pods[name], shape=digest, nominated=nominated), {digest: shape}))
+    stranger(world, cpu=10)
+    assert told(world) == []
+
+
+def test_alike_pods_that_a_volume_may_tie_to_a_node_are_told() -> None:
+    world = World()
+    world.prepare()
+    shape = PodShape(requests={"cpu": 100}, volumes=(VolumeRef("data"),))
+    digest, _ = content(shape)
+    pods = [Pod(f"uid-{name}", "default", name, digest, unschedulable=True) for name in "ab"]
+    world.see(*(Observation(pod, {digest: shape}) for pod in pods))
+    assert is_contested(world.runtime.state)
+
+
+def test_a_nomination_that_the_scheduler_made_is_left() -> None:
+    """S-40: its pod has its place by preemption."""
+    world = lives.launched()
+    stranger(world, cpu=10)
+    world.see(Observation(replace(world.pods["a"], nominated="elsewhere")))
+    assert told(world) == list(lives.PODS[1:])

@@ -1,0 +1,103 @@
+"""What an EC2NodeClass asks of its instances, as drift compares it (A-64, A-341)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from kerf.engine.model.karpenter.ec2nodeclasses import (
+    AMITerm,
+    BlockDevice,
+    BlockDeviceMapping,
+    EC2NodeClass,
+    EC2NodeClassSpec,
+    EC2NodeClassStatus,
+    MetadataOptions,
+    NetworkInterface,
+    ResolvedAMI,
+    ResolvedSecurityGroup,
+    ResolvedSubnet,
+    SubnetTerm,
+)
+from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms, ec2_terms
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+
+AL2023 = (AMITerm(alias="al2023@latest"),)
+
+
+def terms(status: EC2NodeClassStatus | None = None, **spec: Any) -> NodeClassTerms:
+    known: dict[str, Any] = {"role": "node", "ami_selector_terms": AL2023} | spec
+    return ec2_terms(EC2NodeClass("default", EC2NodeClassSpec(**known), status or EC2NodeClassStatus()))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"role": "other"}, {"user_data": "echo"}, {"tags": {"team": "a"}}, {"instance_store_policy": "RAID0"},
+        {"detailed_monitoring": True}, {"associate_public_ip_address": True}, {"context": "c"},
+        {"metadata_options": MetadataOptions(http_tokens="optional")}, {"kubelet": {"cpuCFSQuota": False}},
+        {"block_device_mappings": (BlockDeviceMapping(ebs=BlockDevice(volume_size="20Gi")),)},
+        {"network_interfaces": (NetworkInterface(0, 0, "interface"),)}, {"ami_family": "AL2"},
+    ],
+)  # fmt: skip
+def test_a64_these_fields_count(change: dict[str, Any]) -> None:
+    assert terms(**change).hash != terms().hash
+    assert terms(**change).static != terms().static
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"subnet_selector_terms": (SubnetTerm(id="subnet-1"),)}, {"ip_prefix_count": 4}, {"detailed_monitoring": False},
+        {"ami_selector_terms": (AMITerm(alias="al2023@v1"),)}, {"ami_family": "AL2023"}, {"user_data": ""},
+    ],
+)  # fmt: skip
+def test_a341_these_do_not(change: dict[str, Any]) -> None:
+    assert terms(**change) == terms()
+
+
+@pytest.mark.parametrize(
+    ("absent", "written"),
+    [
+        ("{}", '{"metadataOptions": {"httpEndpoint": "enabled", "httpTokens": "required"}}'),
+        ("{}", '{"metadataOptions": {"httpPutResponseHopLimit": 1}}'),
+        ('{"metadataOptions": {"httpTokens": "optional"}}',
+         '{"metadataOptions": {"httpTokens": "optional", "httpProtocolIPv6": "disabled"}}'),
+        ('{"blockDeviceMappings": [{"ebs": {"volumeSize": "20Gi"}}]}',
+         '{"blockDeviceMappings": [{"rootVolume": false, "ebs": {"volumeSize": "20Gi", "encrypted": false}}]}'),
+        ("{}", '{"associatePublicIPAddress": false, "detailedMonitoring": false}'),
+    ],
+)  # fmt: skip
+def test_a64_what_is_absent_zero_or_the_default_is_the_same(absent: str, written: str) -> None:
+    """An API server writes defaults into an object that a file leaves out."""
+    one, other = (msgspec.json.decode(text, type=EC2NodeClassSpec) for text in (absent, written))
+    assert ec2_terms(EC2NodeClass("default", one)) == ec2_terms(EC2NodeClass("default", other))
+
+
+def test_a64_the_order_of_lists_does_not_count_and_a_size_is_compared_as_text() -> None:
+    first, second = BlockDeviceMapping("/dev/xvda"), BlockDeviceMapping("/dev/xvdb", ebs=BlockDevice(volume_size="1Gi"))
+    both = terms(block_device_mappings=(first, second))
+    assert both.hash == terms(block_device_mappings=(second, first)).hash
+    other = BlockDeviceMapping("/dev/xvdb", ebs=BlockDevice(volume_size="1024Mi"))
+    assert both.hash != terms(block_device_mappings=(first, other)).hash
+
+
+def test_a_long_value_is_cut_and_still_told_from_another() -> None:
+    one, two = terms(user_data="x" * 500 + "1").static["userData"], terms(user_data="x" * 500 + "2").static["userData"]
+    assert one != two
+    assert len(one) < 100
+    assert one.startswith("x" * 40 + "… (501 characters, ")
+
+
+def test_what_the_class_selects() -> None:
+    status = EC2NodeClassStatus(
+        subnets=(ResolvedSubnet("subnet-2"), ResolvedSubnet("subnet-1")),
+        security_groups=(ResolvedSecurityGroup("sg-1"),),
+        amis=(ResolvedAMI("ami-2", requirements=(RequirementSpec("a", "Exists"),)), ResolvedAMI("ami-1")),
+    )
+    found = terms(status)
+    assert (found.subnets, found.security_groups) == (("subnet-1", "subnet-2"), ("sg-1",))
+    assert [image.id for image in found.images] == ["ami-2", "ami-1"]
+    assert found.hash == terms().hash

@@ -1,0 +1,116 @@
+"""What is left of a capacity reservation, told by itself (A-125, A-210)."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observation, ReservationsSeen
+from kerf.engine.scheduling.improvement.rating import Scheduler
+from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
+from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_of
+from kerf.engine.scheduling.planner import Ground
+from kerf.engine.scheduling.problem.from_state import problem_of
+from kerf.engine.scheduling.problem.problem import KEPT
+from kerf.engine.state import snapshot
+from tests.property.test_fold import re_derived
+from tests.support.world import NODE_CLASS, Mi, World, pool
+from tests.unit.lifecycle.test_launch import held, reserving
+
+KEY = NODE_CLASS.key
+
+
+def world(left: int) -> World:
+    """The catalogue was made when `cr-1` had so many m5.large left."""
+    made = World()
+    made.prepare()
+    catalogue = reserving(held("cr-1", left=left))
+    digest, _ = content(catalogue)
+    requirements = (RequirementSpec(lbl.CAPACITY_TYPE, "In", (lbl.ON_DEMAND, lbl.RESERVED)),)
+    made.see(Observation(CatalogueSeen(KEY, digest), {digest: catalogue}))
+    made.see(Observation(replace(pool(), requirements=requirements)))
+    return made
+
+
+def capacity_types(made: World) -> list[str]:
+    """Of the launches for two pods that need a node each."""
+    made.pending("a", "b", memory=5_000 * Mi)
+    made.after(1_000)
+    return sorted(order.capacity_type for _, order in made.launches())
+
+
+def test_a125_the_latest_number_counts_and_not_that_of_the_catalogue() -> None:
+    assert capacity_types(world(1)).count(lbl.RESERVED) == 1
+    more = world(1)
+    more.see(Observation(ReservationsSeen(KEY, {"cr-1": 2})))
+    assert capacity_types(more) == [lbl.RESERVED] * 2
+    less = world(2)
+    less.see(Observation(ReservationsSeen(KEY, {"cr-1": 1})))
+    assert capacity_types(less).count(lbl.RESERVED) == 1
+    assert re_derived(less.store) == less.store.entries
+
+
+def test_s58_s112_a_launch_on_its_way_has_taken_its_instance() -> None:
+    """Of what was left by the catalogue, and of what was told since. The reference makes no plan before it is there."""
+    told = world(3)
+    told.see(Observation(ReservationsSeen(KEY, {"cr-1": 1})))
+    for made in (world(1), told):
+        ordered = []
+        for name in "ab":
+            made.pending(name, memory=5_000 * Mi)
+            made.after(1_000)
+            ordered += [order.capacity_type for _, order in made.launches()]
+        assert ordered == [lbl.RESERVED, lbl.ON_DEMAND]
+
+
+def test_the_catalogue_stays_the_one_that_is_recorded() -> None:
+    made = world(2)
+    state = made.runtime.state
+    digest = state.facts.catalogues[KEY]
+    assert catalogue_of(state, KEY) == digest
+    made.see(Observation(ReservationsSeen(KEY, {"cr-1": 1, "cr-other": 5})))
+    own = catalogue_of(state, KEY)
+    assert state.facts.catalogues[KEY] == digest != own == PoolCatalogues(state).of("default")
+    offerings = [o for kind in state.ix.blobs.catalogue(own).types for o in kind.offerings if o.reservation_id]
+    assert [(each.reservation_id, each.reservation_capacity) for each in offerings] == [("cr-1", 1)]
+    recorded = [o for kind in state.ix.blobs.catalogue(digest).types for o in kind.offerings if o.reservation_id]
+    assert [each.reservation_capacity for each in recorded] == [2]
+
+
+def test_after_a_restart_and_a_trim_it_is_made_again() -> None:
+    made = world(2)
+    made.see(Observation(ReservationsSeen(KEY, {"cr-1": 1})))
+    state = made.runtime.state
+    own = catalogue_of(state, KEY)
+    state.ix.blobs.trim((), set(state.facts.catalogues.values()))
+    assert not state.ix.blobs.has_catalogue(own)
+    assert catalogue_of(state, KEY) == own
+    twin = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
+    assert catalogue_of(twin, KEY) == own
+
+
+def test_a_nodeclass_that_is_gone_has_none() -> None:
+    made = world(2)
+    made.see(Observation(ReservationsSeen(KEY, {"cr-1": 1})))
+    made.see(Observation(ObjectGone("nodeclass", KEY)))
+    assert (made.runtime.state.facts.reservations, catalogue_of(made.runtime.state, KEY)) == ({}, "")
+
+
+def test_what_is_compiled_of_a_node_that_stays_as_it_is_is_not_kept_for_ever() -> None:
+    """Each launch into a reservation makes another catalogue: for each there was something more of every node."""
+    made = world(1)
+    made.see(Observation(Node("alone", ready=True, allocatable={"cpu": 4_000, "memory": 8_192 * Mi, "pods": 10})))
+    same, known = set(), []
+    for left in range(2, 3 * KEPT):
+        made.see(Observation(ReservationsSeen(KEY, {"cr-1": left})))
+        problem = problem_of(made.runtime.state, made.now)
+        Ground(problem)
+        Scheduler(problem)
+        (node,) = problem.nodes
+        same.add(id(node))
+        known.append(len(node._compiled))
+    assert len(same) == 1
+    assert max(known) == KEPT

@@ -1,0 +1,52 @@
+"""What the pods on one node come to is kept, and never of other pods than those that are there (S-74)."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import HostPort, Owner, Pod, PodShape
+from kerf.engine.record.observations import ObjectGone, RecordStarted
+from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.state.indexes import Blobs
+from kerf.engine.state.pods_on_node import OnNode, on_node
+from kerf.engine.state.state import Facts, State
+from tests.support.world import START
+
+SMALL = PodShape(requests={"cpu": 100, "memory": 1 << 20}, host_ports=(HostPort(80),))
+LARGE = PodShape(requests={"cpu": 900})
+
+
+def nothing(digest: str) -> bytes:
+    raise KeyError(digest)
+
+
+def pod(name: str, shape: PodShape, node: str = "n1", kind: str = "apps/v1/ReplicaSet") -> Pod:
+    return Pod(f"uid-{name}", "default", name, content(shape)[0], node=node, phase="Running", owner=Owner(kind, "x"))
+
+
+def test_s74_each_change_of_the_pods_on_a_node_is_seen() -> None:
+    draft = Draft(State(Facts(), Blobs(nothing)), START)
+    draft.add(RecordStarted("r", "e"))
+    shapes = {content(each)[0]: each for each in (SMALL, LARGE)}
+
+    def seen(each: Pod) -> OnNode:
+        draft.add(each, blobs={each.shape: shapes[each.shape]})
+        return on_node(draft.state, "n1")
+
+    assert on_node(draft.state, "n1").used == {}
+    first = seen(pod("b", SMALL))
+    assert first.used == {"cpu": 100, "memory": 1 << 20, "pods": 1}
+    assert first.ports == (HostPort(80),)
+    assert on_node(draft.state, "n1") is first
+    assert seen(pod("elsewhere", LARGE, node="n2")) is first
+    both = seen(pod("a", LARGE, kind="apps/v1/DaemonSet"))
+    assert [each.name for each in both.ordered] == ["a", "b"]
+    assert (both.used["cpu"], both.used["pods"]) == (1_000, 2)
+    assert both.daemons == {"cpu": 900, "pods": 1}
+    assert on_node(draft.state, "n2").used == {"cpu": 900, "pods": 1}
+    resized = seen(replace(pod("b", SMALL), shape=content(LARGE)[0]))
+    assert (resized.used["cpu"], resized.ports) == (1_800, ())
+    draft.add(ObjectGone("pod", "uid-a"))
+    assert on_node(draft.state, "n1").used == {"cpu": 900, "pods": 1}
+    assert not on_node(draft.state, "n1").daemons
