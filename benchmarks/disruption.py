@@ -28,8 +28,8 @@ from benchmarks.workloads.disruption import AS_KWOK, REFERENCE, after_scale_in, 
 from kerf.adapters.kwok.catalogue import built_in
 from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.driver import Driver
-from kerf.engine.disruption.inputs import cluster_of
-from kerf.engine.disruption.passes import look
+from kerf.engine.disruption.cluster_from_state import cluster_of
+from kerf.engine.disruption.disruption_pass import look
 from kerf.engine.model.settings import Settings
 from kerf.engine.record import claim_events as ev
 from kerf.engine.runtime.runtime import Runtime

@@ -23,11 +23,11 @@ from kerf.adapters.kubernetes.session import Session
 from kerf.adapters.kubernetes.thread_bridge import Bridge
 from kerf.adapters.kubernetes.watch.reflector import Change, Reflector, as_it_is
 from kerf.adapters.kubernetes.watch.watched_kinds import NODECLAIMS, NODEPOOLS, NODES, Resource, observed
-from kerf.engine.disruption.inputs import NEVER
+from kerf.engine.disruption.cluster_from_state import NEVER
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
-from kerf.engine.nodeclaim.table import DRAINING, GOING
+from kerf.engine.nodeclaim.state_table import DRAINING, GOING
 from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, ObjectGone, Observation

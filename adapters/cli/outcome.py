@@ -15,7 +15,7 @@ from kerf.adapters.cli.live import clock, command
 from kerf.adapters.cli.notes import note_sentence
 from kerf.adapters.cli.text import columns, counted, dollars, some
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim.table import TERMINATED
+from kerf.engine.nodeclaim.state_table import TERMINATED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.entries import Entry

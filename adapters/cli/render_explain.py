@@ -9,7 +9,7 @@ from kerf.adapters.cli.output import Printer
 from kerf.adapters.cli.render import quantities
 from kerf.adapters.cli.render_why import came_for_text, left_text, methods_text, removal_text
 from kerf.engine.model.settings import Settings
-from kerf.engine.nodeclaim.table import TERMINATED
+from kerf.engine.nodeclaim.state_table import TERMINATED
 from kerf.engine.record.decisions import Offer, ProvisionResult
 from kerf.engine.scheduling.explain.tracer import Candidate, NearMiss
 from kerf.engine.scheduling.provision import VERSION

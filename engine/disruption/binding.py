@@ -9,9 +9,9 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, bound, moving_pods, wanting, what_if
-from kerf.engine.disruption.consolidation import Command
+from kerf.engine.disruption.consolidation.commands import Command
 from kerf.engine.disruption.crowding import crowded_out
-from kerf.engine.disruption.turns import turn, weight
+from kerf.engine.lifecycle.drain.eviction_waves import turn, weight
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.kubernetes.priority_classes import CRITICAL
 from kerf.engine.scheduling.improvement.habits import HABITS, USUAL

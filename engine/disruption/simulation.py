@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
+from kerf.engine.disruption.prepared_simulation import Answer, Questions, suited
 from kerf.engine.disruption.pricing import Market
-from kerf.engine.disruption.questions import Answer, Questions, suited
 from kerf.engine.model.labels import RESERVED
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement

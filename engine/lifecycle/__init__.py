@@ -1,1 +1,7 @@
-"""Registration, initialization, liveness, expiration, repair and the order of draining."""
+"""Lifecycle: one NodeClaim from its launch to the end of its instance.
+
+Adoption, launch, registration, initialization, the size of static NodePools; `drain` is the way out.
+Deciders look at one claim (or one NodePool) and answer with a `Step`: effects to ask for, events, or a reason to wait.
+
+May import `scheduling` and the floors below it, never `disruption` or `runtime`.
+"""

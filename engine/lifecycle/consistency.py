@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import INITIALIZED
+from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 

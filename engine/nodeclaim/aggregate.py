@@ -13,7 +13,7 @@ from eventsourcing.domain import BaseAggregate, CanMutateAggregate
 from msgspec import Struct
 
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.machine import ClaimMachine
+from kerf.engine.nodeclaim.state_machine import ClaimMachine
 
 
 @dataclass(frozen=True)

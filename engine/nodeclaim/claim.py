@@ -12,7 +12,7 @@ from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
 from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.effects import TAINT, UNTAINT, deletion, eviction
-from kerf.engine.nodeclaim.table import ABSENT, DRAINING, INITIALIZED, LAUNCHED, REGISTERED, TAINTED, next_state
+from kerf.engine.nodeclaim.state_table import ABSENT, DRAINING, INITIALIZED, LAUNCHED, REGISTERED, TAINTED, next_state
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.observations import LaunchAnswered
 

@@ -11,13 +11,15 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from kerf.engine.disruption import carrying, drift, passes
-from kerf.engine.disruption import disrupt as disruption
-from kerf.engine.lifecycle import adopt as adopting
+from kerf.engine.disruption import disruption_pass
+from kerf.engine.disruption.drift import detection
+from kerf.engine.disruption.forced import forced_disruption
+from kerf.engine.disruption.moves import execution
+from kerf.engine.lifecycle import adoption as adopting
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import GOING, LAUNCHED, REGISTERED, STEADY, TAINTED
+from kerf.engine.nodeclaim.state_table import GOING, LAUNCHED, REGISTERED, STEADY, TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DisruptResult, Move, MoveResult
 from kerf.engine.runtime.recording import decision, happened
@@ -46,7 +48,7 @@ def observe(draft: Draft) -> None:
 def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
     return soonest(
-        provisioning.due_at(state), passes.due_at(state), carrying.due_at(state), state.ix.due.next()
+        provisioning.due_at(state), disruption_pass.due_at(state), execution.due_at(state), state.ix.due.next()
     )  # fmt: skip
 
 
@@ -131,27 +133,27 @@ def _judge(draft: Draft) -> None:
     names = [name for name in names if name in state.facts.claims and state.facts.claims[name].state in STEADY]
     if not names:
         return
-    drifted = drift.judge(state, draft.now, names)
+    drifted = detection.judge(state, draft.now, names)
     for name, at in drifted.due.items():
         state.ix.due.by(name, at)
     if drifted.verdicts:
-        draft.add(decision(draft, DRIFT, drift.VERSION, DisruptResult(drifted.verdicts), ()))
-    forced = disruption.disrupt(state, draft.now, names)
+        draft.add(decision(draft, DRIFT, detection.VERSION, DisruptResult(drifted.verdicts), ()))
+    forced = forced_disruption.disrupt(state, draft.now, names)
     for name, at in forced.due.items():
         state.ix.due.by(name, at)
     if forced.result.verdicts:
-        draft.add(decision(draft, "disrupt", disruption.VERSION, forced.result, ()))
+        draft.add(decision(draft, "disrupt", forced_disruption.VERSION, forced.result, ()))
     state.ix.touched.clear()
 
 
 def _moves(draft: Draft) -> None:
     state, now = draft.state, draft.now
-    for ref, found in carrying.ready(state, now).items():
-        step = carrying.next_step(ref, found, state, now).result
-        draft.add(decision(draft, "move", carrying.VERSION, _observed(step, found), ()))
-    due = passes.due_at(state)
+    for ref, found in execution.ready(state, now).items():
+        step = execution.next_step(ref, found, state, now).result
+        draft.add(decision(draft, "move", execution.VERSION, _observed(step, found), ()))
+    due = disruption_pass.due_at(state)
     if due and now >= due:
-        draft.add(decision(draft, "moves", passes.VERSION, passes.look(state, now), ()))
+        draft.add(decision(draft, "moves", disruption_pass.VERSION, disruption_pass.look(state, now), ()))
 
 
 def _observed(step: MoveResult, found: Move | object) -> MoveResult:

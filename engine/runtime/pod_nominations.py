@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, SpreadConstraint
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import LAUNCHED, REGISTERED
+from kerf.engine.nodeclaim.state_table import LAUNCHED, REGISTERED
 from kerf.engine.scheduling.matching.label_selectors import of_spread
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.state.pod_nominations import is_contested

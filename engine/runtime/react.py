@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.engine.disruption import carrying, drift, passes
-from kerf.engine.disruption import disrupt as disruption
+from kerf.engine.disruption import disruption_pass
+from kerf.engine.disruption.drift import detection
+from kerf.engine.disruption.forced import forced_disruption
+from kerf.engine.disruption.moves import execution
 from kerf.engine.errors import KerfError
-from kerf.engine.lifecycle import adopt as adopting
-from kerf.engine.lifecycle import advance as advancing
-from kerf.engine.lifecycle import consistency, static_pools
-from kerf.engine.lifecycle import drain as draining
-from kerf.engine.lifecycle import lone_nodes as lone
+from kerf.engine.lifecycle import adoption as adopting
+from kerf.engine.lifecycle import consistency, static_nodepools
+from kerf.engine.lifecycle import launch_to_initialized as advancing
+from kerf.engine.lifecycle.drain import draining
+from kerf.engine.lifecycle.drain import nodes_without_claim as lone
 from kerf.engine.lifecycle.step import Step, soonest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.claim_events import Requested
 from kerf.engine.record.decisions import (
     DeleteNode,
@@ -77,7 +79,7 @@ def next_due(state: State) -> int:
     orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != NEVER)
     searches = (s.at for s in state.facts.searches.values() if s.at != NEVER)
     static = (pool.retry_at for pool in state.facts.static.values())
-    deciders = provisioning.due_at(state), passes.due_at(state), carrying.due_at(state), adopting.due_at(state)
+    deciders = (each.due_at(state) for each in (provisioning, disruption_pass, execution, adopting))
     return soonest(*deciders, state.ix.due.next(), *orphans, *searches, *static)
 
 
@@ -123,21 +125,21 @@ def _claims(draft: Draft) -> None:
 
 def _drift(draft: Draft, names: list[str]) -> None:
     state = draft.state
-    outcome = drift.judge(state, draft.now, names)
+    outcome = detection.judge(state, draft.now, names)
     for name, due in outcome.due.items():
         state.ix.due.by(name, due)
     if outcome.verdicts:
-        draft.add(decision(draft, DRIFT, drift.VERSION, DisruptResult(outcome.verdicts), ()))
+        draft.add(decision(draft, DRIFT, detection.VERSION, DisruptResult(outcome.verdicts), ()))
 
 
 def _disrupt(draft: Draft, names: list[str]) -> None:
     state = draft.state
-    outcome = disruption.disrupt(state, draft.now, names)
+    outcome = forced_disruption.disrupt(state, draft.now, names)
     for name, due in outcome.due.items():
         state.ix.due.by(name, due)
     if not outcome.result.verdicts and not outcome.events:
         return
-    made = draft.add(decision(draft, "disrupt", disruption.VERSION, outcome.result, outcome.intents))
+    made = draft.add(decision(draft, "disrupt", forced_disruption.VERSION, outcome.result, outcome.intents))
     for event in outcome.events:
         happened(draft, event, made.position)
 
@@ -205,10 +207,10 @@ def _static(draft: Draft) -> None:
     state.ix.static.clear()
     for name in names if state.facts.settings.static_capacity else ():
         pool = state.facts.pools[name]
-        outcome = static_pools.keep_size(pool, state, draft.now)
+        outcome = static_nodepools.keep_size(pool, state, draft.now)
         if outcome.result is None:
             continue
-        made = draft.add(decision(draft, "static", static_pools.VERSION, outcome.result, outcome.intents))
+        made = draft.add(decision(draft, "static", static_nodepools.VERSION, outcome.result, outcome.intents))
         for planned in outcome.result.claims:
             happened(draft, provisioning.requested(planned, pool, made.position), made.position)
         for event in outcome.events:
@@ -233,17 +235,17 @@ def _provision(draft: Draft) -> None:
 def _moves(draft: Draft) -> None:
     """Moves that fail are given up, those whose time has come start or are withdrawn; then new ones are looked for."""
     state, now = draft.state, draft.now
-    for ref, reason in list(carrying.failed(state, now)):
-        _next_step(draft, carrying.abandon(ref, reason, state, now))
-    for ref, found in carrying.ready(state, now).items():
-        _next_step(draft, carrying.next_step(ref, found, state, now))
-    due = passes.due_at(state)
+    for ref, reason in list(execution.failed(state, now)):
+        _next_step(draft, execution.abandon(ref, reason, state, now))
+    for ref, found in execution.ready(state, now).items():
+        _next_step(draft, execution.next_step(ref, found, state, now))
+    due = disruption_pass.due_at(state)
     if due and now >= due:
-        draft.add(decision(draft, "moves", passes.VERSION, passes.look(state, now), ()))
+        draft.add(decision(draft, "moves", disruption_pass.VERSION, disruption_pass.look(state, now), ()))
 
 
-def _next_step(draft: Draft, step: carrying.Next) -> None:
-    made = draft.add(decision(draft, "move", carrying.VERSION, step.result, step.intents)).position
+def _next_step(draft: Draft, step: execution.Next) -> None:
+    made = draft.add(decision(draft, "move", execution.VERSION, step.result, step.intents)).position
     for planned in step.requested:
         pool = draft.state.facts.pools[planned.node_pool]
         happened(draft, provisioning.requested(planned, pool, made), made)

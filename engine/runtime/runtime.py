@@ -16,7 +16,7 @@ from kerf.engine.model.karpenter.nodepool_hash import VERSION as HASH_VERSION
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import DRAINING, TAINTED
+from kerf.engine.nodeclaim.state_table import DRAINING, TAINTED
 from kerf.engine.record.decisions import Decision, DisruptResult, FindInstance, Intent, LaunchInstance, LifecycleResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import EpochRefused, StoreError

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.nodeclaim.claim import ENDED
-from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem

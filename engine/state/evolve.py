@@ -16,7 +16,7 @@ from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, is_active, is_reschedulable, is_terminal, owned_by
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
-from kerf.engine.nodeclaim.table import INITIALIZED
+from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.decisions import Decision

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import TAINTED
+from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Move, MoveResult, MovesResult, Verdict
 from kerf.engine.record.entries import Entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerf.engine.model.kubernetes.pods import Pod, is_reschedulable
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import INITIALIZED
+from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.state.state import Facts, State
 
 GAPS = 50

@@ -7,7 +7,7 @@ from hashlib import blake2b
 import msgspec
 
 from kerf.engine.model.kubernetes.pods import is_terminal
-from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.moves import index_moves
 from kerf.engine.state.nodeclaims.events import index

@@ -12,11 +12,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.disruption.balanced import THRESHOLD
-from kerf.engine.disruption.reasons import OVERPROVISIONED
-from kerf.engine.disruption.repair import UNHEALTHY_SHARE
-from kerf.engine.lifecycle.drain_volumes import attached
+from kerf.engine.disruption.consolidation.balanced_policy import THRESHOLD
+from kerf.engine.disruption.forced.node_repair import UNHEALTHY_SHARE
+from kerf.engine.lifecycle.drain.volumes import attached
 from kerf.engine.model.durations import format_time
+from kerf.engine.nodeclaim.disruption_reasons import OVERPROVISIONED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,

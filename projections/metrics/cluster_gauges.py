@@ -12,7 +12,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, Resources
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import DRAINING, INITIALIZED, TAINTED
+from kerf.engine.nodeclaim.state_table import DRAINING, INITIALIZED, TAINTED
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State

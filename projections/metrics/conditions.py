@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State

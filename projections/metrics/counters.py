@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.disruption.reasons import EMPTY, OVERPROVISIONED, UNDERUTILIZED
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod, is_provisionable
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.disruption_reasons import EMPTY, OVERPROVISIONED, UNDERUTILIZED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,

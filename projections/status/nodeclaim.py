@@ -3,10 +3,10 @@ with what is there."""
 
 from __future__ import annotations
 
-from kerf.engine.disruption.drift import CONDITION
-from kerf.engine.disruption.inputs import quiet_at
-from kerf.engine.lifecycle.published import drivers_missing
-from kerf.engine.lifecycle.readiness import not_initialized_because
+from kerf.engine.disruption.cluster_from_state import quiet_at
+from kerf.engine.disruption.drift.detection import CONDITION
+from kerf.engine.lifecycle.initialization import not_initialized_because
+from kerf.engine.lifecycle.published_devices import drivers_missing
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim

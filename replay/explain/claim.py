@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.disruption import passes
-from kerf.engine.disruption.disrupt import judge, registration_timeout
-from kerf.engine.disruption.verdict import Finding
-from kerf.engine.lifecycle.advance import advance
-from kerf.engine.lifecycle.drain import drain
+from kerf.engine.disruption import disruption_pass
+from kerf.engine.disruption.forced.finding import Finding
+from kerf.engine.disruption.forced.forced_disruption import judge, registration_timeout
+from kerf.engine.lifecycle.drain.draining import drain
+from kerf.engine.lifecycle.launch_to_initialized import advance
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.kubernetes.pods import is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import GOING, INITIALIZED, LAUNCHED, REGISTERED
+from kerf.engine.nodeclaim.state_table import GOING, INITIALIZED, LAUNCHED, REGISTERED
 from kerf.engine.record.claim_events import (
     Adopted,
     InstanceVanished,
@@ -242,9 +242,9 @@ def _staying(claim: NodeClaim, state: State, found: ClaimLinks, methods: tuple[M
     finding = judge(claim, state, state.facts.at)
     if not finding.remove and claim.state == INITIALIZED:
         said = next((each.verdict.reason for each in reversed(found.verdicts) if each.verdict.action == "keep"), None)
-        why = passes.why_it_stays(claim, state, state.facts.at) or said or Reason("not-looked-at")
+        why = disruption_pass.why_it_stays(claim, state, state.facts.at) or said or Reason("not-looked-at")
         why = next((each.reason for each in methods if each.reason.code in _SAID_BETTER.get(why.code, ())), why)
-        finding = Finding(passes.METHOD, why, due=soonest(finding.due, passes.due_at(state)))
+        finding = Finding(disruption_pass.METHOD, why, due=soonest(finding.due, disruption_pass.due_at(state)))
     elif not finding.remove and claim.state == LAUNCHED:
         finding = registration_timeout(claim, state, state.facts.at)
     elif not finding.remove and claim.state == REGISTERED:

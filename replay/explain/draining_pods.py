@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.lifecycle.drain_pods import awaited, turn_at
-from kerf.engine.lifecycle.notice import stays_until
+from kerf.engine.lifecycle.drain.interruption_notice import stays_until
+from kerf.engine.lifecycle.drain.pods import awaited, turn_at
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
 from kerf.engine.nodeclaim.effects import eviction
-from kerf.engine.nodeclaim.table import DRAINING
+from kerf.engine.nodeclaim.state_table import DRAINING
 from kerf.engine.scheduling.pods.evictability import PodRules, protected_until
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State

@@ -7,21 +7,22 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from kerf.engine.disruption import disrupt, eligibility
-from kerf.engine.disruption import reasons as why
+from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
-from kerf.engine.disruption.inputs import NEVER, cluster_of, quiet_at
-from kerf.engine.disruption.passes import METHOD, window_ends
-from kerf.engine.disruption.repair import POLICIES, unhealthy, worst
-from kerf.engine.disruption.room import Room
-from kerf.engine.disruption.static_drift import static_drift
-from kerf.engine.disruption.underway import underway
+from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_at
+from kerf.engine.disruption.disruption_pass import METHOD, window_ends
+from kerf.engine.disruption.drift.static_nodepools import static_drift
+from kerf.engine.disruption.forced import forced_disruption
+from kerf.engine.disruption.forced.node_repair import POLICIES, unhealthy, worst
+from kerf.engine.disruption.moves.budget_headroom import Room
+from kerf.engine.disruption.moves.cluster_with_moves import underway
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim import disruption_reasons as why
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import INITIALIZED, STEADY
+from kerf.engine.nodeclaim.state_table import INITIALIZED, STEADY
 from kerf.engine.scheduling.pods.evictability import FOR_GOOD, protected_until
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.nodeclaims.drift import AS_ASKED
@@ -37,11 +38,11 @@ EXPIRATION, REPAIR, INTERRUPTION, DELETION, REGISTRATION = (
 )  # fmt: skip
 
 _FORCEFUL = (
-    (EXPIRATION, disrupt.expired),
+    (EXPIRATION, forced_disruption.expired),
     (REPAIR, unhealthy),
-    (INTERRUPTION, disrupt.interrupted),
-    (DELETION, disrupt.deleted),
-    (REGISTRATION, disrupt.registration_timeout),
+    (INTERRUPTION, forced_disruption.interrupted),
+    (DELETION, forced_disruption.deleted),
+    (REGISTRATION, forced_disruption.registration_timeout),
 )
 """The methods without a choice, by the names that users know."""
 

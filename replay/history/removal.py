@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.disruption import reasons as why
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
-from kerf.engine.disruption.inputs import cluster_of
-from kerf.engine.disruption.underway import underway
+from kerf.engine.disruption.cluster_from_state import cluster_of
+from kerf.engine.disruption.moves.cluster_with_moves import underway
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim import disruption_reasons as why
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Move
 from kerf.engine.record.entries import Entry

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kerf.engine.disruption.cluster import Cluster, moving_pods
-from kerf.engine.disruption.consolidation import Command, Replacement
-from kerf.engine.disruption.methods import Proposal
-from kerf.engine.disruption.moves import Moves
+from kerf.engine.disruption.consolidation.commands import Command, Replacement
+from kerf.engine.disruption.consolidation.karpenter_methods import Proposal
+from kerf.engine.disruption.consolidation.sequential_search import Moves
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.reasons import Reason

@@ -13,10 +13,10 @@ import msgspec
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
-from kerf.engine.disruption.methods import Proposal, emptiness, multi_node, single_node
-from kerf.engine.disruption.moves import Moves, choose
+from kerf.engine.disruption.consolidation.karpenter_methods import Proposal, emptiness, multi_node, single_node
+from kerf.engine.disruption.consolidation.sequential_search import Moves, choose
+from kerf.engine.disruption.moves.validation import DELAY, still_empty, still_valid
 from kerf.engine.disruption.simulation import Simulator
-from kerf.engine.disruption.validation import DELAY, still_empty, still_valid
 from kerf.engine.errors import KerfError
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject, condition_is_true
 from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget

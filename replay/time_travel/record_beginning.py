@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import ABSENT, REQUESTED
+from kerf.engine.nodeclaim.state_table import ABSENT, REQUESTED
 from kerf.engine.record.claim_events import Adopted, Requested
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.entry_types import NAME_OF, TYPES, stream_of

@@ -7,13 +7,15 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from kerf.engine.disruption import carrying, drift, passes
-from kerf.engine.disruption import disrupt as disruption
+from kerf.engine.disruption import disruption_pass
+from kerf.engine.disruption.drift import detection
+from kerf.engine.disruption.forced import forced_disruption
+from kerf.engine.disruption.moves import execution
 from kerf.engine.errors import KerfError
-from kerf.engine.lifecycle import adopt as adopting
-from kerf.engine.lifecycle import advance as advancing
-from kerf.engine.lifecycle import consistency, lone_nodes, static_pools
-from kerf.engine.lifecycle import drain as draining
+from kerf.engine.lifecycle import adoption as adopting
+from kerf.engine.lifecycle import consistency, static_nodepools
+from kerf.engine.lifecycle import launch_to_initialized as advancing
+from kerf.engine.lifecycle.drain import draining, nodes_without_claim
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.entry_types import OBSERVATIONS
@@ -26,17 +28,17 @@ from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import State
 
 VERSIONS: dict[str, int] = {
-    "drift": drift.VERSION,
+    "drift": detection.VERSION,
     "provision": provisioning.VERSION,
-    "disrupt": disruption.VERSION,
+    "disrupt": forced_disruption.VERSION,
     "adopt": adopting.VERSION,
-    "lone": lone_nodes.VERSION,
-    "moves": passes.VERSION,
-    "move": carrying.VERSION,
+    "lone": nodes_without_claim.VERSION,
+    "moves": disruption_pass.VERSION,
+    "move": execution.VERSION,
     "advance": advancing.VERSION,
     "drain": draining.VERSION,
     "consistency": consistency.VERSION,
-    "static": static_pools.VERSION,
+    "static": static_nodepools.VERSION,
 }
 """Decider → its decision version today."""
 

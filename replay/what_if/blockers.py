@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.disruption.consolidation.karpenter_methods import usage
 from kerf.engine.disruption.eligibility import WHEN_EMPTY
-from kerf.engine.disruption.methods import usage
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import DO_NOT_DISRUPT

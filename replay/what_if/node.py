@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from kerf.engine.disruption import eligibility, passes
-from kerf.engine.disruption.balanced import approves, pool_totals
+from kerf.engine.disruption import disruption_pass, eligibility
 from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
-from kerf.engine.disruption.consolidation import Command, decide, on_offer, removal
+from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
+from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, removal
+from kerf.engine.disruption.consolidation.karpenter_methods import allowed
+from kerf.engine.disruption.consolidation.sequential_search import LEAST
 from kerf.engine.disruption.eligibility import Candidate, census
-from kerf.engine.disruption.methods import allowed
-from kerf.engine.disruption.moves import LEAST
 from kerf.engine.disruption.simulation import Outcome, Simulator
 from kerf.engine.model.kubernetes.pods import Pod, Resources, is_reschedulable
 from kerf.engine.model.reasons import Reason
@@ -138,7 +138,7 @@ def drift(cluster: Cluster, node: ClusterNode) -> Decided:
     found = _candidate(cluster, node, eligibility.drift, DRIFTED, eventual=True)
     if isinstance(found, Reason):
         return found
-    move = passes.drift(cluster, found)
+    move = disruption_pass.drift(cluster, found)
     return move if isinstance(move, Reason) else _replaced(move, found)
 
 
@@ -148,7 +148,7 @@ def consolidation(cluster: Cluster, node: ClusterNode) -> Decided:
     if isinstance(found, Reason):
         return Reason("goes-as-empty") if found.code == "empty" else found
     refused: dict[str, Reason] = {}
-    chosen, _ = passes.own_moves(cluster, None, refused)
+    chosen, _ = disruption_pass.own_moves(cluster, None, refused)
     for command in chosen.commands:
         if node.name in command.names:
             return _goes(command)

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.engine.disruption.balanced import price_of
+from kerf.engine.disruption.consolidation.balanced_policy import price_of
 from kerf.replay.scenarios.disruption_scenarios import cluster_of, disrupt_scenario
 from kerf.replay.scenarios.plan_scenarios import read_catalogues, read_scenarios
 

@@ -8,13 +8,13 @@ from collections import Counter
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from kerf.engine.disruption.balanced import approves, pool_totals
 from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
+from kerf.engine.disruption.consolidation.joint_search import jointly
+from kerf.engine.disruption.consolidation.karpenter_methods import allowed
+from kerf.engine.disruption.consolidation.sequential_search import Moves
 from kerf.engine.disruption.eligibility import Candidate, census, consolidation, judge
-from kerf.engine.disruption.jointly import jointly
-from kerf.engine.disruption.methods import allowed
-from kerf.engine.disruption.moves import Moves
 from kerf.engine.model.karpenter.nodepools import Budget
 from tests.property.test_disruption_moves import SEEDS, bill, made
 

@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kerf.engine.disruption.aftermath import after
-from kerf.engine.disruption.balanced import price_of
-from kerf.engine.disruption.bounds import Bound
 from kerf.engine.disruption.budgets import EMPTY, Use, allowance
 from kerf.engine.disruption.cluster import Cluster
-from kerf.engine.disruption.consolidation import decide
+from kerf.engine.disruption.consolidation.after_command import after
+from kerf.engine.disruption.consolidation.balanced_policy import price_of
+from kerf.engine.disruption.consolidation.commands import decide
+from kerf.engine.disruption.consolidation.karpenter_methods import allowed, emptiness, multi_node, single_node, usage
+from kerf.engine.disruption.consolidation.replacement_bound import Bound
+from kerf.engine.disruption.consolidation.sequential_search import Moves, choose
+from kerf.engine.disruption.disruption_pass import move_of
 from kerf.engine.disruption.eligibility import Candidate, census, consolidation, judge
-from kerf.engine.disruption.methods import allowed, emptiness, multi_node, single_node, usage
-from kerf.engine.disruption.moves import Moves, choose
-from kerf.engine.disruption.passes import move_of
+from kerf.engine.disruption.moves.cluster_with_moves import underway
 from kerf.engine.disruption.simulation import Simulator
-from kerf.engine.disruption.underway import underway
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.reasons import Reason
 from tests.unit.disruption.clusters import DAEMON, SIZES, capacity, cluster, node, pending, pod, pool

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
-from kerf.engine.disruption.questions import Questions, suited
+from kerf.engine.disruption.prepared_simulation import Questions, suited
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering

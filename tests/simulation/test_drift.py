@@ -12,7 +12,7 @@ import pytest
 
 from kerf.adapters.store.files.bundle import BundleStore, export_bundle
 from kerf.adapters.store.sqlite.store import SQLiteStore
-from kerf.engine.disruption import drift
+from kerf.engine.disruption.drift import detection
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.record.decisions import Decision, Verdict
 from kerf.replay.verify.verify import verify
@@ -92,7 +92,7 @@ def test_what_was_not_judged_again_would_come_to_the_same(seed: int) -> None:
     state = run.runtime.state
     assert any(claim.drifted_since for claim in state.facts.claims.values())
     state.ix.judged.clear()
-    assert drift.judge(state, state.facts.at, state.facts.claims).verdicts == ()
+    assert detection.judge(state, state.facts.at, state.facts.claims).verdicts == ()
 
 
 def test_an_edit_of_behaviour_drifts_nothing() -> None:

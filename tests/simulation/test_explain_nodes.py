@@ -15,7 +15,7 @@ from kerf.adapters.cli.render import story_text
 from kerf.adapters.cli.render_explain import claim_text, pod_text
 from kerf.adapters.simulation.build import START
 from kerf.engine.model.settings import Settings
-from kerf.engine.nodeclaim.table import INITIALIZED
+from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.record.decisions import MoveResult
 from kerf.engine.state.load import load
 from kerf.projections.prose.changes import CHANGES, change_words

@@ -8,7 +8,7 @@ import pytest
 
 from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
-from kerf.engine.disruption.turns import PAUSE
+from kerf.engine.lifecycle.drain.eviction_waves import PAUSE
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveResult, MovesResult
 from kerf.replay.explain.draining_pods import leaving

@@ -22,7 +22,7 @@ from kerf.adapters.kubernetes.watch.watched_kinds import NODE_CLAIMS
 from kerf.engine.errors import KerfError
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import DRAINING
+from kerf.engine.nodeclaim.state_table import DRAINING
 from kerf.engine.state.state import State
 
 RETRY = (0.5, 30.0)  # seconds

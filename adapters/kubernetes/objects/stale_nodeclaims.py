@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from kerf.engine.disruption.inputs import NEVER, quiet_at
+from kerf.engine.disruption.cluster_from_state import NEVER, quiet_at
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod

@@ -15,7 +15,7 @@ from msgspec import Struct
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.table import STEADY
+from kerf.engine.nodeclaim.state_table import STEADY
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InstancesListed, TaggedInstance
 from kerf.engine.state.provisioning_window import room_changed

@@ -9,7 +9,7 @@ import msgspec
 from kerf.engine.model.labels import SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
 from kerf.engine.nodeclaim.effects import LAUNCH, effect_key
-from kerf.engine.nodeclaim.table import GOING, TERMINATED
+from kerf.engine.nodeclaim.state_table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.claim_events import Adopted, Initialized, Launched, LaunchFailed, Requested, Tainted, Untainted
 from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.devices import DeviceClass, DeviceFacts, ResourceClaim, ResourceSlice
-from kerf.engine.nodeclaim.table import GOING
+from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.provisioning_window import room_changed, unsettle
 from kerf.engine.state.state import Facts, State

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kerf.engine.disruption.consolidation import Command, decide
+from kerf.engine.disruption.consolidation.commands import Command, decide
 from kerf.engine.disruption.eligibility import Candidate, judge
 from kerf.engine.disruption.pricing import Market
 from kerf.engine.disruption.simulation import Simulator

@@ -8,15 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.carrying import time_limit
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
-from kerf.engine.disruption.consolidation import Command, decide
-from kerf.engine.disruption.disrupt import expired
+from kerf.engine.disruption.consolidation.commands import Command, decide
+from kerf.engine.disruption.consolidation.karpenter_methods import usage
+from kerf.engine.disruption.consolidation.sequential_search import choose
+from kerf.engine.disruption.disruption_pass import by_age, replace_drifted
 from kerf.engine.disruption.eligibility import census, judged
-from kerf.engine.disruption.methods import usage
-from kerf.engine.disruption.moves import choose
-from kerf.engine.disruption.passes import by_age, replace_drifted
-from kerf.engine.disruption.repair import Policy, allowed, worst
+from kerf.engine.disruption.forced.forced_disruption import expired
+from kerf.engine.disruption.forced.node_repair import Policy, allowed, worst
+from kerf.engine.disruption.moves.execution import time_limit
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, Offering

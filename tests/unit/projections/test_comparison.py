@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.projections.karpenter_comparison import Comparison, Observer
 from tests.support.world import START, World
-from tests.unit.lifecycle.test_adopt import claim
+from tests.unit.lifecycle.test_adoption import claim
 from tests.unit.runtime.test_observe_mode import in_use, shown, watching, with_node
 
 

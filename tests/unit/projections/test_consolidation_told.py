@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.engine.disruption.balanced import THRESHOLD
+from kerf.engine.disruption.consolidation.balanced_policy import THRESHOLD
 from kerf.engine.model.feature_gates import FIELDS
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.settings import Settings
@@ -14,8 +14,8 @@ from kerf.engine.record.observations import Observation
 from kerf.projections.kubernetes_events.decision_events import MINUTE, NORMAL, About, Told
 from tests.support.lives import claim_of, half_empty
 from tests.support.world import Mi, World, pool
-from tests.unit.disruption.test_loop import two_nodes
-from tests.unit.disruption.test_passes import passes
+from tests.unit.disruption.test_disruption_pass import passes
+from tests.unit.disruption.test_karpenter_loop import two_nodes
 from tests.unit.projections.test_cluster_events import told
 from tests.unit.projections.test_metrics import counted, value
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.adapters.kubernetes.objects.stale_nodeclaims import ClaimUpkeep
-from kerf.engine.disruption.inputs import NEVER
+from kerf.engine.disruption.cluster_from_state import NEVER
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.observations import LaunchAnswered, Observation
 from kerf.projections.status.nodeclaim import claim_conditions

@@ -13,7 +13,7 @@ import pytest
 
 from kerf.adapters.store.files.golden import write_golden
 from kerf.adapters.store.sqlite.store import SQLiteStore
-from kerf.engine.lifecycle import advance
+from kerf.engine.lifecycle import launch_to_initialized
 from tests.support.records import whole_life
 from tests.support.world import World
 
@@ -106,7 +106,7 @@ def test_a_case_without_a_readme_fails_and_says_so(project: Path) -> None:
 
 
 def test_an_older_decision_version_fails_with_what_to_do(project: Path) -> None:
-    edit(project, "decisions.jsonl", f'"version":{advance.VERSION},"settings"', '"version":1,"settings"')
+    edit(project, "decisions.jsonl", f'"version":{launch_to_initialized.VERSION},"settings"', '"version":1,"settings"')
     code, out = run_pytest(project, "tests")
     assert code == 1
     assert "decision-version: " in out

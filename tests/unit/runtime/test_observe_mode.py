@@ -15,7 +15,7 @@ from kerf.engine.state.load import load
 from tests.property.test_fold import re_derived
 from tests.support.lives import PROVIDER, claim_of
 from tests.support.world import START, Mi, World, pool
-from tests.unit.lifecycle.test_adopt import claim
+from tests.unit.lifecycle.test_adoption import claim
 
 CAPACITY = {"cpu": 1930, "memory": 6903 * Mi, "pods": 29}
 

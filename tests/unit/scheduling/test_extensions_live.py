@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kerf.engine.disruption.inputs import cluster_of
+from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate

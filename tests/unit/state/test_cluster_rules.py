@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.disruption.inputs import cluster_of
+from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.nodes import Node

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import what_if
-from kerf.engine.disruption.inputs import cluster_of
+from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.labels import DRA_DRIVERS
-from kerf.engine.nodeclaim.table import INITIALIZED, REGISTERED
+from kerf.engine.nodeclaim.state_table import INITIALIZED, REGISTERED
 from kerf.engine.record.decisions import Decision, InitializeNode, ProvisionResult
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.scheduling.planner import plan

@@ -1,0 +1,139 @@
+"""From the state to disruption's `Cluster` (D-4…D-8, D-49…D-58)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Pod, Resources
+from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
+from kerf.engine.nodeclaim.state_table import GOING, INITIALIZED, REQUESTED
+from kerf.engine.scheduling.problem.from_state import buffer_pods, capacity_of, problem_of, spread_by_default
+from kerf.engine.scheduling.problem.problem import NodeInput
+from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.pods_on_node import on_node
+from kerf.engine.state.state import State
+
+NEVER = 1 << 62
+
+
+def cluster_of(state: State, now: int) -> Cluster:
+    """The cluster as the state shows it. Nodes of moves that were only proposed stand as if nobody had."""
+    facts = state.facts
+    base = problem_of(state, now)
+    nodes = _as_before(_nodes(state, {each.claim or each.name: each for each in base.nodes}, now), state)
+    shapes = dict(base.shapes)
+    for digest in sorted({pod.shape for node in nodes for pod in node.pods} - shapes.keys()):
+        shapes[digest] = state.ix.blobs.shape(digest)
+    virtual = buffer_pods(state)
+    pending = spread_by_default(state, [*(facts.pods[uid] for uid in state.ix.pending), *virtual])  # D-88
+    for pod in pending:
+        shapes.setdefault(pod.shape, state.ix.blobs.shape(pod.shape))
+    return Cluster(
+        now=now,
+        nodes=nodes,
+        base=replace(base, pods=(), shapes=shapes),
+        pending=_in_order(pending),
+        budgets=tuple(sorted(facts.pdbs.values(), key=lambda each: (each.namespace, each.name, each.uid))),
+        virtual=frozenset(pod.uid for pod in virtual),
+        spot_to_spot=facts.settings.spot_to_spot,
+        live=True,
+    )
+
+
+def _as_before(nodes: Iterable[ClusterNode], state: State) -> tuple[ClusterNode, ...]:
+    """For nodes that equal those of the cluster before these themselves, with what has been worked out of them."""
+    before: dict[str, ClusterNode] = state.ix.cluster_nodes
+    kept = tuple(known if (known := before.get(each.name)) == each else each for each in nodes)
+    state.ix.cluster_nodes = {each.name: each for each in kept}
+    return kept
+
+
+def _nodes(state: State, places: dict[str, NodeInput], now: int) -> Iterator[ClusterNode]:
+    """Those of NodeClaims by their names, then the others. What replaces nodes that have not begun to drain is
+    promised to their pods, however long others of their replacements take."""
+    facts = state.facts
+    started = (each.move for each in facts.moves.values() if each.started)
+    replacing = frozenset(new.name for move in started for new in move.replacements)
+    for name in sorted(facts.claims):
+        claim = facts.claims[name]
+        made = _managed(claim, node_of(claim, state), places.get(name), state, now)
+        yield replace(made, nominated=True) if name in replacing else made
+    for name in sorted(facts.nodes):
+        if name not in state.ix.claim_by_node:
+            node = facts.nodes[name]
+            place = places.get(name)
+            yield ClusterNode(
+                place=place or _gone(node.name, "", node, True),
+                pods=_pods(node.name, state),
+                managed=False,
+                annotations=node.annotations,
+                capacity=node.capacity,
+                created=node.created,
+                tracked=place is not None,
+                marked=bool(node.deleting),
+                ready=node.ready,
+            )
+
+
+def _managed(claim: NodeClaim, node: Node | None, place: NodeInput | None, state: State, now: int) -> ClusterNode:
+    facts = state.facts
+    ended, terminate = claim.instance_status in ENDED, claim.effect(effects.TERMINATE)
+    hold = facts.holds.get(claim.name)
+    return ClusterNode(
+        place=place or _gone(node.name if node is not None else claim.name, claim.name, node, bool(claim.initialized)),
+        pods=_pods(node.name, state) if node is not None else (),
+        has_node=node is not None,
+        annotations=node.annotations if node is not None else claim.annotations,
+        capacity=_capacity(claim, state),
+        created=claim.created,
+        expire_after=claim.expire_after,
+        grace_period=claim.termination_grace_period,
+        tracked=place is not None,
+        marked=claim.state in GOING or ended,
+        terminating=ended or (terminate is not None and bool(terminate.ok)),
+        nominated=now < claim.nominated_until or bool(state.ix.waiting_for.get(claim.name)),
+        ready=node is not None and node.ready,
+        consolidatable=quiet_at(claim, state) <= now,
+        drifted_since=claim.drifted_since,
+        initialized_since=claim.initialized,
+        last_pod_event=claim.last_pod_event,
+        buffers=facts.buffered.get(claim.name, 0),
+        held_until=hold.until if hold is not None else 0,
+    )
+
+
+def quiet_at(claim: NodeClaim, state: State) -> int:
+    """D-55, D-56: when the claim becomes Consolidatable, or has (ms since the epoch); `NEVER` if it does not."""
+    pool = state.facts.pools.get(claim.node_pool)
+    if claim.state != INITIALIZED or pool is None or pool.replicas is not None or pool.consolidate_after is None:
+        return NEVER
+    return (claim.last_pod_event or claim.initialized) + pool.consolidate_after
+
+
+def _gone(name: str, claim: str, node: Node | None, initialized: bool) -> NodeInput:
+    """What is no place for pods any more."""
+    labels = node.labels if node is not None else {}
+    return NodeInput(name, claim, labels, node.taints if node is not None else (), {}, initialized=initialized)
+
+
+def _pods(node: str, state: State) -> tuple[Pod, ...]:
+    here = on_node(state, node)
+    return _in_order(spread_by_default(state, here.pods)) if state.facts.settings.default_spread else here.ordered
+
+
+def _in_order(pods: list[Pod]) -> tuple[Pod, ...]:
+    return tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
+
+
+def _capacity(claim: NodeClaim, state: State) -> Resources:
+    """S-70, S-73: of a claim that is not launched the most that it may come to have."""
+    if claim.state != REQUESTED:
+        return capacity_of(claim, state)
+    ref = claim.node_class
+    digest = state.facts.catalogues.get(f"{ref.group}/{ref.kind}/{ref.name}", "")
+    return state.ix.blobs.over_types(digest, claim.instance_types, largest=True) if digest else {}

@@ -1,0 +1,97 @@
+"""The policy Balanced: a move has to save a share of its NodePool's cost that is at least half of the share of its
+disruption (D-78…D-83)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.disruption.consolidation.commands import Command
+from kerf.engine.disruption.cost import node_cost, node_price
+from kerf.engine.disruption.eligibility import Candidate
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
+from kerf.engine.record.decisions import Score
+
+BALANCED = "Balanced"
+THRESHOLD = 0.5
+
+
+class Totals(Struct, frozen=True):
+    """Of one NodePool: what its nodes cost (USD per hour) and what it would cost to disrupt them all (D-78)."""
+
+    cost: float
+    disruption: float
+
+
+def score(totals: Totals | None, savings: float, disruption: float) -> float:
+    """D-80."""
+    return _scored("", totals, savings, disruption).worth
+
+
+def _scored(pool: str, totals: Totals | None, savings: float, disruption: float) -> Score:
+    if totals is None or totals.cost <= 0 or totals.disruption <= 0:
+        return Score(pool, 0.0, 0.0)
+    return Score(pool, savings / totals.cost, disruption / totals.disruption)
+
+
+def pool_totals(cluster: Cluster, eligible: Iterable[Candidate]) -> dict[str, Totals]:
+    """Totals of every NodePool that owns a candidate; `eligible`: before a method's own filter (D-78)."""
+    by_pool: dict[str, dict[str, Candidate]] = {}
+    for each in eligible:
+        by_pool.setdefault(each.pool.name, {})[each.name] = each
+    return {pool: _totals(cluster, pool, by_pool[pool]) for pool in sorted(by_pool)}
+
+
+def _totals(cluster: Cluster, pool: str, candidates: Mapping[str, Candidate]) -> Totals:
+    nodes, types = [node for node in cluster.nodes if node.node_pool == pool], cluster.types()
+    tracked = math.fsum(price_of(node, types) for node in nodes if _tracked(node))
+    cost = tracked if tracked > 0 else math.fsum(each.price for each in candidates.values())
+    disruption = math.fsum(
+        candidates[node.name].cost if node.name in candidates else node_cost(node.pods, cluster.shapes)
+        for node in nodes
+    )
+    return Totals(cost, disruption)
+
+
+def _tracked(node: ClusterNode) -> bool:
+    """D-79."""
+    return node.managed and all(key in node.labels for key in (INSTANCE_TYPE, CAPACITY_TYPE, ZONE))
+
+
+def price_of(node: ClusterNode, types: Mapping[str, Mapping[str, InstanceType]]) -> float:
+    """D-34, for any node; 0 where its NodePool or type is unknown. `types`: those of the cluster."""
+    return node_price(types.get(node.node_pool, {}).get(node.labels.get(INSTANCE_TYPE, "")), node.labels)
+
+
+def approves(command: Command, totals: Mapping[str, Totals]) -> bool:
+    """Whether every Balanced NodePool of the command finds it worth its disruption (D-81)."""
+    return all(each.worth >= THRESHOLD for each in scores(command, totals))
+
+
+def scores(command: Command, totals: Mapping[str, Totals]) -> tuple[Score, ...]:
+    """Of every Balanced NodePool of the command (D-81), by name."""
+    found = []
+    by_pool: dict[str, list[Candidate]] = {}
+    for each in command.candidates:
+        by_pool.setdefault(each.pool.name, []).append(each)
+    source = math.fsum(each.price for each in command.candidates)
+    for pool, own in sorted(by_pool.items()):
+        if own[0].pool.consolidation_policy != BALANCED:
+            continue
+        savings = command.savings
+        if len(by_pool) > 1 and source > 0:
+            savings *= math.fsum(each.price for each in own) / source
+        found.append(_scored(pool, totals.get(pool), savings, math.fsum(each.cost for each in own)))
+    return tuple(found)
+
+
+def hopeless(candidate: Candidate, totals: Mapping[str, Totals]) -> bool:
+    """D-83: not even a removal without replacement would be worth it."""
+    found = totals.get(candidate.pool.name)
+    if candidate.pool.consolidation_policy != BALANCED or found is None or found.cost <= 0:
+        return False
+    return score(found, candidate.price, candidate.cost) < THRESHOLD

@@ -1,0 +1,192 @@
+"""Nodes that go together where the budgets let all of them go: one set, judged as a whole.
+
+Where commands are chosen one after the other (`moves`), a node that takes pods of one is no candidate of another, and
+none may build on the order in which pods leave. A set that goes at once knows both: its pods have their places on what
+stays in the end, and they leave by turns. So it comes down to a cheaper fleet, without moving a pod twice.
+
+The set grows from the nodes that hold the least for what they cost; then dearer ones change places with cheaper ones
+in it. Each goes by a command of its own: those whose NodePool is Balanced and finds that not worth it are left out.
+The search ends by the work done.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.binding import Binding
+from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals, price_of
+from kerf.engine.disruption.consolidation.commands import Command, decide, removal
+from kerf.engine.disruption.consolidation.karpenter_methods import allowed
+from kerf.engine.disruption.consolidation.replacement_bound import RESOURCES
+from kerf.engine.disruption.consolidation.sequential_search import A_CHECK, LEAST, Moves, placed
+from kerf.engine.disruption.eligibility import Candidate, Census, Judged, census, judged
+from kerf.engine.disruption.simulation import A_POD, Simulator
+from kerf.engine.lifecycle.drain.eviction_waves import turns_of, weight
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.matching.resources import total
+
+WORK = 90_000
+"""What a search may cost, as that for moves (`moves.WORK`)."""
+LEAST_NODES, MOST = 2, 300
+"""Nodes of a set, but for empty ones."""
+HABITS = 2
+"""So many schedulers are asked (`Binding`)."""
+
+
+class Together(Struct, frozen=True):
+    """`moves` may all be made at once, if the pods of their nodes leave by these `turns`; None if nothing was found for
+    the `work` that was done."""
+
+    moves: Moves | None = None
+    turns: tuple[int, ...] = ()
+    work: int = 0
+
+
+def jointly(cluster: Cluster, known: Judged | None = None, *, work: int = WORK) -> Together:
+    """The cheapest set found; nothing is looked for where the budgets do not let all candidates go at once. Equal
+    clusters give equal sets. `known`: what `judged` says of the cluster, if that is known."""
+    known = judged(cluster) if known is None else known
+    empty = census(cluster, eligibility.emptiness, known=known)
+    busy = census(cluster, eligibility.consolidation, known=known)
+    if len(busy.chosen) < LEAST_NODES or not _open(cluster, (*empty.chosen, *busy.chosen)):
+        return Together()
+    search = _Search(cluster, empty, busy, work)
+    return Together(search.run(), search.turns, min(work, work - search.left))
+
+
+def _open(cluster: Cluster, candidates: Iterable[Candidate]) -> bool:
+    """Whether the budgets let all of them go at once."""
+    counts: dict[str, int] = {}
+    for each in candidates:
+        counts[each.pool.name] = counts.get(each.pool.name, 0) + 1
+    limits = [allowed(cluster, reason) for reason in (EMPTY, UNDERUTILIZED)]
+    return all(limit.get(pool, 0) >= count for pool, count in counts.items() for limit in limits)
+
+
+class _Search:
+    def __init__(self, cluster: Cluster, empty: Census, busy: Census, work: int) -> None:
+        self._cluster = cluster
+        self._empty, self._busy = empty, busy
+        shapes, totals = cluster.shapes, pool_totals(cluster, busy.eligible)
+        worth = [each for each in busy.chosen if approves(_alone(each), totals)]
+        self._vain = frozenset(each.name for each in busy.chosen) - {each.name for each in worth}
+        self.turns = turns_of(shapes[pod.shape] for each in worth for pod in each.pods)
+        self._binding = Binding(cluster, self.turns)
+        self._simulator = Simulator(cluster, most_claims=1)
+        self.left = work
+        self._needs = {each.name: total(shapes[pod.shape].requests for pod in each.pods) for each in worth}
+        self._load = {each.name: weight(self._needs[each.name]) / max(each.price, LEAST) for each in worth}
+        self._order = sorted(worth, key=lambda each: (self._load[each.name], each.name))[:MOST]
+        self._idle = frozenset(each.name for each in empty.chosen)
+        takers = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in self._idle]
+        self._free = {node.name: node.place.available for node in takers}
+
+    def run(self) -> Moves | None:
+        if len(self._order) < LEAST_NODES:
+            return None
+        going = self._with_others(self._prefix())
+        while going and (better := self._exchanged(going)) is not None:
+            going = self._with_others(better)
+        return self._together(going) if going else None
+
+    # ── the set ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _prefix(self) -> list[Candidate]:
+        """The longest one that bisection finds, if not all of them fit."""
+        least, most = 0, len(self._order)
+        if self._fits(self._order):
+            return self._order
+        while most - least > 1:
+            middle = (least + most) // 2
+            least, most = (middle, most) if self._fits(self._order[:middle]) else (least, middle)
+        return self._order[:least]
+
+    def _with_others(self, going: list[Candidate]) -> list[Candidate]:
+        """And each that may go beside those before it."""
+        names = {each.name for each in going}
+        for each in self._order:
+            if each.name not in names and self._fits([*going, each]):
+                going = [*going, each]
+        return going
+
+    def _exchanged(self, going: list[Candidate]) -> list[Candidate] | None:
+        """With a dearer node in the place of a cheaper one; None if there is no such pair."""
+        for stays, goes in self._pairs(going):
+            if self.left <= 0:
+                return None
+            changed = [*(each for each in going if each is not stays), goes]
+            if self._fits(changed):
+                return changed
+        return None
+
+    def _pairs(self, going: list[Candidate]) -> Iterator[tuple[Candidate, Candidate]]:
+        """(one of the set, a dearer one): the dearest and emptiest first, for the cheapest and fullest."""
+        names = {each.name for each in going}
+        kept = sorted((each for each in self._order if each.name not in names), key=lambda each: -each.price)
+        cheap = sorted(going, key=lambda each: (each.price, -self._load[each.name], each.name))
+        for goes in kept:
+            yield from ((each, goes) for each in cheap if each.price < goes.price - LEAST)
+
+    def _fits(self, going: Sequence[Candidate]) -> bool:
+        """Whether all pods have places on what stays, by the plan and by the scheduler's own way."""
+        if not self._roomy(going):
+            return False
+        names = self._idle | {each.name for each in going}
+        cost = A_CHECK * len(self._cluster.nodes) + HABITS * A_POD * sum(len(each.pods) for each in going)
+        self.left -= cost
+        if self.left <= 0 or self._binding.left_over(names, ()):
+            return False
+        before = self._simulator.work
+        outcome = self._simulator.without(names)
+        self.left -= self._simulator.work - before
+        return outcome.failure is None and not outcome.claims
+
+    def _roomy(self, going: Sequence[Candidate]) -> bool:
+        """Whether what stays has as much free as all their pods ask for."""
+        names = {each.name for each in going}
+        free = [room for name, room in self._free.items() if name not in names]
+        return all(
+            sum(self._needs[name].get(each, 0) for name in names) <= sum(max(0, room.get(each, 0)) for room in free)
+            for each in RESOURCES
+        )
+
+    # ── what becomes of it ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _together(self, going: list[Candidate]) -> Moves | None:
+        whole = decide(self._simulator, [*self._empty.chosen, *going])
+        if isinstance(whole, Reason):
+            return None
+        single = [
+            replace(_alone(each), placements=placed(whole.placements, [each]))
+            for each in sorted(going, key=lambda each: each.name)
+        ]
+        commands = ([removal(self._empty.chosen)] if self._empty.chosen else []) + single
+        removed = self._idle | {each.name for each in going}
+        types = self._cluster.types()
+        stay = [node for node in self._cluster.nodes if node.name not in removed and not node.marked]
+        price = math.fsum(price_of(node, types) for node in stay)
+        takers = {each.node for command in single for each in command.placements}
+        return Moves(tuple(commands), price, self._kept(removed, takers), self.left <= 0)
+
+    def _kept(self, removed: frozenset[str], takers: set[str]) -> dict[str, Reason]:
+        """Why each other node stays."""
+        kept: dict[str, Reason] = {}
+        for name in sorted(node.name for node in self._cluster.nodes if node.name not in removed):
+            busy = self._busy.excluded.get(name)
+            if busy is not None and busy.code == "empty":
+                busy = self._empty.excluded.get(name)
+            left = "not-worth-it" if name in self._vain else "left-over"
+            kept[name] = busy or Reason("takes-pods" if name in takers else left)
+        return kept
+
+
+def _alone(candidate: Candidate) -> Command:
+    """That it goes, without a replacement."""
+    return Command(UNDERUTILIZED, (candidate,), savings=candidate.price)

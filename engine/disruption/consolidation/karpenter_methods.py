@@ -1,0 +1,133 @@
+"""Emptiness, multi-node and single-node consolidation as the reference decides them (D-59…D-61, D-67…D-77).
+
+Each looks at the cluster by itself and proposes at most one command; `validation` looks again later. kerf's own choice
+of moves is in `moves`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec import Struct
+
+from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Use, left
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals
+from kerf.engine.disruption.consolidation.commands import Command, decide, removal, without_same_type
+from kerf.engine.disruption.eligibility import Candidate, Census, census
+from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.model.reasons import Reason
+
+MOST = 100
+"""How many candidates the multi-node search looks at (D-68)."""
+
+
+class Proposal(Struct, frozen=True):
+    """What one method found. `allowed`: what the budgets leave per NodePool; `refused`: per node of a single-node
+    attempt, what spoke against it."""
+
+    reason: str
+    census: Census
+    allowed: dict[str, int]
+    command: Command | None = None
+    refused: dict[str, Reason] = {}
+
+
+def usage(cluster: Cluster) -> dict[str, Use]:
+    """D-49, D-50, per NodePool."""
+    found: dict[str, Use] = {}
+    for node in cluster.nodes:
+        if node.managed and node.initialized and not node.terminating and node.node_pool:
+            use = found.get(node.node_pool, Use())
+            busy = node.marked or node.queued or not node.ready
+            found[node.node_pool] = Use(use.total + 1, use.consuming + busy)
+    return found
+
+
+def allowed(cluster: Cluster, reason: str) -> dict[str, int]:
+    """D-51: how many nodes of each NodePool may go now."""
+    used = usage(cluster)
+    return {
+        each.pool.name: left(each.pool, reason, used.get(each.pool.name, Use()), cluster.now) for each in cluster.pools
+    }
+
+
+def within(candidates: Iterable[Candidate], limits: dict[str, int]) -> list[Candidate]:
+    """The candidates that the budgets leave room for, in their order (D-60, D-68)."""
+    room = dict(limits)
+    kept = []
+    for each in candidates:
+        if room.get(each.pool.name, 0) > 0:
+            room[each.pool.name] -= 1
+            kept.append(each)
+    return kept
+
+
+def emptiness(cluster: Cluster) -> Proposal:
+    """D-59, D-60."""
+    found, limits = census(cluster, eligibility.emptiness), allowed(cluster, EMPTY)
+    kept = within(found.chosen, limits)
+    return Proposal(EMPTY, found, limits, removal(kept) if kept else None)
+
+
+def multi_node(cluster: Cluster, simulator: Simulator) -> Proposal:
+    """D-67…D-72: by bisection, the longest prefix of the candidates that can go for one node or none."""
+    found, limits = census(cluster, eligibility.consolidation), allowed(cluster, UNDERUTILIZED)
+    kept = within(found.chosen, limits)
+    best = longest(simulator, kept, pool_totals(cluster, found.eligible))
+    return Proposal(UNDERUTILIZED, found, limits, best)
+
+
+def longest(simulator: Simulator, candidates: list[Candidate], totals: Mapping[str, Totals]) -> Command | None:
+    """The search of D-69: the longest of the prefixes that bisection looks at and that can go."""
+    best: Command | None = None
+    low, high = 1, MOST if len(candidates) > MOST else len(candidates) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        tried = together(simulator, candidates[: middle + 1])
+        if isinstance(tried, Command) and approves(tried, totals):
+            best, low = tried, middle + 1
+        else:
+            high = middle - 1
+    return best
+
+
+def together(simulator: Simulator, candidates: list[Candidate]) -> Command | Reason:
+    """The decision for several nodes (D-70)."""
+    tried = decide(simulator, candidates)
+    if isinstance(tried, Reason) or not tried.replacements:
+        return tried
+    return without_same_type(tried, simulator.market(tried.replacements[0].claim.node_pool))
+
+
+def single_node(cluster: Cluster, simulator: Simulator, accepts: Callable[[Command], bool] | None = None) -> Proposal:
+    """D-75…D-77: the first candidate that can go. `accepts` validates its command; if it does not, nobody goes."""
+    found, limits = census(cluster, eligibility.consolidation), allowed(cluster, UNDERUTILIZED)
+    totals = pool_totals(cluster, found.eligible)
+    refused: dict[str, Reason] = {}
+    for each in interleaved(found.chosen):
+        if limits.get(each.pool.name, 0) <= 0:
+            refused[each.name] = Reason("budget", {"nodepool": each.pool.name})
+            continue
+        if hopeless(each, totals):
+            refused[each.name] = Reason("not-worth-it")
+            continue
+        tried = decide(simulator, [each])
+        if isinstance(tried, Reason):
+            refused[each.name] = tried
+        elif not approves(tried, totals):
+            refused[each.name] = Reason("not-worth-it")
+        else:
+            valid = accepts is None or accepts(tried)
+            return Proposal(UNDERUTILIZED, found, limits, tried if valid else None, refused)
+    return Proposal(UNDERUTILIZED, found, limits, None, refused)
+
+
+def interleaved(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """D-75: the first of each NodePool, then the second of each, and so on; pools by name."""
+    by_pool: dict[str, list[Candidate]] = {}
+    for each in candidates:
+        by_pool.setdefault(each.pool.name, []).append(each)
+    ranked = [(rank, pool, each) for pool, own in by_pool.items() for rank, each in enumerate(own)]
+    return [each for _, _, each in sorted(ranked, key=lambda item: item[:2])]

@@ -1,0 +1,347 @@
+"""kerf's own choice: a *set* of moves for the whole cluster, towards the cheapest fleet with the fewest evictions.
+
+The reference tries prefixes of one list and carries out one command at a time. Here commands are chosen one after the
+other on the cluster as the ones before leave it, within the budgets of all together, so that all of them may be under
+way at once. No pod is moved twice: a node that takes pods of one command is no candidate of another.
+
+The search is greedy, under three rankings, and the cheapest end wins. It ends by the work done, never by a clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Ledger, Use
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation.after_command import after
+from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals, price_of
+from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, removal, without_same_type
+from kerf.engine.disruption.consolidation.karpenter_methods import longest, usage
+from kerf.engine.disruption.consolidation.replacement_bound import Bound
+from kerf.engine.disruption.eligibility import Candidate, Judged, census, judged
+from kerf.engine.disruption.simulation import A_POD, Simulator
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import Placement
+
+WORK = 90_000
+"""What one choice may cost (`Simulator.work`), so that it takes about as long whatever the cluster is like."""
+WIDEST = 100
+"""Nodes of one command at most."""
+A_CHECK = 4
+"""What it costs to ask `fits`, for each node."""
+LEAST = 1e-9
+"""USD per hour: a move that saves less is none."""
+
+Rank = tuple[float, float, tuple[str, ...]]
+Ranking = Callable[[Command], Rank]
+Tried = tuple[float, tuple[str, ...], list[Candidate]]
+"""What no command of these nodes ranks before, their names, and they."""
+Fits = Callable[[Sequence[Command]], bool]
+
+
+class Moves(Struct, frozen=True):
+    """`commands` in the order of choice; they may all run at once. `end_price`: of all nodes kept and replacements, USD
+    per hour. `kept`: why each other node stays. `exhausted`: not all that could be tried was."""
+
+    commands: tuple[Command, ...]
+    end_price: float
+    kept: dict[str, Reason]
+    exhausted: bool = False
+
+    @property
+    def evictions(self) -> int:
+        return sum(each.evictions for each in self.commands)
+
+
+def by_savings(command: Command) -> Rank:
+    return -command.savings, float(command.evictions), command.names
+
+
+def by_worth(command: Command) -> Rank:
+    """Savings per disruption."""
+    cost = math.fsum(each.cost for each in command.candidates)
+    return -command.savings / cost, float(command.evictions), command.names
+
+
+def by_node(command: Command) -> Rank:
+    """Savings per node that goes: the best use of budgets that are too small for all."""
+    return -command.savings / len(command.candidates), float(command.evictions), command.names
+
+
+def choose(
+    cluster: Cluster,
+    *,
+    work: int = WORK,
+    known: Judged | None = None,
+    rounds: int = 1,
+    fits: Fits | None = None,
+) -> Moves:
+    """The moves to make now. Equal clusters give equal moves. `known`: what `judged` says of the cluster, if that is
+    known. `rounds`: how many times what the budgets let go at once is chosen; moves beyond the first wait for room.
+    `fits`: whether commands may be made together; no search asks any more when its share of the `work` is done."""
+    start = _Start(cluster, known, rounds, fits)
+    shares = ((by_savings, work - 2 * (work // 3)), (by_worth, work // 3), (by_node, work // 3))
+    found: list[Moves] = []
+    for ranking, share in shares:
+        found.append(_Search(start, ranking, share).run())
+        if not found[0].commands and not found[0].exhausted:
+            break  # all was tried, and under another ranking it would be the same
+    return min(found, key=lambda each: (round(each.end_price, 9), each.evictions, len(each.commands)))
+
+
+class _Start:
+    """What every search begins with."""
+
+    def __init__(self, cluster: Cluster, known: Judged | None, rounds: int, fits: Fits | None) -> None:
+        used, pools = usage(cluster), [each.pool for each in cluster.pools]
+        self.ledger = Ledger(pools, used, cluster.now, rounds)
+        self.at_once = self.ledger
+        if rounds > 1:
+            self.at_once = Ledger(pools, {name: Use(use.total) for name, use in used.items()}, cluster.now)
+        self.fits = fits
+        known = judged(cluster) if known is None else known
+        self.cluster = cluster
+        self.simulator = Simulator(cluster, most_claims=1)
+        self.empty = census(cluster, eligibility.emptiness, known=known)
+        self.busy = census(cluster, eligibility.consolidation, known=known)
+        self.anything = bool(self.empty.chosen or self.busy.chosen)
+        self.bounds = Bound(self.simulator) if self.anything else None
+        self.totals: Mapping[str, Totals] = pool_totals(cluster, self.busy.eligible) if self.anything else {}
+
+
+class _Search:
+    """One greedy descent."""
+
+    def __init__(self, start: _Start, ranking: Ranking, work: int) -> None:
+        self._first = start.cluster
+        self._simulator = start.simulator
+        self._bounds = start.bounds
+        self._ranking = ranking
+        self._left = work
+        self._empty, self._busy, self._totals = start.empty, start.busy, start.totals
+        self._ledger, self._at_once = start.ledger.copy(), start.at_once
+        self._fits = start.fits
+        self._unfit: set[tuple[str, ...]] = set()  # what would leave pods over
+        self._failed: set[tuple[str, ...]] = set()  # what there is no room for, or no gain in; room only shrinks
+        self._commands: list[Command] = []
+        self._settled: set[str] = set()  # nodes that go, or take pods that move
+        self._refusals: dict[str, Reason] = {}
+        self._open: list[Tried] | None = None
+        self._prefix: tuple[Command | None] | None = None  # what `longest` finds, until a command is taken
+        self._ways: dict[tuple[str, ...], tuple[Rank, Command]] = {}  # how sets may go, until a command is taken
+
+    def run(self) -> Moves:
+        while self._bounds is not None and (command := self._best(self._bounds)) is not None:
+            if self._leaves_none_over(command):
+                self._take(command)
+            else:
+                self._unfit.add(command.names)
+        removed = frozenset(name for each in self._commands for name in each.names)
+        stay = [node for node in self._first.nodes if node.name not in removed and not node.marked]
+        launched = [new.price for each in self._commands for new in each.replacements]
+        types = self._first.types()
+        price = math.fsum([*(price_of(node, types) for node in stay), *launched])
+        return Moves(tuple(self._commands), price, self._kept(removed), self._left <= 0)
+
+    def _leaves_none_over(self, command: Command) -> bool:
+        if self._fits is None or self._left <= 0 or command.reason == EMPTY:
+            return True
+        made = [*self._commands, command]
+        self._left -= A_CHECK * len(self._first.nodes) + A_POD * sum(each.evictions for each in made)
+        if self._fits(made):
+            return True
+        if len(command.candidates) == 1:
+            self._refusals[command.names[0]] = Reason("left-over")
+        return False
+
+    def _take(self, command: Command) -> None:
+        self._open = self._prefix = None
+        self._ways.clear()
+        self._commands += self._parts(command)
+        for each in command.candidates:
+            self._ledger.take(each.pool.name)
+        self._settled |= {each.name for each in command.candidates}
+        self._settled |= {each.node for each in placed(command.placements, command.candidates)}
+        cluster = after(self._simulator.cluster, command, len(self._commands))
+        own = frozenset(pod.uid for each in command.candidates for pod in each.pods)
+        if any(uid not in own for new in command.replacements for uid in new.claim.pods):
+            self._failed.clear()  # pods that waited for a place need none any more
+        self._simulator = self._simulator.following(cluster)
+        self._bounds = Bound(self._simulator, self._bounds)
+
+    def _parts(self, command: Command) -> list[Command]:
+        """Nodes that go without a replacement need not wait for one another: one command each, where the policies allow
+        it. Placements are those of pods that move: pending pods find their places by themselves."""
+        parts = [command]
+        if command.reason != EMPTY and not command.replacements:
+            single = [
+                Command(command.reason, (each,), (), command.placements, each.price) for each in command.candidates
+            ]
+            parts = single if all(approves(each, self._totals) for each in single) else parts
+        return [replace(each, placements=placed(each.placements, each.candidates)) for each in parts]
+
+    def _best(self, bounds: Bound) -> Command | None:
+        """The command that ranks first of those tried."""
+        best: tuple[Rank, Command] | None = None
+        empties = self._within(self._empty.chosen, EMPTY)
+        if empties:
+            best = self._ranked(removal(empties))
+        longest = self._longest()
+        if longest is not None:
+            best = min(filter(None, (best, self._ranked(longest))), key=lambda each: each[0])
+        for least, names, tried in self._sets():
+            if self._left <= 0:
+                break
+            if names in self._unfit or names in self._failed:
+                continue
+            if best is not None and least >= best[0][0]:
+                break
+            found = self._decided(names, tried, bounds)
+            if found is None:
+                self._failed.add(names)
+            elif best is None or found[0] < best[0]:
+                best = found
+        return None if best is None else best[1]
+
+    def _ranked(self, command: Command) -> tuple[Rank, Command]:
+        return self._ranking(command), command
+
+    def _longest(self) -> Command | None:
+        """What the reference's search finds, so that the end is never dearer than its own."""
+        if self._left <= 0:
+            return None
+        if self._prefix is None:
+            before = self._simulator.work
+            within = self._within(self._busy.chosen, UNDERUTILIZED)
+            self._prefix = (longest(self._simulator, within, self._totals),)
+            self._left -= self._simulator.work - before
+        (found,) = self._prefix
+        return found if found is not None and found.savings > LEAST and found.names not in self._unfit else None
+
+    def _bound(self, candidates: list[Candidate]) -> float:
+        """No command of these nodes ranks before this: that they go without a replacement."""
+        return self._ranking(Command(UNDERUTILIZED, tuple(candidates), savings=_price(candidates)))[0]
+
+    def _decided(
+        self, names: tuple[str, ...], candidates: list[Candidate], bounds: Bound
+    ) -> tuple[Rank, Command] | None:
+        known = self._ways.get(names)
+        if known is not None:
+            return known
+        if bounds.excludes(candidates):
+            tried: Command | Reason = Reason("nothing-cheaper", {"limit": _price(candidates)})
+        else:
+            tried = self._simulated(candidates)
+        if isinstance(tried, Command):
+            found = self._ways[names] = self._ranked(tried)
+            return found
+        if len(candidates) == 1:
+            self._refusals[candidates[0].name] = tried
+        return None
+
+    def _simulated(self, candidates: list[Candidate]) -> Command | Reason:
+        before = self._simulator.work
+        tried = decide(self._simulator, candidates)
+        self._left -= self._simulator.work - before
+        if isinstance(tried, Command) and tried.replacements:
+            market = self._simulator.market(tried.replacements[0].claim.node_pool)
+            tried = on_offer(tried, market)
+            tried = without_same_type(tried, market) if len(candidates) > 1 else tried
+        if isinstance(tried, Command) and (tried.savings <= LEAST or not approves(tried, self._totals)):
+            return Reason("not-worth-it")
+        return tried
+
+    def _sets(self) -> list[Tried]:
+        """Sets of nodes to try, those that may rank first first; the same until a command is taken."""
+        if self._open is None:
+            found: dict[tuple[str, ...], list[Candidate]] = {}
+            for each in self._named():
+                found.setdefault(_names(each), each)
+            tried = [(self._bound(each), names, each) for names, each in found.items()]
+            self._open = sorted(
+                tried, key=lambda each: (each[0], -_price(each[2]), len(each[1]), [one.name for one in each[2]])
+            )
+        return self._open
+
+    def _named(self) -> Iterator[list[Candidate]]:
+        chosen = self._within_all(self._busy.chosen)
+        yield from ([each] for each in chosen if not hopeless(each, self._totals))
+        for order in _orders(chosen):
+            kept = self._within(order, UNDERUTILIZED)[:WIDEST]
+            yield from (kept[:size] for size in range(2, len(kept) + 1))
+
+    def _within_all(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Those that any command may still take."""
+        return [
+            each
+            for each in candidates
+            if each.name not in self._settled and self._ledger.left(each.pool.name, UNDERUTILIZED) > 0
+        ]
+
+    def _within(self, candidates: Iterable[Candidate], reason: str) -> list[Candidate]:
+        """Those that one command may take together."""
+        ledger, at_once = self._ledger.copy(), self._at_once.copy()
+        kept = []
+        for each in candidates:
+            pool = each.pool.name
+            if each.name not in self._settled and min(ledger.left(pool, reason), at_once.left(pool, reason)) > 0:
+                ledger.take(pool)
+                at_once.take(pool)
+                kept.append(each)
+        return kept
+
+    def _kept(self, removed: frozenset[str]) -> dict[str, Reason]:
+        """The latest reason for which each node that does not go stays."""
+        kept: dict[str, Reason] = {}
+        idle = frozenset(each.name for each in self._empty.chosen)
+        vain = frozenset(each.name for each in self._busy.chosen if hopeless(each, self._totals))
+        for node in sorted(self._first.nodes, key=lambda each: each.name):
+            name = node.name
+            if name in removed:
+                continue
+            empty, busy = self._empty.excluded.get(name), self._busy.excluded.get(name)
+            if busy is not None and busy.code == "empty":
+                busy = empty
+            if busy is not None:
+                kept[name] = busy  # it would stay although it took no pods
+            elif name in self._settled:
+                kept[name] = Reason("takes-pods")
+            elif self._ledger.left(node.node_pool, UNDERUTILIZED) <= 0:
+                kept[name] = Reason("budget", {"nodepool": node.node_pool})
+            elif name in self._refusals:
+                kept[name] = self._refusals[name]
+            elif name in idle:  # nothing was asked about it, nor about the next, though there is room for consolidation
+                kept[name] = Reason("budget", {"nodepool": node.node_pool})
+            else:
+                kept[name] = Reason("not-worth-it") if name in vain else Reason("search-ended")
+        return kept
+
+
+def placed(placements: Iterable[Placement], candidates: Iterable[Candidate]) -> tuple[Placement, ...]:
+    """Where the pods of these nodes go."""
+    own = frozenset(pod.uid for each in candidates for pod in each.pods)
+    there = [Placement(each.node, each.claim, tuple(uid for uid in each.pods if uid in own)) for each in placements]
+    return tuple(each for each in there if each.pods)
+
+
+def _names(candidates: Iterable[Candidate]) -> tuple[str, ...]:
+    return tuple(sorted(each.name for each in candidates))
+
+
+def _price(candidates: Iterable[Candidate]) -> float:
+    return math.fsum(each.price for each in candidates)
+
+
+def _orders(candidates: list[Candidate]) -> Iterator[list[Candidate]]:
+    """Lists whose prefixes are tried: by savings ratio, by disruption, by price, and by ratio within each NodePool."""
+    yield candidates
+    yield sorted(candidates, key=lambda each: (each.cost, each.name))
+    yield sorted(candidates, key=lambda each: (each.price, each.name))
+    pools = sorted({each.pool.name for each in candidates})
+    if len(pools) > 1:
+        yield from ([each for each in candidates if each.pool.name == pool] for pool in pools)

@@ -1,0 +1,188 @@
+"""Drift (D-122…D-127): a NodeClaim that is no longer what its NodePool and NodeClass ask for, and in which fields.
+
+Judged when something that it depends on has changed, and once when the claim is an hour old; recorded when the verdict
+changes. It only finds: what becomes of a drifted node is decided with all other moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from msgspec import Struct
+
+from kerf.engine.disruption.drift.facts import Drift, Facts, Unknown
+from kerf.engine.disruption.drift.node_class_checks import CLASS_CHECKS
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instance_types import InstanceType, Offering
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference, differences
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim import disruption_reasons as why
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.state_table import STEADY
+from kerf.engine.record.decisions import Verdict
+from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirements
+from kerf.engine.state.nodeclaims.drift import AS_ASKED, DRIFTED
+from kerf.engine.state.state import State
+
+VERSION = 1
+CONDITION = {
+    "nodepool-drifted": "NodePoolDrifted",
+    "requirements-drifted": "RequirementsDrifted",
+    "instance-type-not-found": "InstanceTypeNotFound",
+    "nodeclass-drift": "NodeClassDrift",
+    "ami-drift": "AMIDrift",
+    "security-group-drift": "SecurityGroupDrift",
+    "subnet-drift": "SubnetDrift",
+    "capacity-reservation-drift": "CapacityReservationDrift",
+    "placement-group-drift": "PlacementGroupDrift",
+}
+"""The reasons of a NodeClaim's condition Drifted (C-2, A-334…A-338)."""
+RIPE = 3_600_000
+"""D-126: a younger claim's instance type is not looked for."""
+
+
+class Outcome(Struct, frozen=True):
+    """`verdicts` that differ from what is known; `due`: claim → when to judge although nothing changed (ms)."""
+
+    verdicts: tuple[Verdict, ...]
+    due: dict[str, int]
+
+
+def judge(state: State, now: int, claims: Iterable[str]) -> Outcome:
+    """Judges the named claims, as far as what their verdicts follow from has changed since the last time."""
+    verdicts: list[Verdict] = []
+    due: dict[str, int] = {}
+    judged = state.ix.judged
+    if len(judged) > 2 * len(state.facts.claims) + 1_000:
+        judged.clear()  # of claims that are over
+    for name in sorted(claims):
+        claim = state.facts.claims[name]
+        facts = _facts(claim, state, now)
+        if facts is None:
+            continue
+        if not facts.ripe:
+            due[name] = claim.created + RIPE
+        if _same(judged.get(name), facts):
+            continue
+        judged[name] = facts
+        verdict = _verdict(claim, facts)
+        if verdict is not None:
+            verdicts.append(verdict)
+    return Outcome(tuple(verdicts), due)
+
+
+def _facts(claim: NodeClaim, state: State, now: int) -> Facts | None:
+    """None for a claim that is not judged: nothing is launched yet, it is on its way out, or its NodePool is not there
+    (A-332)."""
+    facts = state.facts
+    pool = facts.pools.get(claim.node_pool)
+    if claim.state not in STEADY or pool is None:
+        return None
+    key = f"{pool.node_class.group}/{pool.node_class.kind}/{pool.node_class.name}"
+    return Facts(
+        pool=pool,
+        node_class=facts.node_classes.get(key),
+        catalogue=facts.catalogues.get(key, ""),
+        labels=claim.labels,
+        annotations=claim.annotations,
+        class_hash=claim.class_hash,
+        ripe=now >= claim.created + RIPE,
+        templates=facts.made_from,
+        blobs=state.ix.blobs,
+    )
+
+
+def _same(before: Facts | None, now: Facts) -> bool:
+    """Whether a verdict that followed from the one follows from the other. The parts are values of the state: what has
+    not changed is the same object."""
+    return before is not None and all(
+        a is b or (isinstance(a, str) and a == b) for a, b in zip(before.inputs, now.inputs, strict=True)
+    )
+
+
+def _verdict(claim: NodeClaim, facts: Facts) -> Verdict | None:
+    """What is new about the claim. A check that cannot be made leaves what it found before (D-122)."""
+    unknown = set()
+    for check in CHECKS:
+        found = check(claim, facts)
+        if isinstance(found, Drift):
+            if (found.reason, found.differences) == (claim.drift, claim.differences):
+                return None
+            return Verdict(claim.name, why.DRIFTED, DRIFTED, found.reason, found.differences)
+        if isinstance(found, Unknown):
+            unknown.add(found.code)
+    if claim.drift is None or claim.drift.code in unknown:
+        return None
+    return Verdict(claim.name, why.DRIFTED, AS_ASKED, Reason("not-drifted"))
+
+
+# ── what the NodePool asks for ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def template(claim: NodeClaim, facts: Facts) -> Drift | None:
+    """D-124: both hashes are there, made the same way, and differ. The fields are known if the claim was made from a
+    template that the record has seen."""
+    pool, own = facts.pool, claim.annotations
+    mine, version = own.get(lbl.NODEPOOL_HASH), own.get(lbl.NODEPOOL_HASH_VERSION)
+    if not mine or not pool.hash or version != facts.hash_version or mine == pool.hash:
+        return None
+    was, now = facts.templates.get(mine), facts.templates.get(pool.hash)
+    fields = differences(was, now) if was is not None and now is not None else ()
+    return Drift(Reason("nodepool-drifted", {"nodepool": pool.name}), fields)
+
+
+def requirements(claim: NodeClaim, facts: Facts) -> Drift | None:
+    """D-125: the claim's labels against the requirements of the template, strictly."""
+    own = {lbl.normalise(key): value for key, value in claim.labels.items()}
+    unmet = []
+    for requirement in sorted(_compiled(facts.pool.requirements), key=lambda each: each.key):
+        value = own.get(requirement.key)
+        fits = requirement.operator in NEGATIVE if value is None else requirement.has(value)
+        if not fits:
+            wanted = str(requirement).removeprefix(requirement.key).strip()
+            unmet.append(Difference("requirements", requirement.key, value, wanted))
+    return Drift(Reason("requirements-drifted", {"nodepool": facts.pool.name}), tuple(unmet)) if unmet else None
+
+
+@lru_cache(maxsize=256)
+def _compiled(specs: tuple[RequirementSpec, ...]) -> Requirements:
+    return Requirements.of_specs(specs)
+
+
+# ── what can be bought ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def instance_type(claim: NodeClaim, facts: Facts) -> Drift | Unknown | None:
+    """D-126: the type is no longer among the NodePool's, or nowhere sold as the claim has it."""
+    if not facts.ripe:
+        return None
+    if not facts.catalogue or not facts.blobs.catalogue(facts.catalogue).types:
+        return Unknown("instance-type-not-found")
+    name = claim.labels.get(lbl.INSTANCE_TYPE, claim.instance_type)
+    found = facts.blobs.instance_type(facts.catalogue, name)
+    if found is not None and any(_sold(offering, claim) for offering in found.offerings):
+        return None
+    reason = Reason("instance-type-not-found", {"instance_type": name})
+    return Drift(reason, (Difference("instanceType", "", name, _where(found, claim)),))
+
+
+def _sold(offering: Offering, claim: NodeClaim) -> bool:
+    """Whether the offering is what the claim has, available or not. A reserved one may go on as on-demand."""
+    kind = claim.labels.get(lbl.CAPACITY_TYPE, claim.capacity_type)
+    kinds = (kind, lbl.ON_DEMAND) if kind == lbl.RESERVED else (kind,)
+    zone, zone_id = claim.labels.get(lbl.ZONE, claim.zone), claim.labels.get(lbl.ZONE_ID, "")
+    if offering.capacity_type not in kinds or offering.zone != zone:
+        return False
+    return not (zone_id and offering.zone_id) or zone_id == offering.zone_id
+
+
+def _where(found: InstanceType | None, claim: NodeClaim) -> str | None:
+    """What is left of the type: nothing, or that it is sold elsewhere or otherwise."""
+    return None if found is None else f"not sold as {claim.capacity_type} in {claim.zone}"
+
+
+Check = Callable[[NodeClaim, Facts], Drift | Unknown | None]
+CHECKS: tuple[Check, ...] = (template, requirements, instance_type, *CLASS_CHECKS)
+"""In the order of D-122: the first that finds something is the reason."""

@@ -1,0 +1,96 @@
+"""Drift against the NodeClass (A-332…A-341): what the provider says of it, in one form for all providers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kerf.engine.disruption.drift.facts import Drift, Facts, Unknown
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference, differences
+from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms, image_for, made
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.observations import NodeClassSeen
+
+GOING = "Deleting"
+"""The reason of a NodeClass that is being deleted: nothing drifts from it (A-332)."""
+Finding = Drift | Unknown | None
+
+
+def _about(check: Callable[[NodeClaim, NodeClassSeen, NodeClassTerms, Facts], Finding]) -> Callable[..., Finding]:
+    """A check that is only made against a NodeClass that is there, stays, and says what it asks for."""
+
+    def checked(claim: NodeClaim, facts: Facts) -> Finding:
+        seen = facts.node_class
+        if seen is None or seen.reason == GOING or seen.terms is None:
+            return None
+        return check(claim, seen, seen.terms, facts)
+
+    return checked
+
+
+def static(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
+    """A-334. For a claim that another controller made, by that one's hashes; else by kerf's own."""
+    key = f"{seen.group}/{seen.kind.lower()}-hash"
+    hashes = (claim.annotations.get(key), seen.annotations.get(key))
+    versions = (claim.annotations.get(f"{key}-version"), seen.annotations.get(f"{key}-version"))
+    if all(hashes) and all(versions) and versions[0] == versions[1] and hashes[0] != hashes[1]:
+        return Drift(Reason("nodeclass-drift", {"nodeclass": seen.name}))
+    if not claim.class_hash or claim.class_hash == terms.hash or made(claim.class_hash) != made(terms.hash):
+        return None
+    was = facts.templates.get(claim.class_hash)
+    return Drift(
+        Reason("nodeclass-drift", {"nodeclass": seen.name}), differences(was, terms.static) if was is not None else ()
+    )
+
+
+def image(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
+    """A-335: the image is not the one that the claim's type would boot today."""
+    kind = facts.blobs.instance_type(facts.catalogue, claim.instance_type) if facts.catalogue else None
+    wanted = image_for(terms.images, kind) if kind is not None else ""
+    if not wanted or not claim.image:
+        return Unknown("ami-drift")
+    if wanted == claim.image:
+        return None
+    return Drift(Reason("ami-drift", {"nodeclass": seen.name}), (Difference("image", "", claim.image, wanted),))
+
+
+def security_groups(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
+    """A-336."""
+    if not claim.security_groups or not terms.security_groups:
+        return Unknown("security-group-drift")
+    mine, wanted = set(claim.security_groups), set(terms.security_groups)
+    gone = tuple(Difference("securityGroups", "", each, None) for each in sorted(mine - wanted))
+    new = tuple(Difference("securityGroups", "", None, each) for each in sorted(wanted - mine))
+    return Drift(Reason("security-group-drift", {"nodeclass": seen.name}), gone + new) if gone or new else None
+
+
+def subnet(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
+    """A-337."""
+    if not claim.subnet or not terms.subnets:
+        return Unknown("subnet-drift")
+    if claim.subnet in terms.subnets:
+        return None
+    return Drift(Reason("subnet-drift", {"nodeclass": seen.name}), (Difference("subnets", "", claim.subnet, None),))
+
+
+def reservation(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
+    """A-338. One that fell back to on-demand has not drifted."""
+    mine = claim.labels.get(lbl.RESERVATION_ID, "")
+    if claim.labels.get(lbl.CAPACITY_TYPE) != lbl.RESERVED or not mine or mine in terms.reservations:
+        return None
+    gone = Difference("capacityReservations", "", mine, None)
+    return Drift(Reason("capacity-reservation-drift", {"nodeclass": seen.name}), (gone,))
+
+
+def placement_group(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
+    """A-339, where the class's group is known: a selector that comes or goes is drift by itself (A-334)."""
+    mine = claim.labels.get(lbl.PLACEMENT_GROUP, "")
+    if not terms.placement_group or mine == terms.placement_group:
+        return None
+    other = Difference("placementGroup", "", mine or None, terms.placement_group)
+    return Drift(Reason("placement-group-drift", {"nodeclass": seen.name}), (other,))
+
+
+CLASS_CHECKS = tuple(_about(check) for check in (static, image, security_groups, subnet, reservation, placement_group))
+"""In the order of A-333. Each is made by itself: one that cannot be made does not hide the others (unlike A-340)."""

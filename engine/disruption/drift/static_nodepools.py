@@ -1,0 +1,68 @@
+"""StaticDrift (D-167): drifted nodes of a NodePool with a fixed size, each replaced straight from the template."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.budgets import DRIFTED
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation.karpenter_methods import allowed
+from kerf.engine.disruption.eligibility import Candidate, census
+from kerf.engine.disruption.moves.cluster_with_moves import underway
+from kerf.engine.lifecycle.static_nodepools import NODES, asked_for
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.disruption_reasons import DRIFTED as HAS_DRIFTED
+from kerf.engine.nodeclaim.state_table import GOING
+from kerf.engine.record.decisions import Move
+from kerf.engine.scheduling.claims_without_pods import planned
+from kerf.engine.state.state import State
+
+
+def static_drift(cluster: Cluster, state: State, refused: dict[str, Reason]) -> tuple[list[Move], Cluster]:
+    """One move a node, the replacement first: the moves, and the cluster with them under way. Why others cannot go is
+    left in `refused`. Nothing is simulated: what runs there is not what the node is for."""
+    moves: list[Move] = []
+    if not state.facts.settings.static_capacity:
+        return moves, cluster
+    found = census(cluster, eligibility.static_drift, eventual=True).chosen
+    for name, drifted in groupby(sorted(found, key=_longest), key=lambda each: each.pool.name):
+        candidates = list(drifted)
+        granted, reason = _granted(candidates[0], allowed(cluster, DRIFTED)[name], state)
+        replaced = _replaced(candidates[:granted], cluster.now, state)
+        moves += replaced
+        for each in candidates[len(replaced) :]:
+            refused[each.name] = reason if len(replaced) == granted else Reason("no-offering")
+    return moves, underway(cluster, moves)
+
+
+def _longest(candidate: Candidate) -> tuple[str, int, str]:
+    """By pool, then those that have drifted longest."""
+    return candidate.pool.name, candidate.node.drifted_since, candidate.name
+
+
+def _granted(candidate: Candidate, budget: int, state: State) -> tuple[int, Reason]:
+    """How many nodes of the candidate's pool may be replaced now, and why no more: a scale-down goes before, and
+    replacements count against the limit while the old nodes are there (D-168)."""
+    pool = candidate.pool
+    mine = [claim for claim in state.facts.claims.values() if claim.node_pool == pool.name]
+    running = sum(claim.state not in GOING for claim in mine)
+    if running > (pool.replicas or 0):
+        return 0, Reason("scale-down-first", {"count": running - (pool.replicas or 0)})
+    limit = (pool.limits or {}).get(NODES)
+    room = budget if limit is None else limit - len(mine)
+    if room < budget:
+        return max(0, room), Reason("no-room-to-replace", {"nodes": limit or 0})
+    return max(0, budget), Reason("budget", {"nodepool": pool.name})
+
+
+def _replaced(candidates: list[Candidate], now: int, state: State) -> list[Move]:
+    """None if nothing is on offer."""
+    if not candidates:
+        return []
+    pool = candidates[0].pool
+    asked = asked_for(pool, len(candidates), state, now)
+    return [
+        Move(HAS_DRIFTED, (each.node.place.claim,), (planned("", pool.name, new),))
+        for each, new in zip(candidates, asked, strict=False)
+    ]

@@ -1,0 +1,158 @@
+"""`disrupt(state, now, claims)`: which claims have to go because there is no choice: interruption, a node that stays
+unhealthy, deletion by a user, expiration, the registration limit. It is asked of every claim about which something
+changed.
+
+What kerf chooses to do without (empty, drifted, underutilized nodes) is decided of all nodes together, in `passes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from kerf.engine.disruption.forced.finding import Finding, keep, remove
+from kerf.engine.disruption.forced.node_repair import unhealthy
+from kerf.engine.lifecycle.launch_to_initialized import is_gone
+from kerf.engine.lifecycle.step import may_ask, soonest
+from kerf.engine.nodeclaim import disruption_reasons as why
+from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.state_table import GOING, LAUNCHED, STEADY
+from kerf.engine.record import claim_events as ev
+from kerf.engine.record.decisions import DisruptResult, Intent, TaintNode, Verdict
+from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.state import State
+
+VERSION = 4
+BROKEN = ("instance_status", "system_status")
+"""Kinds of interruption that leave nothing to wait for: EC2's own checks of the instance fail (A-361)."""
+
+
+class Outcome(Struct, frozen=True):
+    """`due`: claim → when its verdict may change although nothing happens (ms since the epoch)."""
+
+    result: DisruptResult
+    intents: tuple[Intent, ...]
+    events: tuple[Struct, ...]
+    due: dict[str, int]
+
+
+def disrupt(state: State, now: int, claims: Iterable[str]) -> Outcome:
+    """Judges the named claims. Only verdicts that differ from the claim's latest one are in the result."""
+    verdicts: list[Verdict] = []
+    intents: list[Intent] = []
+    events: list[Struct] = []
+    due: dict[str, int] = {}
+    for name in sorted(claims):
+        claim = state.facts.claims[name]
+        finding = judge(claim, state, now)
+        if finding.due:
+            due[name] = finding.due
+        if finding.told:
+            verdicts.append(Verdict(name, finding.method, "note", finding.reason))
+        if finding.remove:
+            if finding.reason.code != claim.verdict:
+                verdicts.append(Verdict(name, finding.method, "remove", finding.reason))
+            events.append(_event(claim, finding, now))
+            intents.extend(_taint(claim, state, now))
+    return Outcome(DisruptResult(tuple(verdicts)), tuple(intents), tuple(events), due)
+
+
+def judge(claim: NodeClaim, state: State, now: int) -> Finding:
+    """The strongest finding of all methods; for a claim that is on its way out, only a stronger reason counts."""
+    if claim.state in GOING:
+        return _raised(claim, state, now)
+    if claim.state not in STEADY:
+        return keep("lifecycle", "not-launched")
+    if is_gone(claim, state):
+        return keep("lifecycle", claim.verdict or "instance-vanished")  # it is over as soon as its Node is gone
+    findings: list[Finding] = []
+    for method in FORCEFUL:
+        findings.append(method(claim, state, now))
+        if findings[-1].remove:
+            return findings[-1]
+    last = next((f for f in findings if f.told), findings[-1])
+    return Finding(last.method, last.reason, due=soonest(*(f.due for f in findings)), told=last.told)
+
+
+def _raised(claim: NodeClaim, state: State, now: int) -> Finding:
+    findings = [method(claim, state, now) for method in FORCEFUL]
+    stronger = [f for f in findings if why.STRENGTH[f.method] > why.STRENGTH.get(claim.why, -1)]
+    for finding in stronger:
+        if finding.remove:
+            return finding
+    return keep("lifecycle", claim.verdict or "going", due=soonest(*(f.due for f in stronger)))
+
+
+def _event(claim: NodeClaim, finding: Finding, now: int) -> ev.Tainted | ev.ReasonRaised:
+    grace = claim.termination_grace_period
+    detail = str(finding.reason.params.get("detail", ""))
+    if claim.state in GOING:
+        deadline = claim.deadline
+        if _broken(finding, detail) and (deadline is None or deadline > now):
+            deadline = now
+        return ev.ReasonRaised(claim.name, finding.method, claim.why, deadline, detail)
+    deadline = None if grace is None else now + grace  # L-189
+    if _broken(finding, detail):
+        deadline = now
+    return ev.Tainted(claim.name, finding.method, deadline, detail, age=now - claim.created)
+
+
+def _broken(finding: Finding, detail: str) -> bool:
+    """D-136, A-361: what is left on a broken node has no time to wait."""
+    return finding.method == why.UNHEALTHY or (finding.method == why.INTERRUPTED and detail in BROKEN)
+
+
+def _taint(claim: NodeClaim, state: State, now: int) -> list[Intent]:
+    node = node_of(claim, state)
+    if node is None or not claim.registered or not may_ask(claim.effect(effects.TAINT), now):
+        return []
+    return [TaintNode(claim.name, node.name)]
+
+
+# ── the methods without a choice ───────────────────────────────────────────────────────────────────────────────────
+
+
+def interrupted(claim: NodeClaim, state: State, now: int) -> Finding:
+    """A-355…A-360."""
+    if claim.interruption:
+        return remove(why.INTERRUPTED, "interrupted", detail=claim.interruption)
+    return keep(why.INTERRUPTED, "not-interrupted")
+
+
+def deleted(claim: NodeClaim, state: State, now: int) -> Finding:
+    """A user deleted the NodeClaim (L-189…L-192) or its Node (L-193)."""
+    if claim.deletion:
+        return remove(why.DELETED, "deleted", detail=claim.deletion)
+    if claim.state in GOING:  # kerf itself deletes the Node in the end
+        return keep(why.DELETED, "not-deleted")
+    node = node_of(claim, state)
+    if node.deleting if node is not None else claim.registered:  # a kubelet does not make its Node a second time
+        return remove(why.DELETED, "node-deleted", detail=claim.node)
+    return keep(why.DELETED, "not-deleted")
+
+
+def expired(claim: NodeClaim, state: State, now: int) -> Finding:
+    """D-131: at creation + expireAfter, whatever the budgets say."""
+    if claim.expire_after is None:
+        return keep(why.EXPIRED, "never-expires")
+    at = claim.created + claim.expire_after
+    if now >= at:
+        return remove(why.EXPIRED, "expired", age=now - claim.created)
+    return keep(why.EXPIRED, "not-expired", due=at)
+
+
+def registration_timeout(claim: NodeClaim, state: State, now: int) -> Finding:
+    """L-179: a node that has not registered by then never will."""
+    if claim.state != LAUNCHED:
+        return keep(why.REGISTRATION_TIMEOUT, "registered")
+    at = claim.created + state.facts.settings.registration_timeout
+    if now >= at:
+        return remove(why.REGISTRATION_TIMEOUT, "registration-timeout", waited=now - claim.created)
+    return keep(why.REGISTRATION_TIMEOUT, "registering", due=at)
+
+
+Method = Callable[[NodeClaim, State, int], Finding]
+FORCEFUL: tuple[Method, ...] = (interrupted, unhealthy, deleted, registration_timeout, expired)
+"""In the order of strength: the first that says remove wins."""

@@ -1,0 +1,92 @@
+"""Whether the budgets have room for a proposed move now (D-51).
+
+Moves are proposed ahead of it: their second look comes after its delay all the same, but those that have waited for
+that start as soon as nodes before them have gone. Otherwise each share of a budget would wait for the delay anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED, Use, left
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.nodeclaim import disruption_reasons as why
+from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
+from kerf.engine.nodeclaim.state_table import GOING
+from kerf.engine.record.decisions import Move
+from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.state import State
+
+AHEAD = 8
+"""So many times as many nodes as the budgets let go at once are proposed."""
+PATIENCE = 120_000
+"""So long a proposal waits for room after its delay, in ms: then it is judged and, for the budget, withdrawn."""
+
+REASONS = {why.EMPTY: EMPTY, why.DRIFTED: DRIFTED}
+
+
+class Room:
+    """What the budgets leave at the latest entry, from the claims alone (D-49, D-50)."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._uses: dict[str, Use] | None = None
+        self._left: dict[tuple[str, str, Use], int] = {}
+
+    def has(self, move: Move) -> bool:
+        """Whether all nodes of a move may go now, or wait for nothing: their NodePool is gone, or there are more
+        of them than its budgets ever let go at once."""
+        facts = self._state.facts
+        reason = REASONS.get(move.why, UNDERUTILIZED)
+        for name, count in self._by_pool(move.claims).items():
+            pool, use = facts.pools.get(name), self._used().get(name, Use())
+            if pool is not None and self._leaves(pool, reason, use) < count:
+                return self._leaves(pool, reason, Use(use.total)) < count
+        return True
+
+    def _leaves(self, pool: NodePool, reason: str, use: Use) -> int:
+        key = pool.name, reason, use
+        if key not in self._left:
+            self._left[key] = left(pool, reason, use, self._state.facts.at)
+        return self._left[key]
+
+    def take(self, move: Move) -> None:
+        """It starts."""
+        for name, count in self._by_pool(move.claims).items():
+            use = self._used().get(name, Use())
+            self._used()[name] = Use(use.total, use.consuming + count)
+
+    def _by_pool(self, claims: Iterable[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for name in claims:
+            claim = self._state.facts.claims.get(name)
+            if claim is not None:
+                found[claim.node_pool] = found.get(claim.node_pool, 0) + 1
+        return found
+
+    def _used(self) -> dict[str, Use]:
+        """Counted once for each position: between two entries it is asked for several times."""
+        if self._uses is None:
+            facts, ix = self._state.facts, self._state.ix
+            if ix.uses[0] != facts.position:
+                ix.uses = facts.position, _count(self._state)
+            self._uses = dict(ix.uses[1])
+        return self._uses
+
+
+def _count(state: State) -> dict[str, Use]:
+    uses: dict[str, Use] = {}
+    for claim in state.facts.claims.values():
+        if claim.initialized and not _over(claim):
+            use = uses.get(claim.node_pool, Use())
+            node = node_of(claim, state)
+            busy = claim.state in GOING or node is None or not node.ready
+            uses[claim.node_pool] = Use(use.total + 1, use.consuming + busy)
+    return uses
+
+
+def _over(claim: NodeClaim) -> bool:
+    """Its instance is ending: it counts no more (D-49)."""
+    asked = claim.effect(effects.TERMINATE)
+    return claim.instance_status in ENDED or (asked is not None and bool(asked.ok))

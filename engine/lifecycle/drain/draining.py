@@ -1,0 +1,96 @@
+"""`drain(claim, state, now)`: from the taint to the end (lifecycle.md 3.9 to 3.11, disruption.md 11).
+
+The order is pods (`drain_pods`), volumes (`drain_volumes`), the instance, the Node.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kerf.engine.lifecycle.drain.pods import DISRUPTED, awaited, leave, left
+from kerf.engine.lifecycle.drain.volumes import attached, detach
+from kerf.engine.lifecycle.step import Step, ask, soonest, wait
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
+from kerf.engine.nodeclaim.state_table import TAINTED
+from kerf.engine.record import claim_events as ev
+from kerf.engine.record.decisions import DeleteNode, TaintNode, TerminateInstance
+from kerf.engine.state.moves import waits_for
+from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.state import State
+
+VERSION = 4
+
+
+def drain(claim: NodeClaim, state: State, now: int) -> Step:
+    """The next step of a claim that is on its way out."""
+    node = node_of(claim, state)
+    if claim.instance_status in ENDED:
+        return _end(claim, node, now)
+    if node is None or not claim.registered:
+        return _terminate(claim, now, Reason("terminate-without-drain"))  # D-138, L-194
+    if claim.state == TAINTED:
+        return _start(claim, node, state, now)
+    if claim.effect(effects.TERMINATE) is None:  # there is no way back from it
+        step = _empty(claim, node, state, now) or detach(claim, node, state, now)
+        if not _tainted(node):
+            return _taint_again(claim, node, now, step)
+        if step is not None:
+            return step
+    return _terminate(claim, now, Reason("terminate"))
+
+
+def _end(claim: NodeClaim, node: Node | None, now: int) -> Step:
+    """The instance is gone: the Node object goes, then the claim is over (L-201, L-192)."""
+    if node is not None:
+        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code="delete-node")
+    return Step(events=(ev.Terminated(claim.name, claim.why, *claim.lifetime(now)),), reason=Reason("terminated"))
+
+
+def _terminate(claim: NodeClaim, now: int, reason: Reason) -> Step:
+    order = TerminateInstance(claim.name, claim.instance)
+    return ask(claim, effects.TERMINATE, order, now, code=reason.code)
+
+
+def _start(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
+    """L-196: the drain starts once the taint is on the Node, and what replaces the Node is in service (D-116)."""
+    if _tainted(node):
+        replacements = waits_for(state, claim)
+        if replacements and not node.deleting:
+            return wait("waiting-for-replacement", replacements=replacements)
+        grace = claim.termination_grace_period if claim.deadline is None else None
+        deadline = None if grace is None else now + grace
+        started = ev.DrainStarted(claim.name, node.name, len(awaited(node, state, now)), deadline)
+        return Step(events=(started,), reason=Reason("drain-started"))
+    return ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code="taint")
+
+
+def _tainted(node: Node) -> bool:
+    return any(taint.same(DISRUPTED) for taint in node.taints)
+
+
+def _taint_again(claim: NodeClaim, node: Node, now: int, step: Step | None) -> Step:
+    """L-196: the taint was taken off while the node drains (by a user, or by an order from before that was late). It is
+    put on again, and until it shows no instance ends: pods may come."""
+    taint = ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code="taint")
+    if step is None:
+        return taint
+    return replace(step, intents=(*taint.intents, *step.intents), due=soonest(step.due, taint.due))
+
+
+def _empty(claim: NodeClaim, node: Node, state: State, now: int) -> Step | None:
+    """Pods leave until none is left that is awaited (L-198); None if that is so. One that came later is awaited too, as
+    long as volumes are (D-146)."""
+    told = left(claim)
+    pods = awaited(node, state, now)
+    if pods:
+        return replace(leave(claim, node, pods, state, now), events=told)
+    if claim.drained:
+        return Step(events=told) if told else None
+    settled = claim.drain_started + state.facts.settings.drain_settle
+    if now < settled:  # pods bound just before the taint was seen
+        return Step(events=told, reason=Reason("settling"), due=settled)
+    drained = ev.Drained(claim.name, now - claim.drain_started, len(attached(node, state, now)))
+    return Step(events=(*told, drained), reason=Reason("drained"))

@@ -1,0 +1,43 @@
+"""Nodes that somebody deletes and that belong to no NodeClaim (L-239, W-80): they are drained, and let go. There is no
+instance to end, no deadline and no time to settle. Their effects name no claim; what came of them is kept by Node."""
+
+from __future__ import annotations
+
+from kerf.engine.lifecycle.drain.pods import DISRUPTED, awaited, leave
+from kerf.engine.lifecycle.drain.volumes import SHOWN, attached
+from kerf.engine.lifecycle.step import Step, ask, wait
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.decisions import DeleteNode, TaintNode
+from kerf.engine.state.state import State
+
+VERSION = 1
+LONE = "lone"
+"""The decider's name."""
+
+
+def lone_nodes(state: State) -> list[Node]:
+    """Those on their way out, by name. Whoever's NodeClaim is about to be adopted waits for that."""
+    facts, ix = state.facts, state.ix
+    names = sorted(name for name in ix.deleted_nodes if name not in ix.claim_by_node)
+    if not names:
+        return []
+    ours = [f"{each.group}/{each.kind.lower()}" for each in facts.node_classes.values()]
+    found = {each.claim.provider_id for each in facts.found.values()}
+    nodes = [facts.nodes[name] for name in names]
+    return [each for each in nodes if each.provider_id not in found and any(key in each.labels for key in ours)]
+
+
+def drain_lone(node: Node, state: State, now: int) -> Step:
+    """The next step of such a Node: the taint, its pods in their groups, its volumes, its finalizer (D-140, D-157)."""
+    held = state.facts.lone.get(node.name, NodeClaim(""))
+    if not any(taint.same(DISRUPTED) for taint in node.taints):
+        return ask(held, effects.TAINT, TaintNode("", node.name), now, code="node-without-claim")
+    pods = awaited(node, state, now)
+    if pods:
+        return leave(held, node, pods, state, now)
+    volumes = attached(node, state, now)
+    if volumes:
+        return wait("waiting-for-volumes", volumes=list(volumes[:SHOWN]), count=len(volumes))
+    return ask(held, effects.DELETE_NODE, DeleteNode("", node.name), now, code="delete-node")

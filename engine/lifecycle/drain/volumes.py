@@ -1,0 +1,49 @@
+"""Volumes that must be detached before an instance may end, so that they can be attached elsewhere at once (L-199,
+D-155, D-156). kerf never deletes a VolumeAttachment."""
+
+from __future__ import annotations
+
+from kerf.engine.lifecycle.drain.pods import drainable
+from kerf.engine.lifecycle.step import Step, wait
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record import claim_events as ev
+from kerf.engine.scheduling.pods.pod_volumes import claim_names
+from kerf.engine.state.state import State
+
+SHOWN = 5
+"""So many volumes are named (EV-17)."""
+
+
+def attached(node: Node, state: State, now: int) -> tuple[str, ...]:
+    """The PersistentVolumes that are awaited, by name: those attached to the node, but for what a pod uses that stays
+    on it."""
+    facts = state.facts
+    attachments = (facts.attachments[name] for name in state.ix.attachments_by_node.get(node.name, {}))
+    found = {each.volume for each in attachments if each.volume}
+    return tuple(sorted(found - _staying(node, state, now))) if found else ()
+
+
+def _staying(node: Node, state: State, now: int) -> set[str]:
+    """What the pods use that nobody drains. A claim that is missing uses nothing."""
+    facts = state.facts
+    volumes: set[str] = set()
+    for uid in state.ix.pods_by_node.get(node.name, {}):
+        pod = facts.pods[uid]
+        if not drainable(pod, state, now):
+            names = claim_names(pod.namespace, pod.name, state.ix.blobs.shape(pod.shape))
+            volumes.update(facts.volume_claims[name].volume for name in names if name in facts.volume_claims)
+    return volumes
+
+
+def detach(claim: NodeClaim, node: Node, state: State, now: int) -> Step | None:
+    """The wait of a node that is drained, or its end; None if there is nothing (more) to wait for."""
+    if not claim.volumes or claim.detached:
+        return None
+    left = attached(node, state, now)
+    if left and (claim.deadline is None or now <= claim.deadline):
+        due = claim.deadline + 1 if claim.deadline is not None else 0
+        return wait("waiting-for-volumes", due=due, volumes=list(left[:SHOWN]), count=len(left))
+    detached = ev.VolumesDetached(claim.name, now - claim.drained, left)
+    return Step(events=(detached,), reason=Reason("volumes-left") if left else Reason("volumes-detached"))

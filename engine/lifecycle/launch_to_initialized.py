@@ -1,0 +1,214 @@
+"""`advance(claim, state, now)`: from the request to a node in service (lifecycle.md 3.3 to 3.7)."""
+
+from __future__ import annotations
+
+from kerf.engine.lifecycle.initialization import not_initialized_because
+from kerf.engine.lifecycle.published_devices import drivers_missing
+from kerf.engine.lifecycle.step import VISIBLE_WITHIN, Step, ask, wait
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
+from kerf.engine.nodeclaim.state_table import INITIALIZED, LAUNCHED, REGISTERED, REQUESTED
+from kerf.engine.record import claim_events as ev
+from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode, UntaintNode
+from kerf.engine.record.observations import LaunchAnswered
+from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
+from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.state import State
+
+VERSION = 5
+LAST_PAUSE = 3_600_000
+"""Between two orders that put back what somebody undoes again and again, in ms."""
+
+
+def advance(claim: NodeClaim, state: State, now: int) -> Step:
+    """The next step of a claim that is not on its way out."""
+    if claim.state == REQUESTED:
+        return _launch(claim, state, now)
+    if is_gone(claim, state):
+        return _vanished(claim, node_of(claim, state), now)
+    if claim.state == LAUNCHED:
+        return _register(claim, state, now)
+    if claim.state == REGISTERED:
+        return _initialize(claim, state, now)
+    assert claim.state == INITIALIZED
+    return _in_service(claim, node_of(claim, state), now)
+
+
+def _in_service(claim: NodeClaim, node: Node | None, now: int) -> Step:
+    """D-20: a node that is to stay does not carry the disrupted taint, whoever put it there. L-242, L-250: it has the
+    label of its NodeClass, and those of reserved capacity only as long as it runs on some."""
+    if node is None:
+        return wait("in-service")
+    if any((t.key, t.effect) == (lbl.DISRUPTED_TAINT, "NoSchedule") for t in node.taints):
+        order = UntaintNode(claim.name, node.name)
+        return _undone_again(claim, effects.UNTAINT, now) or ask(claim, effects.UNTAINT, order, now, code="untaint")
+    labels = _relabelled(claim, node)
+    if labels is None:
+        return wait("in-service")
+    return _undone_again(claim, effects.REGISTER, now) or ask(claim, effects.REGISTER, labels, now, code="relabel")
+
+
+def _undone_again(claim: NodeClaim, key: str, now: int) -> Step | None:
+    """Waits where another controller undoes the effect each time: the pauses double. Attempts that were refused undid
+    nothing."""
+    effect = claim.effect(key)
+    if effect is None or not effect.ok:
+        return None
+    due = effect.answered + min(VISIBLE_WITHIN << min(effect.done, 6), LAST_PAUSE)
+    return wait("waiting-to-retry", effect=key, due=due) if now < due else None
+
+
+def _relabelled(claim: NodeClaim, node: Node) -> RegisterNode | None:
+    ref = claim.node_class
+    labels = {f"{ref.group}/{ref.kind.lower()}": ref.name}
+    gone: tuple[str, ...] = ()
+    if claim.capacity_type == lbl.ON_DEMAND and node.labels.get(lbl.CAPACITY_TYPE) == lbl.RESERVED:
+        labels[lbl.CAPACITY_TYPE] = lbl.ON_DEMAND
+        gone = tuple(key for key in lbl.OF_RESERVATIONS if key in node.labels)
+    if not gone and all(node.labels.get(key) == value for key, value in labels.items()):
+        return None
+    return RegisterNode(claim.name, node.name, labels, without=gone)
+
+
+def is_gone(claim: NodeClaim, state: State) -> bool:
+    """Whether its instance is: the cloud says so of it, or does not list it, and no Node says that its kubelet is there
+    (L-237)."""
+    if claim.instance_status in ENDED:
+        return True
+    node = node_of(claim, state)
+    return bool(claim.unlisted and claim.registered) and not (node is not None and node.ready)
+
+
+def _vanished(claim: NodeClaim, node: Node | None, now: int) -> Step:
+    """The instance is gone and nobody here ended it: the Node object goes, then the claim is over (L-237). A Node that
+    outlived its claim would keep kerf's finalizer for ever."""
+    ended = claim.instance_status in ENDED
+    if node is not None and ended:
+        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code="instance-vanished")
+    if node is not None:
+        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code="garbage-collected")
+    status = claim.instance_status if ended else "unlisted"
+    gone = ev.InstanceVanished(claim.name, claim.instance, status, *claim.lifetime(now))
+    return Step(events=(gone,), reason=Reason("instance-vanished", {"instance": claim.instance}))
+
+
+# ── launch ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _launch(claim: NodeClaim, state: State, now: int) -> Step:
+    answer = claim.answer
+    if answer is not None and answer.instance:
+        return Step(events=(launched(claim, answer, state, now),), reason=Reason("launched"))
+    if claim.deletion:
+        return Step(events=(ev.Cancelled(claim.name, claim.deletion),), reason=Reason("cancelled"))
+    deadline = claim.created + state.facts.settings.launch_timeout
+    if now >= deadline:  # L-178
+        said = answer.message if answer is not None else ""
+        timed_out = ev.LaunchTimedOut(claim.name, now - claim.created, said)
+        return Step(events=(timed_out,), reason=Reason("launch-timeout"))
+    if answer is None:
+        return wait("waiting-for-cloud", due=deadline)
+    if answer.kind in ("insufficient-capacity", "nodeclass-not-ready"):  # L-152, L-153
+        failed = ev.LaunchFailed(claim.name, answer.kind, answer.code, answer.message, len(answer.errors))
+        return Step(events=(failed,), reason=Reason(answer.kind))
+    return _launch_again(claim, state, now, deadline)
+
+
+def _launch_again(claim: NodeClaim, state: State, now: int, deadline: int) -> Step:
+    """L-154, L-155: any other error is tried again, with the first attempt's order and token, so that an answer that
+    was lost on the way cannot become a second instance."""
+    order = state.facts.launches[claim.name]
+    return ask(claim, effects.LAUNCH, order, now, code="launch-again", due=deadline)
+
+
+def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -> ev.Launched:
+    """L-151, A-218: what was started, with the capacity and price that its type has, overlays included."""
+    order = state.facts.launches.get(claim.name)
+    digest = PoolCatalogues(state).of_claim(claim)
+    found = state.ix.blobs.instance_type(digest, answer.instance_type) if digest else None
+    return ev.Launched(
+        claim=claim.name,
+        instance=answer.instance,
+        provider_id=answer.provider_id,
+        instance_type=answer.instance_type,
+        zone=answer.zone,
+        capacity_type=answer.capacity_type,
+        price=_price(found, answer),
+        capacity={k: v for k, v in found.capacity.items() if v} if found is not None else {},
+        allocatable={k: v for k, v in found.allocatable().items() if v} if found is not None else {},
+        labels=_labels(found, answer, order.reservation if order is not None else ""),
+        image=answer.image,
+        took=now - claim.created,
+        class_hash=answer.class_hash or _class_hash(claim, state),
+        subnet=answer.subnet,
+        security_groups=answer.security_groups,
+    )
+
+
+def _class_hash(claim: NodeClaim, state: State) -> str:
+    ref = claim.node_class
+    known = state.facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
+    return known.terms.hash if known is not None and known.terms is not None else ""
+
+
+def _price(found: InstanceType | None, answer: LaunchAnswered) -> float:
+    """The price of the offering that was taken; 0.0 when the catalogue no longer has it."""
+    offerings = found.offerings if found is not None else ()
+    taken = (o.price for o in offerings if (o.zone, o.capacity_type) == (answer.zone, answer.capacity_type))
+    return min(taken, default=0.0)
+
+
+def _labels(found: InstanceType | None, answer: LaunchAnswered, reservation: str) -> dict[str, str]:
+    """A-316: every label of the type with exactly one value but for those of reservations, then what the launch
+    decided: among it the reservation, if it used one."""
+    requirements = found.requirements if found is not None else {}
+    single = {key: values[0] for key, values in sorted(requirements.items()) if len(values) == 1}
+    for key in lbl.OF_RESERVATIONS:
+        single.pop(key, None)
+    if answer.capacity_type == lbl.RESERVED and reservation:
+        offerings = found.offerings if found is not None else ()
+        kind = next((o.reservation_type for o in offerings if o.reservation_id == reservation), "")
+        single |= {lbl.RESERVATION_ID: reservation, **({lbl.RESERVATION_TYPE: kind} if kind else {})}
+    single |= {
+        lbl.INSTANCE_TYPE: answer.instance_type,
+        lbl.ZONE: answer.zone,
+        lbl.CAPACITY_TYPE: answer.capacity_type,
+    }
+    if answer.zone_id:
+        single[lbl.ZONE_ID] = answer.zone_id
+    else:
+        single.pop(lbl.ZONE_ID, None)
+    return single
+
+
+# ── registration and initialization ────────────────────────────────────────────────────────────────────────────────
+
+
+def _register(claim: NodeClaim, state: State, now: int) -> Step:
+    node = node_of(claim, state)
+    if node is None:
+        return wait("node-not-found")  # L-161; the limit is the disruption decider's (L-179)
+    if node.labels.get(lbl.REGISTERED) == "true":
+        registered = ev.Registered(claim.name, node.name, now - claim.created)
+        return Step(events=(registered,), reason=Reason("registered"))
+    annotations = {k: v for k, v in claim.annotations.items() if k != lbl.TERMINATION_TIMESTAMP}
+    taints = () if node.labels.get(lbl.DO_NOT_SYNC_TAINTS) == "true" else (*claim.taints, *claim.startup_taints)
+    order = RegisterNode(claim.name, node.name, claim.labels, annotations, taints)  # L-163
+    return ask(claim, effects.REGISTER, order, now, code="register")
+
+
+def _initialize(claim: NodeClaim, state: State, now: int) -> Step:
+    node = node_of(claim, state)
+    if node is None:
+        return wait("node-not-found")  # L-170
+    if node.labels.get(lbl.INITIALIZED) == "true":
+        initialized = ev.Initialized(claim.name, node.name, now - claim.created)
+        return Step(events=(initialized,), reason=Reason("initialized"))
+    missing = not_initialized_because(claim, node) or drivers_missing(claim, node, state)
+    if missing is not None:
+        return Step(reason=missing)
+    return ask(claim, effects.INITIALIZE, InitializeNode(claim.name, node.name), now, code="initialize")

@@ -1,0 +1,159 @@
+"""Nodes that go together, and the order in which their pods leave (issue 5, point 3; L-198, D-110)."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.disruption.binding import Binding
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation.joint_search import Together, jointly
+from kerf.engine.disruption.consolidation.sequential_search import choose
+from kerf.engine.disruption.disruption_pass import move_of
+from kerf.engine.disruption.moves.execution import still_together
+from kerf.engine.lifecycle.drain.eviction_waves import turn, turns_of
+from kerf.engine.model.karpenter.nodepools import Budget
+from kerf.engine.model.kubernetes.pods import PodShape, SpreadConstraint
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import Move
+from kerf.replay.what_if.node import Goes, consolidation, node_in
+from tests.unit.disruption.clusters import DAEMON, cluster, node, pod, pool, price
+
+SMALL, LARGE, CORE = {"cpu": 100}, {"cpu": 1_500}, {"memory": 4 << 30}
+
+
+def tight(budget: str = "100%", *, churned: bool = False) -> Cluster:
+    """Two nodes whose pods fit on the others exactly, if the large one is there before the small one: `roomier` is the
+    one that the scheduler likes best. Nothing may be launched."""
+    return cluster(
+        node("a", "small", pod("large", 1_500), consolidatable=not churned),
+        node("b", "small", pod("little", 700)),
+        node("roomier", "medium", pod("there", 2_500)),
+        node("tighter", "medium", pod("full", 3_300)),
+        pools=(pool(budgets=(Budget(budget),), limits={"cpu": 0}),),
+    )
+
+
+def turns(given: Cluster) -> tuple[int, ...]:
+    return turns_of(given.shapes[pod.shape] for one in given.nodes for pod in one.pods)
+
+
+def proposed(given: Cluster) -> dict[str, Move]:
+    found = jointly(given)
+    assert found.moves is not None
+    return {each.names[0]: move_of(each, found.turns) for each in found.moves.commands}
+
+
+def test_large_pods_leave_first_and_of_as_large_ones_those_that_may_not_go_everywhere() -> None:
+    choosy = PodShape(requests=SMALL, spread=(SpreadConstraint("topology.kubernetes.io/zone"),))
+    shapes = [PodShape(requests=SMALL), choosy, PodShape(requests=LARGE), PodShape(requests=CORE)]
+    given = turns_of(shapes)
+    assert [turn(each, given) for each in shapes] == [3, 2, 0, 1]
+
+
+def test_what_spreads_by_host_may_go_nearly_everywhere() -> None:
+    hosts = PodShape(requests=SMALL, spread=(SpreadConstraint("kubernetes.io/hostname"),))
+    assert turns_of([hosts, PodShape(requests=SMALL)]) == ()
+
+
+def test_l198_turns_are_over_before_a_drain_may_be() -> None:
+    shapes = [PodShape(requests={"cpu": 1 << n}) for n in range(20)]
+    given = turns_of(shapes)
+    assert sorted({turn(each, given) for each in shapes}) == list(range(6))
+    assert turn(shapes[0], given) == turn(shapes[14], given) == 5
+
+
+def test_the_scheduler_is_asked_by_turns() -> None:
+    given = tight()
+    assert Binding(given).left_over(["a", "b"], ()) == {"uid-large"}
+    assert Binding(given, turns(given)).left_over(["a", "b"], ()) == frozenset()
+
+
+def test_a_set_that_goes_at_once_comes_to_a_cheaper_fleet() -> None:
+    given = tight()
+    one_by_one = choose(given, fits=Binding(given).fits)
+    found = jointly(given)
+    assert found.moves is not None
+    assert [each.names for each in found.moves.commands] == [("a",), ("b",)]
+    assert found.moves.end_price == pytest.approx(2 * price("medium"))
+    assert found.moves.end_price < one_by_one.end_price
+    assert {name: why.code for name, why in found.moves.kept.items()} == {
+        "roomier": "takes-pods",
+        "tighter": "takes-pods",
+    }
+
+
+def test_d51_only_where_the_budgets_let_all_of_them_go() -> None:
+    assert jointly(tight("3")) == Together()
+    assert jointly(tight("4")).moves is not None
+
+
+def test_the_search_ends_by_its_work_and_says_so() -> None:
+    assert jointly(tight(), work=1) == Together(None, turns(tight()), 1)
+    short = jointly(tight(), work=60)
+    assert short.moves is not None
+    assert (len(short.moves.commands), short.moves.exhausted, short.work) == (1, True, 60)
+
+
+def test_empty_nodes_go_beside_and_are_no_places() -> None:
+    given = tight()
+    found = jointly(cluster(*given.nodes, node("idle", "small")))
+    assert found.moves is not None
+    assert [(each.reason, each.names) for each in found.moves.commands] == [
+        ("Empty", ("idle",)),
+        ("Underutilized", ("a",)),
+        ("Underutilized", ("b",)),
+    ]
+
+
+def test_d81_a_node_that_is_not_worth_it_to_a_balanced_nodepool_stays_and_the_others_go() -> None:
+    """Its pod has room elsewhere, and costs too much to move: nothing went for its sake."""
+    a, b, roomier, _ = tight().nodes
+    dear = pod("dear", 100, deletion_cost=(1 << 31) - 1)
+    given = cluster(
+        a,
+        b,
+        node("c", "small", dear, pod("agent", 1_900, owner=DAEMON)),
+        roomier,
+        node("tighter", "medium", pod("full", 3_200)),
+        pools=(pool(consolidation_policy="Balanced", limits={"cpu": 0}),),
+    )
+    found = jointly(given)
+    assert found.moves is not None
+    assert [each.names for each in found.moves.commands] == [("a",), ("b",)]
+    assert {name: why.code for name, why in found.moves.kept.items()} == {
+        "c": "not-worth-it",
+        "roomier": "takes-pods",
+        "tighter": "takes-pods",
+    }
+    whenever = jointly(replace(given, base=replace(given.base, pools=cluster(pools=(pool(limits={"cpu": 0}),)).pools)))
+    assert whenever.moves is not None
+    assert [each.names for each in whenever.moves.commands] == [("a",), ("b",), ("c",)]
+
+
+def test_d110_moves_that_go_together_are_judged_as_a_whole() -> None:
+    moves = proposed(tight())
+    found = still_together(moves, tight(), ())
+    assert {name: each.placements[0].node for name, each in found.items() if isinstance(each, Move)} == {
+        "a": "roomier",
+        "b": "tighter",
+    }
+
+
+def test_d110_those_that_are_no_candidates_any_more_stay_and_the_others_go() -> None:
+    found = still_together(proposed(tight()), tight(churned=True), ())
+    assert found["a"] == Reason("churn", {"claims": ["claim-a"]})
+    assert isinstance(found["b"], Move)
+
+
+def test_d110_where_the_whole_does_not_hold_any_more_each_is_judged_by_itself() -> None:
+    moves = proposed(tight())
+    fuller = [each for each in tight().nodes if each.name != "roomier"]
+    assert still_together(moves, cluster(*fuller, node("roomier", "medium", pod("there", 3_000))), ()) == {}
+
+
+def test_explain_asks_what_a_pass_asks() -> None:
+    """Why is it still here: nodes that only go together were said to have no place."""
+    given = tight()
+    assert isinstance(consolidation(given, node_in(given, "claim-b")), Goes)
+    assert consolidation(given, node_in(given, "claim-roomier")) == Reason("takes-pods")

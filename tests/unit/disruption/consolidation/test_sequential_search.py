@@ -1,0 +1,136 @@
+"""kerf's own set of moves (issue 5, point 3)."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.disruption.consolidation.replacement_bound import Bound
+from kerf.engine.disruption.consolidation.sequential_search import choose
+from kerf.engine.disruption.eligibility import census, consolidation
+from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import Budget
+from tests.unit.disruption.clusters import CATALOGUE, cluster, node, pending, pod, pool, price
+
+
+def test_nodes_that_go_without_a_replacement_go_each_by_itself() -> None:
+    given = cluster(
+        *(node(f"n{n}", "small", pod(f"p{n}", 600)) for n in range(3)), node("big", "large", pod("q", 5_000))
+    )
+    moves = choose(given)
+    assert [each.names for each in moves.commands] == [("n0",), ("n1",), ("n2",)]
+    assert [[(to.node, to.pods) for to in each.placements] for each in moves.commands] == [
+        [("big", (f"uid-p{n}",))] for n in range(3)
+    ]
+    assert moves.end_price == pytest.approx(price("large"))
+    assert moves.kept["big"].code == "takes-pods"
+
+
+def test_of_ends_that_cost_the_same_the_one_with_fewer_evictions_counts() -> None:
+    pods = [pod(f"p{n}", 100) for n in range(5)]
+    moves = choose(
+        cluster(node("a", "medium", *pods), node("b", "medium", pod("q", 100)), pools=(pool(limits={"cpu": 0}),))
+    )
+    assert [each.names for each in moves.commands] == [("b",)]
+    assert moves.evictions == 1
+
+
+def test_empty_nodes_and_others_go_in_one_set_within_one_budget() -> None:
+    nodes = [node("idle", "small"), node("half", "large", pod("a")), node("full", "small", pod("b", 1_400))]
+    both = choose(cluster(*nodes))
+    assert sorted(name for each in both.commands for name in each.names) == ["half", "idle"]
+    one = choose(cluster(*nodes, pools=(pool(budgets=(Budget("1"),)),)))
+    assert [each.names for each in one.commands] == [("half",)]
+    assert one.kept["idle"].code == "budget"
+
+
+def test_a_pending_pod_goes_along_with_one_replacement_only() -> None:
+    nodes = [node(f"n{n}", "large", pod(f"p{n}", 5_000)) for n in range(2)]
+    moves = choose(cluster(*nodes, pending=(pending("w", 3_500),)))
+    news = [uid for each in moves.commands for new in each.replacements for uid in new.claim.pods]
+    assert len(news) == len(set(news))
+
+
+def test_the_search_ends_by_its_steps_and_says_so() -> None:
+    given = cluster(*(node(f"n{n}", "large", pod(f"p{n}", 3_000)) for n in range(6)))
+    whole, short = choose(given), choose(given, work=1)
+    assert (whole.exhausted, short.exhausted) == (False, True)
+    assert whole.end_price <= short.end_price <= 6 * price("large")
+
+
+def test_nothing_to_do_gives_every_node_its_reason() -> None:
+    given = cluster(node("a", "small", pod("p", 1_900)), node("b", "small", pod("q", 1_900), nominated=True))
+    moves = choose(given)
+    assert moves.commands == ()
+    assert {name: why.code for name, why in moves.kept.items()} == {"a": "nothing-cheaper", "b": "nominated"}
+
+
+def test_what_no_cheaper_node_can_hold_is_not_simulated() -> None:
+    """Their pods fit on no other node, and no type below their price holds them together."""
+    given = cluster(*(node(f"n{n}", "large", pod(f"p{n}", 7_000)) for n in range(4)))
+    simulator = Simulator(given)
+    candidates = list(census(given, consolidation).chosen)
+    assert Bound(simulator).excludes(candidates[:1])
+    assert Bound(simulator).excludes(candidates)
+    assert simulator.work == 0
+    roomier = Simulator(cluster(*given.nodes, node("spare", "large")))
+    assert not Bound(roomier).excludes(candidates[:1])
+    used = [1, 4, 7, 7]  # thousands of mCPU; each pod by itself fits on the first node
+    nodes = [node(f"n{n}", "large", *(pod(f"p{n}-{k}", 500) for k in range(2 * size))) for n, size in enumerate(used)]
+    crowded = cluster(*nodes)
+    leaving = [each for each in census(crowded, consolidation).chosen if each.name != "n0"]
+    assert len(leaving) == 3
+    assert Bound(Simulator(crowded)).excludes(leaving)
+    assert not Bound(Simulator(crowded)).excludes(leaving[:1])
+    cheaper = Simulator(cluster(*given.nodes, pools=(pool(requirements=()),)))
+    assert not Bound(cheaper).excludes(candidates[:1])
+
+
+# ── why the others stay ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_d30_what_excludes_a_node_is_said_although_it_takes_pods() -> None:
+    """It would stay without them, too."""
+    held = node("held", "large", pod("q", do_not_disrupt="true"))
+    moves = choose(cluster(node("a", "small", pod("p", 600)), held))
+    assert [each.names for each in moves.commands] == [("a",)]
+    assert moves.kept["held"].code == "pod-do-not-disrupt"
+
+
+def test_d83_a_hopeless_candidate_is_not_worth_it_and_no_budget_is_short() -> None:
+    dear = [pod(f"d{number}", 10, deletion_cost=1 << 30) for number in range(5)]
+    given = cluster(
+        node("dear", "small", *dear),
+        node("large", "large", pod("p", 6_000)),
+        pools=(pool(consolidation_policy="Balanced"),),
+    )
+    assert choose(given).kept["dear"].code == "not-worth-it"
+
+
+def test_d90_without_a_nodepool_that_may_launch_it_says_so() -> None:
+    """Its own NodePool is there, and only not ready."""
+    nodes = (node("a", "small", pod("p", 600)), node("b", "small", pod("q", 600)))
+    assert {each.code for each in choose(cluster(*nodes, pools=(pool(ready=False),))).kept.values()} == {
+        "no-usable-nodepool"
+    }
+
+
+def test_a_node_that_the_search_did_not_come_to_says_so() -> None:
+    given = cluster(*(node(f"n{n}", "large", pod(f"p{n}", 3_000)) for n in range(6)))
+    assert {each.code for each in choose(given, work=0).kept.values()} == {"search-ended"}
+
+
+def test_d98_what_is_launched_where_there_is_no_spot_has_its_price() -> None:
+    """Step 8 asks for spot alone; the reference counts nothing for it then (D-100), and saves the more."""
+    sold = tuple(
+        replace(
+            each, offerings=tuple(replace(offer, available=offer.capacity_type != "spot") for offer in each.offerings)
+        )
+        for each in CATALOGUE.types
+    )
+    given = cluster(node("a", "large", pod("p", 600)), catalogue=Catalogue(sold), pools=(pool(requirements=()),))
+    (command,) = choose(given).commands
+    (new,) = command.replacements
+    assert (new.instance_types[0], new.capacity_types) == ("small", ("on-demand",))
+    assert command.savings == pytest.approx(price("large") - price("small"))

@@ -1,0 +1,117 @@
+"""Whether the budgets have room for a proposed move (D-43, D-49…D-51)."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.disruption.moves.budget_headroom import Room
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.record.claim_events import Adopted, Tainted, Terminated
+from kerf.engine.record.decisions import Move
+from kerf.engine.record.observations import InstanceSeen, ObjectGone, RecordStarted
+from kerf.engine.runtime.recording import happened
+from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.state.indexes import Blobs
+from kerf.engine.state.state import Facts, State
+from tests.support.world import NODE_CLASS, START
+
+
+def nothing(digest: str) -> bytes:
+    raise KeyError(digest)
+
+
+def nodes(count: int, budgets: tuple[Budget, ...], *, pool: str = "default", draft: Draft | None = None) -> Draft:
+    """So many nodes in service."""
+    if draft is None:
+        draft = Draft(State(Facts(), Blobs(nothing)), START)
+        draft.add(RecordStarted("r", "e"))
+    draft.add(NodePool(pool, NODE_CLASS, budgets=budgets))
+    for number in range(count):
+        name = f"{pool}-{number}"
+        draft.add(
+            Adopted(
+                name, "initialized", pool, NODE_CLASS, instance=f"i-{name}", provider_id=f"p-{name}", node=name,
+                created=START, registered=START, initialized=START,
+            )
+        )  # fmt: skip
+        draft.add(Node(name, provider_id=f"p-{name}", created=START, ready=True))
+    return draft
+
+
+def move(*claims: str, why: str = "underutilized") -> Move:
+    return Move(why, claims)
+
+
+@pytest.mark.parametrize(
+    ("budget", "going", "fits"), [("2", 0, 2), ("2", 1, 1), ("2", 2, 0), ("50%", 1, 2), ("0", 0, 0)]
+)
+def test_d51_what_goes_already_takes_of_the_budget(budget: str, going: int, fits: int) -> None:
+    draft = nodes(6, (Budget(budget),))
+    for number in range(going):
+        happened(draft, Tainted(f"default-{number}", "expired"), 0)
+    room = Room(draft.state)
+    names = [f"default-{number}" for number in range(3, 6)]
+    most = {"2": 2, "50%": 3, "0": 0}[budget]
+    for size in range(1, 4):
+        assert room.has(move(*names[:size])) == (size <= fits or size > most)
+
+
+def test_d50_a_node_that_is_not_ready_or_not_there_takes_of_it_too() -> None:
+    draft = nodes(4, (Budget("1"),))
+    assert Room(draft.state).has(move("default-0"))
+    draft.add(replace(draft.state.facts.nodes["default-3"], ready=False))
+    assert not Room(draft.state).has(move("default-0"))
+    draft.add(replace(draft.state.facts.nodes["default-3"], ready=True))
+    assert Room(draft.state).has(move("default-0"))
+    draft.add(ObjectGone("node", "default-3"))
+    assert not Room(draft.state).has(move("default-0"))
+
+
+def test_d49_a_node_whose_instance_ends_counts_no_more() -> None:
+    """Neither as one that goes nor for the share that a percentage is of."""
+    draft = nodes(10, (Budget("10%"),))
+    happened(draft, Tainted("default-9", "expired"), 0)
+    assert not Room(draft.state).has(move("default-0"))
+    draft.add(InstanceSeen("i-default-9", "gone", claim="default-9"))
+    assert Room(draft.state).has(move("default-0"))
+    happened(draft, Terminated("default-9", "expired"), 0)
+    assert Room(draft.state).has(move("default-0"))
+
+
+def test_d44_each_reason_has_its_own_budgets() -> None:
+    draft = nodes(4, (Budget("0", reasons=("Drifted",)), Budget("1", reasons=("Empty",))))
+    room = Room(draft.state)
+    assert room.has(move("default-0", "default-1", why="underutilized"))
+    room.take(move("default-3"))
+    assert not room.has(move("default-0", why="empty"))
+
+
+def test_moves_that_start_beside_one_another_share_the_room() -> None:
+    """What one takes is gone for the next, and only for those that are asked of the same room."""
+    draft = nodes(4, (Budget("2"),))
+    room = Room(draft.state)
+    room.take(move("default-0"))
+    assert room.has(move("default-1"))
+    room.take(move("default-1"))
+    assert not room.has(move("default-2"))
+    assert Room(draft.state).has(move("default-2"))
+
+
+def test_each_pool_has_its_own_room_and_a_move_needs_all_of_it() -> None:
+    draft = nodes(2, (Budget("1"),))
+    nodes(2, (Budget("1"),), pool="other", draft=draft)
+    happened(draft, Tainted("other-0", "expired"), 0)
+    room = Room(draft.state)
+    assert room.has(move("default-0"))
+    assert not room.has(move("default-0", "other-1"))
+
+
+def test_what_no_room_would_ever_hold_waits_for_none() -> None:
+    """It is judged, and withdrawn for the budget; so is a move whose NodePool or claims are gone."""
+    draft = nodes(4, (Budget("1"),))
+    assert Room(draft.state).has(move("default-0", "default-1"))
+    assert Room(draft.state).has(move("nobody"))
+    draft.add(ObjectGone("nodepool", "default"))
+    assert Room(draft.state).has(move("default-0"))

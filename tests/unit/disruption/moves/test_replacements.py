@@ -1,0 +1,151 @@
+"""The replacements of a move that has started, and what becomes of the move with them (D-107, D-117 to D-121)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.karpenter.nodepool_hash import hashed
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.state_table import DRAINING, INITIALIZED, REGISTERED, TAINTED
+from kerf.engine.record.claim_events import Requested
+from kerf.engine.record.decisions import Decision, LaunchInstance, MoveResult, MovesResult
+from kerf.engine.record.observations import LaunchAnswered, ObjectGone, Observation
+from tests.support.lives import DISRUPTED, PODS, PROVIDER, decide, in_service
+from tests.support.world import World, pool
+
+OTHER = "aws:///us-west-2a/i-2"
+
+
+def started(**changes: object) -> tuple[World, str, LaunchInstance]:
+    """The node keeps two of its five pods, and a smaller one is on its way."""
+    world = in_service(**changes)
+    world.after(60_000)
+    for name in PODS[:3]:
+        world.gone(name)
+    decide(world)
+    ((ref, order),) = world.launches()
+    world.node("n1", PROVIDER, registered="true", initialized="true", taints=(DISRUPTED,))
+    return world, ref, order
+
+
+def old(world: World) -> NodeClaim:
+    return next(claim for claim in world.runtime.state.facts.claims.values() if claim.node == "n1")
+
+
+def last(world: World) -> tuple[str, str]:
+    """What the latest step of a move was, and why."""
+    found = [entry.payload.result for entry in world.store.entries if isinstance(entry.payload, Decision)]
+    step = [result for result in found if isinstance(result, MoveResult)][-1]
+    return step.step, step.reason.code
+
+
+def join(world: World, *, initialized: bool = True) -> None:
+    """The replacement's node registers, and is initialized."""
+    world.node("n2", OTHER)
+    world.answer_all()
+    world.node("n2", OTHER, registered="true")
+    world.answer_all()
+    if initialized:
+        world.node("n2", OTHER, registered="true", initialized="true")
+
+
+def test_d107_a_replacement_is_made_like_any_claim_of_its_nodepool() -> None:
+    template: dict[str, Any] = {
+        "labels": {"team": "a"}, "annotations": {"owner": "b"}, "termination_grace_period": 60_000,
+        "expire_after": 86_400_000,
+    }  # fmt: skip
+    given = hashed(pool(**template))
+    world = in_service(**template)
+    world.after(60_000)
+    world.see(Observation(given))
+    for name in PODS[:3]:
+        world.gone(name)
+    decide(world)
+    ((_, order),) = world.launches()
+    made = next(e.payload for e in world.store.entries[::-1] if isinstance(e.payload, Requested))
+    assert (made.claim, made.node_pool) == (order.claim, "default")
+    assert made.claim.startswith("default-")
+    assert made.labels["team"] == "a"
+    assert made.annotations["owner"] == "b"
+    assert made.annotations[lbl.NODEPOOL_HASH] == given.hash
+    assert (made.expire_after, made.termination_grace_period) == (86_400_000, 60_000)
+    kept = {each.key: each.values for each in made.requirements}
+    assert kept[lbl.CAPACITY_TYPE] == ("on-demand",)
+    assert made.instance_types == ("c5.large",), "only what is cheaper than the node that goes"
+
+
+def test_d107_s167_a_nodepool_above_its_limit_may_still_get_smaller() -> None:
+    """Unlike the reference, which refuses every replacement then. Above it stays, and nothing is launched, where what
+    remains without the node is too much already."""
+    world = in_service()
+    world.after(60_000)
+    world.see(Observation(pool(limits={"memory": 4_000 * 2**20})))  # m5.large has 7,577 Mi, c5.large 3,788
+    for name in PODS[:3]:
+        world.gone(name)
+    decide(world)
+    assert [order.offers[0].instance_type for _, order in world.launches()] == ["c5.large"]
+    refused = in_service()
+    refused.after(60_000)
+    refused.see(Observation(pool(limits={"memory": 3_000 * 2**20})))
+    for name in PODS[:3]:
+        refused.gone(name)
+    decide(refused)
+    assert refused.launches() == []
+    assert old(refused).state == INITIALIZED
+
+
+def test_d119_when_all_are_in_service_the_move_is_over_and_its_node_stays_condemned() -> None:
+    world, ref, order = started()
+    world.answer_launch(ref, order, instance="i-2")
+    join(world)
+    facts = world.runtime.state.facts
+    assert (facts.moves, old(world).state) == ({}, DRAINING)
+    results = [e.payload.result for e in world.store.entries if isinstance(e.payload, Decision)]
+    before = sum(isinstance(each, MovesResult) for each in results)
+    world.after(120_000)
+    passes = [e.payload.result for e in world.store.entries if isinstance(e.payload, Decision)]
+    later = [each for each in passes if isinstance(each, MovesResult)][before:]
+    assert all(old(world).name not in move.claims for each in later for move in each.proposed)
+    assert old(world).state == DRAINING
+
+
+@pytest.mark.parametrize("kind", ["insufficient-capacity", "nodeclass-not-ready"])
+def test_d121_what_cannot_be_launched_ends_the_move_at_once(kind: str) -> None:
+    world, ref, order = started()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind=kind)))
+    assert list(world.runtime.state.facts.claims) == [old(world).name]
+    assert last(world) == ("abandoned", "replacement-lost")
+    assert old(world).state == INITIALIZED
+
+
+def test_d121_w63_what_is_not_launched_within_five_minutes_ends_it() -> None:
+    """Until then the claim is there, and the move goes on."""
+    world, _, order = started()
+    requested = world.runtime.state.facts.claims[order.claim].created
+    world.after(requested + 299_999 - world.now)
+    assert (last(world), old(world).state) == (("started", "underutilized"), TAINTED)
+    world.after(1)
+    assert order.claim not in world.runtime.state.facts.claims
+    assert (last(world), old(world).state) == (("abandoned", "replacement-lost"), INITIALIZED)
+
+
+def test_d121_what_registers_and_is_never_initialized_ends_it_by_the_limit_and_stays() -> None:
+    """D-117, D-118: kerf does not take an existing replacement away with the move."""
+    world, ref, order = started()
+    world.answer_launch(ref, order, instance="i-2")
+    join(world, initialized=False)
+    world.after(600_001)
+    assert (last(world), old(world).state) == (("abandoned", "replacement-late"), INITIALIZED)
+    assert world.runtime.state.facts.claims[order.claim].state == REGISTERED
+
+
+def test_w63_a_replacement_that_is_gone_is_rolled_back() -> None:
+    world, ref, order = started()
+    world.answer_launch(ref, order, instance="i-2")
+    world.instance("i-2", "terminated")
+    world.see(Observation(ObjectGone("node", "n2")))
+    assert order.claim not in world.runtime.state.facts.claims
+    assert (last(world), old(world).state) == (("abandoned", "replacement-lost"), INITIALIZED)

@@ -1,0 +1,362 @@
+"""NodeClaim objects without a record (design, idea 5): L-145, L-147, L-189; D-138."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.lifecycle.adoption import PATIENCE
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record import claim_events as ev
+from kerf.engine.record.decisions import DeleteNode, DeletePod, EvictPod, LaunchInstance, TerminateInstance
+from kerf.engine.record.observations import (
+    EffectAnswered,
+    InstanceSeen,
+    InstancesListed,
+    LaunchAnswered,
+    NodeClaimDeletionSeen,
+    ObjectGone,
+    Observation,
+    TaggedInstance,
+)
+from tests.property.test_fold import re_derived
+from tests.support.lives import DISRUPTED, PROVIDER, claim_of, in_service
+from tests.support.world import NODE_CLASS, START, World
+
+STEPS = ("Launched", "Registered", "Initialized")
+
+
+def conditions(steps: int) -> tuple[Condition, ...]:
+    return tuple(Condition(kind, "True", kind, since=START - 1_000 * (9 - n)) for n, kind in enumerate(STEPS[:steps]))
+
+
+def claim(steps: int = 3, **changes: object) -> NodeClaimObject:
+    """Two minutes old, of the NodePool `default`; `steps`: how many of the three conditions are true."""
+    given = NodeClaimObject(
+        name="default-abcde",
+        node_class=NODE_CLASS,
+        labels={
+            lbl.NODEPOOL: "default", lbl.INSTANCE_TYPE: "m5.large", lbl.ZONE: "us-west-2a",
+            lbl.CAPACITY_TYPE: "on-demand", "karpenter.k8s.aws/ec2nodeclass": "default",
+        },
+        requirements=(
+            RequirementSpec(lbl.CAPACITY_TYPE, "In", ("on-demand",)),
+            RequirementSpec(lbl.INSTANCE_TYPE, "In", ("m5.large", "r5.large")),
+        ),
+        requests={"memory": 2**30, "pods": 1},
+        provider_id=PROVIDER if steps else "",
+        node="n1" if steps > 1 else "",
+        capacity={"cpu": 2000},
+        allocatable={"cpu": 1930},
+        conditions=conditions(steps),
+        created=START - 120_000,
+    )  # fmt: skip
+    return replace(given, **changes)
+
+
+def world(*objects: NodeClaimObject) -> World:
+    made = World()
+    made.prepare()
+    if any(each.node for each in objects):
+        ready = any(len(each.conditions) == len(STEPS) for each in objects)
+        made.node("n1", PROVIDER, ready=ready, registered="true", **({"initialized": "true"} if ready else {}))  # type: ignore[arg-type]
+    made.see(*map(Observation, objects))
+    return made
+
+
+def adopted(made: World) -> list[ev.Adopted]:
+    return [e.payload for e in made.store.entries if isinstance(e.payload, ev.Adopted)]
+
+
+@pytest.mark.parametrize(("steps", "state"), [(1, "launched"), (2, "registered"), (3, "initialized")])
+def test_an_object_with_an_instance_enters_the_state_that_it_shows(steps: int, state: str) -> None:
+    made = world(claim(steps))
+    found = claim_of(made)
+    assert found.state == state
+    assert (found.instance, found.provider_id, found.node) == ("i-1", PROVIDER, "n1" if steps > 1 else "")
+    assert (found.instance_type, found.zone, found.price) == ("m5.large", "us-west-2a", 0.096)
+    assert found.created == START - 120_000
+    assert made.intents == []
+    assert made.runtime.state.facts.found == {}
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_its_node_and_its_pods_are_its_own_at_once() -> None:
+    made = World()
+    made.prepare()
+    made.node("n1", PROVIDER, registered="true", initialized="true")
+    made.see(Observation(claim()))
+    assert made.runtime.state.ix.claim_by_node == {"n1": "default-abcde"}
+    made.pending("a")
+    made.after(1_000)
+    assert made.launches() == [], "there is room on the adopted node"
+
+
+def test_it_is_adopted_once() -> None:
+    made = world(claim(), claim())
+    made.see(Observation(replace(claim(), annotations={"karpenter.sh/x": "y"})))
+    assert len(adopted(made)) == 1
+
+
+def test_it_expires_by_its_own_age() -> None:
+    """D-131, L-240."""
+    made = world(claim(expire_after=120_000))
+    assert claim_of(made).why == "expired"
+
+
+def test_l159_one_whose_class_is_missing_is_asked_for_and_refused_although_there_is_no_class_at_all() -> None:
+    """By the provider's kind; without it nobody would know whose the claim is."""
+    made = World(node_classes=f"{NODE_CLASS.group}/{NODE_CLASS.kind}")
+    made.see(Observation(claim(0)))
+    made.after(PATIENCE)
+    ((ref, order),) = made.launches()
+    assert order.offers == ()
+    refused = LaunchAnswered(ref, "default-abcde", kind="insufficient-capacity", message="no EC2NodeClass default")
+    made.see(Observation(refused))
+    assert not made.runtime.state.facts.claims
+    nobodys = World()
+    nobodys.see(Observation(claim(0)))
+    assert not nobodys.after(PATIENCE)
+
+
+def test_l48_one_of_another_providers_class_is_left_alone() -> None:
+    foreign = NodeClassRef("karpenter.kwok.sh", "KWOKNodeClass", "default")
+    made = world(claim(1, node_class=foreign))
+    assert made.runtime.next_due() is None
+    made.after(3_600_000)
+    assert made.runtime.state.facts.claims == {}
+    assert made.runtime.listed([OURS]) == [], "nor is its instance ended"
+
+
+def test_its_node_is_waited_for_but_not_for_ever() -> None:
+    """A claim whose Node is not there counts as one whose Node was deleted (L-193)."""
+    made = World()
+    made.prepare()
+    made.see(Observation(claim()))
+    assert adopted(made) == []
+    made.node("n1", PROVIDER, registered="true", initialized="true")
+    assert claim_of(made).state == "initialized"
+    late = World()
+    late.prepare()
+    late.see(Observation(claim()))
+    late.after(PATIENCE)
+    assert claim_of(late).why == "deleted"
+
+
+def test_one_that_registers_after_its_adoption_goes_on_as_any_other() -> None:
+    made = world(claim(1))
+    (order,) = made.node("n1", PROVIDER)
+    assert type(order).__name__ == "RegisterNode"
+
+
+def test_without_the_types_of_its_class_it_waits_but_not_for_ever() -> None:
+    made = World()
+    made.prepare()
+    other = NodeClassRef(NODE_CLASS.group, NODE_CLASS.kind, "gone")
+    made.see(Observation(claim(1, node_class=other)))
+    assert adopted(made) == []
+    assert made.runtime.next_due() == START + PATIENCE
+    made.after(PATIENCE)
+    assert [each.price for each in adopted(made)] == [0.0]
+    assert made.runtime.next_due() != START + PATIENCE
+    assert re_derived(made.store) == made.store.entries
+
+
+# ── on its way out ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_one_that_is_being_deleted_goes_on_with_its_drain() -> None:
+    made = World()
+    made.prepare()
+    made.node("n1", PROVIDER, registered="true", initialized="true", taints=(DISRUPTED,))
+    made.pending("a")
+    made.bind("a", "n1")
+    made.see(Observation(claim(deleting=START)))
+    assert (claim_of(made).state, claim_of(made).why) == ("draining", "deleted")
+    assert [type(each) for each in made.see()] == []
+    asked = [i for e in made.store.entries if e.type == "decision.made" for i in e.payload.intents]
+    assert [type(each) for each in asked if not isinstance(each, LaunchInstance)] == [EvictPod]
+
+
+def test_one_that_never_registered_is_ended_without_a_drain() -> None:
+    """D-138, L-194."""
+    made = world(claim(1, deleting=START))
+    (order,) = [i for e in made.store.entries if e.type == "decision.made" for i in e.payload.intents]
+    assert isinstance(order, TerminateInstance)
+
+
+def test_l189_the_deadline_that_was_promised_stands() -> None:
+    annotations = {lbl.TERMINATION_TIMESTAMP: "2023-11-14T22:20:00Z"}
+    made = world(claim(deleting=START, termination_grace_period=3_600_000, annotations=annotations))
+    assert claim_of(made).deadline == 1_700_000_400_000
+    bad = world(claim(deleting=START, termination_grace_period=3_600_000, annotations={lbl.TERMINATION_TIMESTAMP: "x"}))
+    assert claim_of(bad).deadline == START + 3_600_000
+    assert DeletePod is not None
+
+
+# ── never launched ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_l145_one_without_an_instance_is_launched_but_looked_for_first() -> None:
+    made = world(claim(0))
+    ((_, order),) = made.launches()
+    assert order.look
+    assert order.claim == "default-abcde"
+    assert {offer.instance_type for offer in order.offers} == {"m5.large", "r5.large"}
+    (found,) = [e.payload for e in made.store.entries if isinstance(e.payload, ev.Requested)]
+    assert made.store.entries[found.decision - 1].payload.intents == (order,)
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_a_launch_by_hand_needs_no_pool() -> None:
+    """L-145."""
+    made = world(claim(0, labels={"team": "a"}))
+    ((ref, order),) = made.launches()
+    made.answer_launch(ref, order)
+    assert (claim_of(made).state, claim_of(made).node_pool) == ("launched", "")
+
+
+def test_one_that_is_deleted_before_launch_is_given_up() -> None:
+    made = world(claim(0, deleting=START))
+    assert made.launches() == []
+    assert [e.type for e in made.store.entries][-2:] == ["claim.requested", "claim.cancelled"]
+    assert made.runtime.state.facts.claims == {}
+
+
+# ── objects of the record's own claims ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_object_of_a_known_claim_tells_only_its_deletion() -> None:
+    made = in_service()
+    name = claim_of(made).name
+    shown = replace(claim(), name=name)
+    assert not made.runtime.is_news(shown)
+    assert made.see(Observation(shown)) == []
+    gone = replace(shown, deleting=START)
+    assert made.runtime.is_news(gone)
+    made.see(Observation(gone))
+    assert (claim_of(made).state, claim_of(made).why) == ("tainted", "deleted")
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_an_object_that_is_taken_away_is_a_deletion() -> None:
+    made = in_service()
+    made.see(Observation(ObjectGone("nodeclaim", claim_of(made).name)))
+    assert claim_of(made).why == "deleted"
+
+
+def test_the_object_of_a_claim_that_is_over_is_not_adopted() -> None:
+    made = world(claim(0))
+    made.see(Observation(NodeClaimDeletionSeen("default-abcde", "kubectl")))
+    made.after(600_000)
+    assert made.runtime.state.facts.claims == {}
+    assert not made.runtime.is_news(claim())
+    made.see(Observation(claim()))
+    assert made.runtime.state.facts.claims == {}
+
+
+# ── the cloud's listing ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def listed(made: World, *instances: TaggedInstance) -> list[object]:
+    return list(made.see(*made.runtime.listed(instances)))
+
+
+OURS = TaggedInstance("i-1", "default-abcde", START)
+
+
+def test_a_listing_that_says_nothing_new_is_not_recorded() -> None:
+    made = in_service()
+    assert made.runtime.listed([replace(OURS, claim=claim_of(made).name)]) == []
+
+
+def test_l238_an_instance_without_a_claim_is_ended_when_it_is_30_s_old() -> None:
+    made = world()
+    stray = TaggedInstance("i-9", "default-lost", made.now - 10_000)
+    assert listed(made, stray) == []
+    assert made.runtime.listed([stray]) == [], "it is known by now"
+    assert made.runtime.next_due() == made.now + 20_000
+    (order,) = made.after(20_000)
+    assert order == TerminateInstance("default-lost", "i-9")
+    made.answer_all()
+    assert made.runtime.state.facts.orphans == {}
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_l238_its_node_goes_with_it() -> None:
+    made = world()
+    made.node("n9", "aws:///us-west-2a/i-9", registered="true")
+    orders = listed(made, TaggedInstance("i-9", "default-lost", made.now - 60_000))
+    assert [type(each).__name__ for each in orders] == ["TerminateInstance", "DeleteNode"]
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["and the instance is seen to be gone", "and nobody looks at it"])
+def test_l238_a_node_that_could_not_be_deleted_is_asked_for_again(gone: bool) -> None:
+    """Else it would keep kerf's finalizer for ever: there is no NodeClaim whose drain would take it off."""
+    made = world()
+    made.node("n9", "aws:///us-west-2a/i-9", registered="true")
+    listed(made, TaggedInstance("i-9", "default-lost", made.now - 60_000))
+    (ended, _), (deleted, _) = made.intents
+    made.see(Observation(EffectAnswered(ended, True, "200")), Observation(EffectAnswered(deleted, False, "500")))
+    if gone:
+        made.see(Observation(InstanceSeen("i-9", "gone")))
+    orders = made.after(60_000)
+    assert DeleteNode("default-lost", "n9") in orders
+    answers = [Observation(EffectAnswered(ref, True, "200")) for ref, _ in made.intents]
+    made.see(Observation(ObjectGone("node", "n9")), *answers)
+    assert made.runtime.state.facts.orphans == {}
+    assert made.after(3_600_000) == []
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_an_instance_of_an_object_that_was_found_is_none() -> None:
+    made = World()
+    other = NodeClassRef(NODE_CLASS.group, NODE_CLASS.kind, "later")
+    made.see(Observation(claim(node_class=other)))
+    assert made.runtime.listed([OURS]) == []
+    made.see(Observation(InstancesListed(strays=(OURS,))))
+    assert made.runtime.state.facts.orphans == {}
+
+
+def test_an_instance_whose_launch_waits_for_its_answer_is_none() -> None:
+    made = world(claim(0))
+    assert made.runtime.listed([OURS]) == []
+
+
+def test_an_instance_that_is_adopted_after_the_listing_is_not_ended() -> None:
+    made = world()
+    made.see(Observation(InstancesListed(strays=(replace(OURS, launched=made.now),))))
+    made.see(Observation(claim(1)))
+    assert made.after(60_000) == []
+    assert claim_of(made).state == "launched"
+
+
+def test_l237_d133_w88_a_registered_claim_that_the_cloud_does_not_list_goes_unless_its_node_is_ready() -> None:
+    made = in_service()
+    assert listed(made) == []
+    assert claim_of(made).state == "initialized"
+    (order,) = made.node("n1", PROVIDER, ready=False, registered="true", initialized="true")
+    assert type(order).__name__ == "DeleteNode"
+    made.answer_all()
+    made.see(Observation(ObjectGone("node", "n1")))
+    assert made.runtime.state.facts.claims == {}
+    (gone,) = [e.payload for e in made.store.entries if isinstance(e.payload, ev.InstanceVanished)]
+    assert gone.status == "unlisted"
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_l237_one_that_is_listed_again_stays() -> None:
+    made = in_service()
+    listed(made)
+    listed(made, replace(OURS, claim=claim_of(made).name))
+    assert claim_of(made).unlisted == 0
+    assert made.node("n1", PROVIDER, ready=False, registered="true", initialized="true") == []
+
+
+def test_l237_one_that_has_not_registered_is_left_to_its_limit() -> None:
+    made = world(claim(1))
+    assert made.runtime.listed([]) == []
+    assert isinstance(claim_of(made), NodeClaim)
