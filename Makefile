@@ -79,7 +79,7 @@ format: setup ## Repair style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-conformance: setup ## Compare with the reference's results (../shared/conformance, where it is present) family by family
+conformance: setup ## Compare with Karpenter's results family by family, where the large set of scenarios is present
 	$(BIN)/python -m pytest tests/conformance -s -q
 
 bench: setup ## Measure: each benchmark prints its figures as JSON with the machine's baseline beside them

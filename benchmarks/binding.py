@@ -48,10 +48,10 @@ from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
+from tests.conformance.large_set import LARGE_SET
 from tests.conformance.mutations import mutated
 from tests.controlplane.plane import CONDITION, assets
 
-SCENARIOS = Path(__file__).resolve().parent.parent.parent / "shared" / "conformance"
 Seats = Mapping[str, str]
 """The node of each pod, by uid."""
 
@@ -223,8 +223,8 @@ def main() -> int:
     parser.add_argument("--order", choices=ORDERS, default=ORDERS[0], help="in which pods are made")
     parser.add_argument("--planned-only", action="store_true", help="without the pods that the plan has no place for")
     parser.add_argument("--services", action="store_true", help="with a Service for each set of labels of pods")
-    parser.add_argument("--scenarios", type=Path, default=SCENARIOS / "scenarios.jsonl", help="as for `kerf plan`")
-    parser.add_argument("--catalogues", type=Path, default=SCENARIOS / "catalogues.json", help="as for `kerf plan`")
+    parser.add_argument("--scenarios", type=Path, default=LARGE_SET / "scenarios.jsonl", help="as for `kerf plan`")
+    parser.add_argument("--catalogues", type=Path, default=LARGE_SET / "catalogues.json", help="as for `kerf plan`")
     parser.add_argument("--mutated", type=int, metavar="SEEDS", help="so many that are made of the scenarios")
     parser.add_argument("--first", type=int, default=0, help="the first seed of those")
     parser.add_argument("--still", type=float, default=3.0, help="seconds without a binding that are the end")

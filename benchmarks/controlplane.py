@@ -4,8 +4,8 @@
         [--scale-in SECONDS] [--no-nomination] [--no-bursts] [--json]
 
 Starts etcd, API server, scheduler, controller manager and KWOK (`make controlplane` builds them, `make reference`
-Karpenter's controller) on 127.0.0.1, applies the workload, by default ../shared/workloads/scale-500.json, and waits
-until all its pods run. With `--scale-in` every Deployment is then brought from 50 replicas to 15 at once, and the
+Karpenter's controller) on 127.0.0.1, applies the workload, by default benchmarks/workloads/scale-500.json, and
+waits until all its pods run. With `--scale-in` every Deployment is then brought from 50 replicas to 15 at once, and the
 course of the price is followed. Each run has a control plane of its own; with `both` they take turns.
 
 Times are seconds since the workload was applied, `first_claim_s` by the API server's own clock: `claim_after_first_s`
@@ -41,7 +41,7 @@ from tests.controlplane.plane import CONDITION, ControlPlane, assets
 from tests.controlplane.running import Kerf, cpu_seconds, node_claims
 
 ROOT = Path(__file__).resolve().parent.parent
-WORKLOAD = ROOT.parent / "shared" / "workloads" / "scale-500.json"
+WORKLOAD = ROOT / "benchmarks" / "workloads" / "scale-500.json"
 PRICE = "eks-node-viewer/instance-price"
 REST = 5.0  # seconds in which nodes finish what pods need not wait for, and no consolidation begins
 REPLICAS = 15

@@ -43,8 +43,8 @@ from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.replay.scenarios.plan_scenarios import problem_of, read_catalogues, read_scenarios
+from tests.conformance.large_set import ABSENT, LARGE_SET
 
-SCENARIOS = Path(__file__).resolve().parent.parent.parent / "shared" / "conformance"
 EFFORTS = (0, 10, 25, 50, 100, 200, 400)
 
 BASELINE_STEPS = 2_000_000
@@ -134,8 +134,8 @@ def growth(shape: str, runs: int, effort: int) -> dict[str, Any]:
 
 def effort_curve() -> dict[str, Any]:
     """What effort buys: scenarios with new nodes, those whose plan binds whole, prices in USD per hour, CPU seconds."""
-    catalogues = read_catalogues(SCENARIOS / "catalogues.json")
-    problems = [problem_of(each, catalogues) for each in read_scenarios(SCENARIOS / "scenarios.jsonl")]
+    catalogues = read_catalogues(LARGE_SET / "catalogues.json")
+    problems = [problem_of(each, catalogues) for each in read_scenarios(LARGE_SET / "scenarios.jsonl")]
     curve = []
     for effort in EFFORTS:
         seconds, price, whole = [0.0], 0.0, 0
@@ -174,8 +174,8 @@ def main() -> int:
     if asked.pods < 1 or asked.runs < 1 or asked.effort < 0:
         parser.error("--pods and --runs are at least 1, --effort at least 0")
     if asked.effort_curve:
-        if not SCENARIOS.is_dir():
-            parser.error("there are no conformance scenarios beside the repository")
+        if not LARGE_SET.is_dir():
+            parser.error(ABSENT)
         figures = effort_curve()
     elif asked.karpenter:
         figures = beside_karpenter(asked.runs)

@@ -10,7 +10,6 @@ import argparse
 import copy
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
@@ -19,10 +18,10 @@ from tests.conformance import changes_of_fleets as fleets
 from tests.conformance import changes_of_pods as pods
 from tests.conformance.changes_of_fleets import MOST_NODES
 from tests.conformance.changes_of_pods import Dice, Scenario
+from tests.conformance.large_set import LARGE_SET
 from tests.support.carried_out import carried_out
 from tests.support.judge_commands import TOLERANCE, Court
 
-FOLDER = Path(__file__).resolve().parents[3] / "shared" / "conformance"
 LARGE = 40
 """Nodes of a tenth of the clusters."""
 LOOKS = 5
@@ -82,8 +81,8 @@ def wrong(scenario: Scenario, catalogues: Catalogues) -> list[str]:
 
 def found(first: int, count: int) -> Iterator[tuple[str, list[str]]]:
     """(name, what is wrong) of each scenario of these seeds."""
-    catalogues = read_catalogues(FOLDER / "catalogues.json")
-    scenarios = list(read_scenarios(FOLDER / "consolidation-scenarios.jsonl"))
+    catalogues = read_catalogues(LARGE_SET / "catalogues.json")
+    scenarios = list(read_scenarios(LARGE_SET / "consolidation-scenarios.jsonl"))
     for seed in range(first, first + count):
         scenario = mutated(scenarios, seed)
         yield scenario["name"], wrong(scenario, catalogues)

@@ -1,4 +1,4 @@
-"""kerf's plans against Karpenter's own decisions on scenarios that neither has seen: those of ../shared/conformance,
+"""kerf's plans against Karpenter's own decisions on scenarios that neither has seen: those of the large set
 changed at random: whole workloads (`likenesses`), as in scenarios that somebody else might make, or with `--wild`
 single pods (`mutations`). It needs Go, which no other test does.
 
@@ -28,8 +28,9 @@ from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.comparison import PRICE_TOLERANCE, left_over
 from tests.conformance.karpenters import built, decided, plan_of
+from tests.conformance.large_set import LARGE_SET
 from tests.conformance.likenesses import alike
-from tests.conformance.mutations import FOLDER, Scenario, mutated
+from tests.conformance.mutations import Scenario, mutated
 from tests.support.judge import faults
 
 RUNS = 3
@@ -116,7 +117,7 @@ def found(scenarios: Sequence[Scenario], catalogues: Catalogues, runs: int) -> I
     program = built()
     for start in range(0, len(scenarios), BATCH):
         batch = scenarios[start : start + BATCH]
-        answers = decided(program, batch, FOLDER / "catalogues.json", runs)
+        answers = decided(program, batch, LARGE_SET / "catalogues.json", runs)
         for scenario, (name, results) in zip(batch, answers, strict=True):
             problems = [each["error"] for each in results if "error" in each]
             assert name == scenario["name"]
@@ -167,7 +168,7 @@ def table(findings: Sequence[Finding]) -> str:
 
 def agreement(findings: Sequence[Finding]) -> str:
     """How far the results at hand (results.jsonl) agree with what the program says now."""
-    expected = {each["name"]: each for each in read_scenarios(FOLDER / "results.jsonl")}
+    expected = {each["name"]: each for each in read_scenarios(LARGE_SET / "results.jsonl")}
     counts: Counter[str] = Counter()
     for each in findings:
         given = expected[each.name]
@@ -195,13 +196,13 @@ def main() -> None:
     parser.add_argument("--given", action="store_true", help="the scenarios as they are")
     parser.add_argument("--out", type=Path, help="a folder for the scenarios that fail")
     asked: Any = parser.parse_args()
-    catalogues = read_catalogues(FOLDER / "catalogues.json")
-    scenarios = list(read_scenarios(FOLDER / "scenarios.jsonl"))
+    catalogues = read_catalogues(LARGE_SET / "catalogues.json")
+    scenarios = list(read_scenarios(LARGE_SET / "scenarios.jsonl"))
     seeds = range(asked.first, asked.first + asked.seeds)
     if asked.wild:
         scenarios = [mutated(scenarios, seed) for seed in seeds]
     elif not asked.given:
-        types = json.loads((FOLDER / "catalogues.json").read_text())["catalogues"]
+        types = json.loads((LARGE_SET / "catalogues.json").read_text())["catalogues"]
         scenarios = [alike(scenarios, types, seed) for seed in seeds]
     began, findings = time.monotonic(), []
     for scenario, finding in found(scenarios, catalogues, asked.runs):

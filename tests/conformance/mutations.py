@@ -11,14 +11,13 @@ import copy
 import random
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
+from tests.conformance.large_set import LARGE_SET
 from tests.support.judge import faults
 
-FOLDER = Path(__file__).resolve().parents[3] / "shared" / "conformance"
 MOST_PODS = 120
 TOLERANCE = 1e-9
 ZONE, HOSTNAME, CAPACITY_TYPE = "topology.kubernetes.io/zone", "kubernetes.io/hostname", "karpenter.sh/capacity-type"
@@ -209,8 +208,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--first", type=int, default=0)
     given = parser.parse_args()
-    catalogues = read_catalogues(FOLDER / "catalogues.json")
-    scenarios = list(read_scenarios(FOLDER / "scenarios.jsonl"))
+    catalogues = read_catalogues(LARGE_SET / "catalogues.json")
+    scenarios = list(read_scenarios(LARGE_SET / "scenarios.jsonl"))
     bad = 0
     for seed in range(given.first, given.first + given.seeds):
         scenario = mutated(scenarios, seed)

@@ -10,14 +10,15 @@ import pytest
 from kerf.engine.disruption import budgets, eligibility
 from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
 from kerf.replay.scenarios.plan_scenarios import read_catalogues, read_scenarios
-from tests.conformance.disruption_mutations import FOLDER, found, mutated, wrong
+from tests.conformance.disruption_mutations import found, mutated, wrong
+from tests.conformance.large_set import ABSENT, LARGE_SET
 from tests.support.judge_commands import Court
 
 SEEDS = 60
 SPOILT = 25
 """Seeds of the tests that break a rule on purpose."""
 
-present = pytest.mark.skipif(not FOLDER.is_dir(), reason="no conformance scenarios beside the repository")
+present = pytest.mark.skipif(not LARGE_SET.is_dir(), reason=ABSENT)
 
 
 @present
@@ -45,9 +46,9 @@ def test_the_judge_sees_a_broken_rule(
 @present
 def test_the_judge_sees_an_answer_that_was_tampered_with() -> None:
     """A price, a place, a reason: each of a scenario whose answer is right as it is."""
-    catalogues = read_catalogues(FOLDER / "catalogues.json")
+    catalogues = read_catalogues(LARGE_SET / "catalogues.json")
     (scenario,) = (
-        each for each in read_scenarios(FOLDER / "consolidation-scenarios.jsonl") if each["name"] == "k-delete-010"
+        each for each in read_scenarios(LARGE_SET / "consolidation-scenarios.jsonl") if each["name"] == "k-delete-010"
     )
     result = disrupt_scenario(scenario, catalogues)["result"]
     assert Court(scenario, result, catalogues).faults() == []
@@ -66,7 +67,7 @@ def test_the_judge_sees_an_answer_that_was_tampered_with() -> None:
 
 @present
 def test_a_seed_is_one_scenario() -> None:
-    scenarios = list(read_scenarios(FOLDER / "consolidation-scenarios.jsonl"))
-    catalogues = read_catalogues(FOLDER / "catalogues.json")
+    scenarios = list(read_scenarios(LARGE_SET / "consolidation-scenarios.jsonl"))
+    catalogues = read_catalogues(LARGE_SET / "catalogues.json")
     assert mutated(scenarios, 7) == mutated(scenarios, 7) != mutated(scenarios, 8)
     assert wrong(mutated(scenarios, 7), catalogues) == []

@@ -15,22 +15,19 @@ from kerf.engine.scheduling.improvement.first_plan import first_plan
 from kerf.engine.scheduling.improvement.habits import HABITS
 from kerf.engine.scheduling.improvement.rating import unbound
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
-from tests.conformance.test_scheduling import FOLDER
+from tests.conformance.large_set import ABSENT, LARGE_SET
 from tests.support.judge import faults
 
 TOLERANCE = 1e-9
 COLUMNS = ("scenarios", "first", "price", "bound", "cheaper", "dearer", "whole first", "whole")
 
 
-def test_effort_makes_plans_cheaper_and_nothing_worse(capsys: pytest.CaptureFixture[str]) -> None:
-    if not FOLDER.is_dir():
-        with capsys.disabled():
-            print(f"\nno conformance scenarios beside the repository ({FOLDER.name}/): nothing improved")
-        return
-    catalogues = read_catalogues(FOLDER / "catalogues.json")
+@pytest.mark.skipif(not LARGE_SET.is_dir(), reason=ABSENT)
+def test_effort_makes_plans_cheaper_and_nothing_worse() -> None:
+    catalogues = read_catalogues(LARGE_SET / "catalogues.json")
     sums: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(COLUMNS, 0.0))
     worse = []
-    for scenario in read_scenarios(FOLDER / "scenarios.jsonl"):
+    for scenario in read_scenarios(LARGE_SET / "scenarios.jsonl"):
         problem = problem_of(scenario, catalogues)
         first, best = first_plan(problem)[1], best_plan(problem, EFFORT)
         before, after = (math.fsum(claim.price for claim in each.claims) for each in (first, best))

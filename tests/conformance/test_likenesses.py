@@ -8,17 +8,17 @@ import json
 import pytest
 
 from kerf.replay.scenarios.plan_scenarios import plan_scenario, read_catalogues, read_scenarios
+from tests.conformance.large_set import ABSENT, LARGE_SET
 from tests.conformance.likenesses import MOST_PODS, alike
-from tests.conformance.test_scheduling import FOLDER
 
 SEEDS = 20
 
 
-@pytest.mark.skipif(not FOLDER.is_dir(), reason="no conformance scenarios beside the repository")
+@pytest.mark.skipif(not LARGE_SET.is_dir(), reason=ABSENT)
 def test_scenarios_that_are_like_the_references_can_be_planned() -> None:
-    catalogues = read_catalogues(FOLDER / "catalogues.json")
-    types = json.loads((FOLDER / "catalogues.json").read_text())["catalogues"]
-    scenarios = list(read_scenarios(FOLDER / "scenarios.jsonl"))
+    catalogues = read_catalogues(LARGE_SET / "catalogues.json")
+    types = json.loads((LARGE_SET / "catalogues.json").read_text())["catalogues"]
+    scenarios = list(read_scenarios(LARGE_SET / "scenarios.jsonl"))
     before = json.dumps(scenarios)
     changed = 0
     for seed in range(SEEDS):

@@ -1,14 +1,12 @@
 """The planner against the reference's golden scenarios, family by family.
 
-The scenarios stand beside the repository (../shared/conformance). Where they are absent, the one test says so and
-passes: there is nothing to compare with. `pytest -s` prints the table.
+Without the large set of scenarios the test is skipped. `pytest -s` prints the table.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,9 +15,8 @@ import pytest
 from kerf.engine.scheduling.planner import plan
 from kerf.replay.scenarios.plan_scenarios import plan_scenario, problem_of, read_catalogues, read_scenarios
 from tests.conformance.comparison import ACCEPTED, Verdict, dearer, improved, verdict
+from tests.conformance.large_set import ABSENT, LARGE_SET
 from tests.support.judge import faults
-
-FOLDER = Path(__file__).resolve().parents[3] / "shared" / "conformance"
 
 DONE: dict[str, int] = {
     "workshop": 1,
@@ -70,11 +67,11 @@ and with it) is dearer where that is it, and why. One that does not differ so an
 def verdicts() -> Iterator[tuple[str, str, Verdict, float | None]]:
     """(family, name, verdict, by how many percent it is dearer where that is the verdict) of every scenario."""
     expected: dict[str, Any] = {}
-    for line in (FOLDER / "results.jsonl").read_bytes().splitlines():
+    for line in (LARGE_SET / "results.jsonl").read_bytes().splitlines():
         result = msgspec.json.decode(line)
         expected[result["name"]] = result
-    catalogues = read_catalogues(FOLDER / "catalogues.json")
-    for scenario in read_scenarios(FOLDER / "scenarios.jsonl"):
+    catalogues = read_catalogues(LARGE_SET / "catalogues.json")
+    for scenario in read_scenarios(LARGE_SET / "scenarios.jsonl"):
         planned = plan_scenario(scenario, catalogues, effort=0)
         problem = problem_of(scenario, catalogues)
         wrong = faults(problem, plan(problem))
@@ -97,11 +94,8 @@ def table(counts: dict[str, Counter[Verdict]]) -> str:
     return "\n".join([head, *rows])
 
 
-def test_families_that_are_done_stay_done(capsys: pytest.CaptureFixture[str]) -> None:
-    if not FOLDER.is_dir():
-        with capsys.disabled():
-            print(f"\nno conformance scenarios beside the repository ({FOLDER.name}/): nothing compared")
-        return
+@pytest.mark.skipif(not LARGE_SET.is_dir(), reason=ABSENT)
+def test_families_that_are_done_stay_done() -> None:
     counts: dict[str, Counter[Verdict]] = {}
     worse: dict[str, tuple[Verdict, float | None]] = {}
     for family, name, found, more in verdicts():
