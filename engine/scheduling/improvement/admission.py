@@ -19,8 +19,9 @@ class Admission:
         self._levels = _levels([{**fleets.requests(each), "pods": 1} for each in pods])
         self._alike: dict[Hashable, tuple[PendingPod, int]] = {}
         for number, pod in enumerate(pods):
-            first, bits = self._alike.setdefault(fleets.asked(pod), (pod, 0))
-            self._alike[fleets.asked(pod)] = first, bits | 1 << number
+            asked = fleets.asked(pod)
+            first, bits = self._alike.get(asked, (pod, 0))
+            self._alike[asked] = first, bits | 1 << number
 
     @property
     def cost(self) -> int:

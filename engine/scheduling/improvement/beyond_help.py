@@ -22,7 +22,7 @@ from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, ZONE, normalise
 from kerf.engine.scheduling.improvement.changes import kept_by_topology
 from kerf.engine.scheduling.improvement.manners import Pair
-from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term
+from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_company, of_spread, of_term
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
@@ -100,9 +100,7 @@ class BeyondHelp:
 
     def _sought(self, pair: Pair) -> list[list[Pair]]:
         """For each term of affinity that no bound pod meets, those who do."""
-        terms = (each for each in self._problem.shapes[pair[1]].affinity if not each.weight)
-        shape = self._problem.shapes[pair[1]]
-        selectors = [of_term(each, pair[0], shape.labels, self._problem.namespaces) for each in terms]
+        selectors = of_company(self._problem.shapes[pair[1]], pair[0], self._problem.namespaces)
         return [self._pending.selected(each) for each in selectors if not self._bound.selected(each)]
 
     # ── in domains of which there are too few ──────────────────────────────────────

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.labels import CAPACITY_TYPE, ZONE, normalise
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.matching.label_selectors import of_term
+from kerf.engine.scheduling.matching.label_selectors import of_company
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.problem.problem import Problem
@@ -86,9 +86,7 @@ def changes(problem: Problem, before: Change, made: Plan) -> Iterator[Change]:
 def _with_company(problem: Problem, group: frozenset[str]) -> frozenset[str]:
     """All pods (uids) of the class of these, and those that they must be with; none if these must be with nobody."""
     first = next(each for each in problem.pods if each.uid in group)
-    shape = problem.shapes[first.shape]
-    terms = (each for each in shape.affinity if not each.weight)
-    selectors = [of_term(each, first.namespace, shape.labels, problem.namespaces) for each in terms]
+    selectors = of_company(problem.shapes[first.shape], first.namespace, problem.namespaces)
     if not selectors:
         return frozenset()
     pairs = {(each.namespace, each.shape) for each in problem.pods}

@@ -31,23 +31,24 @@ def first_plan(problem: Problem) -> tuple[Problem, Plan]:
     """The question that was answered in the end, and its plan. Of the highest priority of which not as many pods are
     pending as in the planner's own, or cannot be bound, fewer are; it may be more of a lower one."""
     made = plan(problem)
-    waiting = kept_by_topology(made)
-    if waiting:
-        waiting -= BeyondHelp(problem, made).of(made)
-    if len(problem.pods) >= LARGE:
-        return _of_many(problem, made, waiting) if waiting else (problem, made)
-    if not made.uneven and not waiting:
+    uneven, waiting = made.uneven and len(problem.pods) < LARGE, kept_by_topology(made)
+    if not uneven and not waiting:
         return problem, made
-    return _Asking(problem, made, _questions(problem)).best()
+    beyond_help = BeyondHelp(problem, made)
+    waiting -= beyond_help.of(made)
+    if not uneven and not waiting:
+        return problem, made
+    asking = _Asking(problem, made, beyond_help)
+    return asking.best() if len(problem.pods) < LARGE else _of_many(problem, made, waiting, asking)
 
 
-def _of_many(problem: Problem, made: Plan, waiting: frozenset[str]) -> tuple[Problem, Plan]:
+def _of_many(problem: Problem, made: Plan, waiting: frozenset[str], asking: _Asking) -> tuple[Problem, Plan]:
     """What helps the pods that are pending is found out without those that have nothing to do with them, who then come
     after them all; what helps nobody there helps nobody here."""
-    asking = _Asking(problem, made, _questions(problem))
     part = concerned(problem, waiting)
     if len(part.pods) < len(problem.pods):
-        found = _Asking(part, plan(part), _questions(part))
+        own = plan(part)
+        found = _Asking(part, own, BeyondHelp(part, own))
         if found.best()[1].placed.isdisjoint(waiting):
             return problem, made
         uids = frozenset(each.uid for each in part.pods)
@@ -72,15 +73,15 @@ class _Answer(Struct, frozen=True):
 
 
 class _Asking:
-    """Puts one question in other ways, at most so often."""
+    """Puts one question in other ways, so often as `_questions` says."""
 
-    def __init__(self, problem: Problem, made: Plan, most: int) -> None:
+    def __init__(self, problem: Problem, made: Plan, beyond_help: BeyondHelp) -> None:
         self._problem = problem
         self._binding = Binding(problem) if len(problem.pods) < LARGE else None  # what cannot be bound is found out
-        self._beyond_help = BeyondHelp(problem, made)
+        self._beyond_help = beyond_help
         self._best = self._judged(Change(problem.careful, problem.variant), made)
         self._asked = {self._best.change}
-        self._left = most
+        self._left = _questions(problem)
         self._least = len(_unplaced(made)) - len(kept_by_topology(made))
 
     @property

@@ -69,6 +69,11 @@ def of_shape(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -
     return (*spreads, *(of_term(each, namespace, shape.labels, namespaces) for each in terms))
 
 
+def of_company(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -> list[PodSelector]:
+    """For each required term of affinity the pods that such a pod must be with."""
+    return [of_term(each, namespace, shape.labels, namespaces) for each in shape.affinity if not each.weight]
+
+
 def _keyed(operator: str, keys: Iterable[str], labels: Mapping[str, str]) -> list[Expression]:
     return [Expression(key, operator, (labels[key],)) for key in keys if key in labels]
 

@@ -15,6 +15,7 @@ from kerf.engine.scheduling.improvement.bindable import Binding
 from kerf.engine.scheduling.improvement.changes import LARGE
 from kerf.engine.scheduling.improvement.company import Company
 from kerf.engine.scheduling.improvement.first_plan import first_plan
+from kerf.engine.scheduling.improvement.manners import Pair
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
@@ -142,9 +143,9 @@ def test_to_find_an_order_of_binding_takes_as_long_as_there_are_pods(monkeypatch
     looked = [0]
     real = Company.allows
 
-    def counted(company: Company, *args: object) -> bool:
+    def counted(company: Company, pair: Pair, place: int) -> bool:
         looked[0] += 1
-        return real(company, *args)  # type: ignore[arg-type]
+        return real(company, pair, place)
 
     monkeypatch.setattr(Company, "allows", counted)
     costs = []
