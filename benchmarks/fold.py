@@ -26,7 +26,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.entry_types import NAME_OF, stream_of
-from kerf.engine.runtime.ports import Append
+from kerf.engine.record.store import Append
 from kerf.engine.runtime.runtime import SNAPSHOT_EVERY
 from kerf.engine.state import snapshot
 from kerf.engine.state.evolve import evolve

@@ -39,7 +39,7 @@ from kerf.engine.record.codec import CODEC
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.entry_types import NAME_OF, stream_of
 from kerf.engine.record.observations import ObjectGone
-from kerf.engine.runtime.ports import Append
+from kerf.engine.record.store import Append
 from kerf.engine.state.load import load
 
 AT = 1_700_000_000_000

@@ -20,7 +20,7 @@ from kerf.engine.model.labels import ZONE
 from kerf.engine.model.mistyped import Known, near_value, values_of
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.entries import Entry
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
 
 SIMULATE, DEMO = "kerf simulate", "kerf demo"

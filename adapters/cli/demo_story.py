@@ -27,7 +27,7 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Intent
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InterruptionSeen, Observation
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
 from kerf.projections.cost import Cost
 from kerf.projections.karpenter_logs import KarpenterLog, line

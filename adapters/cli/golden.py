@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kerf.replay.golden.pytest_plugin import GoldenPlugin
 
 if TYPE_CHECKING:
-    from kerf.engine.runtime.ports import Store
+    from kerf.engine.record.store import Store
     from kerf.replay.golden.rerun import Rerun
 
 

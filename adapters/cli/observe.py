@@ -9,7 +9,7 @@ from cyclopts import App
 from kerf.adapters.cli.output import Printer, emit_json
 from kerf.adapters.cli.record import Json, opened
 from kerf.adapters.cli.text import counted, dollars
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.projections.karpenter_comparison import Batch, Comparison, Observer, Removal, Wanted
 from kerf.projections.prose.reasons import moment
 from kerf.replay.errors import NotObserved

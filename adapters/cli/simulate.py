@@ -30,7 +30,7 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Intent
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import Observation
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.scheduling.problem.scheduler_config import default_constraints
 

@@ -36,7 +36,7 @@ from kerf.engine.record.errors import (
     TurnRefused,
 )
 from kerf.engine.record.hash_chain import START, Checkpoint, link
-from kerf.engine.runtime.ports import Append
+from kerf.engine.record.store import Append
 
 Mode = Literal["create", "write", "read"]
 PAGE = 4096  # entries per read transaction of a scan
@@ -50,7 +50,7 @@ SnapshotRow = tuple[int, str, str, int, int, bytes]
 
 
 class ChainedStore(ABC):
-    """`kerf.engine.runtime.ports.Store` on a database. `place` names it in errors."""
+    """`kerf.engine.record.store.Store` on a database. `place` names it in errors."""
 
     mode: Mode
     place: str
@@ -113,7 +113,7 @@ class ChainedStore(ABC):
     def give_back(self) -> Iterator[None]:
         """Gives room that is not used any more back to the system, where that is the store's business, in steps."""
 
-    # ── ports.Store ────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── the port Store ─────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def record_id(self) -> str:
@@ -127,7 +127,7 @@ class ChainedStore(ABC):
         return next((started_as(entry) for entry in self.scan(until=1)), "")
 
     def append(self, turn: Append) -> None:
-        """As `ports.Store.append`. A stream's versions are unique; positions go on from the end without holes."""
+        """As `Store.append`. A stream's versions are unique; positions go on from the end without holes."""
         self.must_write()
         events = self._events(turn)
         blobs = sorted(turn.blobs.items())
@@ -179,7 +179,7 @@ class ChainedStore(ABC):
         return None
 
     def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """As `ports.Store.scan`, up to the record's end at the time of the first entry. Raises `RecordCorrupt` at the
+        """As `Store.scan`, up to the record's end at the time of the first entry. Raises `RecordCorrupt` at the
         first position that is damaged, after yielding all before it."""
         yield from map(self._codec.decode, self.history(after, until))
         yield from map(self._codec.decode, self.encoded(after, until))
@@ -248,7 +248,7 @@ class ChainedStore(ABC):
             return cutting.read_cut(session) if self._has_cut(session) else cutting.NONE
 
     def base(self) -> Base | None:
-        """As `ports.Store.base`. Raises `RecordCorrupt`."""
+        """As `Store.base`. Raises `RecordCorrupt`."""
         cut = self.cut()
         if not cut.base:
             return None
@@ -259,7 +259,7 @@ class ChainedStore(ABC):
         return base
 
     def kept(self) -> Kept | None:
-        """As `ports.Store.kept`. Raises `RecordCorrupt`."""
+        """As `Store.kept`. Raises `RecordCorrupt`."""
         return cutting.kept(self)
 
     def read_head(self, session: Session) -> Head:
@@ -274,7 +274,7 @@ class ChainedStore(ABC):
         return self.head().epoch
 
     def blob(self, digest: str) -> bytes:
-        """As `ports.Store.blob`. Raises `BlobMissing` or `BlobCorrupt`."""
+        """As `Store.blob`. Raises `BlobMissing` or `BlobCorrupt`."""
         row = self._blob_row(digest)
         if row is None:
             raise BlobMissing(f"no blob {digest!r} is stored", where=self.place, hint=SALVAGE)
@@ -287,7 +287,7 @@ class ChainedStore(ABC):
         return content
 
     def put_snapshot(self, position: int, schema: str, state: bytes, digest: str) -> None:
-        """As `ports.Store.put_snapshot`. Snapshots of other schemas are of no use any more and go, and so do all but
+        """As `Store.put_snapshot`. Snapshots of other schemas are of no use any more and go, and so do all but
         `KEPT_SNAPSHOTS` of this one."""
         self.must_write()
         if position > self.last_position():
@@ -297,7 +297,7 @@ class ChainedStore(ABC):
         self._keep_snapshot(schema, (position, digest, seal, how, len(state), packed))
 
     def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
-        """As `ports.Store.snapshot`. A damaged one is passed over: it is only a cache."""
+        """As `Store.snapshot`. A damaged one is passed over: it is only a cache."""
         with suppress(RecordCorrupt):
             for position, digest, seal, how, size, packed in self._snapshot_rows(until, schema):
                 with suppress(Unpackable, TypeError):

@@ -16,7 +16,7 @@ from kerf.engine.record.entry_types import blob_of
 from kerf.engine.record.errors import StoreReadOnly
 from kerf.engine.record.hash_chain import Checkpoint
 from kerf.engine.record.observations import RecordStarted
-from kerf.engine.runtime.ports import Append
+from kerf.engine.record.store import Append
 
 _DIGEST_LENGTH = 32
 _AS_TEXT = re.compile(rb"\xd9\x20([0-9a-f]{32})")  # as MessagePack writes a text of that length
@@ -45,7 +45,7 @@ class Source(Protocol):
 
 
 class ReadOnlyStore(ABC):
-    """The half of `ports.Store` that writes, refused; and `scan` on top of `encoded`."""
+    """The half of `Store` that writes, refused; and `scan` on top of `encoded`."""
 
     _codec: Codec
 

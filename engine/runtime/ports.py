@@ -1,4 +1,6 @@
-"""What the engine asks of the outside, as Protocols. Adapters implement them; the engine never imports an adapter.
+"""What the engine asks of the cluster and the cloud, as Protocols that adapters implement.
+
+The store's Protocol is kerf.engine.record.store.
 
 All calls are synchronous; a driver decides where they run (virtual time, threads). A call that fails raises a
 `KerfError`; an answer that a decision will rest on comes back as an observation.
@@ -6,12 +8,9 @@ All calls are synchronous; a driver decides where they run (virtual time, thread
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from msgspec import Struct
-
-from kerf.engine.record.base import Base, Kept
 from kerf.engine.record.decisions import (
     DeleteNode,
     DeletePod,
@@ -22,7 +21,6 @@ from kerf.engine.record.decisions import (
     TaintNode,
     UntaintNode,
 )
-from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InstanceSeen, LaunchAnswered, Observation, TaggedInstance
 
 
@@ -76,52 +74,3 @@ class Cluster(Protocol):
     def evict(self, order: EvictPod, *, intent: str) -> EffectAnswered: ...
     def delete_pod(self, order: DeletePod, *, intent: str) -> EffectAnswered: ...
     def delete_node(self, order: DeleteNode, *, intent: str) -> EffectAnswered: ...
-
-
-class Append(Struct, frozen=True):
-    """One turn, ready to be stored: entries in order (positions assigned) and the encoded blobs they name."""
-
-    entries: tuple[Entry, ...]
-    blobs: dict[str, bytes]
-
-
-class Store(Protocol):
-    """The record's storage. Its contract is tests/contract/store_contract.py."""
-
-    def append(self, turn: Append) -> None:
-        """All or nothing, durable on return.
-
-        Raises `StoreError` (KERF1xx): conflict of position or stream version, an epoch older than the stored one, disk
-        full, locked. After an error nothing of the turn is stored.
-        """
-        ...
-
-    def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """Entries with after < position <= until, in order, decoded. Up to the base these are only what is kept."""
-        ...
-
-    def base(self) -> Base | None:
-        """The state that the record begins with, where it does not begin at position 1."""
-        ...
-
-    def kept(self) -> Kept | None:
-        """What is kept of the time before the base of a record that was cut; None for any other, and for a copy."""
-        ...
-
-    def blob(self, digest: str) -> bytes:
-        """The content of a blob. Raises `StoreError` if it is not there."""
-        ...
-
-    def last_position(self) -> int: ...
-
-    def epoch(self) -> int: ...
-
-    def put_snapshot(self, position: int, schema: str, state: bytes, digest: str) -> None:
-        """Keep a snapshot (a cache, never the truth)."""
-        ...
-
-    def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
-        """The latest snapshot of this schema at or before `until`: position, state, digest."""
-        ...
-
-    def close(self) -> None: ...

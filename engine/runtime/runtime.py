@@ -28,9 +28,9 @@ from kerf.engine.record.observations import (
     SettingsSeen,
     TaggedInstance,
 )
+from kerf.engine.record.store import Append, Store
 from kerf.engine.runtime import effects
 from kerf.engine.runtime.cluster_identity import of_one_cluster
-from kerf.engine.runtime.ports import Append, Store
 from kerf.engine.runtime.react import next_due, react
 from kerf.engine.runtime.turn_draft import Draft
 from kerf.engine.state import snapshot

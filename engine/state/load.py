@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from kerf.engine.record.errors import RecordShortened
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.state import snapshot
 from kerf.engine.state.base import restore
 from kerf.engine.state.evolve import evolve

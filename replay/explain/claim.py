@@ -22,7 +22,7 @@ from kerf.engine.record.claim_events import (
 )
 from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.errors import SubjectUnknown

@@ -11,7 +11,7 @@ from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, PlannedClaim, ProvisionResult
 from kerf.engine.record.errors import BlobMissing, RecordShortened
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.scheduling.explain.funnel_tracer import ClassFunnel, Funnel, FunnelTracer, PoolLook, Refusal
 from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult, Result, Unplaced
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.explain.claim import Launch, launch_of

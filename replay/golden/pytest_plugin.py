@@ -17,7 +17,7 @@ import pytest
 from kerf.engine.errors import KerfError
 
 if TYPE_CHECKING:  # pytest loads this module wherever kerf is installed: the engine is imported when a case is found
-    from kerf.engine.runtime.ports import Store
+    from kerf.engine.record.store import Store
     from kerf.replay.golden.rerun import Rerun
     from kerf.replay.verify.report import Report
 

@@ -19,7 +19,7 @@ from kerf.engine.record.decisions import Decision, Intent, LaunchInstance
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.hash_chain import START, Checkpoint, extend
 from kerf.engine.record.observations import EffectAnswered, LaunchAnswered
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.runtime.react import react
 from kerf.engine.runtime.turn_draft import Draft
 from kerf.engine.state.load import empty

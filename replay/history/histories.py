@@ -33,7 +33,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, NodeClaimDeletionSeen, ObjectGone
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.state.moves import STARTED
 from kerf.replay.time_travel.record_beginning import opening
 

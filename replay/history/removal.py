@@ -16,7 +16,7 @@ from kerf.engine.record.decisions import Move
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import RecordShortened
 from kerf.engine.record.observations import InterruptionSeen
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
 from kerf.replay.history.histories import ClaimLinks, Judged, Links, MoveLinks

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from msgspec import Struct
 
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.projections.timeline.event import Event
 from kerf.projections.timeline.timeline import Timeline
 from kerf.replay.history.histories import ClaimLinks, Links, PodLinks, links_of

@@ -18,7 +18,7 @@ from kerf.engine.record.claim_events import Adopted, Requested
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.entry_types import NAME_OF, TYPES, stream_of
 from kerf.engine.record.observations import SettingsSeen
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.state.load import beginning
 from kerf.engine.state.state import Facts
 

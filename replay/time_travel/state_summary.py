@@ -15,7 +15,7 @@ from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepool_health import UNHEALTHY
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.entries import Entry
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
 from kerf.engine.state.provisioning_window import closes_at

@@ -22,7 +22,7 @@ from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import BlobMissing, RecordCorrupt, StoreError
 from kerf.engine.record.observations import RecordCut, RecordStarted
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.state.load import PROGRESS_EVERY, Progress, beginning
 from kerf.engine.state.state import State
 from kerf.replay.errors import BeginningMissing

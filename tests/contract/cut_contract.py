@@ -23,7 +23,7 @@ from kerf.engine.record.claim_events import Registered
 from kerf.engine.record.decisions import Decision, LifecycleResult
 from kerf.engine.record.errors import BlobMissing, RecordCorrupt, RecordShortened, StoreError, StoreReadOnly
 from kerf.engine.record.observations import RecordCut, RecordStarted
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from tests.contract.store_contract import AT, SHAPE, SHAPE_BYTES, pod, pods, turn
 
 OTHER, OTHER_BYTES = content(PodShape(labels={"app": "of a pod that is gone"}))

@@ -1,4 +1,4 @@
-"""What every `Store` must do (engine/runtime/ports.py). A store's test subclasses `StoreContract`."""
+"""What every `Store` must do (engine/record/store.py). A store's test subclasses `StoreContract`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kerf.engine.record.errors import (
     TurnRefused,
 )
 from kerf.engine.record.observations import OfficeTaken, RecordStarted
-from kerf.engine.runtime.ports import Append, Store
+from kerf.engine.record.store import Append, Store
 
 AT = 1_700_000_000_000
 SHAPE, SHAPE_BYTES = content(PodShape(requests={"cpu": 250, "memory": 1 << 30}, labels={"app": "web"}))

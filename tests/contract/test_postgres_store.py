@@ -30,7 +30,7 @@ from kerf.engine.record.errors import (
     StoreLocked,
     StoreReadOnly,
 )
-from kerf.engine.runtime.ports import Append, Store
+from kerf.engine.record.store import Append, Store
 from tests.contract.cut_contract import CutContract
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, StoreContract, pods
 from tests.support.postgres import MISSING, binaries, running

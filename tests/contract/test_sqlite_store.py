@@ -34,7 +34,7 @@ from kerf.engine.record.errors import (
     StoreReadOnly,
 )
 from kerf.engine.record.observations import RecordStarted
-from kerf.engine.runtime.ports import Append, Store
+from kerf.engine.record.store import Append, Store
 from tests.contract.cut_contract import CutContract, cut, filled
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, StoreContract, pods, turn
 

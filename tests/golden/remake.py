@@ -16,7 +16,7 @@ from kerf.adapters.store.files.golden import write_golden
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.kubernetes.devices import Device, ResourceSlice
 from kerf.engine.model.settings import Settings
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from tests.support.simulated import Run, documents
 
 HERE = Path(__file__).parent

@@ -19,7 +19,7 @@ from kerf.adapters.store.retention.policy import Retention, due
 from kerf.adapters.store.retention.prune import cut_now
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.decisions import Decision
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
 from tests.dst.play import Play

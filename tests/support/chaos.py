@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from tests.support.simulated import HOUR, ZONES, Run, workshop
 
 QUIET_FROM = 61  # minutes: capacity is back, then every workload is scaled to nothing

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kerf.engine.record.base import Base, Kept
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import BlobMissing, EpochRefused, PositionConflict, StreamConflict
-from kerf.engine.runtime.ports import Append
+from kerf.engine.record.store import Append
 
 
 class MemoryStore:

@@ -13,7 +13,7 @@ from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, LaunchAnswered, ObjectGone, Observation
-from kerf.engine.runtime.ports import Append
+from kerf.engine.record.store import Append
 from tests.support.memory import MemoryStore
 from tests.support.world import World
 

@@ -18,7 +18,7 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.kubernetes.devices import ResourceSlice
 from kerf.engine.model.labels import RESERVED
 from kerf.engine.model.settings import Settings
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
 from tests.support.memory import MemoryStore
 

@@ -272,6 +272,11 @@ BREACHES = [
         "engine/model/breach_b.py",
         "def f() -> None:\n    import uuid",
     ),
+    (
+        "the floors of engine import only what lies below them",
+        "engine/state/breach_g.py",
+        "def f() -> None:\n    from kerf.engine.scheduling import provision",
+    ),
     ("projections import only engine", "projections/breach_c.py", "import kerf.replay"),
     ("replay imports only projections and engine", "replay/breach_d.py", "from kerf.adapters import store"),
     (

@@ -52,7 +52,7 @@ def _told(statement: str) -> bytes:
 
 
 class PostgresStore(ChainedStore):
-    """`kerf.engine.runtime.ports.Store` in a schema of a database. `mode`: "create" a new record, "write" or "read" an
+    """`kerf.engine.record.store.Store` in a schema of a database. `mode`: "create" a new record, "write" or "read" an
     existing one.
 
     `lock_timeout` is how long a write waits for another process's lock, and `idle_timeout` after which the server takes

@@ -20,7 +20,7 @@ from kerf.adapters.store.retention.cut import Cut
 from kerf.engine.record.base import Base
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.entries import Entry
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from kerf.engine.state import snapshot
 from kerf.engine.state.base import base_of
 from kerf.engine.state.load import load

@@ -55,7 +55,7 @@ def _told(statement: str) -> str:
 
 
 class SQLiteStore(ChainedStore):
-    """`kerf.engine.runtime.ports.Store` on a file. `mode`: "create" a new record, "write" or "read" an existing one.
+    """`kerf.engine.record.store.Store` on a file. `mode`: "create" a new record, "write" or "read" an existing one.
 
     `lock_timeout` is how long a write waits for another process's lock, in milliseconds. Opening raises
     `RecordNotFound`, `RecordExists`, `NotARecord`, `FormatUnsupported`, `RecordCorrupt` or another `StoreError`.

@@ -13,7 +13,7 @@ from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import RecordExists, StoreFull, StoreLocked, StoreReadOnly
 from kerf.engine.record.observations import OfficeTaken, RecordStarted
-from kerf.engine.runtime.ports import Append
+from kerf.engine.record.store import Append
 from tests.contract.store_contract import turn
 
 WORKSHOP = str(Path(__file__).parents[3] / "docs/examples/workshop")

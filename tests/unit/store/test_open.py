@@ -12,7 +12,7 @@ from kerf.adapters.store.files.golden import GoldenStore, write_golden
 from kerf.adapters.store.open import open_record
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreError, StoreReadOnly
-from kerf.engine.runtime.ports import Store
+from kerf.engine.record.store import Store
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, pods
 
 
