@@ -40,11 +40,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.binding_cluster import Cluster, Refused, plane_in
 from benchmarks.binding_objects import ORDERS, Stage, node_name, obstacle, stage
-from kerf.engine.scheduling.improvement.best import best_plan
-from kerf.engine.scheduling.improvement.habits import HABITS
-from kerf.engine.scheduling.improvement.rating import Scheduler
-from kerf.engine.scheduling.improvement.seats import Seat, planned
+from kerf.engine.scheduling.kube_scheduler.node_info import Seat, planned
+from kerf.engine.scheduling.kube_scheduler.scheduler import Scheduler
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS
 from kerf.engine.scheduling.launchable.daemons import daemons
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.labels import ALIASES, HOSTNAME
-from kerf.engine.scheduling.improvement.rating import seat_name
-from kerf.engine.scheduling.improvement.seats import planned
+from kerf.engine.scheduling.kube_scheduler.node_info import planned
+from kerf.engine.scheduling.kube_scheduler.scheduler import seat_name
 from kerf.engine.scheduling.launchable.daemons import daemon, daemons, reserved_for
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total

@@ -33,7 +33,7 @@ from kerf.engine.disruption.disruption_pass import look
 from kerf.engine.model.settings import Settings
 from kerf.engine.record import claim_events as ev
 from kerf.engine.runtime.runtime import Runtime
-from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.problem.from_state import problem_of
 from tests.support.memory import MemoryStore
 

@@ -38,8 +38,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import karpenter
 from benchmarks.workloads.scheduling import SHAPES
-from kerf.engine.scheduling.improvement.best import best_plan
-from kerf.engine.scheduling.improvement.rating import unbound
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.replay.scenarios.plan_scenarios import problem_of, read_catalogues, read_scenarios

@@ -14,9 +14,9 @@ from kerf.engine.disruption.crowding import crowded_out
 from kerf.engine.lifecycle.drain.eviction_waves import turn, weight
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.kubernetes.priority_classes import CRITICAL
-from kerf.engine.scheduling.improvement.habits import HABITS, USUAL
-from kerf.engine.scheduling.improvement.rating import Scheduler, seat_name
-from kerf.engine.scheduling.improvement.seats import planned
+from kerf.engine.scheduling.kube_scheduler.node_info import planned
+from kerf.engine.scheduling.kube_scheduler.scheduler import Scheduler, seat_name
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS, USUAL
 from kerf.engine.scheduling.launchable.daemons import Daemon, daemons
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, what_if
-from kerf.engine.scheduling.improvement.rating import Scheduler
+from kerf.engine.scheduling.kube_scheduler.scheduler import Scheduler
 from kerf.engine.scheduling.matching.resources import added, total
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 

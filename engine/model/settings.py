@@ -26,7 +26,7 @@ class Settings(Struct, frozen=True):
     max_instance_types: int = 600  # S-162
     max_launch_types: int = 60
     effort: int = (
-        100  # search steps for improving and rating a plan (kerf.engine.scheduling.improvement.effort); 0: neither
+        100  # search steps for improving and rating a plan (kerf.engine.scheduling.optimizer.effort); 0: neither
     )
     nominations: bool = False  # pods are told their nodes (KEP-5278), so that the scheduler follows the plan
     max_steps: int = 1_000_000  # attempts to place a pod in one pass; the next pass goes on with the pods left

@@ -13,9 +13,9 @@ from kerf.engine.model.labels import DRA_DRIVERS, MIN_VALUES_RELAXED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, ProvisionResult
 from kerf.engine.scheduling.explain.tracer import Tracer
-from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.launchable.launch_offers import choose
 from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.problem.problem import Problem

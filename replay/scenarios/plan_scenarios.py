@@ -34,8 +34,8 @@ from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, 
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
-from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.matching.label_selectors import METADATA_NAME
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.problem.effective_zones import effective_zones
 from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, PoolInput, Problem
 from kerf.engine.state.objects.daemonsets import like_newest

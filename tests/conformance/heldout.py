@@ -19,9 +19,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.scheduling.improvement.best import best_plan
-from kerf.engine.scheduling.improvement.habits import HABITS
-from kerf.engine.scheduling.improvement.rating import unbound
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.replay.scenarios.catalogues import Catalogues

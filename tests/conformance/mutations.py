@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.large_set import LARGE_SET
 from tests.support.judge import faults

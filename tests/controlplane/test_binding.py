@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from benchmarks.binding import carried_out, measured, summary
 from benchmarks.binding_cluster import Cluster, plane_in
 from benchmarks.binding_objects import ORDERS, obstacle, stage
-from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of
 from tests.controlplane.plane import CONDITION, assets

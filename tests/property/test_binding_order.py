@@ -9,10 +9,10 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.scheduling.improvement.binding_order import BindingOrder, Seated, asks
-from kerf.engine.scheduling.improvement.company import Company
-from kerf.engine.scheduling.improvement.manners import Manners, Pair, Place
-from kerf.engine.scheduling.improvement.seats import planned
+from kerf.engine.scheduling.kube_scheduler.binding_order import BindingOrder, Seated, asks
+from kerf.engine.scheduling.kube_scheduler.interpod_counts import Company
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import Manners, Pair, Place
+from kerf.engine.scheduling.kube_scheduler.node_info import planned
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem

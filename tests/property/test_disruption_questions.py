@@ -19,7 +19,7 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, Toleration
 from kerf.engine.record.decisions import Placement, Unplaced
-from kerf.engine.scheduling.improvement.rating import unbound
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem

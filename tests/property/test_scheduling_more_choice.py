@@ -28,7 +28,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint, Toleration
-from kerf.engine.scheduling.improvement.first_plan import first_plan
+from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem

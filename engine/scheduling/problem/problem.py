@@ -22,7 +22,7 @@ class PendingPod(Struct, frozen=True):
     claim, or the unmanaged node, that an earlier plan put it on, "" for none; `virtual`: it stands for the room of a
     CapacityBuffer (S-179); `device_claims`: its ResourceClaims as namespace/name (S-195); `accepted`: it is not refused
     for what it asks (S-42), for it runs already, on a node that goes (S-46); `ahead`: pods of a higher number are
-    packed before others, whatever their size (see `improvement.first_plan`); `turn`: where it comes among those that
+    packed before others, whatever their size (see `optimizer.first_plan`); `turn`: where it comes among those that
     were created in the same second, 0 where nobody knows."""
 
     uid: str
@@ -130,5 +130,5 @@ class Problem(Struct, frozen=True):
     volumes: VolumeFacts | None = None
     devices: DeviceFacts | None = None
     careful: bool = False  # pods that spreads count settle where their nodes will be at once (see `Plan.uneven`)
-    variant: int = 0  # which of equally ranked domains are taken: 0 the cheapest, else as it comes (see `improvement`)
+    variant: int = 0  # which of equally ranked domains are taken: 0 the cheapest, else as it comes (see `optimizer`)
     left_out: LeftOut | None = None

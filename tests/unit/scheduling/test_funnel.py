@@ -13,7 +13,7 @@ from kerf.engine.model.kubernetes.pods import AffinityTerm, HostPort, Selector, 
 from kerf.engine.model.kubernetes.volumes import Volume, VolumeClaim, VolumeFacts
 from kerf.engine.scheduling.explain.funnel_tracer import Funnel, FunnelTracer
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
-from kerf.engine.scheduling.improvement.cells import without
+from kerf.engine.scheduling.optimizer.partial_problems import without
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from kerf.engine.scheduling.reasons import Code, sentence

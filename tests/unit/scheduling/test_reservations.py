@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
-from kerf.engine.scheduling.improvement.best import best_plan
 from kerf.engine.scheduling.launchable.remaining_reservations import taken_from
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import Code

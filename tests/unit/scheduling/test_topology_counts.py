@@ -11,7 +11,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint, VolumeRef
 from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.record.observations import Observation
-from kerf.engine.scheduling.improvement.rating import unbound
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.from_state import problem_of

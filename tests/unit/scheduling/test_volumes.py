@@ -18,9 +18,9 @@ from kerf.engine.model.kubernetes.pods import (
 )
 from kerf.engine.model.kubernetes.volumes import EBS, StorageClass, Volume, VolumeClaim, VolumeFacts
 from kerf.engine.record.decisions import Placement
-from kerf.engine.scheduling.improvement.best import best_plan
-from kerf.engine.scheduling.improvement.mending import Mending
-from kerf.engine.scheduling.improvement.rating import unbound
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
+from kerf.engine.scheduling.optimizer.node_sets.node_set_search import Mending
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_volumes import of_claims

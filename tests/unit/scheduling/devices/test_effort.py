@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
-from kerf.engine.scheduling.improvement.best import best_plan
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.judge import Judge

@@ -9,7 +9,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observation, ReservationsSeen
-from kerf.engine.scheduling.improvement.rating import Scheduler
+from kerf.engine.scheduling.kube_scheduler.scheduler import Scheduler
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_of
 from kerf.engine.scheduling.planner import Ground

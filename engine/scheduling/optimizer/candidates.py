@@ -1,0 +1,243 @@
+"""Plans that could take the place of the first one, and whether they may."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import PodShape, Resources
+from kerf.engine.model.labels import CAPACITY_TYPE, ZONE, ZONE_ID, normalise
+from kerf.engine.record.decisions import Unplaced
+from kerf.engine.scheduling.launchable.templates import NODES
+from kerf.engine.scheduling.matching.label_selectors import of_shape
+from kerf.engine.scheduling.matching.resources import total
+from kerf.engine.scheduling.optimizer.partial_problems import counted, limited
+from kerf.engine.scheduling.plan import OpenedClaim, Plan
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
+from kerf.engine.scheduling.problem.problem import PoolInput, Problem
+
+TOLERANCE = 1e-9
+"""Prices that differ by less are equal, USD per hour."""
+
+Pair = tuple[str, str]
+"""The namespace and the shape (digest) of a pod."""
+
+
+class Part(Struct, frozen=True):
+    """A claim of a candidate. `base` is its number in the candidate's base plan, -1 for one that was planned alone;
+    `question` is what the planner was asked about it alone, None if only the base plan knows it. `narrow`: it was
+    planned with fewer types than there are."""
+
+    claim: OpenedClaim
+    base: int
+    question: Problem | None = None
+    narrow: bool = False
+
+
+class Candidate(Struct, frozen=True):
+    """A plan made of a base plan's places and claims, less some, and of claims planned alone. `moved`: pods that others
+    look at are on other nodes than the planner put them."""
+
+    question: Problem
+    base: Plan
+    parts: tuple[Part, ...]
+    moved: bool = False
+
+    @property
+    def price(self) -> float:
+        return price(each.claim for each in self.parts)
+
+
+class FleetBounds(Struct, frozen=True):
+    """What a fleet must keep to: how much of each NodePool's limits it may take, and what the pods request that the
+    first plan puts on NodePools of so much weight at least."""
+
+    limits: Mapping[str, Resources]
+    on_weight: Mapping[int, Resources]
+
+
+def first_candidate(problem: Problem, first: Plan) -> Candidate:
+    return Candidate(problem, first, tuple(Part(claim, number) for number, claim in enumerate(first.claims)))
+
+
+def price(claims: Iterable[OpenedClaim]) -> float:
+    """USD per hour."""
+    return math.fsum(each.price for each in claims)
+
+
+def assembled(candidate: Candidate, first: Plan) -> Plan:
+    """The candidate as a plan; the reasons of pods that have no place are those of the first plan."""
+    claims = tuple(each.claim for each in candidate.parts)
+    made = Plan(claims, candidate.base.placements, (), first.ignored, first.truncated)
+    return replace(made, unplaced=_still(first.unplaced, made.placed))
+
+
+def _still(groups: tuple[Unplaced, ...], placed: frozenset[str]) -> tuple[Unplaced, ...]:
+    left = (Unplaced(tuple(uid for uid in each.pods if uid not in placed), each.reasons) for each in groups)
+    return tuple(each for each in left if each.pods)
+
+
+# ── what must not get worse ──────────────────────────────────────
+
+
+def may_replace(problem: Problem, first: Plan, other: Plan, *, by_pod: bool = True) -> bool:
+    """Whether `other` leaves nothing pending that `first` places, keeps every limit and reservation, lowers no
+    minValues further, and puts no pod onto a NodePool of less weight (that only if `by_pod`)."""
+    pools = {each.pool.name: each for each in problem.pools}
+    return (
+        _all_pods(first) == _all_pods(other)
+        and _left_over(other) <= _left_over(first)
+        and sum(each.min_values_relaxed for each in other.claims) <= sum(e.min_values_relaxed for e in first.claims)
+        and (not by_pod or _keeps_weights(pools, first, other))
+        and all(_keeps_limits(problem, each, first, other) for each in problem.pools)
+        and _keeps_reservations(problem, first, other)
+    )
+
+
+def _left_over(planned: Plan) -> frozenset[str]:
+    groups = (*planned.unplaced, *planned.ignored)
+    return frozenset([*planned.truncated, *(uid for each in groups for uid in each.pods)])
+
+
+def _all_pods(planned: Plan) -> list[str]:
+    on_new = [uid for each in planned.claims for uid in each.pods]
+    on_old = [uid for each in planned.placements for uid in each.pods]
+    return sorted([*on_new, *on_old, *_left_over(planned)])
+
+
+def _keeps_weights(pools: Mapping[str, PoolInput], first: Plan, other: Plan) -> bool:
+    """Whether each node holds a pod that the first plan, too, puts on a NodePool of no more weight: others may share
+    that node with it, as the planner fills nodes with whatever fits."""
+    weight = {name: each.pool.weight for name, each in pools.items()}
+    before = {uid: weight[each.node_pool] for each in first.claims for uid in each.pods}
+    return all(
+        min(before.get(uid, weight[each.node_pool]) for uid in each.pods) <= weight[each.node_pool]
+        for each in other.claims
+    )
+
+
+def _keeps_limits(problem: Problem, pool: PoolInput, first: Plan, other: Plan) -> bool:
+    """Within the NodePool's limits, or where the first plan is not, at most as far beyond them."""
+    before, after = _used(problem, pool, first), _used(problem, pool, other)
+    limits = pool.pool.limits or {}
+    return all(after[name] <= max(limits[name] - pool.usage.get(name, 0), before[name]) for name in limits)
+
+
+def _keeps_reservations(problem: Problem, first: Plan, other: Plan) -> bool:
+    """Whether no reservation is held by more claims than it has launches left (S-112, S-113): each claim that was
+    planned alone had them all to itself."""
+    before, after = _held(first), _held(other)
+    left: dict[str, int] = {}
+    for catalogue in problem.catalogues.values() if after else ():
+        for offer in (offer for each in catalogue.types for offer in each.offerings if offer.available):
+            if offer.reservation_id in after:
+                known = left.get(offer.reservation_id, offer.reservation_capacity)
+                left[offer.reservation_id] = min(known, offer.reservation_capacity)
+    return all(count <= max(left.get(name, 0), before[name]) for name, count in after.items())
+
+
+def _held(planned: Plan) -> Counter[str]:
+    return Counter(name for each in planned.claims for name in each.reservations)
+
+
+def fleet_bounds(problem: Problem, first: Plan) -> FleetBounds:
+    pools = {each.pool.name: each.pool for each in problem.pools}
+    limits = {}
+    for each in problem.pools:
+        before = _used(problem, each, first)
+        most = {
+            name: max(most - each.usage.get(name, 0), before[name]) for name, most in (each.pool.limits or {}).items()
+        }
+        limits[each.pool.name] = most
+    shapes = {each.uid: each.shape for each in problem.pods}
+    weights = sorted({pools[each.node_pool].weight for each in first.claims})
+    requests = {
+        weight: total(
+            {**problem.shapes[shapes[uid]].requests, "pods": 1}
+            for each in first.claims
+            if pools[each.node_pool].weight >= weight
+            for uid in each.pods
+        )
+        for weight in weights[1:]
+    }
+    return FleetBounds(limits, requests)
+
+
+def _used(problem: Problem, pool: PoolInput, planned: Plan) -> dict[str, int]:
+    claims = [each for each in planned.claims if each.node_pool == pool.pool.name]
+    used = dict.fromkeys(limited(pool.pool), 0)
+    for each in claims if used else ():
+        for name, amount in counted(used, each.instance_types, problem.catalogues[pool.catalogue]).items():
+            used[name] += amount
+    return {**used, NODES: len(claims)}
+
+
+# ── pods that pods do not look at ──────────────────────────────────────
+
+
+def unattached(problem: Problem) -> frozenset[Pair]:
+    """The (namespace, shape) whose pods ask nothing of other pods' places and are of no concern to what other pods
+    ask, so that they can be moved without looking at anything but the nodes."""
+    pending = {(each.namespace, each.shape) for each in problem.pods}
+    present = sorted(pending | {(each.namespace, each.shape) for each in problem.bound})
+    selectors = tuple(
+        dict.fromkeys(
+            each for pair in present for each in of_shape(problem.shapes[pair[1]], pair[0], problem.namespaces)
+        )
+    )
+    return frozenset(
+        (namespace, digest)
+        for namespace, digest in pending
+        if _asks_nothing(shape := problem.shapes[digest])
+        and not any(each.selects(namespace, shape.labels) for each in selectors)
+    )
+
+
+def _asks_nothing(shape: PodShape) -> bool:
+    return not (shape.spread or shape.affinity or shape.anti_affinity or shape.volumes or shape.resource_claims)
+
+
+def has_soft_demands(problem: Problem) -> bool:
+    """Whether some pod or NodePool carries what a plan may give up (S-33)."""
+    shapes = (problem.shapes[each.shape] for each in problem.pods)
+    return any(shape.preferred_terms or _soft_company(shape) for shape in shapes) or any(
+        taint.effect == "PreferNoSchedule" for each in problem.pools for taint in each.pool.taints
+    )
+
+
+def _soft_company(shape: PodShape) -> bool:
+    return any(each.weight for each in (*shape.affinity, *shape.anti_affinity)) or any(
+        each.when_unsatisfiable != HARD_SPREAD for each in shape.spread
+    )
+
+
+def keeps_domains(problem: Problem, gone: frozenset[str]) -> bool:
+    """Whether without these types there is still a node to be had in every domain that pods are spread over: a
+    spread counts with those domains."""
+    keys = sorted({normalise(each.topology_key) for shape in problem.shapes.values() for each in shape.spread})
+    return all(
+        _domains(catalogue, keys, gone) == _domains(catalogue, keys, frozenset())
+        for catalogue in problem.catalogues.values()
+    )
+
+
+def _domains(catalogue: Catalogue, keys: list[str], gone: frozenset[str]) -> set[tuple[str, str]]:
+    found = set()
+    for each in catalogue.types:
+        if each.name not in gone:
+            offers = [offer for offer in each.offerings if offer.available]
+            values = {ZONE: [o.zone for o in offers], ZONE_ID: [o.zone_id for o in offers],
+                      CAPACITY_TYPE: [o.capacity_type for o in offers]}  # fmt: skip
+            found |= {(key, value) for key in keys for value in values.get(key, each.requirements.get(key, ()))}
+    return found
+
+
+def limits_of(pool: NodePool, claim: OpenedClaim, problem: Problem, catalogue: str) -> dict[str, int]:
+    """What a claim counts against the limits of its NodePool."""
+    return counted(limited(pool), claim.instance_types, problem.catalogues[catalogue])

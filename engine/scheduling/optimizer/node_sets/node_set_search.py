@@ -1,0 +1,190 @@
+"""From a set of new nodes on which pods are left over to one that binds whole.
+
+Every step is a whole run of the scheduler's model. Pods that are left over get nodes of their own, or somewhere a
+larger node, or one in the place of two; and what proves needless is left out again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS
+from kerf.engine.scheduling.optimizer.candidates import TOLERANCE
+from kerf.engine.scheduling.optimizer.effort import TOUCHES_A_RUN, Effort
+from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger, price
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import Berth, Fleet, Fleets
+
+SIZES = 3
+"""How many smaller types are tried in the place of one."""
+TRIES = 12
+"""How many larger ones of a fleet are tried at a time."""
+FEWEST = 4
+"""How many are tried when one of them is better already."""
+SELDOM = 3
+"""Of so many turns one is for a fleet that is cheap and that little has been tried from, whatever it leaves over."""
+UNFILLED = 2
+"""By what factor a pod that is left over costs more than the others."""
+MORE = 2
+"""So many more pods than before may be left over on the way to a whole fleet."""
+ANY = (0, math.inf)
+
+
+class Trail:
+    """A fleet whose larger ones are tried, some at a time. `steps`: how far it is from the first one; `done`: all of
+    them have been."""
+
+    def __init__(self, fleet: Fleet, steps: int, larger_ones: Iterator[tuple[Berth, ...]]) -> None:
+        self.fleet = fleet
+        self.steps = steps
+        self.larger_ones = larger_ones
+        self.times = 0
+        self.done = False
+
+    def near(self) -> tuple[int, int, int, float]:
+        """Less is more promising: it leaves little over, and little has been tried."""
+        return -self.fleet.passed, len(self.fleet.bound.left), self.times + self.steps, self.fleet.price
+
+    def cheap(self) -> tuple[int, float]:
+        """Less is more promising: little has been tried, and it costs little in the end."""
+        return self.times, in_the_end(self.fleet)
+
+    def following(self) -> Iterator[tuple[Berth, ...]]:
+        """The next ones."""
+        self.times += 1
+        for _ in range(TRIES):
+            found = next(self.larger_ones, None)
+            if found is None:
+                self.done = True
+                return
+            yield found
+
+
+class Mending:
+    """The search for one problem."""
+
+    def __init__(self, fleets: Fleets, old: int, effort: Effort) -> None:
+        """`old`: how many nodes there are already."""
+        self._fleets = fleets
+        self._old = old
+        self._effort = effort
+        self._known: dict[tuple[tuple[int, ...], frozenset[str]], Fleet] = {}
+        self._seen: set[tuple[int, ...]] = set()
+        self._turns = 0
+
+    def judged(self, berths: tuple[Berth, ...], uids: frozenset[str], least: tuple[int, float] = ANY) -> Fleet | None:
+        """None if the effort is spent, or if it is no match for `least`: see `Fleets.judged`."""
+        key = tuple([each.kind for each in berths]), uids
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        if not self._effort.take(TOUCHES_A_RUN + len(uids) + len(berths) + self._old):
+            return None
+        found, touches = self._fleets.judged(berths, uids, self._effort.left, least)
+        self._effort.charge(touches)
+        if found is not None:
+            self._known[key] = found
+        return found
+
+    def further(self, fleet: Fleet) -> list[Berth] | None:
+        """See `Fleets.further`; None, too, if the effort is spent."""
+        return self._fleets.further(fleet) if self._effort.take(self._fleets.cost_of_further(fleet)) else None
+
+    def trail(self, fleet: Fleet, below: float) -> Trail:
+        """To begin with, for `whole`; of larger ones that cost less than `below`."""
+        return Trail(fleet, 0, self._unseen(fleet, below))
+
+    def whole(self, trails: list[Trail], below: float) -> Fleet | None:
+        """The next fleet that leaves nobody over and costs less than `below`; None if none is found.
+        Mostly the trail is followed that leaves least over, and by turns one that is cheap."""
+        while trails and self._effort.left:
+            self._turns += 1
+            trail = min(trails, key=Trail.near if self._turns % SELDOM else Trail.cheap)
+            found = sorted(self._tried(trail, below), key=_rank)
+            if trail.done:
+                trails.remove(trail)
+            if found and not found[0].bound.left:
+                return found[0]
+            cheapest = sorted(found, key=in_the_end)[:1]
+            nearest = dict.fromkeys([*found[:1], *cheapest])
+            trails += [Trail(each, trail.steps + 1, self._unseen(each, below)) for each in nearest]
+        return None
+
+    def _tried(self, trail: Trail, below: float) -> Iterator[Fleet]:
+        """Larger fleets, until some are better than the fleet; where one leaves nobody over, only cheaper ones then."""
+        uids = frozenset([*trail.fleet.bound.seats, *trail.fleet.bound.left])
+        best, spare = trail.fleet, MORE
+        for number, berths in enumerate(trail.following(), start=1):
+            if price(berths) < below - TOLERANCE:
+                found = self.judged(berths, uids, (best.passed, len(best.bound.left) + spare))
+                if found is not None:
+                    yield found
+                if found is not None and _rank(found) < _rank(best):
+                    best, spare = found, 0
+            if not best.bound.left:
+                below = best.price
+            elif best is not trail.fleet and number >= FEWEST:
+                return
+
+    def _unseen(self, fleet: Fleet, below: float) -> Iterator[tuple[Berth, ...]]:
+        """Larger fleets that may be tried and have not been."""
+        for each in self._larger(fleet, below):
+            key = self._fleets.likeness(each)
+            if key not in self._seen and self._fleets.allowed(each):
+                self._seen.add(key)
+                yield each
+
+    def _larger(self, fleet: Fleet, below: float) -> Iterator[tuple[Berth, ...]]:
+        further = self.further(fleet) or []
+        if further and price(more := (*fleet.berths, *further)) < below - TOLERANCE:
+            yield more
+        if self._effort.left:
+            found, touches = larger(self._fleets, fleet, further, below)
+            self._effort.charge(touches)
+            yield from found
+
+    def leaner(self, fleet: Fleet) -> Fleet:
+        """Without what a whole fleet does not need: nodes left out or smaller, the dearest first, while it stays whole.
+        Only nodes whose pods any other node may have."""
+        improved = not fleet.bound.left
+        while improved:
+            improved = False
+            order = sorted(range(len(fleet.berths)), key=lambda n: (-fleet.berths[n].claim.price, n))
+            for number in order:
+                found = self._first_whole(self._smaller(fleet, number), fleet)
+                if found is not None:
+                    fleet, improved = found, True
+                    break
+        return fleet
+
+    def _first_whole(self, offers: Iterable[tuple[Berth, ...]], fleet: Fleet) -> Fleet | None:
+        for berths in offers:
+            if not self._fleets.allowed(berths):
+                continue
+            found = self.judged(berths, frozenset(fleet.bound.seats), (len(HABITS), 0))
+            if found is not None and not found.bound.left:
+                return found
+        return None
+
+    def _smaller(self, fleet: Fleet, number: int) -> Iterator[tuple[Berth, ...]]:
+        if self._fleets.bound_to(fleet, number):
+            return
+        yield fleet.berths[:number] + fleet.berths[number + 1 :]
+        for each in islice(self._fleets.smaller(fleet, number), SIZES):
+            yield _with(fleet.berths, number, each)
+
+
+def in_the_end(fleet: Fleet) -> float:
+    """About what it costs when there are nodes for what it leaves over, USD per hour: these are filled less."""
+    pods = len(fleet.bound.seats) + len(fleet.bound.left)
+    return fleet.price * (1 + UNFILLED * len(fleet.bound.left) / pods)
+
+
+def _rank(fleet: Fleet) -> tuple[int, int, float]:
+    """By how many habits of the scheduler it leaves nobody over, then how many, then its price; less is better."""
+    return -fleet.passed, len(fleet.bound.left), fleet.price
+
+
+def _with(berths: tuple[Berth, ...], number: int, berth: Berth) -> tuple[Berth, ...]:
+    return (*berths[:number], berth, *berths[number + 1 :])

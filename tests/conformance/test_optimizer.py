@@ -1,0 +1,60 @@
+"""The optimizer on the reference's scenarios: cheaper in sum, never with more pods left over, and dearer than the first
+plan only where that plan would leave pods unbound, which would cost another node later.
+
+`pytest -s` prints the table. Prices are USD per hour; `dearer` counts plans that cost more than the first plan; `whole`
+counts those that every variant of the kube-scheduler model binds whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+import pytest
+
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
+from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
+from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
+from tests.conformance.large_set import ABSENT, LARGE_SET
+from tests.support.judge import faults
+
+TOLERANCE = 1e-9
+COLUMNS = ("scenarios", "first", "price", "bound", "cheaper", "dearer", "whole first", "whole")
+
+
+@pytest.mark.skipif(not LARGE_SET.is_dir(), reason=ABSENT)
+def test_effort_makes_plans_cheaper_and_nothing_worse() -> None:
+    catalogues = read_catalogues(LARGE_SET / "catalogues.json")
+    sums: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(COLUMNS, 0.0))
+    worse = []
+    for scenario in read_scenarios(LARGE_SET / "scenarios.jsonl"):
+        problem = problem_of(scenario, catalogues)
+        first, best = first_plan(problem)[1], best_plan(problem, EFFORT)
+        before, after = (math.fsum(claim.price for claim in each.claims) for each in (first, best))
+        left = any(unbound(problem, first, habit) for habit in HABITS)
+        dearer = after > before + TOLERANCE
+        if dearer and (not left or best.unbound):
+            worse.append(f"{scenario['name']}: dearer for nothing")
+        if not first.placed <= best.placed:
+            worse.append(f"{scenario['name']}: more left over")
+        if faults(problem, best) and not faults(problem, first):
+            worse.append(f"{scenario['name']}: not valid")
+        if best.lower_bound > after + TOLERANCE:
+            worse.append(f"{scenario['name']}: cheaper than its bound")
+        if first.claims:
+            cheaper = after < before - TOLERANCE
+            row = sums[scenario["family"]]
+            found = (1, before, after, best.lower_bound, cheaper, dearer, not left, best.rated and not best.unbound)
+            for column, value in zip(COLUMNS, found, strict=True):
+                row[column] += value
+    print("\n" + " " * 20 + "".join(f"{each:>13}" for each in COLUMNS))
+    for family, row in sorted(sums.items()):
+        print(f"{family:<20}" + "".join(f"{row[each]:>13.6g}" for each in COLUMNS))
+    total = {each: sum(row[each] for row in sums.values()) for each in COLUMNS}
+    print(f"{'all':<20}" + "".join(f"{total[each]:>13.6g}" for each in COLUMNS))
+    assert worse == []
+    assert total["price"] < 0.85 * total["first"]
+    assert total["whole"] >= 0.95 * total["scenarios"]
+    assert total["dearer"] <= 0.12 * total["scenarios"]

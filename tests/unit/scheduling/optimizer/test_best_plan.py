@@ -1,0 +1,212 @@
+"""Plans improved within an effort: what the search gains, and what it must not touch."""
+
+from __future__ import annotations
+
+import math
+
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
+from kerf.engine.scheduling.optimizer.candidates import may_replace
+from kerf.engine.scheduling.optimizer.effort import Effort, for_binding, for_cheaper, planning
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem.problem import Problem
+from tests.support.judge import faults
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, shape, spec
+
+EFFORT = 100
+ZONE_SPREAD = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
+
+
+def price(planned: Plan) -> float:
+    return math.fsum(each.price for each in planned.claims)
+
+
+def dear_giant() -> Catalogue:
+    """Up to 16 cores a core costs 0.1, on 64 it costs 1."""
+    small = [instance_type(f"t{cores:02d}", cores) for cores in (2, 4, 8, 16)]
+    return Catalogue((*small, instance_type("t64", 64, price=64.0)))
+
+
+def test_s208_many_small_nodes_are_taken_where_the_largest_is_dear() -> None:
+    asked = problem(Workloads().add("web", 30, shape(1900, 3 * GI)), dear_giant())
+    first, best = plan(asked), best_plan(asked, EFFORT)
+    assert first.claims[0].instance_types == ("t64",)
+    assert price(best) < price(first) / 5
+    assert math.isclose(best.first_price, price(first))
+    assert 0 < best.lower_bound <= price(best)
+    assert best.rated
+    assert best.unbound == ()
+
+
+def test_effort_0_is_the_first_plan_unrated() -> None:
+    asked = problem(Workloads().add("web", 30, shape(1900)), dear_giant())
+    assert best_plan(asked, 0) == plan(asked)
+    assert not best_plan(asked, 0).rated
+
+
+def test_claims_keep_every_type_that_they_may_become() -> None:
+    """Types are left out only to find groups: launches need alternatives."""
+    asked = problem(Workloads().add("web", 30, shape(1900, 3 * GI)), dear_giant())
+    for claim in best_plan(asked, EFFORT).claims:
+        assert claim.instance_types[-1] == "t64"
+        assert claim.price == min(0.03 * cores for cores in (2, 4, 8, 16) if f"t{cores:02d}" in claim.instance_types)
+
+
+def test_pods_are_matched_to_what_is_left_of_a_node() -> None:
+    """Pods with much memory and pods with much CPU share nodes that are cheaper than two kinds of nodes."""
+    work = Workloads().add("cpu", 6, shape(3000, GI)).add("memory", 6, shape(500, 6 * GI))
+    types = Catalogue(tuple(instance_type(f"t{cores:02d}", cores, memory=2 * cores * GI) for cores in (4, 8, 64)))
+    best = best_plan(problem(work, types), EFFORT)
+    assert price(best) <= price(plan(problem(work, types)))
+    assert best.unbound == ()
+
+
+def test_a_spread_holds_when_types_are_left_out() -> None:
+    work = Workloads().add("web", 12, shape(1900, labels={"app": "web"}, spread=(ZONE_SPREAD,)))
+    asked = problem(work, dear_giant())
+    best = best_plan(asked, EFFORT)
+    zones = [
+        value for c in best.claims for r in c.requirements if r.key == lbl.ZONE for value in r.values * len(c.pods)
+    ]
+    assert sorted(zones.count(zone) for zone in ("z1", "z2", "z3")) == [4, 4, 4]
+    assert price(best) <= price(plan(asked))
+
+
+def test_s208_pods_that_are_spread_are_regrouped_where_they_are() -> None:
+    """No type can be left out, for the sake of one pod; what is spread fills one giant a zone all the same."""
+    web = shape(1900, labels={"app": "web"}, spread=(ZONE_SPREAD,))
+    asked = problem(Workloads().add("web", 30, web).add("whole", 1, shape(60_000)), dear_giant())
+    first, best = plan(asked), best_plan(asked, EFFORT)
+    assert sum(each.instance_types == ("t64",) for each in first.claims) == 3
+    assert sum(each.instance_types == ("t64",) for each in best.claims) == 1
+    zones = [
+        value
+        for c in best.claims
+        for r in c.requirements
+        if r.key == lbl.ZONE
+        for value in r.values * sum(uid.startswith("web") for uid in c.pods)
+    ]
+    assert sorted(zones.count(zone) for zone in ("z1", "z2", "z3")) == [10, 10, 10]
+    assert faults(asked, best) == []
+
+
+def test_pods_share_a_node_of_less_weight_with_one_that_the_first_plan_puts_there() -> None:
+    """S-63: which of the pods that are alike goes with it is all the same; a node for others alone is not."""
+    asked = problem(
+        Workloads().add("low", 1, shape(900)).add("any", 2, shape(900)),
+        ladder(2),
+        pool("high", weight=10),
+        pool("low", weight=1),
+    )
+    first = plan_of(asked, ("low", ["low-0", "any-0"]), ("high", ["any-1"]))
+    assert may_replace(asked, first, plan_of(asked, ("low", ["low-0", "any-1"]), ("high", ["any-0"])))
+    assert not may_replace(asked, first, plan_of(asked, ("low", ["any-1"]), ("high", ["low-0", "any-0"])))
+
+
+def plan_of(asked: Problem, *nodes: tuple[str, list[str]]) -> Plan:
+    (claim, *_) = plan(asked).claims
+    return Plan(tuple(replace(claim, node_pool=name, pods=tuple(pods)) for name, pods in nodes))
+
+
+def test_pods_stay_off_node_pools_of_less_weight() -> None:
+    dear = pool("dear", spec(lbl.CAPACITY_TYPE, "In", "on-demand"), weight=10)
+    cheap = pool("cheap", spec(lbl.CAPACITY_TYPE, "In", "spot"))
+    best = best_plan(problem(Workloads().add("web", 5, shape(1900)), dear_giant(), dear, cheap), EFFORT)
+    assert {each.node_pool for each in best.claims} == {"dear"}
+
+
+def test_the_cheaper_of_two_node_pools_of_one_weight_is_taken() -> None:
+    """S-63 takes the first by name, whatever it costs."""
+    dear = pool("z-dear", spec(lbl.CAPACITY_TYPE, "In", "on-demand"))
+    cheap = pool("a-cheap", spec(lbl.CAPACITY_TYPE, "In", "spot"))
+    asked = problem(Workloads().add("web", 5, shape(1900)), dear_giant(), dear, cheap)
+    assert {each.node_pool for each in plan(asked).claims} == {"z-dear"}
+    assert {each.node_pool for each in best_plan(asked, EFFORT).claims} == {"a-cheap"}
+
+
+def test_s69_the_limit_on_nodes_is_kept() -> None:
+    asked = problem(Workloads().add("web", 30, shape(1900, 3 * GI)), dear_giant(), pool(limits={"nodes": 2}))
+    assert len(best_plan(asked, EFFORT).claims) <= max(2, len(plan(asked).claims))
+
+
+def test_s70_limits_on_resources_are_kept() -> None:
+    asked = problem(Workloads().add("web", 30, shape(1900, 3 * GI)), dear_giant(), pool(limits={"cpu": 80_000}))
+    best = best_plan(asked, EFFORT)
+    assert not best.unplaced
+    cores = {each.name: each.capacity["cpu"] for each in dear_giant().types}
+    assert sum(max(cores[name] for name in each.instance_types) for each in best.claims) <= 80_000
+
+
+def test_no_preference_is_given_up_to_save_money() -> None:
+    """S-36: only the giant has what the pods prefer."""
+    giant = instance_type("t64", 64, price=64.0, labels={"example.com/disk": ("fast",)})
+    small = instance_type("t04", 4, labels={"example.com/disk": ("slow",)})
+    wants = shape(1900, preferred_terms=(preferred(1, ("example.com/disk", "In", ("fast",))),))
+    asked = problem(
+        Workloads().add("web", 5, wants), Catalogue((small, giant)), pool("p", spec("example.com/disk", "Exists"))
+    )
+    assert [each.instance_types for each in best_plan(asked, EFFORT).claims] == [("t64",)]
+
+
+def test_pods_that_others_keep_away_from_stay_where_they_are() -> None:
+    """The victim asks for nothing itself, but a required anti-affinity term selects it."""
+    away = AffinityTerm(lbl.HOSTNAME, Selector({"app": "victim"}))
+    work = Workloads().add("lonely", 2, shape(500, labels={"app": "lonely"}, anti_affinity=(away,)))
+    work.add("victim", 4, shape(500, labels={"app": "victim"}))
+    best = best_plan(problem(work, dear_giant()), EFFORT)
+    for claim in best.claims:
+        assert len({uid.partition("-")[0] for uid in claim.pods}) == 1
+
+
+def test_the_tracer_hears_of_the_plan_that_is_returned() -> None:
+    asked = problem(Workloads().add("web", 30, shape(1900, 3 * GI)), dear_giant())
+    tracer = FunnelTracer()
+    best = best_plan(asked, EFFORT, tracer)
+    told = tracer.funnel.claims
+    assert [tuple(c.instance_type for c in each.left) for each in told] == [c.instance_types for c in best.claims]
+
+
+def test_a_step_of_effort_is_a_bound_on_work_and_little_more_where_the_problem_is_large() -> None:
+    steps = [for_cheaper(1, pods) + for_binding(1) for pods in (0, 500, 4_000, 100_000)]
+    assert steps == sorted(steps)
+    assert steps[-1] == steps[-2] < 1.1 * steps[0]
+    effort = Effort(steps[0])
+    assert effort.take(steps[0] - 1)
+    assert not effort.take(2)
+    effort.charge(2)
+    assert effort.left == 0
+
+
+def test_planning_costs_by_what_must_be_looked_at() -> None:
+    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "x"}))
+    alike, unlike, spreading = Workloads().add("a", 20, shape(100)), Workloads(), Workloads()
+    for number in range(20):
+        unlike.add(f"app-{number}", 1, shape(100 + number))
+    spreading.add("x", 20, shape(100, labels={"app": "x"}, spread=(spread,)))
+    asked = [problem(work, dear_giant()) for work in (alike, unlike, spreading)]
+    costs = [planning(each.pods, each.shapes) for each in asked]
+    assert costs[0] < costs[1] == costs[2]
+    assert planning(asked[0].pods, asked[0].shapes, nodes=50) == costs[0] + 50
+
+
+def test_a_pass_that_cannot_afford_a_rating_does_not_begin_one() -> None:
+    """Each of so many classes would have to be asked of each node."""
+    work = Workloads()
+    for number in range(900):
+        work.add(f"app-{number}", 1, shape(1000 + number, GI))
+    assert not best_plan(problem(work, dear_giant()), 1).rated
+
+
+def test_a_cheap_plan_that_there_is_no_effort_to_rate_is_not_given_up_for_a_dear_one() -> None:
+    work = Workloads()
+    for number in range(250):
+        work.add(f"app-{number}", 10, shape(1700 + number, 3 * GI))
+    best = best_plan(problem(work, dear_giant()), 16)
+    assert not best.rated
+    assert price(best) < best.first_price / 5

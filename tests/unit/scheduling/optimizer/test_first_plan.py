@@ -1,0 +1,260 @@
+"""Plans that are made again because topology went wrong in the first one (S-134)."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint, Toleration
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
+from kerf.engine.scheduling.kube_scheduler.plan_binding import Binding
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
+from kerf.engine.scheduling.optimizer.first_plan import first_plan as module
+from kerf.engine.scheduling.optimizer.first_plan.first_plan import FEW_QUESTIONS, MOST_ASKED, first_plan
+from kerf.engine.scheduling.optimizer.first_plan.problem_changes import LARGE, Change, changes
+from kerf.engine.scheduling.optimizer.first_plan.related_pods import concerned
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem.problem import Problem
+from kerf.engine.scheduling.reasons import Code
+from tests.support.judge import faults
+from tests.unit.scheduling.problems import Workloads, instance_type, ladder, pool, problem, shape
+
+APP = {"app": "x"}
+
+
+def spread(key: str, skew: int = 1) -> SpreadConstraint:
+    return SpreadConstraint(key, skew, "DoNotSchedule", Selector(APP))
+
+
+def over_two_keys(beside: int, zonal: int) -> Problem:
+    """Large pods one to a node, wherever that is; small ones that count them by zones."""
+    work = Workloads().add("large", beside, shape(1500, labels=APP, spread=(spread(lbl.HOSTNAME, 2),)))
+    work.add("small", zonal, shape(100, labels=APP, spread=(spread(lbl.ZONE),)))
+    return problem(work, ladder(2, 4))
+
+
+def uneven_problem() -> Problem:
+    asked = [over_two_keys(large, small) for large in range(2, 9) for small in range(1, 6)]
+    return next(each for each in asked if faults(each, plan(each)))
+
+
+def test_s134_pods_that_were_counted_too_late_are_planned_for_again() -> None:
+    asked = uneven_problem()
+    assert plan(asked).uneven
+    assert not Binding(asked).binds(plan(asked))
+    question, made = first_plan(asked)
+    assert question.careful
+    assert not made.uneven
+    assert faults(asked, made) == []
+    assert faults(asked, best_plan(asked, 100)) == []
+
+
+def test_a_plan_that_can_be_bound_after_all_stays() -> None:
+    asked = over_two_keys(1, 2)
+    assert Binding(asked).binds(plan(asked))
+    question, made = first_plan(asked)
+    assert not question.careful
+    assert made.claims == plan(asked).claims
+
+
+def test_s134_pods_count_where_the_types_that_are_left_leave_one_domain() -> None:
+    """The large ones ask for no capacity type, and what holds them is sold on demand alone."""
+    work = Workloads().add("large", 3, shape(8_000, labels=APP, spread=(spread(lbl.HOSTNAME),)))
+    work.add("small", 3, shape(100, labels=APP, spread=(spread(lbl.CAPACITY_TYPE),)))
+    sold = instance_type("large", 8, capacity_types=(lbl.ON_DEMAND,)), instance_type("small", 2)
+    asked = problem(work, Catalogue(sold))
+    assert plan(asked).uneven
+    made = first_plan(asked)[1]
+    assert not made.uneven
+    assert not left(made)
+    assert faults(asked, made) == []
+
+
+def test_pods_that_only_spreads_of_others_count_may_be_bound_after_them() -> None:
+    work = Workloads().add("zonal", 2, shape(500, labels=APP, spread=(spread(lbl.ZONE),)))
+    work.add("guest", 2, shape(100, labels=APP, spread=(spread(lbl.HOSTNAME),), node_selector=IN_Z1))
+    asked = problem(work, ladder(2))
+    made = plan(asked)
+    assert not left(made)
+    assert Binding(asked).binds(made)
+    assert faults(asked, made) == []
+
+
+def test_pods_of_a_large_problem_are_not_settled_at_once() -> None:
+    for asked, settled in ((over_two_keys(8, 3), True), (over_two_keys(8, LARGE), False)):
+        uneven = replace(plan(asked), uneven=True)
+        assert any(each.careful for each in changes(asked, Change(), uneven)) is settled
+
+
+# ── without what made the difference ──────────────────────────────────────
+
+
+def apart(key: str, app: str) -> tuple[AffinityTerm, ...]:
+    return (AffinityTerm(key, Selector({"app": app})),)
+
+
+def wide() -> Problem:
+    """One large pod that keeps three small ones out of its zone, which they have to be in. Only the type `huge`
+    holds it."""
+    large = shape(30_000, labels={"app": "large"}, anti_affinity=apart(lbl.ZONE, "small"), node_selector=IN_Z1)
+    work = Workloads().add("large", 1, large)
+    work.add("small", 3, shape(100, labels={"app": "small"}, node_selector=IN_Z1))
+    return problem(work, Catalogue((instance_type("small", 4), instance_type("huge", 32))))
+
+
+IN_Z1 = {lbl.ZONE: "z1"}
+WITHOUT_HUGE = Catalogue((instance_type("small", 4),))
+
+
+def left(made: Plan) -> set[str]:
+    return {uid for group in made.unplaced for uid in group.pods}
+
+
+def test_s134_a_pod_that_keeps_out_several_comes_after_them() -> None:
+    """By its size the large pod comes first and keeps out three."""
+    asked = wide()
+    assert left(plan(asked)) == {"small-0", "small-1", "small-2"}
+    question, made = first_plan(asked)
+    assert left(made) == {"large-0"}
+    assert {each.uid for each in question.pods if each.ahead} == {"small-0", "small-1", "small-2"}
+    assert question.pools == asked.pools
+    assert question.unavailable == asked.unavailable
+    assert faults(asked, made) == []
+    assert best_plan(asked, 100).unplaced == made.unplaced
+    fewer = replace(asked, catalogues=dict.fromkeys(asked.catalogues, WITHOUT_HUGE))
+    assert left(first_plan(fewer)[1]) == left(made), "as if there were no such type"
+
+
+def test_s134_of_pods_of_unequal_priority_the_higher_one_keeps_its_place() -> None:
+    asked = wide()
+    first = next(digest for digest, each in asked.shapes.items() if each.labels["app"] == "large")
+    shapes = {**asked.shapes, first: replace(asked.shapes[first], priority=1_000)}
+    assert left(first_plan(replace(asked, shapes=shapes))[1]) == {"small-0", "small-1", "small-2"}
+
+
+def small_zone(beside: int = 0) -> Problem:
+    """Five large pods spread over zones, of which one has only a type that is too small for them; and pods that are
+    only there besides."""
+    work = Workloads().add("large", 5, shape(3_000, labels=APP, spread=(spread(lbl.ZONE),)))
+    work.add("else", beside, shape(100, node_selector={lbl.ZONE: "z1"}))
+    tiny = instance_type("tiny", 1, zones=("z3",))
+    return problem(work, Catalogue((instance_type("fits", 4, zones=("z1", "z2")), tiny)))
+
+
+def test_s126_a_zone_that_pods_spread_over_cannot_fill_is_left_out() -> None:
+    """It has a domain for them, as nodes for such pods can be launched there, if they were smaller."""
+    asked = small_zone()
+    assert len(left(plan(asked))) == 3
+    question, made = first_plan(asked)
+    assert not left(made)
+    assert question.unavailable == {("", "", "z3")}
+    assert faults(asked, made) == []
+
+
+def followed(extra: int = 0) -> Problem:
+    """One pod that tolerates a taint, and six that do not and have to be on its node: where NodePools weigh the same,
+    the last one by name comes first, and that has the taint. And pods that are only there besides."""
+    leader = shape(500, labels={"app": "leader"}, tolerations=(Toleration("t", "Exists"),))
+    work = Workloads().add("leader", 1, leader)
+    work.add("follower", 6, shape(100, labels={"app": "follower"}, affinity=apart(lbl.HOSTNAME, "leader")))
+    work.add("else", extra, shape(100, labels={"app": "else"}))
+    tainted = pool("z-tainted", taints=(Taint("t", "NoSchedule"),))
+    return problem(work, ladder(4), pool("open"), tainted)
+
+
+def test_s134_a_node_pool_in_which_nobody_can_follow_is_left_out() -> None:
+    asked = followed()
+    assert len(left(plan(asked))) == 6
+    question, made = first_plan(asked)
+    assert not left(made)
+    assert [each.pool.name for each in question.pools] == ["open"]
+    assert faults(asked, made) == []
+
+
+# ── what is told of pods for which something is left out ──────────────────────────────────────
+
+
+def told(made: Plan, uid: str) -> list[tuple[str, object]]:
+    (group,) = (each for each in made.unplaced if uid in each.pods)
+    return [(each.code, each.params.get("node_pool")) for each in group.reasons]
+
+
+def with_one_more(asked: Problem, given: PodShape) -> Problem:
+    work = Workloads().add("own", 1, given)
+    return replace(asked, pods=(*asked.pods, *work.pods), shapes={**asked.shapes, **work.shapes})
+
+
+def test_s134_a_pod_is_told_of_the_node_pool_that_is_left_out() -> None:
+    """It is the only one that it may go to."""
+    own = shape(100, node_selector={lbl.NODEPOOL: "z-tainted"}, tolerations=(Toleration("t", "Exists"),))
+    asked = with_one_more(followed(), own)
+    question, made = first_plan(asked)
+    assert left(made) == {"own-0"}
+    assert told(made, "own-0") == [(Code.LEFT_OUT, "z-tainted"), (Code.REQUIREMENTS, "open")]
+    tracer = FunnelTracer()
+    assert best_plan(asked, 0, tracer).unplaced == made.unplaced
+    (known,) = (each for each in tracer.funnel.classes if each.unplaced)
+    looks = {each.funnel.node_pool: each for each in known.pools}
+    assert looks["z-tainted"].reason == Reason(Code.LEFT_OUT, {"node_pool": "z-tainted"})
+    assert [each.instance_type for each in looks["z-tainted"].funnel.left] == ["t04"]
+    assert plan(question).placed == made.placed, "what is told decides nothing"
+
+
+def test_s134_a_pod_is_told_of_types_and_zones_that_are_left_out() -> None:
+    asked = with_one_more(small_zone(), shape(100, node_selector={lbl.ZONE: "z3"}))
+    made = first_plan(asked)[1]
+    assert left(made) == {"own-0"}
+    assert told(made, "own-0") == [(Code.LEFT_OUT, "default")]
+    too_large = with_one_more(small_zone(), shape(2_000, node_selector={lbl.ZONE: "z3"}))
+    assert told(first_plan(too_large)[1], "own-0") == [(Code.TYPES_RESOURCES, "default")], (
+        "it does not fit there anyhow"
+    )
+
+
+def test_s134_two_zones_that_have_to_be_left_out_together() -> None:
+    work = Workloads().add("large", 4, shape(3_000, labels=APP, spread=(spread(lbl.ZONE),)))
+    tiny = (instance_type("tiny", 1, zones=("z2",)), instance_type("mini", 1, zones=("z3",)))
+    asked = problem(work, Catalogue((instance_type("fits", 4, zones=("z1",)), *tiny)))
+    assert len(left(plan(asked))) == 3
+    assert not left(first_plan(asked)[1])
+
+
+def test_s134_in_a_large_problem_what_helps_is_found_without_the_pods_that_have_nothing_to_do_with_it() -> None:
+    asked = followed(LARGE)
+    part = concerned(asked, left(plan(asked)))
+    assert {each.uid.split("-")[0] for each in part.pods} == {"leader", "follower"}
+    assert not left(first_plan(asked)[1])
+    assert not left(first_plan(small_zone(LARGE))[1])
+
+
+def test_s134_questions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pods that topology keeps pending whatever is changed: no more than so many plans are made for them."""
+    asked: list[int] = []
+
+    def counted(question: Problem) -> Plan:
+        asked.append(len(question.pods))
+        return plan(question)
+
+    monkeypatch.setattr(module, "plan", counted)
+    for pods, most in ((400, MOST_ASKED // 401), (3 * LARGE, FEW_QUESTIONS)):
+        asked.clear()
+        work = Workloads().add("w", pods, shape(100, labels=APP, anti_affinity=apart(lbl.ZONE, "nobody")))
+        work.add("x", 1, shape(100, affinity=apart(lbl.HOSTNAME, "x"), anti_affinity=apart(lbl.ZONE, "x")))
+        first_plan(problem(work, ladder(1, 2, 4, 8)))
+        assert 1 < len([each for each in asked if each > pods]) <= most + 1
+
+
+def test_s134_pods_go_with_the_one_they_must_be_with_where_there_is_room_for_all() -> None:
+    """The database is small: it comes after the large pods, onto a node where there is room for one that follows it."""
+    beside = AffinityTerm(lbl.HOSTNAME, Selector({"app": "database"}))
+    work = Workloads().add("large", 2, shape(1500)).add("database", 1, shape(500, labels={"app": "database"}))
+    work.add("reader", 6, shape(400, affinity=(beside,)))
+    asked = problem(work, ladder(4))
+    assert len(plan(asked).unplaced[0].pods) == 5
+    _, made = first_plan(asked)
+    assert not made.unplaced
+    assert faults(asked, made) == []

@@ -1,0 +1,231 @@
+"""From nodes on which the scheduler leaves pods over to nodes that it fills whole (S-208)."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint
+from kerf.engine.scheduling.kube_scheduler.scheduler import Scheduler, seat_name, unbound
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
+from kerf.engine.scheduling.optimizer.bindability import most
+from kerf.engine.scheduling.optimizer.candidates import fleet_bounds, unattached
+from kerf.engine.scheduling.optimizer.effort import Effort
+from kerf.engine.scheduling.optimizer.instance_options import Menu
+from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger, scattered
+from kerf.engine.scheduling.optimizer.node_sets.leftover_estimate import Outlook
+from kerf.engine.scheduling.optimizer.node_sets.node_set_search import Mending, in_the_end
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import Berth, Fleet, Fleets
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem.problem import Problem
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec
+
+
+def late_and_large(*types: int) -> Problem:
+    """Small pods come first in the queue and spread over all nodes; what comes last needs most of one."""
+    work = Workloads().add("a-small", 8, shape(900, GI), created=1).add("z-large", 2, shape(3000, GI), created=2)
+    return problem(work, ladder(*types))
+
+
+def fleets_of(asked: Problem) -> Fleets:
+    menu = Menu(asked, ("cpu", "memory", "pods"))
+    return Fleets(asked, menu, unattached(asked), fleet_bounds(asked, plan(asked)))
+
+
+def sized(fleets: Fleets, asked: Problem, kind: str, count: int) -> tuple[Berth, ...]:
+    """So many nodes of a type."""
+    (first, *_) = fleets.berths(plan(asked).claims)
+    return tuple(e for e in fleets.sizes(first) if e.claim.instance_types[0] == kind) * count
+
+
+def judged(fleets: Fleets, asked: Problem, berths: tuple[Berth, ...]) -> Fleet:
+    found, _ = fleets.judged(berths, frozenset(each.uid for each in asked.pods), 10**9)
+    assert found is not None
+    return found
+
+
+def begun(asked: Problem, effort: Effort, kind: str, count: int) -> tuple[Mending, Fleet]:
+    """A search, and the set of nodes that it begins with: so many of a type."""
+    fleets = fleets_of(asked)
+    mending = Mending(fleets, 0, effort)
+    start = mending.judged(sized(fleets, asked, kind, count), frozenset(each.uid for each in asked.pods))
+    assert start is not None
+    return mending, start
+
+
+def test_s208_fewer_larger_nodes_are_thought_to_have_room_for_a_late_large_pod() -> None:
+    asked = late_and_large(4, 8, 16)
+    fleets = fleets_of(asked)
+    four = judged(fleets, asked, sized(fleets, asked, "t04", 4))
+    assert four.bound.left
+    outlook = Outlook(fleets, four)
+    two, one = sized(fleets, asked, "t08", 2), sized(fleets, asked, "t16", 1)
+    assert outlook.left(four.berths) >= len(four.bound.left)
+    assert outlook.left(one) == len(judged(fleets, asked, one).bound.left) == 0
+    assert outlook.left(four.berths) >= outlook.left(two) >= outlook.left(one)
+
+
+def test_s208_pods_that_must_be_apart_are_thought_to_need_a_node_each() -> None:
+    apart = AffinityTerm(lbl.HOSTNAME, Selector({"app": "apart"}))
+    evenly = SpreadConstraint(lbl.HOSTNAME, selector=Selector({"app": "evenly"}), max_skew=2)
+    work = Workloads().add("apart", 4, shape(500, labels={"app": "apart"}, anti_affinity=(apart,)))
+    work.add("evenly", 6, shape(500, labels={"app": "evenly"}, spread=(evenly,)))
+    asked = problem(work, ladder(2, 16))
+    fleets = fleets_of(asked)
+    whole = judged(fleets, asked, sized(fleets, asked, "t02", 6))
+    outlook = Outlook(fleets, whole)
+    large = sized(fleets, asked, "t16", 1)
+    assert outlook.left(large * 4) == 0
+    assert outlook.left(large * 2) == 2 + 2
+    assert outlook.left(large) == 3 + 4
+
+
+def test_s208_where_a_pod_may_go_nowhere_all_of_its_shape_are_thought_to_be_left() -> None:
+    work = Workloads().add("here", 3, shape(500, node_selector={lbl.INSTANCE_TYPE: "t04"}))
+    asked = problem(work, ladder(4, 8))
+    fleets = fleets_of(asked)
+    (berth,) = fleets.berths(plan(asked).claims)
+    outlook = Outlook(fleets, judged(fleets, asked, (berth,)))
+    assert outlook.left((berth,)) == 0
+    assert outlook.left(()) == 3
+
+
+def test_s208_a_late_large_pod_gets_its_place_by_larger_nodes() -> None:
+    asked = late_and_large(4, 8, 16)
+    best = best_plan(asked, 100)
+    assert best.rated
+    assert best.unbound == ()
+    assert all(unbound(asked, best, habit) == () for habit in HABITS)
+    assert len(best.claims) < len(plan(late_and_large(4)).claims)
+
+
+def test_s208_nothing_is_tried_twice_and_nothing_without_effort() -> None:
+    asked, effort = late_and_large(4), Effort(2_400_000)
+    mending, start = begun(asked, effort, "t04", 4)
+    before = effort.left
+    assert mending.judged(start.berths, frozenset(each.uid for each in asked.pods)) is start
+    assert effort.left == before
+    whole = mending.whole([mending.trail(start, math.inf)], math.inf)
+    assert whole is not None
+    assert not whole.bound.left
+    effort.charge(effort.left)
+    assert mending.whole([mending.trail(start, math.inf)], math.inf) is None
+
+
+def test_s208_what_nothing_helps_is_tried_as_far_as_the_effort_goes() -> None:
+    """Each of the late pods needs a node of the largest type for itself, and the small ones are on all nodes first."""
+    work = Workloads().add("a-small", 40, shape(300, GI), created=1).add("z-large", 6, shape(3800, GI), created=2)
+    asked = problem(work, ladder(1, 2, 3, 4))
+    effort = Effort(120_000)
+    mending, start = begun(asked, effort, "t04", 9)
+    before = effort.left
+    below = 1.3 * start.price
+    assert mending.whole([mending.trail(start, below)], below) is None
+    assert effort.left < before // 2
+
+
+def test_s208_each_fleet_that_is_found_whole_is_cheaper_than_the_one_before() -> None:
+    work = Workloads().add("a-small", 24, shape(900, GI), created=1).add("z-large", 4, shape(3000, GI), created=2)
+    asked = problem(work, ladder(2, 4, 8, 16, 32))
+    mending, start = begun(asked, Effort(1_200_000), "t04", 6)
+    prices = [math.inf]
+    trails = [mending.trail(start, math.inf)]
+    while (found := mending.whole(trails, prices[-1])) is not None:
+        assert not found.bound.left
+        prices.append(found.price)
+    assert len(prices) > 2
+    assert prices == sorted(prices, reverse=True)
+
+
+def test_s208_a_node_that_holds_reservations_is_in_every_set_that_is_tried() -> None:
+    asked = late_and_large(2, 4, 8, 16)
+    fleets = fleets_of(asked)
+    held = replace(plan(asked).claims[0], reservations=("r",))
+    (fixed,) = fleets.berths([held])
+    assert fixed.fixed
+    start = judged(fleets, asked, (fixed, *sized(fleets, asked, "t04", 2)))
+    tried, _ = larger(fleets, start, [], math.inf)
+    assert len(tried) > 10
+    assert all(fixed in each for each in tried)
+
+
+def test_s208_nodes_that_stay_empty_are_no_reason_for_others() -> None:
+    work = Workloads().add("one", 1, shape(500, node_selector={lbl.ZONE: "z1"}))
+    asked = problem(work.add("other", 1, shape(500, node_selector={lbl.ZONE: "z2"})), ladder(2, 4))
+    fleets = fleets_of(asked)
+    start, _ = fleets.judged(fleets.berths(plan(asked).claims), frozenset({"one-0"}), 10**9)
+    assert start is not None
+    assert start.bound.seats == {"one-0": seat_name(0)}
+    assert fleets.uniform(start.berths[0], start, [0], 1)
+    assert fleets.uniform(start.berths[1], start, [1], 1) == []
+    assert larger(fleets, start, [], math.inf)[0]
+
+
+def test_s208_what_is_left_over_counts_for_what_a_fleet_costs_in_the_end() -> None:
+    asked = late_and_large(4)
+    fleets = fleets_of(asked)
+    four, six = (judged(fleets, asked, sized(fleets, asked, "t04", count)) for count in (4, 6))
+    assert four.bound.left
+    assert not six.bound.left
+    assert in_the_end(six) == pytest.approx(six.price)
+    assert in_the_end(four) == pytest.approx(four.price * (1 + 2 * len(four.bound.left) / 10))
+
+
+def test_s208_larger_fleets_are_tried_here_and_there_first() -> None:
+    assert list(scattered("abcdefgh")) == ["a", "e", "c", "g", "b", "d", "f", "h"]
+    assert [sorted(scattered(range(count))) for count in range(9)] == [list(range(count)) for count in range(9)]
+
+
+def test_s208_a_plan_that_binds_whole_may_be_a_quarter_or_half_a_dollar_dearer() -> None:
+    assert most(first=0.0, cost=0.1) == pytest.approx(0.6)
+    assert most(first=0.0, cost=100.0) == pytest.approx(125.0)
+    assert most(first=200.0, cost=100.0) == 200.0
+
+
+@pytest.mark.parametrize(("spare", "known"), [(-1, False), (0, True)])
+def test_s208_a_run_ends_when_more_pods_are_left_over_for_good_than_may_be(spare: int, known: bool) -> None:
+    """`spare`: by how many more, or fewer, than are."""
+    asked = late_and_large(4)
+    fleets = fleets_of(asked)
+    berths = sized(fleets, asked, "t04", 4)
+    left = len(judged(fleets, asked, berths).bound.left)
+    assert left > 0
+    uids = frozenset(each.uid for each in asked.pods)
+    found, touches = fleets.judged(berths, uids, 10**9, (len(HABITS), left + spare))
+    assert (found is not None) == known
+    assert touches > 0
+
+
+def test_s208_what_waits_for_others_is_not_left_over_for_good() -> None:
+    """A pod that must be beside one that comes later finds no place at first."""
+    beside = AffinityTerm(lbl.HOSTNAME, Selector({"app": "late"}))
+    work = Workloads().add("a", 1, shape(500, labels={"app": "early"}, affinity=(beside,)), created=1)
+    work.add("b", 1, shape(500, labels={"app": "late"}), created=2)
+    asked = problem(work, ladder(4))
+    fleets = fleets_of(asked)
+    berths = fleets.berths(plan(asked).claims)
+    found, _ = fleets.judged(berths, frozenset(each.uid for each in asked.pods), 10**9, (len(HABITS), 0))
+    assert found is not None
+    assert found.bound.left == ()
+    assert len(Scheduler(asked).queue(HABITS[0])) == 2
+
+
+LARGE, ROOMY = (instance_type(name, 8, price=price) for name, price in (("large", 0.3), ("roomy", 0.6)))
+SMALL = instance_type("small", 2, price=0.5)
+
+
+@pytest.mark.parametrize(("types", "offered"), [((LARGE, SMALL), []), ((LARGE, SMALL, ROOMY), ["large", "small"])])
+def test_s107_types_with_less_room_do_not_count_for_min_values(
+    types: tuple[InstanceType, ...], offered: list[str]
+) -> None:
+    """A node that is filled can become none of them, however dear they are."""
+    two = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))
+    asked = problem(Workloads().add("web", 1, shape(1000)), Catalogue(types), two)
+    fleets = fleets_of(asked)
+    (berth,) = fleets.berths(plan(asked).claims)
+    assert [each.claim.instance_types[0] for each in fleets.sizes(berth)] == offered

@@ -1,0 +1,136 @@
+"""Which pods may be put on other nodes, as what, and in what groups (S-208)."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint
+from kerf.engine.scheduling.matching.requirements import Requirements, requirement
+from kerf.engine.scheduling.optimizer.candidates import unattached
+from kerf.engine.scheduling.optimizer.effort import Effort
+from kerf.engine.scheduling.optimizer.instance_options import Kind, Menu
+from kerf.engine.scheduling.optimizer.search.movable_pods import Movers
+from kerf.engine.scheduling.optimizer.search.regrouping import Regrouping
+from kerf.engine.scheduling.optimizer.search.size_caps import oversized
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem.problem import Problem
+from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
+
+APP = Selector({"app": "web"})
+WEB = {"app": "web"}
+
+
+def menu_of(asked: Problem) -> Menu:
+    return Menu(asked, ("cpu", "memory", "pods"))
+
+
+def held(asked: Problem, uid: str = "web-0", zones: tuple[str, ...] = ("z1",)) -> Kind | None:
+    """A pod on a node that is bound to these zones."""
+    made = plan(asked)
+    claim = next(each for each in made.claims if uid in each.pods)
+    rest = tuple(each for each in claim.constraints if each.key != lbl.ZONE)
+    bound = (requirement(lbl.ZONE, "In", zones),) if zones else ()
+    weights = {uid: 0 for each in made.claims for uid in each.pods}
+    movers = Movers(asked, menu_of(asked), unattached(asked), weights)
+    pod = next(each for each in asked.pods if each.uid == uid)
+    return movers.held(pod, replace(claim, constraints=(*rest, *bound)))
+
+
+def web(given: PodShape, count: int = 2) -> Problem:
+    return problem(Workloads().add("web", count, given), ladder(4, 8))
+
+
+def test_s208_a_pod_of_a_spread_is_held_in_its_zone() -> None:
+    asked = web(shape(900, labels=WEB, spread=(SpreadConstraint(lbl.ZONE, selector=APP),)))
+    found = held(asked)
+    assert found is not None
+    assert found.labels == ((lbl.ZONE, "z1"),)
+    assert found.requirements == Requirements.of_labels({lbl.ZONE: "z1"})
+    assert held(asked, zones=("z1", "z2")) is None  # in which of them it is counted is not known
+    loose = held(asked, zones=())
+    assert loose is not None
+    assert loose.labels == ()
+
+
+def test_s208_a_pod_that_only_others_look_at_is_held_too() -> None:
+    lonely = shape(900, labels={"app": "lonely"}, anti_affinity=(AffinityTerm(lbl.ZONE, APP),))
+    found = held(problem(Workloads().add("web", 2, shape(500, labels=WEB)).add("lonely", 1, lonely), ladder(4, 8)))
+    assert found is not None
+    assert found.attached
+    assert found.labels == ((lbl.ZONE, "z1"),)
+
+
+def test_s208_pods_that_keep_away_from_their_like_are_moved_so_many_to_a_node() -> None:
+    apart = held(web(shape(900, labels=WEB, anti_affinity=(AffinityTerm(lbl.HOSTNAME, APP),))))
+    evenly = held(web(shape(900, labels=WEB, spread=(SpreadConstraint(lbl.HOSTNAME, max_skew=3, selector=APP),))))
+    assert apart is not None
+    assert evenly is not None
+    assert [each.apart and each.apart[2] for each in (apart, evenly)] == [1, 3]
+
+
+def test_s208_pods_that_keep_away_from_nobody_who_is_there_may_share_a_node() -> None:
+    found = held(web(shape(900, labels=WEB, anti_affinity=(AffinityTerm(lbl.HOSTNAME, Selector({"app": "gone"})),))))
+    assert found is not None
+    assert found.apart is None
+
+
+def test_s208_pods_that_look_at_others_on_their_node_stay() -> None:
+    other = (AffinityTerm(lbl.HOSTNAME, Selector({"app": "other"})),)
+    for given in (shape(900, labels=WEB, anti_affinity=other), shape(900, labels=WEB, affinity=other)):
+        work = Workloads().add("other", 1, shape(500, labels={"app": "other"}))
+        asked = problem(work.add("web", 1, given), ladder(4, 8))
+        assert held(asked) is None
+        assert (held(asked, "other-0") is None) == bool(given.affinity)  # others come to it
+
+
+def groups(asked: Problem, kinds: list[Kind], counts: list[int], steps: int = 100) -> list[tuple[str, int]] | None:
+    """Types, and how many pods are on each."""
+    menu, effort = menu_of(asked), Effort(12_000 * steps)
+    before = effort.left
+    found = Regrouping(menu, kinds, counts).groups(effort)
+    if found is None:
+        return None
+    assert effort.left < before
+    names = menu.templates[0].catalogue.names
+    return sorted((names[each.kind], sum(count for _, count in each.counts)) for each in found)
+
+
+def kind(cpu: int, labels: tuple[tuple[str, str], ...] = (), apart: tuple[str, str, int] | None = None) -> Kind:
+    return Kind((cpu, GI, 1), Requirements.of_labels(dict(labels)), (), (), 0, labels, apart)
+
+
+def test_s208_what_is_left_over_goes_to_a_small_node() -> None:
+    dear_small = Catalogue((instance_type("t02", 2, price=0.3), instance_type("t08", 8)))
+    assert groups(problem(Workloads(), dear_small), [kind(1900)], [5]) == [("t02", 1), ("t08", 4)]
+
+
+def test_s208_pods_of_two_zones_share_no_node() -> None:
+    kinds = [kind(900, ((lbl.ZONE, zone),)) for zone in ("z1", "z2")]
+    assert groups(problem(Workloads(), ladder(4)), kinds, [2, 2]) == [("t04", 2), ("t04", 2)]
+
+
+def test_s208_no_more_of_a_kind_than_may_be_on_one_node() -> None:
+    kinds = [kind(900, apart=("default", "web", 2)), kind(500)]
+    assert groups(problem(Workloads(), ladder(8)), kinds, [4, 2]) == [("t08", 2), ("t08", 4)]
+
+
+def test_s208_there_are_no_groups_without_effort() -> None:
+    assert groups(problem(Workloads(), ladder(8)), [kind(900)], [4], steps=0) is None
+
+
+def test_s63_types_are_not_left_out_where_a_pod_would_fall_to_a_node_pool_of_less_weight() -> None:
+    high = pool("high", spec(lbl.INSTANCE_TYPE, "In", "t16", "t64"), weight=10)
+    low = pool("low", spec(lbl.INSTANCE_TYPE, "In", "t04", "t08"))
+    work = Workloads().add("web", 1, shape(900))
+    assert ["t16", "t64"] not in [
+        gone[-2:] for gone in oversized(*caps_of(problem(work, ladder(4, 8, 16, 64), high, low)))
+    ]
+    only_low = shape(900, required_terms=(term((lbl.INSTANCE_TYPE, "In", ("t04", "t08"))),))
+    work = Workloads().add("web", 1, only_low)
+    assert ["t16", "t64"] in [gone[-2:] for gone in oversized(*caps_of(problem(work, ladder(4, 8, 16, 64), high, low)))]
+
+
+def caps_of(asked: Problem) -> tuple[Problem, Menu, list[str]]:
+    return asked, menu_of(asked), [each.shape for each in asked.pods]
