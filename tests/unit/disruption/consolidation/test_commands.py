@@ -62,7 +62,7 @@ def test_d98_a_node_whose_pods_fit_elsewhere_is_deleted() -> None:
     assert [(each.node, each.pods) for each in found.placements] == [("n2", ("uid-a",))]
 
 
-def test_w41_a_node_too_large_is_replaced_by_a_cheaper_one() -> None:
+def test_a_node_too_large_is_replaced_by_a_cheaper_one() -> None:
     found = command(cluster(node("n1", "large", pod("a"))), "n1")
     assert options(found) == ("small", "medium")
     assert found.savings == pytest.approx(price("large") - price("small"))

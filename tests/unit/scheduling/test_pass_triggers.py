@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.kubernetes.nodes import DaemonSet, Node
+from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node
 from kerf.engine.model.kubernetes.pods import PodShape, Taint
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import (
@@ -90,3 +90,15 @@ def test_what_is_seen_again_unchanged_leads_to_nothing() -> None:
     world.prepare()
     world.after(60_000)
     assert "decision.made" not in types(world)[before:]
+
+
+def test_s57_a_namespace_with_other_labels_opens_the_window_for_pods_that_wait() -> None:
+    world = World()
+    world.pending("a")
+    world.after(10_000)
+    assert not world.runtime.state.facts.batch_opened
+    world.see(Observation(Namespace("default", {"team": "blue"})))
+    assert world.runtime.state.facts.batch_opened == world.now
+    world.after(10_000)
+    world.see(Observation(Namespace("default", {"team": "blue"})))
+    assert not world.runtime.state.facts.batch_opened
