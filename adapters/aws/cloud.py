@@ -9,20 +9,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.adapters.aws.catalogue import catalogue
-from kerf.adapters.aws.dry_runs import DryRuns
-from kerf.adapters.aws.fleet import Group, answered, fleet_request, groups
-from kerf.adapters.aws.fleet_errors import UNFULFILLABLE, failure, reason
+from kerf.adapters.aws.catalogue.market import Markets
+from kerf.adapters.aws.catalogue.offers import catalogue
 from kerf.adapters.aws.health import unhealthy
 from kerf.adapters.aws.instances import Instances
-from kerf.adapters.aws.launch_template import LaunchTemplates, template_data
-from kerf.adapters.aws.market import Markets
-from kerf.adapters.aws.nodeclass import NodeClasses
-from kerf.adapters.aws.reservations import state_of
-from kerf.adapters.aws.resolved import condition, node_settings, readiness, with_condition, zones
+from kerf.adapters.aws.launch.client_tokens import Tokens
+from kerf.adapters.aws.launch.fleet import Group, answered, fleet_request, groups
+from kerf.adapters.aws.launch.fleet_errors import UNFULFILLABLE, failure, reason
+from kerf.adapters.aws.launch.launch_template import LaunchTemplates, template_data
+from kerf.adapters.aws.nodeclass.capacity_reservations import state_of
+from kerf.adapters.aws.nodeclass.dry_runs import DryRuns
+from kerf.adapters.aws.nodeclass.resolved import condition, node_settings, readiness, with_condition, zones
+from kerf.adapters.aws.nodeclass.resolver import NodeClasses
 from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
-from kerf.adapters.aws.tokens import Tokens
 from kerf.engine.errors import InputError
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, InstanceType

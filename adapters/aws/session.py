@@ -14,7 +14,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from kerf.adapters.aws.pricing import pricing_region
+from kerf.adapters.aws.catalogue.pricing import pricing_region
 from kerf.engine.errors import KerfError
 
 Client = Any  # boto3 makes its clients' classes at run time

@@ -21,22 +21,22 @@ from kerf.engine.errors import KerfError
 from kerf.engine.record.errors import BlobCorrupt, EntryUndecodable, FormatUnsupported, RecordCorrupt, UpcastFailed
 
 COMMANDS: tuple[tuple[str, str], ...] = (
-    ("demo", "kerf.adapters.cli.demo:demo"),
-    ("simulate", "kerf.adapters.cli.simulate:simulate"),
-    ("plan", "kerf.adapters.cli.plan:plan"),
-    ("disrupt", "kerf.adapters.cli.disrupt:disrupt"),
-    ("run", "kerf.adapters.cli.run:run"),
-    ("observe", "kerf.adapters.cli.observe:observe"),
-    ("doctor", "kerf.adapters.cli.doctor:doctor"),
-    ("validate", "kerf.adapters.cli.validate:validate"),
-    ("convert", "kerf.adapters.cli.convert:convert"),
-    ("log", "kerf.adapters.cli.record:log"),
-    ("at", "kerf.adapters.cli.record:at"),
-    ("explain", "kerf.adapters.cli.record:explain"),
-    ("story", "kerf.adapters.cli.record:story"),
-    ("verify", "kerf.adapters.cli.record:verify"),
-    ("bundle", "kerf.adapters.cli.bundle:bundle"),
-    ("store", "kerf.adapters.cli.store:store"),
+    ("demo", "kerf.adapters.cli.commands.demo:demo"),
+    ("simulate", "kerf.adapters.cli.commands.simulate:simulate"),
+    ("plan", "kerf.adapters.cli.commands.plan:plan"),
+    ("disrupt", "kerf.adapters.cli.commands.disrupt:disrupt"),
+    ("run", "kerf.adapters.cli.commands.run:run"),
+    ("observe", "kerf.adapters.cli.commands.observe:observe"),
+    ("doctor", "kerf.adapters.cli.commands.doctor:doctor"),
+    ("validate", "kerf.adapters.cli.commands.validate:validate"),
+    ("convert", "kerf.adapters.cli.commands.convert:convert"),
+    ("log", "kerf.adapters.cli.commands.record:log"),
+    ("at", "kerf.adapters.cli.commands.record:at"),
+    ("explain", "kerf.adapters.cli.commands.record:explain"),
+    ("story", "kerf.adapters.cli.commands.record:story"),
+    ("verify", "kerf.adapters.cli.commands.record:verify"),
+    ("bundle", "kerf.adapters.cli.commands.bundle:bundle"),
+    ("store", "kerf.adapters.cli.commands.store:store"),
 )
 """Name and "module:function" (or "module:app") of every command. A module that cannot be imported is an error."""
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kerf.adapters.cli.doctor_rights import Right, needed
-from kerf.adapters.cli.settings import NAMES, Flags, read_settings
+from kerf.adapters.cli.doctor.rights import Right, needed
+from kerf.adapters.manager.settings import NAMES, Flags, read_settings
 from tests.support.helm import CHARTS, helm, of_kind, rendered
 
 pytestmark = pytest.mark.slow

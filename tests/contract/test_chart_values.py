@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kerf.adapters.cli.settings import NAMES
+from kerf.adapters.manager.settings import NAMES
 from kerf.engine.model.feature_gates import FIELDS, OTHERS
 from tests.support.helm import CHARTS
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from kerf.adapters.aws.demo import CLUSTER, DISCOVERY, ROLE, Operator, demo_environment
-from kerf.adapters.aws.facts import tables
-from kerf.adapters.aws.moto_shim import MotoShim
+from kerf.adapters.aws.catalogue.facts import tables
+from kerf.adapters.aws.mock.environment import CLUSTER, DISCOVERY, ROLE, Operator, demo_environment
+from kerf.adapters.aws.mock.moto_shim import MotoShim
 from kerf.adapters.aws.tags import tag_map
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.running import node_pool

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kerf.adapters.aws.demo import CLUSTER, ROLE
+from kerf.adapters.aws.mock.environment import CLUSTER, ROLE
 from kerf.engine.record.claim_events import Requested, Tainted
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, LaunchAnswered
 from tests.controlplane.aws import Aws, aws_of, ec2_node_class, ec2_node_pool, tags_of

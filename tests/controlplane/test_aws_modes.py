@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kerf.adapters.aws.demo import CLUSTER
+from kerf.adapters.aws.mock.environment import CLUSTER
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from tests.controlplane.aws import Aws, aws_of, ec2_node_class, ec2_node_pool
 from tests.controlplane.plane import ControlPlane

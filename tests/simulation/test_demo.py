@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from kerf.adapters.cli import demo as demo_command
+from kerf.adapters.cli.commands import demo as demo_command
 from kerf.adapters.cli.main import main
-from kerf.adapters.cli.output import Printer
+from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
@@ -154,7 +154,7 @@ def test_its_record_verifies_elsewhere(shown: Shown, seed: str) -> None:
 def test_a_part_that_goes_otherwise_is_named_with_a_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from kerf.adapters.cli import demo_story
+    from kerf.adapters.cli.demo import story as demo_story
 
     monkeypatch.setitem(demo_story.WORKSHOP, "pods", "30")
     assert main(["demo", "--record", str(tmp_path / "demo.kerf")]) == 1

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.adapters.cli.output import Printer
-from kerf.adapters.cli.render import story_text
-from kerf.adapters.cli.render_explain import claim_text, pod_text
+from kerf.adapters.cli.render.explanation import claim_text, pod_text
+from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.record import story_text
 from kerf.adapters.simulation.build import START
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.state_table import INITIALIZED

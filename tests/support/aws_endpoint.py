@@ -21,7 +21,7 @@ from moto.core.utils import get_service_model
 from werkzeug import Request, Response
 from werkzeug.serving import BaseWSGIServer, make_server
 
-from kerf.adapters.aws.moto_shim import MotoShim
+from kerf.adapters.aws.mock.moto_shim import MotoShim
 
 _SCOPE = re.compile(r"Credential=[^/]+/[0-9]+/[^/]+/([^/]+)/aws4_request")
 _POLL = 0.1  # seconds between looks at a queue that is polled for long

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSES = ("engine", "adapters", "projections", "replay")
+COMPOSITION_ROOTS = ("cli", "manager")
 
 # Modules that reach a clock, chance, the environment, input or output. pyproject.toml lists them, for what
 # the engine reaches by way of other modules; here each import is looked at where it is written.
@@ -280,14 +281,19 @@ BREACHES = [
     ("projections import only engine", "projections/breach_c.py", "import kerf.replay"),
     ("replay imports only projections and engine", "replay/breach_d.py", "from kerf.adapters import store"),
     (
-        "adapters do not know one another, except the composition root cli",
+        "adapters do not know one another, except the composition roots",
         "adapters/aws/breach_e.py",
         "from kerf.adapters import simulation",
     ),
     (
-        "adapters other than the composition root cli import only engine",
+        "adapters other than the composition roots import only engine",
         "adapters/store/breach_f.py",
         "import kerf.projections",
+    ),
+    (
+        "the manager does not know the command line that starts it",
+        "adapters/manager/breach_g.py",
+        "from kerf.adapters.cli import main",
     ),
 ]
 
@@ -321,21 +327,23 @@ def test_the_import_linter_sees_the_houses_and_finds_each_breach(tmp_path: Path)
     copy_of_the_tree(tmp_path)
     for _, path, source in BREACHES:
         (tmp_path / path).write_text(source + "\n", encoding="utf-8")
-    # The composition root may import everything.
-    (tmp_path / "adapters/cli/allowed.py").write_text(IMPORTS_EVERYTHING, encoding="utf-8")
+    for root in COMPOSITION_ROOTS:
+        (tmp_path / "adapters" / root / "allowed.py").write_text(IMPORTS_EVERYTHING, encoding="utf-8")
     done = lint_imports(tmp_path)
     assert done.returncode != 0
     for name, path, _ in BREACHES:
         module = "kerf." + path.removesuffix(".py").replace("/", ".")
         assert f"{name} BROKEN" in done.stdout, done.stdout + done.stderr
         assert f"{module} -> " in done.stdout, done.stdout
-    assert "kerf.adapters.cli.allowed -> " not in done.stdout
+    for root in COMPOSITION_ROOTS:
+        assert f"kerf.adapters.{root}.allowed -> " not in done.stdout
 
 
 @pytest.mark.slow
-def test_the_composition_root_may_import_everything(tmp_path: Path) -> None:
+def test_the_composition_roots_may_import_everything(tmp_path: Path) -> None:
     copy_of_the_tree(tmp_path)
-    for name in ("__init__.py", "allowed.py"):
-        (tmp_path / "adapters/cli" / name).write_text(IMPORTS_EVERYTHING, encoding="utf-8")
+    for root in COMPOSITION_ROOTS:
+        for name in ("__init__.py", "allowed.py"):
+            (tmp_path / "adapters" / root / name).write_text(IMPORTS_EVERYTHING, encoding="utf-8")
     done = lint_imports(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kerf.adapters.aws.demo import Environment, demo_environment
+from kerf.adapters.aws.mock.environment import Environment, demo_environment
 from tests.contract.aws.world import CLOCK, AwsWorld
 
 

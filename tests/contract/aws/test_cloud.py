@@ -9,7 +9,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from kerf.adapters.aws.demo import CLUSTER, Environment
+from kerf.adapters.aws.mock.environment import CLUSTER, Environment
 from kerf.engine.model import labels
 from kerf.engine.model.kubernetes.pods import Taint
 from tests.contract.aws.world import AwsWorld, Calls, tag_set

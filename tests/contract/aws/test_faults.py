@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.adapters.aws.demo import CLUSTER
+from kerf.adapters.aws.mock.environment import CLUSTER
 from kerf.adapters.aws.session import AwsError
 from kerf.engine.model import labels
 from tests.contract.aws.world import AwsWorld, resolved

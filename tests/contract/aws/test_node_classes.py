@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.adapters.aws.demo import CLUSTER
-from kerf.adapters.aws.facts import facts_of, tables
-from kerf.adapters.aws.resolved import DEPENDENTS
+from kerf.adapters.aws.catalogue.facts import facts_of, tables
+from kerf.adapters.aws.mock.environment import CLUSTER
+from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS
 from kerf.engine.model import labels
 from kerf.engine.model.instance_types import Catalogue, InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import AMITerm

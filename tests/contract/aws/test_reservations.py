@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.adapters.aws.demo import CLUSTER
+from kerf.adapters.aws.mock.environment import CLUSTER
 from kerf.engine.model import labels
 from kerf.engine.model.karpenter.ec2nodeclasses import CapacityReservationTerm, PlacementGroupSelector
 from kerf.engine.record.decisions import Offer

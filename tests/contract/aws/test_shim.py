@@ -10,7 +10,7 @@ import pytest
 from botocore.awsrequest import AWSPreparedRequest
 from msgspec.structs import replace
 
-from kerf.adapters.aws.moto_shim import MotoShim
+from kerf.adapters.aws.mock.moto_shim import MotoShim
 from kerf.engine.errors import KerfError
 from kerf.engine.record.decisions import LaunchInstance, Offer
 from tests.contract.aws.world import AwsWorld
@@ -48,7 +48,7 @@ def test_a_launch_without_a_known_type_is_an_error(world: AwsWorld) -> None:
 def test_the_environment_of_the_user_has_no_say() -> None:
     """A profile, an endpoint or a region in the shell's variables neither breaks the demonstration nor leads it out."""
     script = (
-        "from kerf.adapters.aws.demo import demo_environment\n"
+        "from kerf.adapters.aws.mock.environment import demo_environment\n"
         "for region in ('us-west-2', 'eu-west-1'):\n"
         "    with demo_environment(lambda: 1_760_000_000_000, region=region, zones=2) as made:\n"
         "        print(made.cloud.observe()[0].payload.ready)\n"

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kerf.adapters.aws.cloud import AwsCloud
-from kerf.adapters.aws.demo import Environment
+from kerf.adapters.aws.mock.environment import Environment
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodepools import NodeClassRef

@@ -16,7 +16,6 @@ CALL = re.compile(r"(ec2|ssm|iam|sqs|pricing|eks)\.([a-z_]+)\b")
 BY_ANOTHER_NAME = {"sqs:DeleteMessageBatch": "sqs:DeleteMessage"}
 IMPLIED = {"iam:PassRole", "iam:TagInstanceProfile"}
 """What EC2 and IAM ask for when a fleet is made, something is made with tags, or a role is handed on."""
-TESTS_OWN = {"moto_shim.py", "demo.py", "make_table.py"}
 
 
 def actions(name: str) -> set[str]:
@@ -36,8 +35,9 @@ def called() -> set[str]:
         operations = loader.load_service_model(service, "service-2")["operations"]
         names |= {(service, xform_name(each)): f"{service}:{each}" for each in operations}
     found = set()
-    for file in sorted((ROOT / "adapters" / "aws").glob("*.py")):
-        if file.name not in TESTS_OWN:
+    adapter = ROOT / "adapters" / "aws"
+    for file in sorted(adapter.rglob("*.py")):
+        if adapter / "mock" not in file.parents and file.name != "make_table.py":
             for match in CALL.finditer(file.read_text()):
                 found.add(names.get((match[1], match[2]), ""))
     return {BY_ANOTHER_NAME.get(action, action) for action in found if action}

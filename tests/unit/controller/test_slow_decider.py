@@ -11,9 +11,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from kerf.adapters.cli.serving import Serving, Telemetry
 from kerf.adapters.kubernetes import lease as lease_module
 from kerf.adapters.kubernetes.lease import Lease
+from kerf.adapters.manager.metrics.serving import Serving, Telemetry
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling import provision as provisioning
 from tests.unit.controller.test_controller import Scene

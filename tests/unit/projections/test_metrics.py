@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kerf.adapters.cli.exposition import exposition
+from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.engine.record.observations import LaunchAnswered, Observation
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import Facts, State

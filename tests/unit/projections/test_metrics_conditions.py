@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.adapters.cli.exposition import exposition
+from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics.conditions import ConditionMetrics, condition_families
 from tests.support import lives

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.adapters.cli.exposition import exposition
+from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.engine.record.observations import LaunchAnswered, LaunchError, Observation
 from kerf.projections.metrics.offerings import offering_families
 from tests.support import lives

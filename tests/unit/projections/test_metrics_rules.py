@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.adapters.cli.exposition import exposition
+from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.nodes import Node

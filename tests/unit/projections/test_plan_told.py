@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.adapters.cli.exposition import exposition
+from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, Pod

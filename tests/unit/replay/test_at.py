@@ -7,8 +7,8 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from kerf.adapters.cli.output import Printer
-from kerf.adapters.cli.render import summary_text
+from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.record import summary_text
 from kerf.engine.record.observations import NodeClassSeen, Observation
 from kerf.engine.state import snapshot
 from kerf.replay.errors import PositionUnknown

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.adapters.cli.output import Printer
-from kerf.adapters.cli.render_explain import decision_text, pod_text
+from kerf.adapters.cli.render.explanation import decision_text, pod_text
+from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.kubernetes.pods import HostPort
 from kerf.engine.record.observations import Observation
 from kerf.replay.explain.pod import explain_decision, explain_pod

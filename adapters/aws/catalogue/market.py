@@ -1,0 +1,126 @@
+"""What the region offers, from EC2 and the Pricing API: types, their zones, prices (A-137, A-138,
+A-203…A-207)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from kerf.adapters.aws.catalogue.facts import facts_of
+from kerf.adapters.aws.catalogue.offers import offline_market
+from kerf.adapters.aws.catalogue.pricing import pricing_region, product_filters, product_prices, spot_prices
+from kerf.adapters.aws.session import AwsError, Clients, filters, pages
+from kerf.engine.record.observations import InputRefused
+
+REFRESH = 12 * 3_600_000
+RETRY = 60_000
+"""Milliseconds from a success, and from a failure, to the next try (A-207)."""
+_PRODUCTS = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"]
+
+
+class Markets:
+    """The market of one region; each part is renewed on its own and keeps its old content when EC2
+    refuses."""
+
+    def __init__(self, clients: Clients, clock: Callable[[], int], *, isolated: bool = False) -> None:
+        self._clients = clients
+        self._clock = clock
+        self._isolated = isolated
+        self._due = {"types": 0, "on-demand prices": 0, "spot prices": 0}
+        self.market = offline_market(clients.region)
+        self.known = False
+
+    def refresh(self) -> list[InputRefused]:
+        """Renews what is due; what could not be renewed is said, and tried again after a minute."""
+        refused = []
+        for part, renew in (
+            ("types", self._types),
+            ("on-demand prices", self._on_demand),
+            ("spot prices", self._spot),
+        ):
+            if self._due[part] > self._clock():
+                continue
+            try:
+                renew()
+            except AwsError as error:
+                self._due[part] = self._clock() + RETRY
+                refused.append(InputRefused(code=error.code, source="prices", object=part, message=str(error)))
+            else:
+                self._due[part] = self._clock() + REFRESH
+        return refused
+
+    def next_due(self) -> int:
+        """When a part is to be renewed (ms since the epoch)."""
+        return min(self._due.values())
+
+    def _types(self) -> None:
+        """A-137."""
+        conditions = filters(supported_virtualization_type=["hvm"])
+        conditions += [{"Name": "processor-info.supported-architecture", "Values": ["x86_64", "arm64"]}]
+        ec2 = self._clients.ec2
+        entries = pages(ec2.describe_instance_types, "InstanceTypes", Filters=conditions, MaxResults=100)
+        facts = {known.name: known for entry in entries if (known := facts_of(entry))}
+        zones: dict[str, set[str]] = {}
+        for offered in pages(
+            ec2.describe_instance_type_offerings,
+            "InstanceTypeOfferings",
+            LocationType="availability-zone",
+            MaxResults=1000,
+        ):
+            zones.setdefault(offered["InstanceType"], set()).add(offered["Location"])
+        self.market = replace(
+            self.market, facts=facts, zones_of={name: frozenset(where) for name, where in zones.items()}
+        )
+        self.known = True
+
+    def _on_demand(self) -> None:
+        """A-204: both answers, or nothing changes."""
+        region = self._clients.region
+        if self._isolated or not pricing_region(region):
+            return
+        prices: dict[str, float] = {}
+        currency = "CNY" if region.startswith("cn-") else "USD"
+        for bare_metal in (False, True):
+            documents = pages(
+                self._clients.pricing.get_products,
+                "PriceList",
+                ServiceCode="AmazonEC2",
+                Filters=product_filters(region, bare_metal=bare_metal),
+                MaxResults=100,
+            )
+            found = product_prices(documents, currency)
+            if not found:
+                raise AwsError("get_products", "EmptyAnswer", "the Pricing API named no price")
+            prices |= found
+        self._price(f"on-demand prices of {region} {self._today()}", on_demand=prices)
+
+    def _spot(self) -> None:
+        """A-206."""
+        entries = pages(
+            self._clients.ec2.describe_spot_price_history,
+            "SpotPriceHistory",
+            StartTime=datetime.fromtimestamp(self._clock() / 1000, UTC),
+            ProductDescriptions=_PRODUCTS,
+            MaxResults=1000,
+        )
+        found = spot_prices(entries)
+        if not found:
+            raise AwsError("describe_spot_price_history", "EmptyAnswer", "the spot price history is empty")
+        self._price(f"spot prices of {self._today()}", spot=found)
+
+    def _price(
+        self,
+        source: str,
+        on_demand: dict[str, float] | None = None,
+        spot: dict[tuple[str, str], float] | None = None,
+    ) -> None:
+        prices = self.market.prices.merged(on_demand=on_demand, spot=spot)
+        if prices == self.market.prices:
+            return  # the same prices under a newer date would be a new catalogue for nothing
+        parts = [part for part in prices.source.split("; ") if ("spot" in part) != (spot is not None)]
+        self.market = replace(self.market, prices=replace(prices, source="; ".join(sorted([*parts, source]))))
+
+    def _today(self) -> str:
+        return datetime.fromtimestamp(self._clock() / 1000, UTC).date().isoformat()

@@ -1,0 +1,174 @@
+"""Catalogues: facts, settings, zones and prices put together (A-139, A-199, A-200, A-209). Pure.
+
+`offline_catalogue` needs neither a cloud nor boto3; `kerf simulate` and the benchmarks use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from kerf.adapters.aws.catalogue.facts import InstanceTypeFacts, tables
+from kerf.adapters.aws.catalogue.instance_types import NodeSettings, compatible, instance_type
+from kerf.adapters.aws.catalogue.pricing import SPOT_DISCOUNT, Prices, offline_prices, spot_model
+from kerf.engine.errors import InputError
+from kerf.engine.model import labels
+from kerf.engine.model.instance_types import Catalogue, Offering
+
+
+class Reservation(Struct, frozen=True):
+    """A capacity reservation of the class's status (A-54) with its count of free instances (A-125)."""
+
+    id: str
+    instance_type: str
+    zone: str
+    available: int
+    kind: str = "default"
+    expiring: bool = False
+    interruptible: bool = False  # such a one is not offered: kerf cannot ask EC2 for it yet
+
+
+class Market(Struct, frozen=True):
+    """What a region offers: the types by zone (None: every type everywhere) and the prices."""
+
+    region: str
+    facts: Mapping[str, InstanceTypeFacts]
+    prices: Prices
+    zones_of: Mapping[str, frozenset[str]] | None = None
+
+
+def catalogue(
+    market: Market,
+    settings: NodeSettings,
+    zones: Mapping[str, str],
+    *,
+    reservations: Sequence[Reservation] = (),
+    names: Iterable[str] | None = None,
+    capacity_types: Sequence[str] = (labels.ON_DEMAND, labels.SPOT),
+) -> Catalogue:
+    """The types that a NodeClass with subnets in `zones` (zone → zone id) can launch, sorted by name.
+
+    Zones without a subnet of the class and types without an offering are left out: nothing could be bought
+    there.
+    """
+    known = tables()
+    types = []
+    for name in sorted(market.facts if names is None else set(names)):
+        facts = market.facts[name]
+        offered = offerings(market, facts, settings, zones, capacity_types)
+        offered += reserved_offerings(market, facts, settings, zones, reservations)
+        if offered:
+            types.append(
+                instance_type(
+                    facts,
+                    settings,
+                    offered,
+                    region=market.region,
+                    branch_interfaces=known.branch_interfaces.get(name, 0),
+                    network_bandwidth=known.network_bandwidth.get(name, 0),
+                )
+            )
+    return Catalogue(types=tuple(types), source=market.prices.source)
+
+
+def offerings(
+    market: Market,
+    facts: InstanceTypeFacts,
+    settings: NodeSettings,
+    zones: Mapping[str, str],
+    capacity_types: Sequence[str],
+) -> tuple[Offering, ...]:
+    """One offering for each zone and capacity type (A-199); available as of A-200. Offerings that lately
+    had no capacity (A-212) are the engine's to remember."""
+    fits = compatible(facts, settings)
+    return tuple(
+        Offering(
+            zone=zone,
+            capacity_type=kind,
+            price=price or 0.0,
+            available=fits and price is not None,
+            zone_id=zones[zone],
+        )
+        for kind in sorted(set(capacity_types) & set(facts.usage))
+        for zone in sorted(zones)
+        if market.zones_of is None or zone in market.zones_of.get(facts.name, ())
+        for price in [market.prices.of(facts.name, zone, kind)]
+    )
+
+
+def reserved_offerings(
+    market: Market,
+    facts: InstanceTypeFacts,
+    settings: NodeSettings,
+    zones: Mapping[str, str],
+    reservations: Sequence[Reservation],
+) -> tuple[Offering, ...]:
+    """One offering for each reservation of this type, at a ten-millionth of the on-demand price (A-209)."""
+    fits = compatible(facts, settings)
+    price = market.prices.on_demand.get(facts.name, 0.0) / 10_000_000
+    return tuple(
+        Offering(
+            zone=held.zone,
+            capacity_type=labels.RESERVED,
+            price=price,
+            available=fits and held.available > 0 and not held.expiring,
+            zone_id=zones[held.zone],
+            reservation_id=held.id,
+            reservation_type=held.kind,
+            reservation_capacity=held.available,
+        )
+        for held in sorted(reservations, key=lambda held: held.id)
+        if held.instance_type == facts.name and held.zone in zones and not held.interruptible
+    )
+
+
+def offline_catalogue(
+    *,
+    zones: Sequence[str] = ("us-west-2a", "us-west-2b", "us-west-2c"),
+    region: str = "us-west-2",
+    names: Iterable[str] | None = None,
+    capacity_types: Sequence[str] = (labels.ON_DEMAND, labels.SPOT),
+    spot_discount: float = SPOT_DISCOUNT,
+    settings: NodeSettings | None = None,
+) -> Catalogue:
+    """A catalogue from the committed tables alone: every priced type in every zone.
+
+    On-demand prices are the table's, whatever the region (A-203); spot prices are a model
+    (`pricing.spot_model`), and `Catalogue.source` says both. Raises `InputError` KERF351 for a name that
+    the table does not know.
+    """
+    known = tables()
+    wanted = sorted(known.types if names is None else set(names))
+    if unknown := [name for name in wanted if name not in known.types]:
+        raise InputError(
+            f"unknown instance types: {', '.join(unknown)}",
+            where="names",
+            hint=f"The {known.sources['types']} has {len(known.types)} types",
+            code="KERF351",
+        )
+    spot = {
+        (name, zone): spot_model(price, name, zone, spot_discount)
+        for name in wanted
+        if (price := known.prices.get(name))
+        for zone in zones
+    }
+    source = (
+        f"{known.sources['types']}; {known.sources['prices']}; "
+        f"spot prices are a model ({spot_discount:.0%} below on-demand, varied by type and zone)"
+    )
+    prices = Prices(on_demand=known.prices, spot=spot, source=source)
+    priced = [name for name in wanted if name in known.prices]
+    market = Market(region=region, facts=known.types, prices=prices)
+    return catalogue(
+        market,
+        settings or NodeSettings(),
+        dict.fromkeys(zones, ""),
+        names=priced,
+        capacity_types=capacity_types,
+    )
+
+
+def offline_market(region: str) -> Market:
+    """What a region offers before EC2 has said anything."""
+    return Market(region=region, facts=tables().types, prices=offline_prices())

@@ -1,0 +1,116 @@
+"""Prices: the Pricing API, spot price history, and what stands in for them offline (A-203…A-207). Pure.
+
+Times and money as everywhere: USD per hour. `spot_model` is a model, not a price: it is named as such
+wherever a catalogue made with it says its source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from kerf.adapters.aws.catalogue.facts import tables
+
+SPOT_DISCOUNT = 0.65
+SPOT_SPREAD = 0.15
+
+
+class Prices(Struct, frozen=True):
+    """On-demand by type; spot by (type, zone), or None until the first answer: then the on-demand price
+    stands in."""
+
+    on_demand: Mapping[str, float]
+    spot: Mapping[tuple[str, str], float] | None
+    source: str
+
+    def of(self, name: str, zone: str, capacity_type: str) -> float | None:
+        """None when no price is known: the offering is then not available (A-200, A-206)."""
+        if capacity_type == "spot" and self.spot is not None:
+            return self.spot.get((name, zone))
+        return self.on_demand.get(name)
+
+    def merged(self, *, on_demand: Mapping[str, float] | None, spot: Mapping[tuple[str, str], float] | None) -> Prices:
+        """New answers over the old ones: a type that an answer leaves out keeps its price (A-204,
+        A-206)."""
+        newer = self
+        if on_demand:
+            newer = msgspec.structs.replace(newer, on_demand={**self.on_demand, **on_demand})
+        if spot:
+            newer = msgspec.structs.replace(newer, spot={**(self.spot or {}), **spot})
+        return newer
+
+
+def offline_prices() -> Prices:
+    """The committed on-demand table, which other regions than us-east-1 start with too (A-203)."""
+    return Prices(on_demand=tables().prices, spot=None, source=tables().sources["prices"])
+
+
+def spot_model(on_demand: float, name: str, zone: str, discount: float = SPOT_DISCOUNT) -> float:
+    """A stand-in for a spot price: the on-demand price less `discount`, moved by up to 15% either way by a
+    hash of type and zone, so that zones differ and every run agrees. Real spot prices follow supply and
+    demand."""
+    digest = blake2b(f"{name}/{zone}".encode(), digest_size=4).digest()
+    position = int.from_bytes(digest, "big") / 0xFFFFFFFF  # 0…1
+    return round(on_demand * (1 - discount) * (1 - SPOT_SPREAD + 2 * SPOT_SPREAD * position), 6)
+
+
+def pricing_region(region: str) -> str:
+    """Where the Pricing API of a region lives (A-205); "" where there is none."""
+    if region.startswith("us-gov"):
+        return ""
+    for prefix, home in (("ap-", "ap-south-1"), ("eu-", "eu-central-1"), ("cn-", "cn-northwest-1")):
+        if region.startswith(prefix):
+            return home
+    return "us-east-1"
+
+
+def product_filters(region: str, *, bare_metal: bool) -> list[dict[str, str]]:
+    """The two queries of A-204."""
+    wanted = {
+        "regionCode": region,
+        "serviceCode": "AmazonEC2",
+        "preInstalledSw": "NA",
+        "operatingSystem": "Linux",
+        "capacitystatus": "Used",
+        "marketoption": "OnDemand",
+        "tenancy": "Dedicated" if bare_metal else "Shared",
+        "productFamily": "Compute Instance (bare metal)" if bare_metal else "Compute Instance",
+    }
+    return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
+
+
+def product_prices(documents: Iterable[str], currency: str = "USD") -> dict[str, float]:
+    """On-demand prices in the documents of GetProducts; what is zero or does not parse is left out
+    (A-204)."""
+    prices: dict[str, float] = {}
+    for document in documents:
+        try:
+            product = json.loads(document)
+            name = str(product["product"]["attributes"]["instanceType"])
+            for term in product["terms"]["OnDemand"].values():
+                for dimension in term["priceDimensions"].values():
+                    price = float(dimension["pricePerUnit"].get(currency, 0))
+                    if price > 0:
+                        prices[name] = price
+        except (KeyError, TypeError, ValueError, AttributeError):
+            continue
+    return prices
+
+
+def spot_prices(entries: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
+    """The newest price per (type, zone) in the entries of DescribeSpotPriceHistory (A-206)."""
+    newest: dict[tuple[str, str], tuple[str, float]] = {}
+    for entry in entries:
+        try:
+            key = (str(entry["InstanceType"]), str(entry["AvailabilityZone"]))
+            when, price = str(entry.get("Timestamp", "")), float(entry["SpotPrice"])
+        except (KeyError, ValueError):
+            continue
+        if price > 0 and (key not in newest or newest[key][0] < when):
+            newest[key] = (when, price)
+    return {key: price for key, (_, price) in newest.items()}

@@ -1,0 +1,1 @@
+"""Starting instances: the launch template, the CreateFleet request and its answer, errors, client tokens."""

@@ -1,0 +1,151 @@
+"""One CreateFleet of type instant for one claim: the request (A-273…A-282) and its answer (A-283…A-298).
+Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.adapters.aws import tags
+from kerf.adapters.aws.launch.fleet_errors import refusal
+from kerf.adapters.aws.launch.launch_template import reservation_kind
+from kerf.adapters.aws.nodeclass.capacity_reservations import BLOCK
+from kerf.adapters.aws.nodeclass.resolved import image_of
+from kerf.adapters.aws.settings import AwsSettings
+from kerf.engine.model import labels
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, ResolvedAMI
+from kerf.engine.record.decisions import LaunchInstance, Offer
+from kerf.engine.record.observations import LaunchAnswered, LaunchError
+
+
+class Group(Struct, frozen=True):
+    """Offers that one launch template serves: they boot the same image and have equally many pods (A-234)."""
+
+    kind: InstanceType  # the first of them
+    image: str
+    offers: tuple[Offer, ...]
+
+
+def groups(
+    order: LaunchInstance, types: Mapping[str, InstanceType], images: Sequence[ResolvedAMI]
+) -> tuple[Group, ...]:
+    """The offers by launch template; those whose type is unknown or that no image boots are left out
+    (A-115)."""
+    found: dict[tuple[str, int, int], list[Offer]] = {}
+    for offer in order.offers:
+        kind = types.get(offer.instance_type)
+        image = image_of(images, kind) if kind is not None else ""
+        if kind is not None and image:
+            efas = kind.capacity.get("vpc.amazonaws.com/efa", 0)
+            efas = efas if order.requests.get("vpc.amazonaws.com/efa") else 0
+            found.setdefault((image, kind.capacity["pods"], efas), []).append(offer)
+    return tuple(
+        Group(types[offers[0].instance_type], image, tuple(offers)) for (image, _, _), offers in sorted(found.items())
+    )
+
+
+def fleet_request(
+    order: LaunchInstance,
+    node_class: EC2NodeClass,
+    settings: AwsSettings,
+    templates: Sequence[tuple[str, Group]],
+    subnets: Mapping[str, str],
+    token: str,
+) -> dict[str, Any]:
+    """The parameters of CreateFleet; `subnets` holds the chosen subnet of each zone. Empty if no offer has
+    one."""
+    configs = [
+        {
+            "LaunchTemplateSpecification": {"LaunchTemplateName": name, "Version": "$Latest"},
+            "Overrides": overrides,
+        }
+        for name, group in templates
+        if (overrides := _overrides(group, subnets))
+    ]
+    if not configs:
+        return {}
+    spec = node_class.spec
+    own = tags.launch_tags(settings.cluster, node_class.name, order.node_pool, spec.tags, order.claim)
+    spot, block = order.capacity_type == labels.SPOT, reservation_kind(order, node_class) == BLOCK
+    request: dict[str, Any] = {
+        "Type": "instant",
+        "ClientToken": token,
+        "TargetCapacitySpecification": {
+            "TotalTargetCapacity": 1,
+            "DefaultTargetCapacityType": "spot" if spot else BLOCK if block else "on-demand",
+        },
+        "LaunchTemplateConfigs": configs,
+        "TagSpecifications": tags.specifications(["instance", "volume", "fleet"], own),
+    }
+    if spot:
+        request["SpotOptions"] = {"AllocationStrategy": "price-capacity-optimized"}
+    elif not block:  # A-276
+        request["OnDemandOptions"] = {"AllocationStrategy": "lowest-price"}
+    if spec.context:
+        request["Context"] = spec.context
+    return request
+
+
+def _overrides(group: Group, subnets: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A-279: one for each (type, zone) with a chosen subnet, with the offer's price for its priority."""
+    return [
+        {
+            "InstanceType": offer.instance_type,
+            "SubnetId": subnets[offer.zone],
+            "ImageId": group.image,
+            "AvailabilityZone": offer.zone,
+            "Priority": offer.price,
+        }
+        for offer in group.offers
+        if offer.zone in subnets
+    ]
+
+
+def answered(
+    answer: Mapping[str, Any],
+    request: Mapping[str, Any],
+    order: LaunchInstance,
+    zone_ids: Mapping[str, str],
+    *,
+    intent: str,
+    now: int,
+) -> LaunchAnswered:
+    """What CreateFleet's answer means. Errors beside an instance are kept: their offers lack capacity
+    (A-446)."""
+    zones = {o["SubnetId"]: o["AvailabilityZone"] for c in request["LaunchTemplateConfigs"] for o in c["Overrides"]}
+    errors = tuple(_error(entry, order, zones) for entry in answer.get("Errors", ()))
+    started = next((entry for entry in answer.get("Instances", ()) if entry.get("InstanceIds")), None)
+    if started is None:
+        return refusal(intent, order.claim, errors)
+    override = started.get("LaunchTemplateAndOverrides", {}).get("Overrides", {})
+    zone = override.get("AvailabilityZone") or zones.get(override.get("SubnetId", ""), "")
+    instance = started["InstanceIds"][0]
+    return LaunchAnswered(
+        intent=intent,
+        claim=order.claim,
+        instance=instance,
+        provider_id=f"aws:///{zone}/{instance}",
+        instance_type=started.get("InstanceType") or override.get("InstanceType", ""),
+        zone=zone,
+        zone_id=zone_ids.get(zone, ""),
+        capacity_type=order.capacity_type,
+        image=override.get("ImageId", ""),
+        subnet=override.get("SubnetId", ""),
+        launched=now,
+        errors=errors,
+    )
+
+
+def _error(entry: Mapping[str, Any], order: LaunchInstance, zones: Mapping[str, str]) -> LaunchError:
+    """A-292: an error may come without the override that it is about."""
+    override = (entry.get("LaunchTemplateAndOverrides") or {}).get("Overrides") or {}
+    return LaunchError(
+        code=entry.get("ErrorCode", ""),
+        message=entry.get("ErrorMessage", ""),
+        instance_type=override.get("InstanceType", ""),
+        zone=override.get("AvailabilityZone") or zones.get(override.get("SubnetId", ""), ""),
+        capacity_type=order.capacity_type,
+    )

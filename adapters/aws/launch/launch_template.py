@@ -1,0 +1,268 @@
+"""Launch templates: their content (A-239…A-256), their names, and keeping them in EC2 (A-235…A-238)."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+from kerf.adapters.aws import tags
+from kerf.adapters.aws.ami_families import FAMILIES, GI
+from kerf.adapters.aws.catalogue.instance_types import EFA
+from kerf.adapters.aws.nodeclass.capacity_reservations import BLOCK
+from kerf.adapters.aws.nodeclass.resolved import volume_bytes
+from kerf.adapters.aws.session import AwsError, Clients, call, pages
+from kerf.adapters.aws.settings import AwsSettings
+from kerf.adapters.aws.userdata.boot import Boot
+from kerf.adapters.aws.userdata.bottlerocket import binds_folders
+from kerf.adapters.aws.userdata.user_data import node_labels, node_taints, user_data
+from kerf.engine.model import labels
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import BlockDevice, EC2NodeClass, EC2NodeClassSpec
+from kerf.engine.record.decisions import LaunchInstance
+
+UNUSED = 60_000
+"""A-237: how long a template is kept without use, in milliseconds."""
+
+
+def template_data(
+    order: LaunchInstance,
+    node_class: EC2NodeClass,
+    settings: AwsSettings,
+    kind: InstanceType,
+    image: str,
+    placement_group: str = "",
+) -> dict[str, Any]:
+    """The LaunchTemplateData for the types that boot `image` with as many pods as `kind`. Raises
+    `InputError`."""
+    spec = node_class.spec
+    efas = kind.capacity.get(EFA, 0) if order.requests.get(EFA) else 0
+    own = tags.launch_tags(settings.cluster, node_class.name, order.node_pool, spec.tags)
+    kinds = ["network-interface", *(["spot-instances-request"] if order.capacity_type == labels.SPOT else [])]
+    data: dict[str, Any] = {
+        "ImageId": image,
+        "UserData": user_data(_boot(order, node_class, settings, kind)),
+        "IamInstanceProfile": {"Name": node_class.status.instance_profile},
+        "Monitoring": {"Enabled": bool(spec.detailed_monitoring)},
+        "MetadataOptions": metadata_options(spec),
+        "Placement": {"Tenancy": order.tenancy, **({"GroupId": placement_group} if placement_group else {})},
+        "CapacityReservationSpecification": _reservation(order),
+        "NetworkInterfaces": _interfaces(node_class, settings, efas),
+        "TagSpecifications": tags.specifications(kinds, own),
+    }
+    if spec.cpu_options is not None and spec.cpu_options.nested_virtualization:
+        data["CpuOptions"] = {"NestedVirtualization": spec.cpu_options.nested_virtualization}
+    if reservation_kind(order, node_class) == BLOCK:  # A-248
+        data["InstanceMarketOptions"] = {"MarketType": BLOCK}
+    if mappings := block_devices(spec, node_class.ami_family):
+        data["BlockDeviceMappings"] = mappings
+    return data
+
+
+def reservation_kind(order: LaunchInstance, node_class: EC2NodeClass) -> str:
+    """Of the reservation that a launch is to use: default or capacity-block; "" without one."""
+    if order.capacity_type != labels.RESERVED:
+        return ""
+    held = node_class.status.capacity_reservations
+    return next((each.reservation_type for each in held if each.id == order.reservation), "default")
+
+
+def template_name(data: Mapping[str, Any]) -> str:
+    """A-235: equal content has an equal name, so that claims share templates and a retry finds its own."""
+    text = json.dumps(data, sort_keys=True)
+    return f"karpenter.k8s.aws/{int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), 'big')}"
+
+
+def _boot(order: LaunchInstance, node_class: EC2NodeClass, settings: AwsSettings, kind: InstanceType) -> Boot:
+    family, spec = node_class.ami_family, node_class.spec
+    return Boot(
+        family=family,
+        cluster=settings.cluster,
+        endpoint=settings.endpoint,
+        ca_bundle=settings.ca_bundle,
+        cidr=settings.cidr,
+        dns=settings.dns,
+        max_pods=kind.capacity["pods"],
+        kubelet=spec.kubelet,
+        labels=node_labels(order.labels, order.capacity_type, family),
+        taints=node_taints(order.taints),
+        custom=spec.user_data,
+        raid0=spec.instance_store_policy == "RAID0",
+        bind_folders=family == "Bottlerocket" and binds_folders(node_class),
+    )
+
+
+def metadata_options(spec: EC2NodeClassSpec) -> dict[str, Any]:
+    """A-42, A-243: the CRD's defaults field by field."""
+    given = spec.metadata_options
+    return {
+        "HttpEndpoint": given.http_endpoint,
+        "HttpProtocolIpv6": given.http_protocol_ipv6,
+        "HttpPutResponseHopLimit": given.http_put_response_hop_limit,
+        "HttpTokens": given.http_tokens,
+        "InstanceMetadataTags": "disabled",
+    }
+
+
+def block_devices(spec: EC2NodeClassSpec, family: str) -> list[dict[str, Any]]:
+    """A-242: the class's own mappings or the family's; a mapping without a volume is left out."""
+    if not spec.block_device_mappings:
+        defaults = FAMILIES[family].devices
+        return [
+            {
+                "DeviceName": device,
+                "Ebs": {"Encrypted": True, "VolumeType": "gp3", "VolumeSize": size // GI},
+            }
+            for device, size in defaults
+        ]
+    return [
+        {"DeviceName": mapping.device_name, "Ebs": _ebs(mapping.ebs)}
+        for mapping in spec.block_device_mappings
+        if mapping.ebs
+    ]
+
+
+def _ebs(ebs: BlockDevice) -> dict[str, Any]:
+    """Zero numbers and unset fields are left out; sizes are whole GiB, rounded up (A-426)."""
+    given = {
+        "DeleteOnTermination": ebs.delete_on_termination,
+        "Encrypted": ebs.encrypted,
+        "Iops": ebs.iops or None,
+        "KmsKeyId": ebs.kms_key_id or None,
+        "SnapshotId": ebs.snapshot_id or None,
+        "Throughput": ebs.throughput or None,
+        "VolumeInitializationRate": ebs.volume_initialization_rate or None,
+        "VolumeSize": -(-volume_bytes(ebs) // GI) or None,
+        "VolumeType": ebs.volume_type or None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _reservation(order: LaunchInstance) -> dict[str, Any]:
+    """A-247: a launch that holds no reservation uses up no open one."""
+    if order.capacity_type != labels.RESERVED:
+        return {"CapacityReservationPreference": "none"}
+    return {
+        "CapacityReservationPreference": "capacity-reservations-only",
+        "CapacityReservationTarget": {"CapacityReservationId": order.reservation},
+    }
+
+
+def _interfaces(node_class: EC2NodeClass, settings: AwsSettings, efas: int) -> list[dict[str, Any]]:
+    """A-253…A-255: the class's own interfaces, or one for each EFA asked for, or one. Subnets come with the fleet."""
+    groups = {"Groups": [group.id for group in node_class.status.security_groups]}
+    whole = groups | _addressing(node_class.spec, settings)
+    own = node_class.spec.network_interfaces
+    if own:
+        return [
+            {
+                "NetworkCardIndex": interface.network_card_index or 0,
+                "DeviceIndex": interface.device_index or 0,
+                "InterfaceType": interface.interface_type,
+                **(whole if interface.interface_type == "interface" else groups),
+            }
+            for interface in own
+        ]
+    if efas:
+        return [
+            {"NetworkCardIndex": card, "DeviceIndex": min(card, 1), "InterfaceType": "efa", **whole}
+            for card in range(efas)
+        ]
+    return [{"DeviceIndex": 0, **whole}]
+
+
+def _addressing(spec: EC2NodeClassSpec, settings: AwsSettings) -> dict[str, Any]:
+    """What an interface with addresses has beside its groups (A-255, A-256)."""
+    found: dict[str, Any] = {}
+    if spec.associate_public_ip_address is not None:
+        found["AssociatePublicIpAddress"] = spec.associate_public_ip_address
+    if spec.ip_prefix_count:
+        found["Ipv6PrefixCount" if settings.ipv6 else "Ipv4PrefixCount"] = spec.ip_prefix_count
+    if settings.ipv6:
+        found |= {"PrimaryIpv6": True, "Ipv6AddressCount": 1}
+    if tracking := spec.connection_tracking:
+        limits = {
+            "TcpEstablishedTimeout": tracking.tcp_established_timeout,
+            "UdpStreamTimeout": tracking.udp_stream_timeout,
+            "UdpTimeout": tracking.udp_timeout,
+        }
+        found["ConnectionTrackingSpecification"] = {n: limit for n, limit in limits.items() if limit is not None}
+    return found
+
+
+class LaunchTemplates:
+    """The templates in EC2. Those not used for a minute are deleted by `sweep`, leftovers of an earlier
+    process too."""
+
+    def __init__(self, clients: Clients, settings: AwsSettings, clock: Callable[[], int]) -> None:
+        self._clients = clients
+        self._settings = settings
+        self._clock = clock
+        self._used: dict[str, int] = {}
+        self._adopted = False
+        self._making = threading.Lock()  # launches at one time want the same template
+
+    def ensure(self, data: Mapping[str, Any], node_class: EC2NodeClass, node_pool: str) -> str:
+        """The name of a template with this content, made if it is not there. Raises `AwsError`."""
+        name = template_name(data)
+        with self._making:
+            if name not in self._used and not self._exists(name):
+                self._create(name, data, node_class, node_pool)
+            self._used[name] = self._clock()
+        return name
+
+    def forget(self) -> None:
+        """A-284: EC2 does not know a template that this process took for granted."""
+        self._used.clear()
+
+    def sweep(self) -> None:
+        """A-237. A template that is already gone is none of our worries."""
+        now = self._clock()
+        if not self._adopted:
+            owned = self._owned({tags.CLUSTER: self._settings.cluster})
+            with self._making:
+                self._used = dict.fromkeys(owned, now) | self._used
+            self._adopted = True
+        for name in sorted(name for name, used in list(self._used.items()) if used + UNUSED < now):
+            with self._making:
+                if self._used.get(name, now) + UNUSED < now:  # nobody has taken it since, or forgotten all of them
+                    self._delete(name)
+
+    def release(self, node_class: str) -> None:
+        """A-238: all of a class that is going. Raises `AwsError`."""
+        for name in self._owned({tags.CLUSTER: self._settings.cluster, tags.NODECLASS: node_class}):
+            with self._making:
+                self._delete(name)
+
+    def _delete(self, name: str) -> None:
+        try:
+            call(self._clients.ec2.delete_launch_template, LaunchTemplateName=name)
+        except AwsError as error:
+            if not error.not_found:
+                raise
+        self._used.pop(name, None)
+
+    def _owned(self, own: Mapping[str, str]) -> list[str]:
+        conditions = [{"Name": f"tag:{key}", "Values": [value]} for key, value in own.items()]
+        listed = pages(self._clients.ec2.describe_launch_templates, "LaunchTemplates", Filters=conditions)
+        return sorted(template["LaunchTemplateName"] for template in listed)
+
+    def _exists(self, name: str) -> bool:
+        try:
+            answer = call(self._clients.ec2.describe_launch_templates, LaunchTemplateNames=[name])
+        except AwsError as error:
+            if error.not_found:
+                return False
+            raise
+        return bool(answer.get("LaunchTemplates"))
+
+    def _create(self, name: str, data: Mapping[str, Any], node_class: EC2NodeClass, node_pool: str) -> None:
+        own = tags.launch_tags(self._settings.cluster, node_class.name, node_pool, node_class.spec.tags)
+        call(
+            self._clients.ec2.create_launch_template,
+            LaunchTemplateName=name,
+            LaunchTemplateData=data,
+            TagSpecifications=tags.specifications(["launch-template"], own),
+        )

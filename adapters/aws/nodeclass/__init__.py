@@ -1,0 +1,3 @@
+"""From an EC2NodeClass's selectors to its status: subnets, security groups, images, instance profile, reservations,
+placement group, and whether EC2 would let kerf launch.
+"""

@@ -1,0 +1,114 @@
+"""Capacity reservations that a class selects, and how much of each is left (A-124…A-126, A-210)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from kerf.adapters.aws.catalogue.offers import Reservation
+from kerf.adapters.aws.nodeclass.resolved import ready
+from kerf.adapters.aws.session import AwsError, Clients, filters, pages, tag_filters
+from kerf.engine.model.durations import parse_time
+from kerf.engine.model.karpenter.ec2nodeclasses import (
+    CapacityReservationTerm,
+    EC2NodeClass,
+    EC2NodeClassStatus,
+    ResolvedReservation,
+)
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+
+EXPIRES_EARLY = 2_400_000
+"""A-126: how long (ms) before its end a capacity block is given up."""
+_CRITERIA, _TYPES = ("open", "targeted"), ("default", "capacity-block")
+BLOCK = "capacity-block"
+
+
+class Reservations:
+    def __init__(self, clients: Clients, clock: Callable[[], int]) -> None:
+        self._clients = clients
+        self._clock = clock
+        self._left: dict[str, int] = {}
+
+    def resolve(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedReservation, ...], Condition]:
+        """Those that are active and not over, by id; True also with none (A-62). Raises `AwsError`."""
+        now = self._clock()
+        found: dict[str, ResolvedReservation] = {}
+        for term in node_class.spec.capacity_reservation_selector_terms:
+            for entry in self._selected(term):
+                known = _resolved(entry, now)
+                if known is not None:
+                    found[known.id] = known
+                    self._left[known.id] = int(entry.get("AvailableInstanceCount", 0))
+        return tuple(each for _, each in sorted(found.items())), ready("CapacityReservationsReady")
+
+    def offered(self, status: EC2NodeClassStatus) -> tuple[Reservation, ...]:
+        """What the catalogue is made with; one that is not known has nothing left."""
+        now = self._clock()
+        return tuple(
+            Reservation(
+                each.id,
+                each.instance_type,
+                each.availability_zone,
+                self._left.get(each.id, 0),
+                each.reservation_type,
+                state_of(each, now) == "expiring",
+                each.interruptible,
+            )
+            for each in status.capacity_reservations
+        )
+
+    def launched(self, reservation: str) -> None:
+        """A-210: one is taken."""
+        self._left[reservation] = max(0, self._left.get(reservation, 0) - 1)
+
+    def exhausted(self, reservation: str) -> None:
+        """A-297: nothing is left, until it is asked for again."""
+        self._left[reservation] = 0
+
+    def _selected(self, term: CapacityReservationTerm) -> Iterable[dict[str, Any]]:
+        """A-124. An id that EC2 does not know selects nothing."""
+        active = filters(state=["active"])
+        operation, key = self._clients.ec2.describe_capacity_reservations, "CapacityReservations"
+        if term.id:
+            try:
+                yield from pages(operation, key, CapacityReservationIds=[term.id], Filters=active)
+            except AwsError as error:
+                if not error.not_found:
+                    raise
+            return
+        conditions = [*active, *tag_filters(term.tags)]
+        if term.owner_id:
+            conditions += filters(owner_id=[term.owner_id])
+        if term.instance_match_criteria:
+            conditions += filters(instance_match_criteria=[term.instance_match_criteria])
+        yield from pages(operation, key, Filters=conditions, MaxResults=1000)
+
+
+def state_of(reservation: ResolvedReservation, now: int) -> str:
+    """A-126: a capacity block expires 40 minutes before its end, a default reservation never."""
+    ends = parse_time(reservation.end_time) if reservation.end_time else 0
+    block = reservation.reservation_type == BLOCK
+    return "expiring" if block and ends and now >= ends - EXPIRES_EARLY else "active"
+
+
+def _resolved(entry: dict[str, Any], now: int) -> ResolvedReservation | None:
+    """None for one that is over, or of a kind that kerf does not know (A-126)."""
+    ends: datetime | None = entry.get("EndDate")
+    criteria = entry.get("InstanceMatchCriteria", "open")
+    kind = entry.get("ReservationType") or "default"
+    if (ends is not None and ends.timestamp() * 1000 <= now) or criteria not in _CRITERIA or kind not in _TYPES:
+        return None
+    found = ResolvedReservation(
+        availability_zone=entry["AvailabilityZone"],
+        end_time=ends.strftime("%Y-%m-%dT%H:%M:%SZ") if ends is not None else "",
+        id=entry["CapacityReservationId"],
+        instance_match_criteria=criteria,
+        instance_type=entry["InstanceType"],
+        owner_id=entry.get("OwnerId", ""),
+        reservation_type=kind,
+        interruptible=bool(entry.get("Interruptible", False)),
+    )
+    return replace(found, state=state_of(found, now))

@@ -1,0 +1,143 @@
+"""Whether EC2 would let kerf launch for a class: a launch template that is made, and two dry runs (A-131…A-134)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+
+from msgspec.structs import replace
+
+from kerf.adapters.aws import tags
+from kerf.adapters.aws.launch.fleet import Group, fleet_request
+from kerf.adapters.aws.launch.launch_template import LaunchTemplates, template_data
+from kerf.adapters.aws.nodeclass.resolved import image_of, ready
+from kerf.adapters.aws.session import AwsError, Clients, call
+from kerf.adapters.aws.settings import AwsSettings
+from kerf.engine.errors import InputError
+from kerf.engine.model import labels
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
+from kerf.engine.record.decisions import LaunchInstance, Offer
+
+VALID = "ValidationSucceeded"
+KNOWN_FOR = 1_800_000
+"""A-91: how long (ms) an answer is taken for granted."""
+_USUAL = ("m5.large", "m6g.large")
+"""A-135: tried before others, where the class can launch them."""
+_DENIED = ("UnauthorizedOperation", "AccessDenied")
+
+
+class DryRuns:
+    def __init__(
+        self, clients: Clients, settings: AwsSettings, templates: LaunchTemplates, clock: Callable[[], int]
+    ) -> None:
+        self._clients = clients
+        self._settings = settings
+        self._templates = templates
+        self._clock = clock
+        self._known: dict[str, tuple[str, int, Condition]] = {}  # class → of what, when, with what result
+
+    def check(self, resolved: EC2NodeClass, types: Callable[[], Mapping[str, InstanceType]]) -> Condition:
+        """ValidationSucceeded of a class of which all else is well. What EC2 cannot say now leaves it as it was."""
+        asked, _ = content(EC2NodeClass("", resolved.spec, replace(resolved.status, conditions=())))
+        of, at, known = self._known.get(resolved.name, ("", 0, None))
+        if known is not None and of == asked and self._clock() < at + KNOWN_FOR:
+            return known
+        try:
+            found = self._asked(resolved, types())
+        except InputError as error:
+            found = _refused("UserDataInvalid", str(error))
+        except AwsError as error:
+            if known is not None and of == asked:
+                return known  # as of what else is resolved (A-136): a disturbance takes no class out of service
+            return Condition(VALID, "Unknown", "AwaitingReconciliation", str(error))
+        if found.reason != "InstanceProfileNotFound":
+            self._known[resolved.name] = asked, self._clock(), found
+        return found
+
+    def forget(self, names: Container[str]) -> None:
+        """Classes that are not in `names` are gone."""
+        self._known = {name: known for name, known in self._known.items() if name in names}
+
+    def _asked(self, resolved: EC2NodeClass, types: Mapping[str, InstanceType]) -> Condition:
+        chosen = self._representative(resolved, types)
+        if chosen is None:
+            return ready(VALID)  # no type can be launched anyway, and the plans of pods say so
+        kind, zone = chosen
+        order = _order(resolved, kind.name, zone)
+        image = image_of(resolved.status.amis, kind)
+        try:
+            data = template_data(order, resolved, self._settings, kind, image)
+            template = self._templates.ensure(data, resolved, "")
+        except AwsError as error:
+            if "User data is limited to" in error.detail:
+                return _refused("UserDataSizeLimitExceeded", error.detail)
+            return _denied("CreateLaunchTemplateAuthCheckFailed", error)
+        subnets = {subnet.zone: subnet.id for subnet in resolved.status.subnets}
+        group = Group(kind, image, order.offers)
+        request = fleet_request(order, resolved, self._settings, [(template, group)], subnets, "")
+        del request["ClientToken"]
+        try:
+            self._dry(self._clients.ec2.create_fleet, request)
+        except AwsError as error:
+            return _denied("CreateFleetAuthCheckFailed", error)
+        return self._instance(resolved, order, template, subnets[zone])
+
+    def _instance(self, resolved: EC2NodeClass, order: LaunchInstance, template: str, subnet: str) -> Condition:
+        """A-133."""
+        own = tags.launch_tags(self._settings.cluster, resolved.name, "", resolved.spec.tags)
+        request = {
+            "MinCount": 1,
+            "MaxCount": 1,
+            "InstanceType": order.offers[0].instance_type,
+            "LaunchTemplate": {"LaunchTemplateName": template, "Version": "$Latest"},
+            "NetworkInterfaces": [{"DeviceIndex": 0, "SubnetId": subnet}],
+            "TagSpecifications": tags.specifications(["instance", "volume", "network-interface"], own),
+        }
+        try:
+            self._dry(self._clients.ec2.run_instances, request)
+        except AwsError as error:
+            if "Invalid IAM Instance Profile name" not in error.detail:
+                return _denied("RunInstancesAuthCheckFailed", error)
+            if not resolved.spec.instance_profile:
+                raise  # IAM takes some seconds to make a new one known
+            return _refused("InstanceProfileNotFound", error.detail)
+        return ready(VALID)
+
+    @staticmethod
+    def _dry(operation: Callable[..., object], request: Mapping[str, object]) -> None:
+        """Raises `AwsError` for every answer but that it would have been done."""
+        try:
+            call(operation, **request, DryRun=True)
+        except AwsError as error:
+            if error.aws_code != "DryRunOperation":
+                raise
+
+    @staticmethod
+    def _representative(resolved: EC2NodeClass, types: Mapping[str, InstanceType]) -> tuple[InstanceType, str] | None:
+        """A-135: a type that the class can launch on demand, and a zone for it."""
+        for name in sorted(types, key=lambda name: (name not in _USUAL, name)):
+            kind = types[name]
+            zones = [o.zone for o in kind.offerings if o.available and o.capacity_type == labels.ON_DEMAND]
+            if zones and image_of(resolved.status.amis, kind):
+                return kind, zones[0]
+        return None
+
+
+def _order(resolved: EC2NodeClass, kind: str, zone: str) -> LaunchInstance:
+    """What a launch would ask for, of no claim."""
+    ref = NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", resolved.name)
+    return LaunchInstance("", "", ref, labels.ON_DEMAND, (Offer(kind, zone, 0.0),), {})
+
+
+def _denied(reason: str, error: AwsError) -> Condition:
+    """A-134. Raises again what says nothing of rights."""
+    if error.aws_code not in _DENIED:
+        raise error
+    return _refused(reason, f"not allowed: {error.detail}")
+
+
+def _refused(reason: str, message: str) -> Condition:
+    return Condition(VALID, "False", reason, message)

@@ -1,0 +1,142 @@
+"""From amiSelectorTerms to images (A-99…A-115)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kerf.adapters.aws.ami_families import FAMILIES, VARIANTS, image_queries, unsupported
+from kerf.adapters.aws.catalogue.facts import ARCHITECTURES
+from kerf.adapters.aws.nodeclass.resolved import ready
+from kerf.adapters.aws.session import AwsError, Clients, call, filters, pages, tag_filters
+from kerf.engine.model import labels
+from kerf.engine.model.durations import parse_time
+from kerf.engine.model.karpenter.ec2nodeclasses import AMITerm, EC2NodeClass, ResolvedAMI
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+
+Requirements = tuple[RequirementSpec, ...]
+_HOUR = 3_600_000
+ALIAS_TTL, PARAMETER_TTL = 24 * _HOUR, _HOUR // 12
+"""A-84."""
+
+
+class Images:
+    """Resolves images. SSM values are kept as long as A-84 says; `clock` gives milliseconds since the
+    epoch."""
+
+    def __init__(self, clients: Clients, kubernetes_version: str, clock: Callable[[], int]) -> None:
+        self._clients = clients
+        self._version = kubernetes_version
+        self._clock = clock
+        self._parameters: dict[str, tuple[int, str]] = {}
+
+    def resolve(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedAMI, ...], Condition]:
+        """The images of a class, newest first (A-114), and condition AMIsReady. Raises `AwsError`."""
+        alias = next((term.alias for term in node_class.spec.ami_selector_terms if term.alias), "")
+        if alias:
+            if why := unsupported(alias, self._version):
+                return (), Condition("AMIsReady", "False", "UnsupportedAlias", why)
+            found = self._by_alias(alias, FAMILIES[node_class.ami_family].windows_build)
+        else:
+            found = self._by_terms(node_class.spec.ami_selector_terms)
+        images = select(found, self._clock())
+        missing = Condition("AMIsReady", "False", "AMINotFound", "no image matches amiSelectorTerms")
+        return images, ready("AMIsReady") if images else missing
+
+    def _by_alias(self, alias: str, windows_build: str) -> list[tuple[dict[str, Any], Requirements]]:
+        variants: dict[str, list[Requirements]] = {}
+        last: AwsError | None = None
+        for query in image_queries(alias, self._version):
+            try:
+                image = self._parameter(query.parameter, ALIAS_TTL)
+            except AwsError as error:
+                last = error  # a path that does not resolve is skipped, unless none does (A-101)
+                continue
+            wanted = [VARIANTS[variant] for variant in query.variants]
+            if windows_build:
+                wanted = [_windows(windows_build)]
+            variants.setdefault(image, []).extend(wanted)
+        if not variants and last is not None:
+            raise last
+        return [
+            (image, requirements)
+            for image in self._describe(filters(image_id=sorted(variants)))
+            for requirements in variants[image["ImageId"]]
+        ]
+
+    def _by_terms(self, terms: Iterable[AMITerm]) -> list[tuple[dict[str, Any], Requirements]]:
+        """A-99: all ids in one query, each other term in its own."""
+        ids: list[str] = []
+        found: dict[str, dict[str, Any]] = {}
+        for term in terms:
+            if term.id:
+                ids.append(term.id)
+            elif term.ssm_parameter:
+                ids += self._user_parameter(term.ssm_parameter)
+            else:
+                conditions = tag_filters(term.tags) + (filters(name=[term.name]) if term.name else [])
+                owners = [term.owner] if term.owner else ["self", "amazon"] if term.name else []
+                found |= {image["ImageId"]: image for image in self._describe(conditions, owners)}
+        if ids:
+            found |= {image["ImageId"]: image for image in self._describe(filters(image_id=sorted(set(ids))))}
+        return [(image, ()) for _, image in sorted(found.items())]
+
+    def _user_parameter(self, name: str) -> list[str]:
+        """A-100: one that is not there, or holds no image id, is skipped."""
+        try:
+            value = self._parameter(name, PARAMETER_TTL)
+        except AwsError as error:
+            if error.not_found:
+                return []
+            raise
+        return [value] if value.startswith("ami-") else []
+
+    def _parameter(self, name: str, ttl: int) -> str:
+        now = self._clock()
+        known = self._parameters.get(name)
+        if known is None or known[0] <= now:
+            value = str(call(self._clients.ssm.get_parameter, Name=name)["Parameter"]["Value"])
+            self._parameters[name] = known = (now + ttl, value)
+        return known[1]
+
+    def _describe(self, conditions: list[dict[str, Any]], owners: Iterable[str] = ()) -> list[dict[str, Any]]:
+        given = {"Owners": list(owners)} if owners else {}
+        return list(
+            pages(
+                self._clients.ec2.describe_images,
+                "Images",
+                Filters=[*conditions, *filters(state=["available"])],
+                IncludeDeprecated=True,
+                MaxResults=1000,
+                **given,
+            )
+        )
+
+
+def _windows(build: str) -> Requirements:
+    """A-111."""
+    return RequirementSpec(labels.OS, "In", ("windows",)), RequirementSpec(labels.WINDOWS_BUILD, "In", (build,))
+
+
+def select(found: Iterable[tuple[dict[str, Any], Requirements]], now: int) -> tuple[ResolvedAMI, ...]:
+    """One image for each distinct set of requirements (A-112, A-113), newest first (A-114)."""
+    best: dict[Requirements, tuple[dict[str, Any], ResolvedAMI]] = {}
+    for entry, wanted in found:
+        arch = ARCHITECTURES.get(entry.get("Architecture", ""))
+        if arch is None:
+            continue
+        needs = (*wanted, RequirementSpec(labels.ARCH, "In", (arch,)))
+        key = tuple(sorted(needs, key=lambda need: (len(need.key), need.key)))
+        expires = entry.get("DeprecationTime", "")
+        deprecated = bool(expires) and parse_time(expires) <= now
+        image = ResolvedAMI(entry["ImageId"], entry.get("Name", ""), deprecated, key)
+        if key not in best or _rank(entry, image) > _rank(*best[key]):
+            best[key] = entry, image
+    by_id = sorted(best.values(), key=lambda pair: (pair[1].id, [need.key for need in pair[1].requirements]))
+    newest = sorted(by_id, key=lambda pair: str(pair[0].get("CreationDate", "")), reverse=True)
+    return tuple(image for _, image in newest)
+
+
+def _rank(entry: dict[str, Any], image: ResolvedAMI) -> tuple[bool, str, str, str]:
+    return not image.deprecated, entry.get("CreationDate", ""), image.name, image.id

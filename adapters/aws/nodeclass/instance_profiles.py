@@ -1,0 +1,137 @@
+"""Instance profiles: the one that a class's nodes boot with, and their end (A-116…A-123)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from typing import Any
+
+from kerf.adapters.aws import tags
+from kerf.adapters.aws.nodeclass.resolved import ready
+from kerf.adapters.aws.session import AwsError, Clients, call
+from kerf.adapters.aws.settings import AwsSettings
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+
+KNOWN_FOR = 900_000
+"""A-85: how long (ms) what IAM said of a profile is taken for granted."""
+MISSING_FOR = 60_000
+"""A-120: how long (ms) IAM is not asked again for a role that it does not have."""
+
+
+class Profiles:
+    def __init__(self, clients: Clients, settings: AwsSettings, clock: Callable[[], int]) -> None:
+        self._clients = clients
+        self._settings = settings
+        self._clock = clock
+        self._known: dict[str, tuple[int, tuple[str, ...]]] = {}  # name → when it was asked for, its roles
+        self._missing: dict[str, tuple[int, AwsError]] = {}  # role → when IAM did not have it
+
+    def resolve(self, node_class: EC2NodeClass, before: str) -> tuple[str, Condition]:
+        """A-116, A-119: the class's own, else the one it has (`before`) if that has its role, else one of kerf's. Its
+        name follows from class and role, so that trying again makes no second one. Raises `AwsError`."""
+        if node_class.spec.instance_profile:
+            return node_class.spec.instance_profile, ready("InstanceProfileReady")
+        role = node_class.spec.role.rpartition("/")[2]  # A-121: IAM tells roles without their paths
+        if before and role in (self._roles(before) or ()):
+            return before, ready("InstanceProfileReady")
+        name = profile_name(self._settings, node_class)
+        roles = self._roles(name)
+        if roles is None or role not in roles:
+            self._make(name, role, node_class, there=roles is not None)
+        return name, ready("InstanceProfileReady")
+
+    def release(self, node_class: EC2NodeClass) -> None:
+        """A-81: the end of all profiles that were made for the class. Raises `AwsError`."""
+        for name in self._under(self._path(node_class)):
+            self._delete(name)
+
+    def collect(self, node_classes: Iterable[EC2NodeClass], in_use: Iterable[str]) -> list[str]:
+        """A-123: the end of those of this cluster that no class and no claim (`in_use`) names. Gives their names.
+        Raises `AwsError` at the first that cannot be deleted."""
+        kept = {*in_use, *(each.status.instance_profile for each in node_classes)}
+        kept |= {profile_name(self._settings, each) for each in node_classes}
+        settings = self._settings
+        gone = [name for name in self._under(f"/karpenter/{settings.region}/{settings.cluster}/") if name not in kept]
+        for name in gone:
+            self._delete(name)
+        return gone
+
+    # ── one profile ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _roles(self, name: str) -> tuple[str, ...] | None:
+        """None for a profile that is not there."""
+        at, roles = self._known.get(name, (0, ()))
+        if at and self._clock() < at + KNOWN_FOR:
+            return roles
+        try:
+            answer = call(self._clients.iam.get_instance_profile, InstanceProfileName=name)
+        except AwsError as error:
+            if error.not_found:
+                return None
+            raise
+        roles = tuple(role["RoleName"] for role in answer["InstanceProfile"].get("Roles", ()))
+        self._note(name, roles)
+        return roles
+
+    def _note(self, name: str, roles: tuple[str, ...]) -> None:
+        now = self._clock()
+        self._known = {each: known for each, known in self._known.items() if now < known[0] + KNOWN_FOR}
+        self._known[name] = now, roles
+
+    def _make(self, name: str, role: str, node_class: EC2NodeClass, *, there: bool) -> None:
+        at, missing = self._missing.get(role, (0, None))
+        if missing is not None and self._clock() < at + MISSING_FOR:
+            raise missing
+        if not there:
+            self._create(name, node_class)
+        try:
+            call(self._clients.iam.add_role_to_instance_profile, InstanceProfileName=name, RoleName=role)
+        except AwsError as error:
+            if error.not_found and "role" in error.detail.lower():
+                now = self._clock()
+                self._missing = {each: known for each, known in self._missing.items() if now < known[0] + MISSING_FOR}
+                self._missing[role] = now, error
+            raise
+        self._note(name, (role,))
+
+    def _create(self, name: str, node_class: EC2NodeClass) -> None:
+        settings = self._settings
+        own = tags.profile_tags(settings.cluster, node_class.name, settings.region, node_class.spec.tags)
+        call(
+            self._clients.iam.create_instance_profile,
+            InstanceProfileName=name,
+            Path=self._path(node_class),
+            Tags=tags.tag_list(own),
+        )
+
+    def _delete(self, name: str) -> None:
+        """A-122: one that is gone already, or has no role, is as good."""
+        self._known.pop(name, None)
+        for role in self._roles(name) or ():
+            call(self._clients.iam.remove_role_from_instance_profile, InstanceProfileName=name, RoleName=role)
+        self._known.pop(name, None)
+        try:
+            call(self._clients.iam.delete_instance_profile, InstanceProfileName=name)
+        except AwsError as error:
+            if not error.not_found:
+                raise
+
+    def _under(self, path: str) -> list[str]:
+        found: list[str] = []
+        marker: dict[str, Any] = {}
+        while True:
+            answer = call(self._clients.iam.list_instance_profiles, PathPrefix=path, **marker)
+            found += [profile["InstanceProfileName"] for profile in answer.get("InstanceProfiles", ())]
+            if not answer.get("IsTruncated"):
+                return sorted(found)
+            marker = {"Marker": answer["Marker"]}
+
+    def _path(self, node_class: EC2NodeClass) -> str:
+        return f"/karpenter/{self._settings.region}/{self._settings.cluster}/{node_class.uid}/"
+
+
+def profile_name(settings: AwsSettings, node_class: EC2NodeClass) -> str:
+    """`<cluster>_<u64>`: another role gives another profile, as A-119 asks."""
+    text = "/".join((settings.region, node_class.name, node_class.uid, node_class.spec.role))
+    return f"{settings.cluster}_{int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), 'big')}"

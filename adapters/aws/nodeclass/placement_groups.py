@@ -1,0 +1,41 @@
+"""The placement group that a class names (A-28, A-127, A-128)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.adapters.aws.nodeclass.resolved import ready
+from kerf.adapters.aws.session import AwsError, Clients, call, filters
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+
+READY, FAILED = "PlacementGroupReady", "PlacementGroupResolutionFailed"
+
+
+class PlacementGroup(Struct, frozen=True):
+    """`strategy`: cluster, partition or spread. Without a group all is empty."""
+
+    id: str = ""
+    name: str = ""
+    strategy: str = ""
+
+
+NONE = PlacementGroup()
+
+
+def resolve(clients: Clients, node_class: EC2NodeClass) -> tuple[PlacementGroup, Condition]:
+    """What EC2 refuses makes the class not ready (A-61): unlike other parts, an old answer is not kept."""
+    selector = node_class.spec.placement_group_selector
+    if selector is None:
+        return NONE, ready(READY)
+    wanted = {"GroupIds": [selector.id]} if selector.id else {"GroupNames": [selector.name]}
+    try:
+        answer = call(clients.ec2.describe_placement_groups, Filters=filters(state=["available"]), **wanted)
+    except AwsError as error:
+        return NONE, Condition(READY, "False", FAILED, str(error))
+    found = answer.get("PlacementGroups", ())
+    if not found:
+        missing = f"there is no available placement group {selector.id or selector.name}"
+        return NONE, Condition(READY, "False", "PlacementGroupNotFound", missing)
+    group = found[0]
+    return PlacementGroup(group["GroupId"], group.get("GroupName", ""), group["Strategy"]), ready(READY)

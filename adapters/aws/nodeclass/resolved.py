@@ -1,0 +1,141 @@
+"""Reading a resolved EC2NodeClass: readiness (A-55, A-56), zones, which image a type boots (A-115), capacity
+settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from kerf.adapters.aws.catalogue.instance_types import Interface, NodeSettings
+from kerf.adapters.aws.catalogue.instance_types import Mapping as DeviceMapping
+from kerf.engine.errors import InputError
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import BlockDevice, EC2NodeClass, EC2NodeClassStatus, ResolvedAMI
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodeclass_terms import boots
+from kerf.engine.model.quantities import parse_quantity
+
+DEPENDENTS = (
+    "AMIsReady",
+    "CapacityReservationsReady",
+    "InstanceProfileReady",
+    "PlacementGroupReady",
+    "SecurityGroupsReady",
+    "SubnetsReady",
+    "ValidationSucceeded",
+)
+"""A-55."""
+
+
+def serves(image: ResolvedAMI, kind: InstanceType) -> bool:
+    """Whether instances of this type can boot the image (A-110…A-115)."""
+    return boots(image.requirements, kind)
+
+
+def condition(status: EC2NodeClassStatus, kind: str) -> Condition | None:
+    return next((found for found in status.conditions if found.type == kind), None)
+
+
+def with_condition(status: EC2NodeClassStatus, new: Condition, now: int) -> EC2NodeClassStatus:
+    """A-56: `since` moves only when the status does. Conditions are kept in order of their types."""
+    old = condition(status, new.type)
+    since = old.since if old is not None and old.status == new.status else now
+    others = [found for found in status.conditions if found.type != new.type]
+    ordered = sorted([*others, replace(new, since=since)], key=lambda found: found.type)
+    return replace(status, conditions=tuple(ordered))
+
+
+def ready(kind: str) -> Condition:
+    """A True condition's reason is its type (A-56)."""
+    return Condition(kind, "True", kind)
+
+
+def readiness(status: EC2NodeClassStatus) -> Condition:
+    """The condition Ready (A-56): False beats Unknown beats True. The message names the unhealthy
+    dependents."""
+    known = {kind: condition(status, kind) for kind in DEPENDENTS}
+    states = {kind: found.status if found is not None else "Unknown" for kind, found in known.items()}
+    message = ", ".join(
+        f"{kind}={states[kind]} ({found.reason}: {found.message})" if found is not None else f"{kind}=Unknown"
+        for kind, found in known.items()
+        if states[kind] != "True"
+    )
+    if "False" in states.values():
+        return Condition("Ready", "False", "UnhealthyDependents", message)
+    if "Unknown" in states.values():
+        return Condition("Ready", "Unknown", "ReconcilingDependents", message)
+    return ready("Ready")
+
+
+def zones(status: EC2NodeClassStatus) -> dict[str, str]:
+    """Zone → zone id of the class's subnets."""
+    return {subnet.zone: subnet.zone_id for subnet in status.subnets}
+
+
+def node_settings(node_class: EC2NodeClass, *, reserved_enis: int = 0, overhead: float = 0.075) -> NodeSettings:
+    """What the capacity formulas need of a class. Raises `InputError`, KERF522 for an expression (A-52)."""
+    spec, kubelet = node_class.spec, node_class.spec.kubelet
+    max_pods = kubelet.get("maxPods")
+    if isinstance(max_pods, str):
+        raise _expression(node_class, "maxPods")
+    return NodeSettings(
+        family=node_class.ami_family,
+        max_pods=max_pods,
+        pods_per_core=kubelet.get("podsPerCore") or 0,
+        kube_reserved=_amounts(node_class, "kubeReserved"),
+        system_reserved=_amounts(node_class, "systemReserved"),
+        eviction_hard={
+            signal: text if text.endswith("%") else parse_quantity(text, signal)
+            for signal, text in sorted((kubelet.get("evictionHard") or {}).items())
+        },
+        mappings=tuple(
+            DeviceMapping(mapping.device_name, volume_bytes(mapping.ebs), mapping.root_volume)
+            for mapping in spec.block_device_mappings
+        ),
+        raid0=spec.instance_store_policy == "RAID0",
+        interfaces=tuple(
+            Interface(
+                interface.network_card_index or 0,
+                interface.device_index or 0,
+                interface.interface_type == "efa-only",
+            )
+            for interface in spec.network_interfaces
+        ),
+        nested_virtualization=spec.cpu_options is not None and spec.cpu_options.nested_virtualization == "enabled",
+        connection_tracking=spec.connection_tracking is not None,
+        reserved_enis=reserved_enis,
+        overhead=overhead,
+    )
+
+
+def volume_bytes(ebs: BlockDevice | None) -> int:
+    """The size of a volume in bytes, 0 when it has none of its own."""
+    return parse_quantity(ebs.volume_size, "storage") if ebs is not None and ebs.volume_size else 0
+
+
+def _amounts(node_class: EC2NodeClass, field: str) -> dict[str, int]:
+    """What is no quantity is an expression, unless it begins with a minus sign, which none may (A-50, A-52)."""
+    found = {}
+    for resource, text in sorted((node_class.spec.kubelet.get(field) or {}).items()):
+        try:
+            found[resource] = parse_quantity(text, resource)
+        except InputError as error:
+            if not isinstance(text, str) or text.startswith("-"):
+                raise
+            raise _expression(node_class, f"{field}.{resource}") from error
+    return found
+
+
+def _expression(node_class: EC2NodeClass, field: str) -> InputError:
+    return InputError(
+        f"{field} is an expression, and the gate NodeClassCEL is off",
+        where=f"EC2NodeClass/{node_class.name} spec.kubelet.{field}",
+        hint="Write a number",
+        code="KERF522",
+    )
+
+
+def image_of(images: Sequence[ResolvedAMI], kind: InstanceType) -> str:
+    """The first image that the type boots, "" for none (A-115)."""
+    return next((image.id for image in images if serves(image, kind)), "")

@@ -1,0 +1,235 @@
+"""Resolves an EC2NodeClass in EC2 and IAM: subnets, security groups, images, instance profile (A-74…A-115).
+
+A call that fails leaves its part of the status as it was (A-136). Validation is by kerf's own rules, then by what EC2
+says to dry runs (dry_runs.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.adapters.aws import tags
+from kerf.adapters.aws.nodeclass import placement_groups
+from kerf.adapters.aws.nodeclass.capacity_reservations import Reservations
+from kerf.adapters.aws.nodeclass.images import Images
+from kerf.adapters.aws.nodeclass.instance_profiles import Profiles
+from kerf.adapters.aws.nodeclass.placement_groups import FAILED, PlacementGroup
+from kerf.adapters.aws.nodeclass.placement_groups import NONE as NO_GROUP
+from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, condition, node_settings, ready, with_condition
+from kerf.adapters.aws.session import AwsError, Clients, filters, pages, tag_filters
+from kerf.adapters.aws.settings import AwsSettings
+from kerf.engine.errors import InputError
+from kerf.engine.model.karpenter.ec2nodeclasses import (
+    EC2NodeClass,
+    EC2NodeClassSpec,
+    EC2NodeClassStatus,
+    ResolvedSecurityGroup,
+    ResolvedSubnet,
+    SecurityGroupTerm,
+    SubnetTerm,
+)
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+
+_MAPPED = frozenset(
+    (
+        "clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft",
+        "evictionSoftGracePeriod", "evictionMaxPodGracePeriod", "imageGCHighThresholdPercent",
+        "imageGCLowThresholdPercent", "cpuCFSQuota",
+    )
+)  # fmt: skip
+"""A-49: the keys of spec.kubelet that each family has a word for."""
+
+
+_MINUTE, _SOON = 60_000, 5_000
+
+
+class _Step(Struct, frozen=True):
+    """One part of the status and its condition, and how often it is looked at (ms; A-75…A-79)."""
+
+    kind: str
+    part: str
+    resolve: Callable[[EC2NodeClass], tuple[Any, Condition]]
+    every: int
+
+
+class NodeClasses:
+    """Keeps the last status of each class and makes the next one from it."""
+
+    def __init__(self, clients: Clients, settings: AwsSettings, clock: Callable[[], int]) -> None:
+        self._clients = clients
+        self._settings = settings
+        self._clock = clock
+        self._images = Images(clients, settings.kubernetes_version, clock)
+        self._due: dict[tuple[str, str], tuple[EC2NodeClassSpec, int]] = {}  # (class, part) → of which spec, when
+        self.profiles = Profiles(clients, settings, clock)
+        self.reservations = Reservations(clients, clock)
+        self._groups_known: dict[str, PlacementGroup] = {}  # by class
+        self.free_addresses: dict[str, int] = {}
+
+    def resolve(
+        self,
+        node_class: EC2NodeClass,
+        before: EC2NodeClassStatus,
+        tried: Callable[[EC2NodeClass], Condition] | None = None,
+    ) -> EC2NodeClassStatus:
+        """The status as it is now; what is not due yet is taken from `before`. What AWS refuses does not raise: the
+        condition concerned says so. `tried` is the last step of validation, when all else is well (A-129)."""
+        status = before
+        for step in self._steps(before):
+            status = self._step(step, node_class, status)
+        status = self._place(node_class, status)
+        verdict, now = self._validated(node_class), self._clock()
+        if tried is not None and verdict.status == "True" and _well(status):
+            verdict = tried(replace(node_class, status=status))
+        again = now + (_SOON if verdict.status == "Unknown" else 10 * _MINUTE)  # A-80
+        self._due[node_class.name, "validation"] = node_class.spec, again
+        return with_condition(status, verdict, now)
+
+    def look(self, node_class: EC2NodeClass) -> None:
+        """Beside a Karpenter: what its status does not tell, how much of a reservation is left and the placement
+        group."""
+        for step in self._steps(node_class.status):
+            if step.part == "capacity_reservations" and node_class.spec.capacity_reservation_selector_terms:
+                self._step(step, node_class, node_class.status)
+        self._place(node_class, node_class.status)
+
+    def placement_group(self, name: str) -> PlacementGroup:
+        """That of a class, as it was last known."""
+        return self._groups_known.get(name, NO_GROUP)
+
+    def due(self, node_class: EC2NodeClass) -> int:
+        """When a part of the class is to be looked at again (ms since the epoch)."""
+        return min((at for (name, _), (_, at) in self._due.items() if name == node_class.name), default=0)
+
+    def forget(self, names: Container[str]) -> None:
+        """Classes that are not in `names` are gone."""
+        self._due = {key: value for key, value in self._due.items() if key[0] in names}
+        self._groups_known = {name: group for name, group in self._groups_known.items() if name in names}
+
+    def _steps(self, before: EC2NodeClassStatus) -> tuple[_Step, ...]:
+        settings = self._settings
+        return (
+            _Step("CapacityReservationsReady", "capacity_reservations", self.reservations.resolve, _MINUTE),
+            _Step("AMIsReady", "amis", self._images.resolve, max(5 * _MINUTE, settings.ami_refresh)),
+            _Step("SubnetsReady", "subnets", self._subnets, max(_MINUTE, settings.subnet_refresh)),
+            _Step("SecurityGroupsReady", "security_groups", self._groups, 5 * _MINUTE),
+            _Step(
+                "InstanceProfileReady",
+                "instance_profile",
+                lambda node_class: self.profiles.resolve(node_class, before.instance_profile),
+                _MINUTE,  # IAM itself is asked less often (A-85)
+            ),
+        )
+
+    def _step(self, step: _Step, node_class: EC2NodeClass, status: EC2NodeClassStatus) -> EC2NodeClassStatus:
+        now, key = self._clock(), (node_class.name, step.part)
+        made_of, due = self._due.get(key, (None, 0))
+        same = made_of == node_class.spec
+        if same and now < due:
+            return status
+        known = condition(status, step.kind)
+        try:
+            value, verdict = step.resolve(node_class)
+        except AwsError as error:
+            # A-136: it stays as it was, of a spec that is still the same; a new process takes the object's word for it
+            self._due[key] = (made_of or node_class.spec, now + _MINUTE)
+            if known is not None and known.status != "Unknown" and (same or made_of is None):
+                return status
+            verdict = Condition(step.kind, "Unknown", "AwaitingReconciliation", str(error))
+            return with_condition(status, verdict, now)
+        again = step.every if verdict.status == "True" else _MINUTE
+        self._due[key] = (node_class.spec, now + again)
+        return with_condition(replace(status, **{step.part: value}), verdict, now)
+
+    def _place(self, node_class: EC2NodeClass, status: EC2NodeClassStatus) -> EC2NodeClassStatus:
+        """A-79, A-127: once a minute, where there is a selector. The status has no place for the group itself; while
+        EC2 refuses to tell, it is as it was."""
+        now, key = self._clock(), (node_class.name, "placement_group")
+        made_of, due = self._due.get(key, (None, 0))
+        if made_of == node_class.spec and now < due:
+            return status
+        self._due[key] = node_class.spec, now + _MINUTE
+        group, verdict = placement_groups.resolve(self._clients, node_class)
+        if group.id or verdict.reason != FAILED:
+            self._groups_known[node_class.name] = group
+        return with_condition(status, verdict, now)
+
+    def _subnets(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedSubnet, ...], Condition]:
+        """A-95. The order of A-96 (free addresses first) matters only to a launch, which asks
+        `free_addresses`."""
+        terms = node_class.spec.subnet_selector_terms
+        found = list(self._selected(terms, self._clients.ec2.describe_subnets, "Subnets", "subnet_id"))
+        self.free_addresses |= {entry["SubnetId"]: entry.get("AvailableIpAddressCount", 0) for entry in found}
+        by_id = {
+            entry["SubnetId"]: ResolvedSubnet(
+                entry["SubnetId"], entry["AvailabilityZone"], entry.get("AvailabilityZoneId", "")
+            )
+            for entry in found
+        }
+        subnets = tuple(subnet for _, subnet in sorted(by_id.items()))
+        missing = Condition("SubnetsReady", "False", "SubnetsNotFound", "no subnet is selected")
+        return subnets, ready("SubnetsReady") if subnets else missing
+
+    def _groups(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedSecurityGroup, ...], Condition]:
+        """A-98."""
+        terms = node_class.spec.security_group_selector_terms
+        operation = self._clients.ec2.describe_security_groups
+        found = list(self._selected(terms, operation, "SecurityGroups", "group_id"))
+        if names := sorted({term.name for term in terms if term.name and not term.id}):
+            found += pages(operation, "SecurityGroups", Filters=filters(group_name=names))
+        by_id = {e["GroupId"]: ResolvedSecurityGroup(e["GroupId"], e.get("GroupName", "")) for e in found}
+        groups = tuple(group for _, group in sorted(by_id.items()))
+        missing = Condition("SecurityGroupsReady", "False", "SecurityGroupsNotFound", "none is selected")
+        return groups, ready("SecurityGroupsReady") if groups else missing
+
+    @staticmethod
+    def _selected(
+        terms: Iterable[SubnetTerm | SecurityGroupTerm], operation: Callable[..., Any], key: str, id_filter: str
+    ) -> Iterable[dict[str, Any]]:
+        """One call for each term of tags, one for all ids; an id wins over the rest of its term (A-46)."""
+        for term in terms:
+            if term.tags and not term.id and not getattr(term, "name", ""):
+                yield from pages(operation, key, Filters=tag_filters(term.tags))
+        if ids := sorted({term.id for term in terms if term.id}):
+            yield from pages(operation, key, Filters=filters(**{id_filter: ids}))
+
+    def _validated(self, node_class: EC2NodeClass) -> Condition:
+        """The checks of A-129 that need no call."""
+        family = node_class.ami_family
+        if family == "AL2023" and not self._settings.cidr:
+            return _invalid("ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
+        try:
+            node_settings(node_class)
+        except InputError as error:
+            expression = error.code == "KERF522"
+            reason = "KubeletExpressionsDisabled" if expression else "InvalidKubeletConfiguration"
+            return _invalid(reason, str(error))
+        if why := _unsupported(family, node_class.spec.kubelet):
+            return _invalid("UnsupportedKubeletConfiguration", why)
+        if forbidden := tags.restricted(node_class.spec.tags):
+            return _invalid("TagValidationFailed", f"tags that only kerf sets: {', '.join(forbidden)}")
+        return ready("ValidationSucceeded")
+
+
+def _unsupported(family: str, kubelet: Mapping[str, Any]) -> str:
+    """A-51: what the family cannot be told; "" for nothing."""
+    if family in ("AL2023", "Custom"):
+        return ""
+    unknown = sorted(key for key in kubelet if key not in _MAPPED or (family, key) == ("Bottlerocket", "podsPerCore"))
+    if unknown:
+        return f"{family} has no setting for {', '.join(unknown)}"
+    return f"{family} takes one clusterDNS" if len(kubelet.get("clusterDNS") or ()) > 1 else ""
+
+
+def _well(status: EC2NodeClassStatus) -> bool:
+    """Whether all that validation rests on is there."""
+    found = (condition(status, kind) for kind in DEPENDENTS if kind != "ValidationSucceeded")
+    return all(each is not None and each.status == "True" for each in found)
+
+
+def _invalid(reason: str, message: str) -> Condition:
+    return Condition("ValidationSucceeded", "False", reason, message)

@@ -1,0 +1,1 @@
+"""User data: what an instance is told at boot, in the format of its AMI family. Pure."""

@@ -1,0 +1,159 @@
+"""Bottlerocket's user data: settings as TOML, the user's own below kerf's (A-267…A-270). Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kerf.adapters.aws.userdata.boot import Boot, cluster_dns
+from kerf.engine.errors import InputError
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+
+_OWN = (
+    "api-server", "cluster-certificate", "cluster-name", "node-labels", "node-taints", "max-pods", "cluster-dns-ip",
+    "system-reserved", "kube-reserved", "eviction-hard", "eviction-soft", "eviction-soft-grace-period",
+    "eviction-max-pod-grace-period", "image-gc-high-threshold-percent", "image-gc-low-threshold-percent",
+    "cpu-cfs-quota-enforced",
+)  # fmt: skip
+_KEPT = (
+    "cloud-provider", "credential-providers", "static-pods", "allowed-unsafe-sysctls", "server-tls-bootstrap",
+    "registry-qps", "registry-burst", "event-qps", "event-burst", "kube-api-qps", "kube-api-burst",
+    "container-log-max-size", "container-log-max-files", "container-log-max-workers",
+    "container-log-monitor-interval", "cpu-manager-policy", "cpu-manager-policy-options",
+    "cpu-manager-reconcile-period", "memory-manager-policy", "memory-manager-reserved-memory",
+    "topology-manager-scope", "topology-manager-policy", "topology-manager-policy-options", "ids-per-pod",
+    "shutdown-grace-period", "shutdown-grace-period-for-critical-pods", "cluster-domain", "seccomp-default",
+    "pod-pids-limit", "device-ownership-from-security-context", "single-process-oom-kill",
+    "hostname-override-source", "log-level",
+)  # fmt: skip
+"""A-268."""
+_MAPS = {
+    "systemReserved": "system-reserved", "kubeReserved": "kube-reserved", "evictionHard": "eviction-hard",
+    "evictionSoft": "eviction-soft", "evictionSoftGracePeriod": "eviction-soft-grace-period",
+}  # fmt: skip
+_BINDS_ALL = (1, 46, 0)
+"""The first version whose `ephemeral-storage bind` needs no folders named (A-269)."""
+_FOLDERS = ("/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods")
+
+
+def settings(boot: Boot) -> str:
+    """The TOML. Raises `InputError` KERF521 for user data that is none."""
+    document = _given(boot.custom)
+    chosen = _table(document, "settings")
+    theirs = _table(chosen, "kubernetes")
+    kubernetes = {key: value for key, value in theirs.items() if key in _OWN + _KEPT}
+    chosen["kubernetes"] = {**kubernetes, **_kubernetes(boot, _table(theirs, "node-labels"))}
+    if boot.raid0:
+        bind = ["apiclient", "ephemeral-storage", "bind", *(["--dirs", *_FOLDERS] if boot.bind_folders else [])]
+        _table(chosen, "bootstrap-commands")["000-mount-instance-storage"] = {
+            "commands": [["apiclient", "ephemeral-storage", "init"], bind],
+            "mode": "always",
+            "essential": True,
+        }
+    return "\n".join(_lines(document)) + "\n"
+
+
+def binds_folders(node_class: EC2NodeClass) -> bool:
+    """A-269: whether the version is older than 1.46.0, or nobody knows it."""
+    version = _version(node_class)
+    return version is None or version < _BINDS_ALL
+
+
+def _kubernetes(boot: Boot, labels: Mapping[str, Any]) -> dict[str, Any]:
+    kubelet, dns = boot.kubelet, cluster_dns(boot)
+    taints: dict[str, list[str]] = {}
+    for taint in boot.taints:
+        taints.setdefault(taint.key, []).append(f"{taint.value}:{taint.effect}")
+    found: dict[str, Any] = {
+        "api-server": boot.endpoint,
+        "cluster-certificate": boot.ca_bundle,
+        "cluster-name": boot.cluster,
+        "node-labels": {**labels, **boot.labels},
+        "node-taints": taints,
+        "max-pods": boot.max_pods,
+    }
+    if dns:
+        found["cluster-dns-ip"] = dns
+    found |= {name: dict(kubelet[key]) for key, name in _MAPS.items() if kubelet.get(key)}
+    for key, name in (("High", "high"), ("Low", "low")):
+        if (percent := kubelet.get(f"imageGC{key}ThresholdPercent")) is not None:
+            found[f"image-gc-{name}-threshold-percent"] = str(percent)
+    for key, name in (
+        ("evictionMaxPodGracePeriod", "eviction-max-pod-grace-period"),
+        ("cpuCFSQuota", "cpu-cfs-quota-enforced"),
+    ):
+        if kubelet.get(key) is not None:
+            found[name] = kubelet[key]
+    return found
+
+
+def _version(node_class: EC2NodeClass) -> tuple[int, ...] | None:
+    """By the alias, by the name of a term, or by the names of the images; a latest one is new."""
+    terms = node_class.spec.ami_selector_terms
+    alias = next((term.alias_version for term in terms if term.alias), "")
+    if alias == "latest":
+        return _BINDS_ALL
+    images = {image.id: image.name for image in node_class.status.amis}
+    by_id = [images.get(term.id, "") for term in terms if term.id]
+    named = [name for name in images.values() if "bottlerocket" in name]
+    texts = [alias if alias.startswith("v") else f"v{alias}", *(term.name for term in terms), *by_id, *named]
+    for token in (token for text in texts for token in text.split("-")):
+        numbers = token.removeprefix("v").split(".")
+        if token.startswith("v") and len(numbers) > 1 and all(number.isdigit() for number in numbers):
+            return tuple(int(number) for number in numbers)
+    return None
+
+
+# ── TOML ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _given(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _wrong(str(error)) from error
+
+
+def _table(parent: dict[str, Any], key: str) -> dict[str, Any]:
+    """The table under a key, made if it is not there."""
+    found = parent.setdefault(key, {})
+    if not isinstance(found, dict):
+        raise _wrong(f"{key} is no table")
+    return found
+
+
+def _wrong(message: str) -> InputError:
+    hint = "Bottlerocket's settings are TOML"
+    return InputError(f"the user data is no TOML: {message}", where="spec.userData", hint=hint, code="KERF521")
+
+
+def _lines(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[str]:
+    """A table with its plain values first, in order of their keys."""
+    plain = {key: value for key, value in sorted(table.items()) if not isinstance(value, dict)}
+    if path and (plain or not table):
+        yield f"[{'.'.join(map(_key, path))}]"
+    for key, value in plain.items():
+        yield f"{_key(key)} = {_value(value)}"
+    for key, value in sorted(table.items()):
+        if isinstance(value, dict):
+            yield from _lines(value, (*path, key))
+
+
+def _key(key: str) -> str:
+    return key if key.replace("-", "").replace("_", "").isalnum() and key.isascii() else json.dumps(key)
+
+
+def _value(value: Any) -> str:
+    """JSON's strings, numbers and truth are TOML's; tables in arrays are written in line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(key)} = {_value(each)}" for key, each in sorted(value.items())) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, str | bool | int | float):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value.isoformat())

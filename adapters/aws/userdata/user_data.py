@@ -1,0 +1,226 @@
+"""User data: what an instance is told at boot (A-257…A-272). Pure, except that a bad custom part raises
+`InputError`.
+
+MIME for AL2 and AL2023, PowerShell for Windows, TOML for Bottlerocket; Custom is the user's alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from email import message_from_string
+from ipaddress import IPv4Address
+from typing import Any
+
+import yaml
+
+from kerf.adapters.aws.userdata import bottlerocket
+from kerf.adapters.aws.userdata.boot import Boot, cluster_dns
+from kerf.engine.errors import InputError
+from kerf.engine.model import labels
+from kerf.engine.model.kubernetes.pods import Taint
+
+_NOT_SELF_SET = ("kubernetes.io", "k8s.io", "node-restriction.kubernetes.io")
+_SHELL = 'text/x-shellscript; charset="us-ascii"'
+_NODE_CONFIG = "application/node.eks.aws"
+_LOG = "exec > >(tee /var/log/user-data.log | logger -t user-data -s 2>/dev/console) 2>&1"
+UNREGISTERED = Taint(labels.UNREGISTERED_TAINT, "NoExecute")
+
+
+def user_data(boot: Boot) -> str:
+    """Base64, as a launch template takes it. Raises `InputError` KERF520 or KERF521."""
+    match boot.family:
+        case "AL2023":
+            text = _mime([*_custom_parts(boot.custom, yaml_too=True), (_NODE_CONFIG, _node_config(boot))])
+        case "AL2":
+            text = _mime([*_custom_parts(boot.custom, yaml_too=False), (_SHELL, _bootstrap(boot))])
+        case "Custom":
+            text = boot.custom
+        case family if family.startswith("Windows"):
+            text = _powershell(boot)
+        case "Bottlerocket":
+            text = bottlerocket.settings(boot)
+        case _:
+            raise InputError(
+                f"kerf writes no user data for {boot.family} yet",
+                where="spec.amiFamily",
+                hint="Use a family that EC2NodeClasses have, or Custom with user data that joins the node by itself",
+                code="KERF520",
+            )
+    return base64.b64encode(text.encode()).decode()
+
+
+def node_labels(claim_labels: Mapping[str, str], capacity_type: str, family: str) -> dict[str, str]:
+    """A-258, sorted: the labels that a kubelet may set of its own node."""
+    wanted = {**claim_labels, labels.CAPACITY_TYPE: capacity_type}
+    if family != "Custom":
+        wanted[labels.DO_NOT_SYNC_TAINTS] = "true"
+    return {key: value for key, value in sorted(wanted.items()) if not _reserved(key)}
+
+
+def node_taints(claim_taints: Sequence[Taint]) -> tuple[Taint, ...]:
+    """A-259."""
+    known = any(taint.same(UNREGISTERED) for taint in claim_taints)
+    return tuple(claim_taints) if known else (*claim_taints, UNREGISTERED)
+
+
+def _reserved(key: str) -> bool:
+    domain = key.partition("/")[0] if "/" in key else ""
+    return any(domain == d or domain.endswith("." + d) for d in _NOT_SELF_SET)
+
+
+# ── AL2023 ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _node_config(boot: Boot) -> str:
+    """A-264: the raw kubelet document, with what kerf decides in it."""
+    config: dict[str, Any] = {**boot.kubelet, "maxPods": boot.max_pods}
+    if boot.dns:
+        config.setdefault("clusterDNS", [boot.dns])
+    if boot.taints:
+        config["registerWithTaints"] = [
+            {"key": t.key, "effect": t.effect, **({"value": t.value} if t.value else {})} for t in boot.taints
+        ]
+    kubelet: dict[str, Any] = {"config": config}
+    if boot.labels:
+        kubelet["flags"] = [f'--node-labels="{_pairs(boot.labels)}"']
+    spec: dict[str, Any] = {
+        "cluster": {
+            "name": boot.cluster,
+            "apiServerEndpoint": boot.endpoint,
+            "certificateAuthority": boot.ca_bundle,
+            "cidr": boot.cidr,
+        },
+        "kubelet": kubelet,
+    }
+    if boot.raid0:
+        spec["instance"] = {"localStorage": {"strategy": "RAID0"}}
+    document = {"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": spec}
+    return "# made by kerf\n" + yaml.safe_dump(document, sort_keys=True, width=1 << 20)
+
+
+# ── AL2 and Windows ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _bootstrap(boot: Boot) -> str:
+    """A-262."""
+    dns = cluster_dns(boot)
+    arguments = [f"/etc/eks/bootstrap.sh '{boot.cluster}' --apiserver-endpoint '{boot.endpoint}'"]
+    if boot.ca_bundle:
+        arguments[0] += f" --b64-cluster-ca '{boot.ca_bundle}'"
+    if dns and not _is_ipv4(dns):
+        arguments.append("--ip-family ipv6")
+    if dns:
+        arguments.append(f"--dns-cluster-ip '{dns}'")
+    arguments.append("--use-max-pods false")
+    arguments.append(f"--kubelet-extra-args '{_extra_arguments(boot)}'")
+    if boot.raid0:
+        arguments.append("--local-disks raid0")
+    return "#!/bin/bash -xe\n" + _LOG + "\n" + " \\\n".join(arguments) + "\n"
+
+
+def _powershell(boot: Boot) -> str:
+    """A-271."""
+    call = f"& $EKSBootstrapScriptFile -EKSClusterName '{boot.cluster}' -APIServerEndpoint '{boot.endpoint}'"
+    if boot.ca_bundle:
+        call += f" -Base64ClusterCA '{boot.ca_bundle}'"
+    call += f" -KubeletExtraArgs '{_extra_arguments(boot)}'"
+    if dns := cluster_dns(boot):
+        call += f" -DNSClusterIP '{dns}'"
+    script = r'[string]$EKSBootstrapScriptFile = "$env:ProgramFiles\Amazon\EKS\Start-EKSBootstrap.ps1"'
+    lines = ["<powershell>", *([boot.custom] if boot.custom else []), script, call, "</powershell>"]
+    return "\n".join(lines)
+
+
+def _extra_arguments(boot: Boot) -> str:
+    """A-260, with maps in sorted order."""
+    kubelet = boot.kubelet
+    taints = ",".join(f"{t.key}{'=' + t.value if t.value else ''}:{t.effect}" for t in boot.taints)
+    found: list[tuple[str, str]] = [
+        ("node-labels", _quoted(_pairs(boot.labels))),
+        ("register-with-taints", _quoted(taints)),
+        ("max-pods", str(boot.max_pods)),
+        ("pods-per-core", _plain(kubelet.get("podsPerCore"))),
+        ("system-reserved", _quoted(_pairs(kubelet.get("systemReserved", {})))),
+        ("kube-reserved", _quoted(_pairs(kubelet.get("kubeReserved", {})))),
+        ("eviction-hard", _quoted(_pairs(kubelet.get("evictionHard", {}), "<"))),
+        ("eviction-soft", _quoted(_pairs(kubelet.get("evictionSoft", {}), "<"))),
+        ("eviction-soft-grace-period", _quoted(_pairs(kubelet.get("evictionSoftGracePeriod", {})))),
+        ("eviction-max-pod-grace-period", _plain(kubelet.get("evictionMaxPodGracePeriod"))),
+        ("image-gc-high-threshold", _plain(kubelet.get("imageGCHighThresholdPercent"))),
+        ("image-gc-low-threshold", _plain(kubelet.get("imageGCLowThresholdPercent"))),
+        ("cpu-cfs-quota", _plain(kubelet.get("cpuCFSQuota"))),
+    ]
+    return " ".join(f"--{name}={value}" for name, value in found if value)
+
+
+def _pairs(values: Mapping[str, Any], sign: str = "=") -> str:
+    return ",".join(f"{key}{sign}{value}" for key, value in sorted(values.items()))
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if text else ""
+
+
+def _plain(value: Any) -> str:
+    return "" if value is None else json.dumps(value)
+
+
+def _is_ipv4(address: str) -> bool:
+    try:
+        IPv4Address(address)
+    except ValueError:
+        return False
+    return True
+
+
+# ── MIME ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _mime(parts: Sequence[tuple[str, str]]) -> str:
+    """A-263: each part a header line or more, a blank line and its text; line feeds only."""
+    text = 'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="//"\n\n'
+    for content_type, body in parts:
+        header = content_type if "\n" in content_type else f"Content-Type: {content_type}"
+        text += f"--//\n{header.rstrip()}\n\n{body.rstrip()}\n\n"
+    return (text + "--//--\n").replace("\r", "")
+
+
+def _custom_parts(custom: str, *, yaml_too: bool) -> list[tuple[str, str]]:
+    """The user's own parts, which come first (A-263, A-266)."""
+    text = custom.strip()
+    if not text:
+        return []
+    if text.startswith(("MIME-Version:", "Content-Type:")):
+        return _archive(text)
+    if yaml_too and _is_yaml_mapping(text):
+        return [(_NODE_CONFIG, custom)]
+    return [(_SHELL, custom)]
+
+
+def _archive(text: str) -> list[tuple[str, str]]:
+    message = message_from_string(text)
+    if not message.is_multipart():
+        raise InputError(
+            "the MIME text is not multipart",
+            where="spec.userData",
+            hint="Give it a multipart/mixed Content-Type with a boundary, or write a plain script",
+            code="KERF521",
+        )
+    parts = []
+    for part in message.walk():
+        if part.is_multipart():
+            continue
+        headers = "\n".join(f"{name}: {value}" for name, value in part.items())
+        parts.append((headers + "\n", str(part.get_payload())))
+    return parts
+
+
+def _is_yaml_mapping(text: str) -> bool:
+    """A-455: a text of comments alone is an empty document, and no script."""
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return False
+    return document is None or isinstance(document, dict)

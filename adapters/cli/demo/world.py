@@ -1,0 +1,153 @@
+"""The world of `kerf demo`: a simulated cluster, and for its cloud kerf's own AWS adapter against a mock of AWS.
+
+Everything between kerf and AWS is real: the adapter, boto3, the requests and their answers. What a real cloud would
+do to a real cluster (an instance that boots joins as a node, one that ends takes its node with it) is passed on here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from msgspec import Struct
+
+from kerf.adapters.aws.mock.environment import Environment, demo_environment
+from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.cluster.cluster import VirtualCluster
+from kerf.adapters.simulation.cluster.machine import Machine
+from kerf.adapters.simulation.simulation import Simulation
+from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.record.decisions import LaunchInstance
+from kerf.engine.record.observations import (
+    EffectAnswered,
+    InstanceSeen,
+    LaunchAnswered,
+    NodeClassSeen,
+    Observation,
+    TaggedInstance,
+)
+
+WARNING = 120_000
+"""From the interruption warning to the end of a spot instance (ms)."""
+
+
+class Ec2:
+    """The cloud as a simulation wants it: `kerf.engine.runtime.ports.Cloud` and what applies documents."""
+
+    def __init__(self, environment: Environment, cluster: VirtualCluster) -> None:
+        self._environment = environment
+        self._cloud = environment.cloud
+        self._cluster = cluster
+        self._types: dict[str, InstanceType] = {}
+        self._untold = False
+        self.demoted = False  # nothing is reserved in a demonstration (as adapters/simulation/cloud has it)
+
+    def put_node_class(self, node_class: NodeClassSeen, blobs: dict[str, Struct] | None = None) -> None:
+        """An EC2NodeClass was applied: the adapter resolves it when it is next asked."""
+        classes = self._environment.node_classes
+        given = [blob for blob in (blobs or {}).values() if isinstance(blob, EC2NodeClass)]
+        names = {each.name for each in given}
+        classes[:] = [each for each in classes if each.name not in names] + given
+        self._untold = True
+
+    def reconnect(self) -> None:
+        """A new process: an adapter that remembers nothing."""
+        self._cloud = self._environment.restart()
+        self._untold = True
+
+    def drain_observations(self) -> list[Observation]:
+        if not self._untold:
+            return []
+        self._untold = False
+        return self.observe()
+
+    def observe(self) -> list[Observation]:
+        found = self._cloud.observe()
+        for blob in (blob for each in found for blob in each.blobs.values()):
+            if isinstance(blob, Catalogue):
+                self._types = {kind.name: kind for kind in blob.types}
+        return found
+
+    def launch(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
+        answer = self._cloud.launch(order, intent=intent, token=token)
+        if answer.instance:
+            self._cluster.boot(self._machine(order, answer))
+        return answer
+
+    def find(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered | None:
+        return self._cloud.find(order, intent=intent, token=token)
+
+    def terminate(self, instance: str, *, intent: str) -> EffectAnswered:
+        answer = self._cloud.terminate(instance, intent=intent)
+        if answer.ok:
+            self._cluster.instance_ended(instance)
+        return answer
+
+    def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
+        return self._cloud.describe(instances)
+
+    def listing(self) -> list[TaggedInstance]:
+        return self._cloud.listing()
+
+    def _machine(self, order: LaunchInstance, answer: LaunchAnswered) -> Machine:
+        return Machine(
+            instance=answer.instance,
+            claim=order.claim,
+            node_pool=order.node_pool,
+            provider_id=answer.provider_id,
+            type=self._types[answer.instance_type],
+            zone=answer.zone,
+            zone_id=answer.zone_id,
+            capacity_type=answer.capacity_type,
+            labels=order.labels,
+            taints=order.taints,
+        )
+
+
+class Sqs:
+    """The interruption queue, asked only when something was sent: in virtual time nobody polls."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._queue = environment.interruptions
+        self.waiting = False
+
+    def poll(self) -> list[Observation]:
+        return self._queue.poll() if self.waiting else []
+
+    def acknowledge(self) -> None:
+        self._queue.acknowledge()
+        self.waiting = False
+
+
+class World(Simulation):
+    """A simulation on AWS. `warned` maps instances to when their spot warning was sent."""
+
+    cloud: Ec2  # type: ignore[assignment]
+    queue: Sqs  # type: ignore[assignment]
+
+    def __init__(self, environment: Environment, clock: Clock) -> None:
+        super().__init__(Catalogue(()), clock=clock)
+        self.cloud = Ec2(environment, self.cluster)
+        self.queue = Sqs(environment)
+        self._operator = environment.operator
+
+    def interrupt(self, instance: str) -> None:
+        """A spot interruption: the warning through SQS now, the end of the instance two minutes later."""
+        self._operator.interrupt_spot(instance)
+        self.queue.waiting = True
+        self.clock.after(WARNING, "spot instance is taken back", lambda: self._take_back(instance))
+
+    def _take_back(self, instance: str) -> None:
+        if self.cloud.describe([instance])[0].status in ("pending", "running"):
+            self._operator.reclaim(instance)
+            self.cluster.instance_ended(instance)
+
+
+@contextmanager
+def world(start: int, *, pace: float, sleep: Callable[[float], None]) -> Iterator[World]:
+    """A world that begins at `start` (ms since the epoch). Importing the mock of AWS takes seconds."""
+    clock = Clock(start, pace=pace, sleep=sleep)
+    with demo_environment(lambda: clock.now) as environment:
+        environment.node_classes.clear()
+        yield World(environment, clock)

@@ -1,0 +1,60 @@
+"""Manifests that commands look at one by one: files, folders, or standard input, Lists taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.adapters.cli.input.documents import NotADocument, Refused, read_documents
+from kerf.engine.model import mistyped
+from kerf.engine.model.manifests.karpenter import v1beta1
+from kerf.engine.model.reasons import Reason
+from kerf.projections.prose.reasons import sentence
+
+_INPUT = "/dev/stdin"
+
+
+class Placed(Struct, frozen=True):
+    """A document, and where it stands: "file:line", with the item's number for one of a List."""
+
+    place: str
+    document: dict[str, Any]
+
+
+def read_manifests(files: Sequence[str]) -> tuple[list[Placed], list[Refused]]:
+    """The objects, and what is no document. "-" is standard input. Raises FileUnreadable (KERF330), and NotADocument
+    (KERF331) where there is none at all."""
+    documents = read_documents(Path(_INPUT if file == "-" else file) for file in files)
+    placed = [
+        Placed(place.replace(_INPUT, "-"), document)
+        for at, whole in zip(documents.places, documents.good, strict=True)
+        for place, document in _items(at, whole)
+    ]
+    if not placed and not documents.refused:
+        raise NotADocument("there is no document", where=", ".join(files), hint="Give YAML or JSON")
+    return placed, documents.refused
+
+
+def _items(place: str, document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    kind, items = document.get("kind"), document.get("items")
+    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
+        yield place, document
+        return
+    # The items of a typed list need not say what they are.
+    named = {} if kind == "List" else {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
+    for number, item in enumerate(items):
+        if isinstance(item, dict):
+            yield f"{place}[{number}]", named | item
+
+
+def told(note: Reason) -> str:
+    """A note on a manifest, as its author should read it."""
+    template = v1beta1.NOTES.get(note.code) or mistyped.NOTES.get(note.code)
+    if template is None:
+        return sentence(note)
+    return template.format_map(
+        {key: ", ".join(each) if isinstance(each, list) else each for key, each in note.params.items()}
+    )

@@ -1,0 +1,278 @@
+"""Explanations as text."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from math import isfinite
+
+from kerf.adapters.cli.render.node_reasons import came_for_text, left_text, methods_text, removal_text
+from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.record import quantities
+from kerf.engine.model.settings import Settings
+from kerf.engine.nodeclaim.state_table import TERMINATED
+from kerf.engine.record.decisions import Offer, ProvisionResult
+from kerf.engine.scheduling.explain.tracer import Candidate, NearMiss
+from kerf.engine.scheduling.provision import VERSION
+from kerf.projections.prose.funnels import cut_sentence, given_up_sentence, near_sentence
+from kerf.projections.prose.reasons import (
+    TO_BE_REMOVED,
+    count,
+    dollars,
+    duration,
+    moment,
+    requirement_words,
+    sentence,
+)
+from kerf.projections.prose.reasons import judged as judged_words
+from kerf.replay.explain.claim import ClaimExplanation, Launch, Staying
+from kerf.replay.explain.funnels import Placed, PoolFunnel
+from kerf.replay.explain.pod import DecisionExplanation, PodExplanation
+from kerf.replay.history.histories import Look
+
+SHOWN = 10
+"""So many of the pods that hold up a drain are named."""
+
+MOST = Settings().max_instance_types
+"""So many types a NodeClaim names at most (S-162)."""
+
+_SHORTENED = "the record was cut since: what else was considered then cannot be told any more"
+
+_LOOKS = {
+    "new-claim": "planned onto the new node {place}",
+    "existing-node": "planned onto {place}",
+    "no-place": "no place",
+    "ignored": "not looked at",
+    "not-reached": "not reached within the effort limit",
+}
+
+
+def pod_text(printer: Printer, found: PodExplanation) -> None:
+    printer.line(f"pod {found.pod}: {_where(found)}, as of position {found.position} ({moment(found.at)})", "title")
+    if found.waited:
+        printer.line(f"it was without a node for {duration(found.waited)}")
+    if found.came_for is not None:
+        printer.line(came_for_text(found.came_for, found.node))
+    if found.left is not None:
+        printer.line(left_text(found.left))
+    _looks(printer, found.looks)
+    if found.look_again:
+        printer.line(f"decision {found.look_again} came to the same result again")
+    if found.expected:
+        printer.line(f"the plan meant it for {found.expected}: kube-scheduler chose {found.node}", "warning")
+    for reason in found.reasons:
+        printer.line(f"no place: {sentence(reason)}", "warning")
+    if found.how is not None:
+        _placed(printer, found.how)
+    elif found.shortened:
+        printer.line(_SHORTENED)
+    elif not found.looks and found.came_for is None:
+        printer.line("no provisioning decision was about it" + _unasked(found))
+    if found.launch is not None:
+        _launch(printer, found.launch)
+
+
+def _looks(printer: Printer, looks: tuple[Look, ...]) -> None:
+    """The decisions about it; those that came to the same one after another in one line."""
+    for (result, place), alike in groupby(looks, key=lambda look: (look.result, look.place)):
+        first, *rest = alike
+        again = f" (and {count(len(rest), 'time')} more, last by decision {rest[-1].position})" if rest else ""
+        printer.line(f"decision {first.position} at {moment(first.at)}: {_LOOKS[result].format(place=place)}{again}")
+
+
+def _where(found: PodExplanation) -> str:
+    return f"{found.status} to {found.node}" if found.status == "bound" else found.status
+
+
+def _unasked(found: PodExplanation) -> str:
+    if found.status == "bound":
+        return ": kube-scheduler found room on a node that was there"
+    return ": the window may still be open" if found.status == "waiting" else ""
+
+
+def claim_text(printer: Printer, found: ClaimExplanation) -> None:
+    node = f", node {found.node}" if found.node else ""
+    printer.line(
+        f"NodeClaim {found.claim}{node}: {found.state}, as of position {found.position} ({moment(found.at)}), "
+        f"{dollars(found.cost)} {'in all' if found.state == TERMINATED else 'so far'}",
+        "title",
+    )
+    if found.adopted:
+        printer.line("it was found in the cluster without a record, and adopted")
+    elif found.launched_for:
+        printer.line(f"launched for {_some(found.launched_for)}, by decision {found.decision}")
+    elif found.decider == "static":
+        printer.line(f"launched so that NodePool {found.node_pool} keeps its size, by decision {found.decision}")
+    if found.replaces:
+        printer.line(f"it came in the place of {_some(found.replaces)}")
+    if found.how is not None:
+        _placed(printer, found.how)
+    elif found.shortened:
+        printer.line(_SHORTENED)
+    if found.launch is not None:
+        _launch(printer, found.launch)
+    printer.line("its life:", "title")
+    for step in found.steps:
+        detail = f" ({step.detail})" if step.detail else ""
+        printer.line(f"  {moment(step.at)}  +{duration(step.took):<9} {step.position:>7}  {step.type}{detail}")
+    if found.waiting is not None:
+        printer.line(f"it waits: {sentence(found.waiting)}")
+    _leaving(printer, found)
+    if found.verdicts and not found.methods:  # which have their own histories
+        printer.line("what was found about removing it:", "title")
+    for judged in () if found.methods else found.verdicts:
+        verdict = judged.verdict
+        told = f"{verdict.action}: {judged_words(verdict.reason, verdict.differences)}"
+        printer.line(f"  {moment(judged.at)}             {judged.position:>7}  {told}")
+    if found.removal is not None:
+        removal_text(printer, found.removal, found.removed)
+    if found.staying is not None:
+        _staying(printer, found.staying)
+    methods_text(printer, found.methods)
+
+
+def _leaving(printer: Printer, found: ClaimExplanation) -> None:
+    """The pods that hold up a drain, why, and until when."""
+    for each in found.leaving[:SHOWN]:
+        tries = f" ({count(each.attempts, 'attempt')})" if each.attempts > 1 else ""
+        printer.line(f"  {each.pod}: {sentence(each.reason)}{tries}", "warning")
+    if len(found.leaving) > SHOWN:
+        printer.line(f"  and {len(found.leaving) - SHOWN} more", "warning")
+    if found.leaving and found.forced_at:
+        printer.line(f"  those still there are deleted by force, to be gone by {moment(found.forced_at)}")
+    elif found.leaving:
+        printer.line("  without a terminationGracePeriod it waits for as long as they stay")
+
+
+def _staying(printer: Printer, staying: Staying) -> None:
+    printer.line(f"it is still here: {sentence(staying.reason)}", "title")
+    if staying.pods:
+        more = f" and {staying.pods - len(staying.held_by)} more" if staying.pods > len(staying.held_by) else ""
+        printer.line(f"  {count(staying.pods, 'pod')} on it to move: {', '.join(staying.held_by)}{more}")
+    change = TO_BE_REMOVED.get(staying.reason.code)
+    if change is not None:
+        printer.line(f"  it may go when {change}")
+    if staying.due:
+        printer.line(f"  it is looked at again at {moment(staying.due)} at the latest")
+
+
+def decision_text(printer: Printer, found: DecisionExplanation, lines: list[str]) -> None:
+    printer.line(f"decision {found.position} ({found.decider}) at {moment(found.now)}", "title")
+    printer.line(
+        f"it looked at the record up to position {found.looked_at}; decision version {found.version}, "
+        f"today's is {found.version_today}; {count(found.intents, 'intent')}"
+    )
+    for line in lines:
+        printer.line(f"  {line}")
+    if not isinstance(found.result, ProvisionResult):
+        printer.line("kerf verify tells whether it would be decided so today")
+    elif found.shortened:
+        printer.line(_SHORTENED)
+    for plan in found.plans:
+        target = f"{plan.claim}: " if plan.claim else "no place: "
+        printer.line(target + _some(plan.pods), "title")
+        for reason in plan.reasons:
+            printer.line(f"  {sentence(reason)}", "warning")
+        if plan.how is not None:
+            _placed(printer, plan.how)
+
+
+# ── parts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _placed(printer: Printer, how: Placed) -> None:
+    if not how.same:
+        printer.line(f"  {_otherwise(how)}: what follows is its view, not the recorded one", "warning")
+    asked = quantities({name: amount for name, amount in how.requests.items() if name != "pods"}) or "nothing"
+    asks = [*map(requirement_words, how.requirements), *(f"{kind} over {key}" for kind, key in how.rules)]
+    wants = f"; {', '.join(asks)}" if asks else ""
+    printer.line(f"  {count(how.pods, 'pod')} of this kind: {asked} each{wants}")
+    for gone in how.gave_up:
+        printer.line(f"  it gave up {given_up_sentence(gone)}")
+    for refused in how.refused:
+        others = f" and {refused.count - 1} more" if refused.count > 1 else ""
+        printer.line(f"  not on {refused.example}{others}: {sentence(refused.reason)}")
+    for pool, before in zip(how.pools, (None, *how.pools), strict=False):
+        if pool != before:  # asked again for each new node of the plan
+            _pool(printer, pool)
+    if how.chosen:
+        _chosen(printer, how)
+
+
+def _otherwise(how: Placed) -> str:
+    if how.version != VERSION:
+        return f"today's engine decides by other rules (version {VERSION}, then {how.version})"
+    return "today's engine decides otherwise"
+
+
+def _pool(printer: Printer, pool: PoolFunnel) -> None:
+    new = f" for the new node {pool.claim}" if pool.claim else ""
+    printer.line(f"  NodePool {pool.node_pool}: {count(pool.types, 'instance type')} considered{new}")
+    for cut in pool.cuts:
+        printer.line(f"    -{cut.types:<5} {cut_sentence(cut)}")
+    cheapest = ", ".join(map(_choice, pool.cheapest))
+    printer.line(f"    ={pool.left:<5} left" + (f": {cheapest}" if cheapest else ""))
+    if pool.reason is not None:
+        _nearest(printer, pool.near)
+
+
+def _nearest(printer: Printer, near: tuple[NearMiss, ...]) -> None:
+    """The nearest miss, and one of another kind, or of the other side."""
+    if not near:
+        printer.line("    no nearest miss: no single change would let a type through")
+        return
+    first, *others = near
+    printer.line(f"    nearest miss: {near_sentence(first)}")
+    other = next((each for each in others if (each.what, each.side) != (first.what, first.side)), None)
+    if other is not None:
+        printer.line(f"              or: {near_sentence(other)}")
+
+
+def _chosen(printer: Printer, how: Placed) -> None:
+    first, *others = how.chosen
+    left = next((pool.left for pool in how.pools if pool.reason is None), how.chosen_types)
+    if left > how.chosen_types:
+        dearer = f", or dearer than the {MOST:,} cheapest" if how.chosen_types >= MOST else ""
+        printer.line(f"    -{left - how.chosen_types:<5} too small for all pods that share the node{dearer}")
+    printer.line(
+        f"  {first.instance_type} is the cheapest of the {count(how.chosen_types, 'type')} that can take all of them, "
+        f"at {dollars(first.price)}/h"
+    )
+    if others:
+        printer.line("  dearer: " + ", ".join(map(_choice, others)))
+
+
+def _choice(choice: Candidate) -> str:
+    """A type that is possible has no price while nobody sells it: one beside reserved capacity (S-164)."""
+    price = f"{dollars(choice.price)}/h" if isfinite(choice.price) else "(none on offer)"
+    return f"{choice.instance_type} {price}"
+
+
+def _launch(printer: Printer, launch: Launch) -> None:
+    offers = ", ".join(_offer(offer) for offer in launch.cheapest[:3])
+    printer.line(
+        f"  asked the cloud for {launch.capacity_type}, {count(launch.offers, 'pool')} of type and zone: {offers}"
+    )
+    if launch.attempts > 1:
+        printer.line(f"  {count(launch.attempts, 'attempt')}")
+    for error in launch.refused:
+        printer.line(
+            f"  refused: {error.instance_type} in {error.zone} ({error.capacity_type}): {error.code}", "warning"
+        )
+    if launch.error:
+        printer.line(f"  nothing was started: {launch.error}", "warning")
+    if launch.instance_type:
+        printer.line(
+            f"  started {launch.instance}, a {launch.instance_type} in {launch.zone}, at {dollars(launch.price)}/h "
+            f"after {duration(launch.took)}"
+        )
+        if launch.cheaper:
+            printer.line("  cheaper, and not given: " + ", ".join(_offer(offer) for offer in launch.cheaper))
+
+
+def _offer(offer: Offer) -> str:
+    return f"{offer.instance_type} in {offer.zone} {dollars(offer.price)}/h"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:5])
+    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown

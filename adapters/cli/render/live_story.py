@@ -1,0 +1,51 @@
+"""The story while it happens: entries become lines with the virtual time beside them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from shutil import which
+
+from kerf.adapters.cli.render.output import Printer
+from kerf.engine.record.entries import Entry
+from kerf.projections.timeline.event import DEBUG, text
+from kerf.projections.timeline.grouping import grouped
+from kerf.projections.timeline.timeline import Timeline
+
+DAY = 86_400_000
+
+
+def clock(elapsed: int) -> str:
+    """Virtual time since the start as +h:mm:ss.t, with days where there are any."""
+    days, rest = divmod(elapsed, DAY)
+    tenths = rest // 100
+    shown = f"{tenths // 36000}:{tenths // 600 % 60:02}:{tenths // 10 % 60:02}.{tenths % 10}"
+    return f"+{days}d {shown}" if days else f"+{shown}"
+
+
+def command() -> str:
+    """What to type to run this kerf again."""
+    program = sys.argv[0]
+    if Path(program).name != "kerf":
+        return "kerf"
+    found = which("kerf")
+    return "kerf" if found is not None and Path(found).absolute() == Path(program).absolute() else program
+
+
+class Story:
+    """`tell` prints what a turn's entries say, repetitions and details left out. Without a printer it only listens."""
+
+    def __init__(self, out: Printer | None, start: int) -> None:
+        self.out, self.start = out, start
+        self._timeline = Timeline()
+
+    def tell(self, entries: Sequence[Entry]) -> None:
+        events = [event for entry in entries for event in self._timeline.apply(entry)]
+        for event in grouped([event for event in events if event.level != DEBUG]):
+            self.line(event.at, text(event), event.level)
+
+    def line(self, at: int, words: str, style: str = "info") -> None:
+        """One line at a time (ms since the epoch)."""
+        if self.out is not None:
+            self.out.timed(clock(at - self.start), words, style)

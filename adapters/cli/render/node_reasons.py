@@ -1,0 +1,171 @@
+"""Why a node was removed, and why it is still here, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.record import quantities
+from kerf.projections.prose.changes import budget_words, change_words
+from kerf.projections.prose.reasons import count, difference_words, dollars, duration, judged, moment, sentence
+from kerf.replay.explain.method_verdicts import MethodVerdict
+from kerf.replay.history.pod_moves import PodPlace
+from kerf.replay.history.removal import Cause, Moved, PodMoved, Removal, Successor
+from kerf.replay.what_if.node import Goes, Need, Way
+
+SHOWN = 10
+"""So many pods, and so many earlier verdicts, are written out."""
+
+
+def removal_text(printer: Printer, found: Removal, short: str) -> None:
+    printer.line(f"it had to go because of: {short} (position {found.position})", "title")
+    printer.line(f"  {sentence(found.reason)}")
+    for difference in found.differences:
+        printer.line(f"    {difference_words(difference)}")
+    if found.move is not None:
+        _move(printer, found.move)
+    _causes(printer, found.causes)
+    _pods(printer, found.pods)
+
+
+def _move(printer: Printer, move: Moved) -> None:
+    together = len(move.claims) > 1
+    saves = "together they save" if together else "it saves"
+    saved = f"{saves} {dollars(move.savings)}/h; " if move.savings else ""
+    if together:
+        printer.line(f"  {count(len(move.claims), 'node')} went together: {_some(move.claims)}")
+    again = f", looked at again {duration(move.looked_again)} later" if move.looked_again else ""
+    printer.line(f"  {saved}proposed by decision {move.proposed}{again}, started by decision {move.started}")
+    for use in move.budgets:
+        printer.line(f"  {budget_words(use)}")
+    for new in move.replacements:
+        printer.line(f"  before it, {_successor(new)}")
+    if not move.replacements:
+        printer.line("  nothing was launched in its place")
+
+
+def _successor(new: Successor) -> str:
+    if not new.instance_type:
+        return f"{new.claim} was asked for"
+    where = f"{new.claim} was launched: a {new.instance_type} in {new.zone} at {dollars(new.price)}/h"
+    return f"{where}, as node {new.node} in service at {moment(new.ready)}" if new.ready else where
+
+
+def _causes(printer: Printer, causes: Sequence[Cause]) -> None:
+    printer.line("  how it came about:")
+    for cause in causes:
+        printer.line(f"    {moment(cause.at)} {cause.position:>7}  {sentence(cause.reason)}")
+
+
+def _pods(printer: Printer, pods: Sequence[PodMoved]) -> None:
+    if pods:
+        printer.line(f"  {count(len(pods), 'pod')} on it when its drain began:")
+    for (how, came, node), alike in groupby(pods, key=lambda pod: (pod.how, bool(pod.successor), pod.node)):
+        who = list(alike)
+        if how == "there":
+            went = ""
+        elif came:
+            where = f" on {node}" if node else ", without a node so far"
+            went = f"; in their place {_some([pod.successor for pod in who])}{where}"
+        else:
+            went = "; nothing in their place"
+        printer.line(f"    {how}: {_some([pod.pod for pod in who])}{went}")
+
+
+def came_for_text(origin: PodPlace, node: str) -> str:
+    """Of a pod: in whose place it came."""
+    left = "ended with" if origin.how == "ended" else f"{origin.how} from"
+    told = f"it came in the place of {origin.pod}, {left} {origin.node}, which had to go: {origin.why}"
+    if not origin.planned:
+        return told
+    where = "this node" if origin.planned == node else origin.planned
+    return f"{told}; the move {origin.move} had {where} in mind for it"
+
+
+def left_text(end: PodPlace) -> str:
+    """Of a pod: why it left its node."""
+    after = f"; {end.pod} came in its place" if end.pod else "; nothing came in its place"
+    return f"it was {end.how} from {end.node}, which had to go: {end.why}{after}"
+
+
+# ── why it is still here ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def methods_text(printer: Printer, methods: Sequence[MethodVerdict]) -> None:
+    if methods:
+        printer.line("what each method says of it now:", "title")
+    for each in methods:
+        drifted = f"{judged(each.drifted, each.differences)}; " if each.drifted is not None else ""
+        printer.line(f"  {each.method:<13} {drifted}{sentence(each.reason)}{_until(each)}")
+        if each.way is not None:
+            _way(printer, each.way, each.acts)
+        _history(printer, each)
+
+
+def _until(found: MethodVerdict) -> str:
+    return f"; that may change at {moment(found.due)}" if found.due else ""
+
+
+def _way(printer: Printer, way: Way, acts: bool) -> None:
+    """What follows "if A, and if B" needs both; what the method says after A alone is in `way.between`."""
+    conditions = ", and if ".join(change_words(each) for each in way.changes)
+    if way.goes is not None:
+        start = "it would go" if acts or not conditions else f"it would go if {conditions}"
+        printer.line(f"    {start}: {_goes(way.goes)}")
+    elif conditions and way.stays is not None and way.stays.code != "goes-as-empty":
+        printer.line(f"    if {conditions}, it would still stay: {sentence(way.stays)}")
+    if way.alone is not None:
+        printer.line(f"    by itself it could go: {_goes(way.alone)}; the moves that save most together leave it")
+    if way.need is not None:
+        printer.line(f"    {_need(way.need)}")
+        for reason in way.need.nowhere:
+            printer.line(f"      no place: {sentence(reason)}")
+    for goes, alike in groupby(way.without, key=lambda each: _goes(each.goes)):
+        who = [each.pod for each in alike]
+        pods = who[0] if len(who) == 1 else f"any one of {', '.join(who)}"
+        printer.line(f"    without {pods} it would go: {goes}")
+
+
+def _goes(goes: Goes) -> str:
+    parts = []
+    if len(goes.claims) > 1:
+        parts.append(f"together with {len(goes.claims) - 1} more")
+    if goes.replacements:
+        parts.append(f"for a {' and a '.join(goes.replacements)} at {dollars(goes.price)}/h")
+    if goes.onto:
+        parts.append(f"its pods to {_some(goes.onto)}")
+    if abs(goes.savings) >= 0.00005:
+        parts.append(f"{'saving' if goes.savings > 0 else 'costing'} {dollars(abs(goes.savings))}/h")
+    return ", ".join(parts) or "nothing in its place"
+
+
+def _need(need: Need) -> str:
+    asked = quantities({name: amount for name, amount in need.requests.items() if name != "pods"}) or "nothing"
+    told = f"its {count(need.pods, 'pod')} to move {'asks' if need.pods == 1 else 'ask'} for {asked}"
+    if need.instance_type:
+        cheapest = f"a {need.instance_type} at {dollars(need.price)}/h"
+        return f"{told}; the cheapest new node for what finds no room elsewhere is {cheapest}"
+    return f"{told}; it would take {count(need.nodes, 'new node')}" if need.nodes else told
+
+
+def _history(printer: Printer, found: MethodVerdict) -> None:
+    if not found.history:
+        return
+    latest = found.history[-1]
+    if latest.verdict.reason in (found.reason, found.drifted):
+        printer.line(f"    so since {moment(latest.at)} (position {latest.position})")
+    else:
+        said = judged(latest.verdict.reason, latest.verdict.differences)
+        printer.line(f"    when last recorded, {moment(latest.at)} (position {latest.position}): {said}")
+    for earlier in reversed(found.history[-SHOWN:-1]):
+        verdict = earlier.verdict
+        printer.line(
+            f"      before, {moment(earlier.at)} (position {earlier.position}): "
+            f"{judged(verdict.reason, verdict.differences)}"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5])
+    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown

@@ -1,0 +1,40 @@
+"""Notes in words: what the author of a document that was accepted should know."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from kerf.engine.model import mistyped
+from kerf.engine.model.manifests.karpenter import v1beta1
+from kerf.engine.model.reasons import Reason
+from kerf.projections.prose.reasons import sentence
+
+SIMULATED: dict[str, str] = {
+    "deletion-cost-ignored": "the pod-deletion-cost {value} is no whole number and counts as 0",
+    "devices-ignored": "no node is launched for pods with ResourceClaims (--ignore-dra-requests false)",
+    "gate-off": "it does nothing: the feature gate {gate} is off (--feature-gates {gate}=true)",
+    "mistyped-gate": "no feature gate has this name, so that nothing is switched by it. Is it {near}?",
+    "other-scheduler": "the scheduler {scheduler} is not simulated: its pods are bound as kube-scheduler's are",
+    "unknown-field": "there is no field {field}, so that it does nothing. {near}",
+    "unknown-gate": "no feature gate has this name, so that nothing is switched by it",
+    "not-simulated": "ignored, for this is not simulated",
+    "v1beta1-kubelet-on-pool": "its kubelet is not applied in a simulation: set spec.kubelet of its EC2NodeClass, "
+    "which is what counts",
+}
+"""Notes of a simulation; those of the conversion from v1beta1 have their sentences there."""
+
+
+def note_sentence(note: Reason) -> str:
+    """A code without a sentence shows as prose shows it."""
+    template = SIMULATED.get(note.code) or v1beta1.NOTES.get(note.code) or mistyped.NOTES.get(note.code)
+    if template is None:
+        return sentence(note)
+    values = {key: ", ".join(each) if isinstance(each, list) else each for key, each in note.params.items()}
+    return template.format_map(values).rstrip()
+
+
+def print_gate_notes(notes: Iterable[Reason]) -> None:
+    """Notes on feature gates, on standard error, before anything begins."""
+    for note in notes:
+        print(f"KERF339: feature gate {note.params['gate']}: {note_sentence(note)}", file=sys.stderr)

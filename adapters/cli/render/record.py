@@ -1,0 +1,115 @@
+"""Answers of replay as text: the state at a position, the timeline, a story, a verification report."""
+
+from __future__ import annotations
+
+from kerf.adapters.cli.render.output import Printer
+from kerf.engine.model.quantities import format_quantity
+from kerf.projections.prose.reasons import count, dollars, duration, moment
+from kerf.projections.timeline.event import Event, text
+from kerf.projections.timeline.grouping import grouped
+from kerf.replay.history.replacement_chain import ChainLink
+from kerf.replay.history.story import Story
+from kerf.replay.time_travel.state_summary import Summary
+from kerf.replay.verify.report import Report
+from kerf.replay.verify.report_lines import beginning_lines, divergence_lines, obstacle_lines, verdict
+
+
+def event_line(event: Event, started: int) -> str:
+    """Time, time since the beginning, position, sentence."""
+    since = duration(event.at - started)
+    return f"{moment(event.at)}  +{since:<9} {event.position:>7}  {text(event)}"
+
+
+def story_text(printer: Printer, found: Story, started: int) -> None:
+    printer.line(f"The story of {found.subject.replace('/', ' ', 1)}", "title")
+    if found.others:
+        printer.line("with " + ", ".join(other.replace("/", " ", 1) for other in found.others))
+    for number, link in enumerate(found.chain):
+        printer.line(("the chain: " if not number else "           ") + _link(link))
+    told = {event.position for event in found.events}
+    for event in grouped(found.events):
+        because = f"  (because of {event.cause})" if event.cause in told else ""
+        printer.line(event_line(event, started) + because, event.level)
+
+
+def _link(link: ChainLink) -> str:
+    """One node of a chain of replacements."""
+    kind = f", a {link.instance_type} at {dollars(link.price)}/h" if link.instance_type else ""
+    head = f"{link.claim}{kind}: "
+    if not link.why:
+        return head + "it is there"
+    parts = [link.why, f"replaced by {', '.join(link.launched)}" if link.launched else ""]
+    parts.append(f"saving {dollars(link.savings)}/h" if link.savings > 0 else "")
+    parts.append(f"pods came for its own on {', '.join(link.pods_to)}" if link.pods_to else "")
+    return head + ", ".join(filter(None, parts))
+
+
+# ── verify ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def report_text(printer: Printer, report: Report) -> None:
+    for found in report.divergences:
+        title, *lines = divergence_lines(found)
+        printer.line(title, "error")
+        for line in lines:
+            printer.line("  " + line)
+    hidden = report.diverged - len(report.divergences)
+    if hidden > 0:
+        printer.line(f"… and {count(hidden, 'more divergence')}", "warning")
+    for line in obstacle_lines(report):
+        printer.line(line, "warning")
+    for line in beginning_lines(report):
+        printer.line(line)
+    printer.line(verdict(report), "good" if report.exit_code == 0 else "title")
+    rate = report.entries / report.seconds if report.seconds else 0.0
+    printer.line(
+        f"{count(report.entries, 'entry').replace('entrys', 'entries')} up to position {report.last} in "
+        f"{count(report.turns, 'turn')}: {count(report.decisions, 'decision')} and "
+        f"{count(report.claim_events, 'claim event')} made again from {count(report.observations, 'observation')} "
+        f"in {report.seconds:.2f}s ({rate:,.0f} entries/s)"
+    )
+
+
+# ── at ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def summary_text(printer: Printer, found: Summary) -> None:
+    printer.line(f"position {found.position} at {moment(found.at)}", "title")
+    printer.line(f"record {found.record}, epoch {found.epoch}, state digest {found.digest}")
+    states = ", ".join(f"{number} {state}" for state, number in found.claim_states.items()) or "none"
+    printer.line(f"NodeClaims: {states}; {dollars(found.price)}/h")
+    printer.line(f"nodes: {found.nodes} ({found.unmanaged_nodes} not kerf's); NodePools: {', '.join(found.node_pools)}")
+    pods = ", ".join(f"{number} {what}" for what, number in found.pods.items()) or "none"
+    printer.line(f"pods: {pods}" + ("; the latest plan left some without a place" if found.without_place else ""))
+    for pool in found.pools:
+        for wrong in pool.wrong:
+            printer.line(f"NodePool {pool.name} is not ready: {wrong}", "warning")
+        if pool.registration:
+            printer.line(f"nodes of NodePool {pool.name} do not register: {pool.registration}", "warning")
+        if pool.drifted:
+            printer.line(f"NodePool {pool.name}: {count(pool.drifted, 'NodeClaim')} not as it asks for any more")
+    if found.window_closes:
+        printer.line(f"provisioning window open, closes at {moment(found.window_closes)}")
+    if found.claims:
+        printer.table(
+            ("NODECLAIM", "STATE", "NODE", "TYPE", "ZONE", "CAPACITY", "PRICE/H", "AGE", "PODS", "BECAUSE"),
+            [
+                (
+                    c.name, c.state, c.node or "-", c.instance_type or "-", c.zone or "-", c.capacity_type or "-",
+                    dollars(c.price), duration(c.age), str(c.pods), c.why or c.verdict or "-",
+                )
+                for c in found.claims
+            ],
+        )  # fmt: skip
+    for key, until in found.unavailable.items():
+        printer.line(f"avoided until {moment(until)}: {key.replace('|', ' ').strip()}", "warning")
+    for each in found.in_flight:
+        printer.line(f"in flight for {duration(each.age)}: {each.effect} {each.claim} ({each.ref})")
+    for orphan in found.orphans:
+        printer.line(f"orphan to be ended: {orphan}", "warning")
+    if found.unknown_entries:
+        printer.line(f"{found.unknown_entries} entries of unknown types were skipped", "warning")
+
+
+def quantities(amounts: dict[str, int]) -> str:
+    return ", ".join(f"{format_quantity(amount, name)} {name}" for name, amount in sorted(amounts.items()) if amount)

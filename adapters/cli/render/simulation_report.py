@@ -1,0 +1,260 @@
+"""How a simulation ended: nodes, costs, the pods that still wait and why, and what was refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.adapters.cli.render.live_story import clock, command
+from kerf.adapters.cli.render.notes import note_sentence
+from kerf.adapters.cli.render.text import columns, counted, dollars, some
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.state_table import TERMINATED
+from kerf.engine.record import claim_events as ev
+from kerf.engine.record.decisions import Decision, ProvisionResult
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import InputRefused
+from kerf.engine.state.state import State
+from kerf.projections.cost import Cost
+from kerf.projections.prose.reasons import sentence
+from kerf.replay.subject_names import near
+
+HOUR = 3_600_000
+
+
+class Why(Struct, frozen=True):
+    code: str
+    text: str
+    params: dict[str, Any] = {}
+
+
+class Waiting(Struct, frozen=True):
+    """Pods (namespace/name) that have no place for the same reasons."""
+
+    pods: tuple[str, ...]
+    reasons: tuple[Why, ...]
+
+
+class Nodes(Struct, frozen=True):
+    """`failed`: launches that came to nothing. `removed` counts by what the nodes were removed for."""
+
+    launched: int
+    failed: int
+    removed: dict[str, int]
+    running: int
+
+
+class Spent(Struct, frozen=True):
+    """USD at list prices: what the nodes cost in all, and what those that run cost an hour. `hours` are node hours."""
+
+    total: float
+    rate: float
+    hours: float
+
+
+class Note(Struct, frozen=True):
+    """Something accepted that its author should know."""
+
+    object: str
+    code: str
+    text: str
+
+
+class Refusal(Struct, frozen=True):
+    """A document or an action that was refused: where in which object, and why."""
+
+    code: str
+    source: str
+    object: str
+    field: str
+    message: str
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """`duration` is virtual time in seconds, `prices` says what prices are; `pods` counts by phase those that are
+    there at the end."""
+
+    record: str | None
+    duration: float
+    prices: str
+    nodes: Nodes
+    types: dict[str, int]
+    spent: Spent
+    pods: dict[str, int]
+    waiting: tuple[Waiting, ...]
+    refused: tuple[Refusal, ...]
+    notes: tuple[Note, ...]
+
+
+class Folding:
+    """Listens to entries, then gives the `outcome`."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self._cost = Cost()
+        self._plans: list[ProvisionResult] = []  # the latest, and those that it goes on with
+        self._types: Counter[str] = Counter()
+        self._failed = 0
+        self._removed: Counter[str] = Counter()
+        self._refused: list[Refusal] = []
+        self._notes: list[Note] = []
+
+    def note(self, item: str, reason: Reason) -> None:
+        self._notes.append(Note(item, reason.code, note_sentence(reason)))
+
+    def tell(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            self._cost.apply(entry)
+            payload = entry.payload
+            if isinstance(payload, InputRefused):
+                refused = Refusal(payload.code, payload.source, payload.object, payload.field, payload.message)
+                self._refused.append(refused)
+            elif isinstance(payload, Decision):
+                if isinstance(payload.result, ProvisionResult) and not payload.result.repeats:
+                    goes_on = bool(self._plans) and bool(self._plans[-1].truncated)
+                    self._plans = [*(self._plans if goes_on else ()), payload.result]
+            elif isinstance(payload, ev.Launched):
+                self._types[f"{payload.capacity_type} {payload.instance_type}"] += 1
+            elif isinstance(payload, ev.LaunchFailed | ev.LaunchTimedOut):
+                self._failed += 1
+            elif isinstance(payload, ev.Terminated):
+                self._removed[payload.why] += 1
+            elif isinstance(payload, ev.InstanceVanished):
+                self._removed["vanished"] += 1
+
+    def outcome(
+        self, state: State, now: int, *, record: Path | None, prices: str, gated: Mapping[str, Sequence[str]]
+    ) -> Outcome:
+        """How it stands at `now` (ms since the epoch). `gated`: pods by uid with their scheduling gates."""
+        running = [claim for claim in state.facts.claims.values() if claim.launched and claim.state != TERMINATED]
+        return Outcome(
+            record=str(record) if record is not None else None,
+            duration=(now - self.start) / 1000,
+            prices=prices,
+            nodes=Nodes(self._types.total(), self._failed, dict(sorted(self._removed.items())), len(running)),
+            types=dict(sorted(self._types.items(), key=lambda each: (-each[1], each[0]))),
+            spent=Spent(
+                round(self._cost.total(now), 6),
+                round(self._cost.rate(), 6),
+                round(fsum((paid.until or now) - paid.since for paid in self._cost.paid.values()) / HOUR, 3),
+            ),
+            pods=dict(sorted(Counter(pod.phase for pod in state.facts.pods.values()).items())),
+            waiting=(*self._waiting(state), *_gated(state, gated)),
+            refused=tuple(self._refused),
+            notes=(*self._notes, *_classless(state)),
+        )
+
+    def _waiting(self, state: State) -> Iterable[Waiting]:
+        """Pods that are up for provisioning and have no node yet, by reasons, in the order of their names."""
+        told = {
+            uid: group.reasons
+            for plan in self._plans
+            for group in (*plan.unplaced, *plan.ignored)
+            for uid in group.pods
+        }
+        alike: dict[tuple[str, ...], list[str]] = {}
+        reasons: dict[tuple[str, ...], tuple[Why, ...]] = {}
+        for uid in sorted(state.ix.pending, key=lambda uid: (state.facts.pods[uid].key, uid)):
+            why = tuple(Why(each.code, sentence(each), each.params) for each in told.get(uid, ()))
+            why = why or (_on_its_way(state.facts.targets.get(uid, "")),)
+            key = tuple(each.text for each in why)
+            alike.setdefault(key, []).append(state.facts.pods[uid].key)
+            reasons[key] = why
+        return [Waiting(tuple(pods), reasons[key]) for key, pods in alike.items()]
+
+
+def _classless(state: State) -> Iterable[Note]:
+    """NodePools for which nothing can be launched."""
+    for name, pool in sorted(state.facts.pools.items()):
+        ref = pool.node_class
+        known = state.facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
+        if known is None or not known.ready:
+            what = "is not there" if known is None else f"is not ready ({known.reason or 'no reason given'})"
+            named = (key.rpartition("/")[2] for key in state.facts.node_classes)
+            likely = near(ref.name, named) if known is None else ()
+            meant = f". Is it {' or '.join(likely)}?" if likely and ref.name not in likely else ""
+            words = f"its {ref.kind} {ref.name} {what}: nothing can be launched for it{meant}"
+            yield Note(f"NodePool {name}", "nodeclass-missing" if known is None else "nodeclass-not-ready", words)
+
+
+def _gated(state: State, gated: Mapping[str, Sequence[str]]) -> Iterable[Waiting]:
+    """Pods whose scheduling gates are closed, by these: they are not up for provisioning (S-40)."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for uid, gates in gated.items():
+        if uid in state.facts.pods:
+            alike.setdefault(tuple(gates), []).append(state.facts.pods[uid].key)
+    for gates, pods in sorted(alike.items()):
+        text = f"kube-scheduler does not look at it before its scheduling gates are removed: {', '.join(gates)}"
+        yield Waiting(tuple(sorted(pods)), (Why("scheduling-gated", text, {"gates": list(gates)}),))
+
+
+def _on_its_way(target: str) -> Why:
+    if target:
+        return Why("planned", f"waits for {target}, which is on its way", {"target": target})
+    return Why("undecided", "its batching window is still open: nothing was decided yet")
+
+
+# ── for people ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def describe(outcome: Outcome) -> list[str]:
+    """The outcome in lines."""
+    nodes, spent = outcome.nodes, outcome.spent
+    removed = ", ".join(f"{count} {why}" for why, count in nodes.removed.items())
+    launched = ", ".join(f"{count} {kind}" for kind, count in outcome.types.items())
+    pods = ", ".join(f"{count} {phase.lower()}" for phase, count in outcome.pods.items())
+    rows = [
+        ("virtual time", clock(round(outcome.duration * 1000)).removeprefix("+")),
+        ("nodes launched", _figure(nodes.launched, launched)),
+        ("nodes removed", _figure(sum(nodes.removed.values()), removed)),
+        ("nodes running", f"{nodes.running}, {dollars(spent.rate)} an hour"),
+        ("cost", f"{dollars(spent.total)} for {spent.hours:.2f} node hours"),
+        ("prices", outcome.prices),
+        ("pods", pods or "none"),
+    ]
+    if nodes.failed:
+        rows.insert(2, ("launches failed", str(nodes.failed)))
+    return [
+        "",
+        *columns(rows),
+        *_waiting_lines(outcome.waiting),
+        *(f"  note on {note.object}: {note.text} ({note.code})" for note in outcome.notes),
+        *_refused_lines(outcome.refused),
+        *_closer(outcome),
+    ]
+
+
+def _figure(number: int, detail: str) -> str:
+    return f"{number} ({detail})" if detail else str(number)
+
+
+def _waiting_lines(waiting: Sequence[Waiting]) -> list[str]:
+    lines = []
+    for group in waiting:
+        lines.append(f"  {counted(len(group.pods), 'pod')} without a node: {some(group.pods)}")
+        lines += [f"    {why.code}: {why.text}" for why in group.reasons]
+    return lines
+
+
+def _refused_lines(refused: Sequence[Refusal]) -> list[str]:
+    lines = [f"  {len(refused)} refused, the rest went on:"] if refused else []
+    for each in refused:
+        field = f" {each.field}:" if each.field else ""
+        lines.append(f"    {each.code} {each.object}:{field} {each.message}")
+    return lines
+
+
+def _closer(outcome: Outcome) -> list[str]:
+    if outcome.record is None:
+        return ["", "  To look closer, keep the record: --record FILE"]
+    record, kerf = quote(outcome.record), command()
+    lines = ["", "  Look closer:", f"    {kerf} log {record}", f"    {kerf} verify {record}"]
+    if outcome.waiting:
+        lines.append(f"    {kerf} explain {record} pod {outcome.waiting[0].pods[0]}")
+    return lines

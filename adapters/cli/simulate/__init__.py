@@ -1,0 +1,1 @@
+"""What `kerf simulate` and `kerf demo` put together: a runtime in virtual time, a market, and the record they write."""

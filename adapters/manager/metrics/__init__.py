@@ -1,0 +1,1 @@
+"""What the controller serves over HTTP: /metrics in Prometheus's text format, /healthz and /readyz."""

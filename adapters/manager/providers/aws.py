@@ -1,0 +1,301 @@
+"""adapters/aws on a session: EC2NodeClasses resolved and kept on the API server, the interruption queue, and the
+settings that are found out. Whatever asks AWS does so in threads of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TypeVar
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from kerf.adapters.aws.account import EksCluster, eks_cluster, probe, region
+from kerf.adapters.aws.cloud import GROUP, KIND, AwsCloud
+from kerf.adapters.aws.interruption import AwsInterruptions
+from kerf.adapters.aws.nodeclass.status import FINALIZER, hash_annotations, status_document
+from kerf.adapters.aws.session import AwsError, Clients, ReadingClients
+from kerf.adapters.aws.settings import AwsSettings
+from kerf.adapters.controller.controller import REPORT, AdapterFault, wall_clock
+from kerf.adapters.kubernetes.errors import ClusterError, Unreachable
+from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
+from kerf.adapters.kubernetes.objects.nodeclasses import NodeClassObjects
+from kerf.adapters.kubernetes.session import Session
+from kerf.adapters.kubernetes.watch.watched_kinds import EC2_NODE_CLASSES, Resource
+from kerf.adapters.manager.providers.ec2_instances import InstanceUpkeep
+from kerf.adapters.manager.providers.provider import World
+from kerf.adapters.manager.settings import AwsOptions, SettingError
+from kerf.engine.errors import KerfError
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.observations import InputRefused, Observation
+from kerf.engine.runtime.ports import Cloud
+
+LONGEST, SHORTEST = 60.0, 1.0  # seconds between two looks at what is due
+RETRY = (1.0, 60.0)  # seconds, from a queue that cannot be read to the next try
+DELETING = 5.0  # seconds between two looks at a class that is being deleted
+SHOWN = 5  # names in an Event (A-81)
+DNS = "/api/v1/namespaces/kube-system/services/kube-dns"
+T = TypeVar("T")
+
+
+class AwsProvider:
+    """`objects` and `interruptions` are None in observe mode: nothing is written, and messages stay in the queue for
+    Karpenter."""
+
+    node_classes: Resource = EC2_NODE_CLASSES
+
+    def __init__(
+        self,
+        clients: Clients,
+        settings: AwsSettings,
+        *,
+        objects: NodeClassObjects | None,
+        interruptions: AwsInterruptions | None,
+        clock: Callable[[], int] = wall_clock,
+    ) -> None:
+        self.error: KerfError | None = None
+        self._recorder: EventRecorder | None = None
+        self._classes: dict[str, EC2NodeClass] = {}
+        self._cloud = AwsCloud(
+            clients, settings, lambda: list(self._classes.values()), clock, observing=objects is None
+        )
+        self._objects, self._interruptions, self._clock = objects, interruptions, clock
+        self._news = asyncio.Event()
+        self._pool = ThreadPoolExecutor(3, thread_name_prefix="aws")  # classes, instances, messages
+        self._upkeep = InstanceUpkeep(self._cloud, self._pool)
+
+    @property
+    def cloud(self) -> Cloud:
+        return self._cloud
+
+    def put(self, node_class: Struct) -> None:
+        assert isinstance(node_class, EC2NodeClass)
+        self._classes[node_class.name] = node_class
+        self._news.set()
+
+    def drop(self, name: str) -> None:
+        self._classes.pop(name, None)
+        self._news.set()
+
+    def seen(self, name: str, data: Raw | None) -> None:
+        if self._objects is not None:
+            self._objects.seen(name, data)
+
+    def changed(self) -> list[Observation]:
+        """EC2 has to be asked first."""
+        return []
+
+    async def first(self) -> list[Observation]:
+        self._news.clear()
+        return await self._looked()
+
+    def tell_with(self, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+
+    def node_name(self, claim: NodeClaim) -> str:
+        """Nodes are named by EC2, which kerf is not told."""
+        return ""
+
+    async def run(self, world: World) -> None:
+        tasks = [asyncio.create_task(self._keep(world), name="EC2NodeClasses")]
+        if self._objects is not None:
+            tasks.append(asyncio.create_task(self._upkeep.name(world), name="names of instances"))
+            tasks.append(asyncio.create_task(self._upkeep.look(world), name="health of instances"))
+        if self._interruptions is not None:
+            tasks.append(asyncio.create_task(self._listen(world, self._interruptions), name="interruption queue"))
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _elsewhere(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    # ── NodeClasses ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _keep(self, world: World) -> None:
+        """The objects as they were last resolved; then whatever is due, or has changed."""
+        while True:
+            for node_class in list(self._classes.values()):
+                await self._bring(node_class, world)
+            await self._pause()
+            world.put(await self._looked())
+
+    async def _pause(self) -> None:
+        """Until a class changed, or something is due."""
+        seconds = min(LONGEST, max(SHORTEST, (self._cloud.next_due() - self._clock()) / 1000))
+        if any(each.deleting for each in self._classes.values()):
+            seconds = min(seconds, DELETING)
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return
+        self._news.clear()
+
+    async def _looked(self) -> list[Observation]:
+        """An error that is no answer of AWS is a defect, which must not end the looking."""
+        try:
+            return await self._elsewhere(self._cloud.observe)
+        except Exception as error:
+            fault = error if isinstance(error, KerfError) else _fault(error, "EC2NodeClasses")
+            self.error = fault
+            return [Observation(InputRefused(fault.code, "aws", "EC2NodeClasses", message=str(fault)))]
+
+    async def _bring(self, node_class: EC2NodeClass, world: World) -> None:
+        """A-66, A-74: its finalizer, hash and status; or its end. A refusal is tried again with the next look."""
+        resolved = self._cloud.resolved(node_class.name)
+        if self._objects is None or resolved is None:
+            return
+        try:
+            if node_class.deleting:
+                await self._end(node_class, self._objects, world)
+                return
+            hashes = hash_annotations(replace(resolved, annotations=node_class.annotations))
+            await self._objects.mark(node_class.name, FINALIZER, hashes)
+            status = resolved.status
+            await self._objects.write_status(
+                node_class.name, node_class.generation, status_document(status), status.conditions
+            )
+        except (ClusterError, Unreachable, AwsError) as error:
+            self.error = error
+
+    async def _end(self, node_class: EC2NodeClass, objects: NodeClassObjects, world: World) -> None:
+        """A-81: not while a NodeClaim names it; what was made for it goes before it does."""
+        if not objects.held(node_class.name, FINALIZER):
+            return
+        users = await world.claims_of(GROUP, node_class.name)
+        if users:
+            self._tell_waiting(node_class, users)
+            return
+        await self._elsewhere(lambda: self._cloud.release(node_class))
+        await objects.let_go(node_class.name, FINALIZER)
+
+    def _tell_waiting(self, node_class: EC2NodeClass, users: list[str]) -> None:
+        if self._recorder is None:
+            return
+        more = f" and {len(users) - SHOWN} other(s)" if len(users) > SHOWN else ""
+        message = f"Waiting on NodeClaim termination for {', '.join(users[:SHOWN])}{more}"
+        about = Subject(f"{GROUP}/v1", KIND, node_class.name, uid=node_class.uid)
+        key = (node_class.uid or node_class.name,)
+        told = Happening(about, "Normal", "WaitingOnNodeClaimTermination", message, key, window=600_000)
+        self._recorder.tell([told])
+
+    # ── interruptions ───────────────────────────────────────────────────────────────────────────────────────
+
+    async def _listen(self, world: World, queue: AwsInterruptions) -> None:
+        """A message is deleted when it is in the record, not before (A-343, A-344)."""
+        delay, most = RETRY
+        said = ""
+        while True:
+            try:
+                await world.record(await _aside(queue.poll))
+                await self._elsewhere(queue.acknowledge)
+                delay, said, self.error = RETRY[0], "", None
+            except KerfError as error:
+                self.error = error
+                if str(error) != said:  # once, not with every try
+                    said = str(error)
+                    world.put([Observation(InputRefused(error.code, "queue", "interruptions", message=said))])
+                await asyncio.sleep(delay)
+                delay = min(most, delay * 2)
+
+
+async def _aside(work: Callable[[], T]) -> T:
+    """In a thread that nobody waits for at the end: a long poll must not hold the process up. What it got then comes
+    back."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[T] = loop.create_future()
+
+    def tell(how: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is gone
+            loop.call_soon_threadsafe(lambda: None if answer.done() else how())
+
+    def run() -> None:
+        try:
+            result = work()
+        except Exception as error:
+            failure = error
+            tell(lambda: answer.set_exception(failure))
+        else:
+            tell(lambda: answer.set_result(result))
+
+    threading.Thread(target=run, name="queue", daemon=True).start()
+    return await answer
+
+
+def _fault(error: Exception, where: str) -> AdapterFault:
+    return AdapterFault(f"{type(error).__name__}: {error}", where=where, hint=REPORT)
+
+
+async def aws_provider(session: Session, options: AwsOptions, *, observe: bool) -> AwsProvider:
+    """Raises what `discover` does, and NoRegion (KERF344)."""
+    where = await asyncio.to_thread(region)
+    clients = ReadingClients(where) if observe else Clients(where)
+    settings = await discover(session, clients, options)
+    if observe:
+        return AwsProvider(clients, settings, objects=None, interruptions=None)
+    queue = AwsInterruptions(clients.sqs, settings.interruption_queue) if settings.interruption_queue else None
+    objects = NodeClassObjects(session, EC2_NODE_CLASSES)
+    return AwsProvider(clients, settings, objects=objects, interruptions=queue)
+
+
+# ── the cluster ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def discover(session: Session, clients: Clients, options: AwsOptions) -> AwsSettings:
+    """A-2, A-3, A-16, A-17: what is not given is asked of EKS and of the API server. Raises SettingError (KERF340)
+    without a cluster's name, `AwsError` when EC2 does not let kerf in or nobody knows the cluster's endpoint."""
+    if not options.cluster:
+        hint = "Give the cluster's name: it is in the tags of all that kerf makes"
+        raise SettingError("the AWS provider needs it", where="CLUSTER_NAME", hint=hint)
+    await asyncio.to_thread(probe, clients)
+    known = await _asked_of_eks(clients, options)
+    version = known.version if options.eks_control_plane and known.version else await _version(session)
+    return AwsSettings(
+        cluster=options.cluster,
+        region=clients.region,
+        endpoint=options.endpoint or known.endpoint,
+        ca_bundle=options.ca_bundle or base64.b64encode(session.certificate()).decode(),
+        cidr=known.cidr,
+        dns=await _dns(session),
+        kubernetes_version=version,
+        isolated_vpc=options.isolated_vpc,
+        reserved_enis=options.reserved_enis,
+        memory_overhead=options.memory_overhead,
+        interruption_queue=options.interruption_queue,
+        ami_refresh=options.ami_refresh,
+        subnet_refresh=options.subnet_refresh,
+        dry_run=options.dry_run,
+    )
+
+
+async def _asked_of_eks(clients: Clients, options: AwsOptions) -> EksCluster:
+    """With an endpoint given EKS may refuse: then only AL2023 lacks something, and its classes say so (A-129)."""
+    try:
+        return await asyncio.to_thread(eks_cluster, clients, options.cluster)
+    except AwsError as error:
+        if options.endpoint and not error.unknown:
+            return EksCluster()
+        raise
+
+
+async def _version(session: Session) -> str:
+    """A-372."""
+    found = (await session.request("GET", "/version")).checked("version of the API server").json()
+    major, minor = (re.sub(r"\D", "", str(found.get(part, ""))) for part in ("major", "minor"))
+    return f"{major}.{minor}"
+
+
+async def _dns(session: Session) -> str:
+    """The cluster IP of kube-dns, "" where there is none."""
+    answer = await session.request("GET", DNS)
+    return str(answer.json().get("spec", {}).get("clusterIP", "")) if answer.ok else ""

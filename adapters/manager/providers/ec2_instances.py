@@ -1,0 +1,75 @@
+"""What is done for EC2 instances beside their claims: the tag Name (A-323), and looks at their health (A-351)."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Executor
+
+from kerf.adapters.aws.cloud import AwsCloud
+from kerf.adapters.aws.session import AwsError
+from kerf.adapters.manager.providers.provider import World
+from kerf.engine.errors import KerfError
+from kerf.engine.record.observations import InputRefused, InterruptionSeen, Observation
+
+NAME_EVERY = 5.0  # seconds between looks for Nodes that have joined
+NAMED_AT_ONCE = 20  # instances: each tag is one call, and EC2 bears few of them a second
+LOOK_AFTER, LOOK_EVERY = 10.0, 60.0  # from the start, when claims have been adopted; and from then on
+REFUSED = "UnauthorizedOperation"
+
+
+class InstanceUpkeep:
+    """`name` and `look` until cancelled. Errors are kept, and said once."""
+
+    def __init__(self, cloud: AwsCloud, pool: Executor) -> None:
+        self.error: KerfError | None = None
+        self._cloud, self._pool = cloud, pool
+        self._named: set[str] = set()
+        self._unwell: set[tuple[str, str]] = set()
+
+    async def name(self, world: World) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(NAME_EVERY)
+            joined = {instance: node for instance, node in (await world.instances()).items() if node}
+            self._named &= joined.keys()
+            wanted = {instance: joined[instance] for instance in sorted(joined.keys() - self._named)[:NAMED_AT_ONCE]}
+            if not wanted:
+                continue
+            try:
+                await loop.run_in_executor(self._pool, self._cloud.name, wanted)
+                self._named |= wanted.keys()
+            except AwsError as error:
+                self._say(world, error)
+                await asyncio.sleep(LOOK_EVERY)
+
+    async def look(self, world: World) -> None:
+        """Ends when EC2 does not let kerf look: until the next start, as A-351 has it."""
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(LOOK_AFTER)
+        while True:
+            try:
+                found = await loop.run_in_executor(self._pool, self._cloud.unhealthy)
+            except AwsError as error:
+                self._say(world, error)
+                if error.aws_code == REFUSED:
+                    await asyncio.Event().wait()
+            else:
+                await self._tell(world, set(found))
+            await asyncio.sleep(LOOK_EVERY)
+
+    async def _tell(self, world: World, found: set[tuple[str, str]]) -> None:
+        """A-353: each once, for as long as EC2 says so; instances of others are theirs to look after."""
+        own = await world.instances()
+        found = {each for each in found if each[0] in own}
+        news = [
+            Observation(InterruptionSeen(f"status/{instance}/{kind}", kind, instance))
+            for instance, kind in sorted(found - self._unwell, key=lambda each: (each[1] == "event_status", each))
+        ]
+        self._unwell = found
+        if news:
+            world.put(news)
+
+    def _say(self, world: World, error: AwsError) -> None:
+        if self.error is None or str(self.error) != str(error):
+            world.put([Observation(InputRefused(error.code, "aws", "instances", message=str(error)))])
+        self.error = error

@@ -1,0 +1,364 @@
+"""Karpenter's settings: each is a flag and an environment variable of the same name (L-287 to L-315).
+
+A flag beats the environment, which beats the default. A value that cannot be read is an error in both: the reference
+falls back to the default for a bad variable, and nobody hears of it (docs/differences.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+from urllib.parse import urlsplit
+
+import yaml
+from cyclopts import Parameter
+from msgspec import Struct
+
+from kerf.adapters.store.retention.policy import DAY, Retention
+from kerf.engine.errors import InputError
+from kerf.engine.model.durations import format_duration, parse_go_duration
+from kerf.engine.model.feature_gates import unknown_gates, with_gates
+from kerf.engine.model.quantities import parse_quantity
+from kerf.engine.model.reasons import Reason
+from kerf.engine.model.settings import Settings
+from kerf.engine.scheduling.problem.scheduler_config import SchedulerConfigError, default_constraints
+
+T = TypeVar("T")
+LEASE = "karpenter-leader-election"
+NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+OUTSIDE = "kube-system"
+"""The Lease's namespace where kerf runs outside a pod."""
+_TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false", "FALSE", "False")
+_MINUTE = 60_000
+_LEAST = 64 << 20  # bytes of a record that has room for its snapshots
+ENOUGH = 100
+"""Pods that make a burst: kerf.engine.state.pod_bursts. A record without the setting has none."""
+
+
+class SettingError(InputError):
+    """A setting that cannot be read: kerf does not start with it."""
+
+    code = "KERF340"
+
+
+@dataclass(frozen=True)
+class Flags:
+    """As they are given; None where they are not. The variable of `batch_max_duration` is BATCH_MAX_DURATION."""
+
+    batch_max_duration: Annotated[str | None, Parameter(help="Longest wait for more pods (10s).")] = None
+    batch_idle_duration: Annotated[str | None, Parameter(help="The wait ends after this much quiet (1s).")] = None
+    batch_enough_pods: Annotated[str | None, Parameter(help="So many are planned for at once (100; 0: never).")] = None
+    preference_policy: Annotated[str | None, Parameter(help="Preferences of pods: Respect or Ignore.")] = None
+    min_values_policy: Annotated[str | None, Parameter(help="minValues: Strict or BestEffort.")] = None
+    ignore_dra_requests: Annotated[str | None, Parameter(help="Pods with ResourceClaims are left alone (true).")] = None
+    feature_gates: Annotated[str | None, Parameter(help="Such as NodeOverlay=true,StaticCapacity=true.")] = None
+    scheduler_config: Annotated[str | None, Parameter(help="YAML or JSON with podTopologySpread defaults.")] = None
+    retain_observations: Annotated[str | None, Parameter(help="Keep everything for so long (7d; 0: ever).")] = None
+    retain_decisions: Annotated[
+        str | None, Parameter(help="Keep claims' events and decisions for so long (90d; 0: ever).")
+    ] = None
+    retain_size: Annotated[str | None, Parameter(help="The record takes no more than this (8Gi; 0: any).")] = None
+    cluster_name: Annotated[str | None, Parameter(help="The cluster's name; AWS: in all tags.")] = None
+    metrics_port: Annotated[str | None, Parameter(help="/metrics (8080; 0: none).")] = None
+    health_probe_port: Annotated[str | None, Parameter(help="/healthz and /readyz (8081; 0: none).")] = None
+    kube_client_qps: Annotated[str | None, Parameter(help="Requests to the API server a second (200).")] = None
+    kube_client_burst: Annotated[str | None, Parameter(help="… and at once after a quiet time (300).")] = None
+    leader_election_name: Annotated[
+        str | None, Parameter(name=("--leader-election-name", "--lease-name"), help=f"Name of the Lease ({LEASE}).")
+    ] = None
+    leader_election_namespace: Annotated[
+        str | None,
+        Parameter(
+            name=("--leader-election-namespace", "--lease-namespace"),
+            help=f"Its namespace: the pod's own; outside a cluster {OUTSIDE}.",
+        ),
+    ] = None
+    disable_leader_election: Annotated[str | None, Parameter(help="Run without a Lease (false).")] = None
+    disable_cluster_state_observability: Annotated[
+        str | None, Parameter(help="No metrics of pods, nodes and NodePools (false).")
+    ] = None
+    log_level: Annotated[str | None, Parameter(help="debug, info or error (info).")] = None
+    log_output_paths: Annotated[str | None, Parameter(help="stdout, stderr or files, by commas (stdout).")] = None
+    instance_types_file_path: Annotated[
+        str | None,
+        Parameter(name=("--instance-types-file-path", "--instance-types"), help="KWOK: a file of instance types."),
+    ] = None
+    # Of the AWS provider.
+    cluster_endpoint: Annotated[str | None, Parameter(help="AWS: the API server's URL (asked of EKS).")] = None
+    cluster_ca_bundle: Annotated[str | None, Parameter(help="AWS: its certificate, base64 (kerf's own).")] = None
+    isolated_vpc: Annotated[str | None, Parameter(help="AWS: no calls for prices and IAM (false).")] = None
+    eks_control_plane: Annotated[str | None, Parameter(help="AWS: ask EKS about the cluster (false).")] = None
+    vm_memory_overhead_percent: Annotated[str | None, Parameter(help="AWS: share of memory lost (0.075).")] = None
+    interruption_queue: Annotated[str | None, Parameter(help="AWS: name of the SQS queue (none).")] = None
+    reserved_enis: Annotated[str | None, Parameter(help="AWS: network interfaces not for pods (0).")] = None
+    ami_refresh_interval: Annotated[str | None, Parameter(help="AWS: how old images may be (1m).")] = None
+    subnet_refresh_interval: Annotated[str | None, Parameter(help="AWS: how old subnets may be (1m).")] = None
+    disable_dry_run: Annotated[str | None, Parameter(help="AWS: classes are not tried on EC2 (false).")] = None
+    # Read, so that a Karpenter's environment is understood; kerf has no use for them.
+    cpu_requests: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
+    memory_limit: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
+    disable_controller_warmup: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
+    enable_profiling: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
+    karpenter_service: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
+    log_error_output_paths: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
+    enable_zonal_shift: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
+    aws_feature_gates: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
+
+
+NAMES: tuple[str, ...] = tuple(each.name for each in fields(Flags))
+
+
+class AwsOptions(Struct, frozen=True):
+    """What the AWS provider is given (L-306 to L-312); an empty endpoint is asked of EKS. Intervals in ms."""
+
+    cluster: str
+    endpoint: str
+    ca_bundle: str
+    isolated_vpc: bool
+    eks_control_plane: bool
+    memory_overhead: float
+    interruption_queue: str
+    reserved_enis: int
+    ami_refresh: int
+    subnet_refresh: int
+    dry_run: bool
+
+
+class Options(Struct, frozen=True):
+    """All settings, read. A port of 0 is not opened; `outputs` are "stdout", "stderr" or files; `notes`: what whoever
+    gave them should know."""
+
+    engine: Settings
+    metrics_port: int
+    health_port: int
+    qps: float
+    burst: int
+    leader_election: bool
+    lease_name: str
+    lease_namespace: str
+    state_metrics: bool
+    log_level: str
+    outputs: tuple[str, ...]
+    retention: Retention
+    instance_types: Path | None
+    aws: AwsOptions
+    notes: tuple[Reason, ...] = ()
+
+
+def read_settings(flags: Flags, environment: Mapping[str, str]) -> Options:
+    """Raises SettingError (KERF340), FeatureGatesError (KERF339) and SchedulerConfigError (KERF338)."""
+    given = _Given(flags, environment)
+    given.check_unused()
+    return Options(
+        engine=_engine(given),
+        metrics_port=given.read("metrics_port", _port, 8080),
+        health_port=given.read("health_probe_port", _port, 8081),
+        qps=float(given.read("kube_client_qps", _positive, 200)),
+        burst=given.read("kube_client_burst", _positive, 300),
+        leader_election=not given.truth("disable_leader_election", False),
+        lease_name=given.text("leader_election_name", LEASE),
+        lease_namespace=given.text("leader_election_namespace", "") or _own_namespace(),
+        state_metrics=not given.truth("disable_cluster_state_observability", False),
+        log_level=given.read("log_level", _one_of("debug", "info", "error"), "info"),
+        outputs=tuple(filter(None, given.text("log_output_paths", "stdout").split(","))),
+        retention=Retention(
+            observations=given.read("retain_observations", age, Retention().observations),
+            decisions=given.read("retain_decisions", age, Retention().decisions),
+            size=given.read("retain_size", size, Retention().size),
+        ),
+        instance_types=Path(path) if (path := given.text("instance_types_file_path", "")) else None,
+        aws=_aws(given),
+        notes=unknown_gates(given.text("feature_gates", "")),
+    )
+
+
+def _engine(given: _Given) -> Settings:
+    settings = Settings(
+        cluster_name=given.text("cluster_name", Settings().cluster_name),
+        batch_idle=given.read("batch_idle_duration", _duration, Settings().batch_idle),
+        batch_max=given.read("batch_max_duration", _duration, Settings().batch_max),
+        batch_enough=given.read("batch_enough_pods", _not_negative, ENOUGH),
+        preference_policy=given.read("preference_policy", _one_of("Respect", "Ignore"), Settings().preference_policy),
+        min_values_policy=given.read(
+            "min_values_policy", _one_of("Strict", "BestEffort"), Settings().min_values_policy
+        ),
+        ignore_dra_requests=given.truth("ignore_dra_requests", Settings().ignore_dra_requests),
+        default_spread=default_constraints(_document(given.text("scheduler_config", ""))),
+    )
+    return with_gates(settings, given.text("feature_gates", ""))
+
+
+def _aws(given: _Given) -> AwsOptions:
+    return AwsOptions(
+        cluster=given.text("cluster_name", ""),
+        endpoint=given.read("cluster_endpoint", _url, ""),
+        ca_bundle=given.text("cluster_ca_bundle", ""),
+        isolated_vpc=given.truth("isolated_vpc", False),
+        eks_control_plane=given.truth("eks_control_plane", False),
+        memory_overhead=given.read("vm_memory_overhead_percent", _share, 0.075),
+        interruption_queue=given.text("interruption_queue", ""),
+        reserved_enis=given.read("reserved_enis", _not_negative, 0),
+        ami_refresh=given.read("ami_refresh_interval", _from_a_minute, _MINUTE),
+        subnet_refresh=given.read("subnet_refresh_interval", _from_a_minute, _MINUTE),
+        dry_run=not given.truth("disable_dry_run", False),
+    )
+
+
+class _Given:
+    """What flags and environment say of a setting; an empty variable is as good as none."""
+
+    def __init__(self, flags: Flags, environment: Mapping[str, str]) -> None:
+        self._flags, self._environment = flags, environment
+
+    def read(self, name: str, parse: Callable[[str], T], default: T) -> T:
+        flag: str | None = getattr(self._flags, name)
+        text = flag if flag is not None else self._environment.get(name.upper(), "")
+        if not text:
+            return default
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise SettingError(f"{text!r} is not accepted", where=self._where(name), hint=f"Give {error}") from error
+
+    def text(self, name: str, default: str) -> str:
+        return self.read(name, str, default)
+
+    def truth(self, name: str, default: bool) -> bool:
+        """L-287: a flag says exactly true or false, a variable may have any of Go's forms."""
+        return self.read(name, _bool if getattr(self._flags, name) is None else _exact_bool, default)
+
+    def check_unused(self) -> None:
+        """Settings without effect are held to their rules all the same (L-289)."""
+        for name in ("disable_controller_warmup", "enable_profiling", "enable_zonal_shift"):
+            self.truth(name, False)
+        for name in ("cpu_requests", "memory_limit"):
+            self.read(name, _whole, 0)
+
+    def _where(self, name: str) -> str:
+        return f"--{name.replace('_', '-')}" if getattr(self._flags, name) is not None else name.upper()
+
+
+# ── values: each raises ValueError with what it accepts ──────────────────────────────────────────────────────────────
+
+
+def _duration(text: str) -> int:
+    try:
+        return parse_go_duration(text)
+    except InputError as error:
+        raise ValueError("a duration such as 1s, 500ms or 1m30s") from error
+
+
+def age(text: str) -> int:
+    """Days (7d) or a Go duration, in ms; 0 for ever."""
+    days = text.removesuffix("d")
+    if days.isascii() and days.isdigit() and (days != text or int(days) == 0):
+        return int(days) * DAY
+    try:
+        found = parse_go_duration(text)
+    except InputError:
+        found = -1
+    if found <= 0:
+        raise ValueError("an age such as 7d or 36h, or 0 for ever")
+    return found
+
+
+def size(text: str) -> int:
+    """Bytes; 0 for any."""
+    try:
+        found = parse_quantity(text, "memory")
+    except InputError:
+        found = -1
+    if found < 0 or 0 < found < _LEAST:
+        raise ValueError("a size from 64Mi on, such as 8Gi, or 0 for any")
+    return found
+
+
+def _from_a_minute(text: str) -> int:
+    found = _duration(text)
+    if found < _MINUTE:
+        raise ValueError(f"a duration of at least {format_duration(_MINUTE)}")
+    return found
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("a whole number") from None
+
+
+def _not_negative(text: str) -> int:
+    if (found := _whole(text)) < 0:
+        raise ValueError("a whole number from 0 on")
+    return found
+
+
+def _positive(text: str) -> int:
+    if (found := _whole(text)) < 1:
+        raise ValueError("a whole number from 1 on")
+    return found
+
+
+def _port(text: str) -> int:
+    if not 0 <= (found := _whole(text)) <= 65_535:
+        raise ValueError("a port from 1 to 65535, or 0 for none")
+    return found
+
+
+def _share(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < 1:
+        raise ValueError("a share of 1, from 0 on, such as 0.075")
+    return found
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if not parts.scheme or not parts.netloc:
+        raise ValueError("a URL with its scheme, such as https://10.0.0.1:443")
+    return text
+
+
+def _bool(text: str) -> bool:
+    if text not in _TRUE + _FALSE:
+        raise ValueError("true or false")
+    return text in _TRUE
+
+
+def _exact_bool(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("true or false")
+    return text == "true"
+
+
+def _one_of(*accepted: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in accepted:
+            raise ValueError(f"{', '.join(accepted[:-1])} or {accepted[-1]}")
+        return text
+
+    return parse
+
+
+def _document(text: str) -> Any:
+    """L-305."""
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SchedulerConfigError(str(error), where="scheduler-config", hint="Write YAML or JSON") from error
+    if isinstance(found, str):
+        hint = "Give the YAML or JSON itself, not a file's name; docs/plan.md has the format"
+        raise SchedulerConfigError(f"{found!r} has no podTopologySpread", where="scheduler-config", hint=hint)
+    return found
+
+
+def _own_namespace() -> str:
+    try:
+        return NAMESPACE_FILE.read_text(encoding="utf-8").strip()
+    except OSError:
+        return OUTSIDE

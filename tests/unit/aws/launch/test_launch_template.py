@@ -1,0 +1,148 @@
+"""What of a NodeClass reaches the launch template (A-239…A-256)."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.adapters.aws.catalogue.facts import tables
+from kerf.adapters.aws.catalogue.instance_types import EFA, NodeSettings, instance_type
+from kerf.adapters.aws.launch.launch_template import UNUSED, LaunchTemplates, template_data
+from kerf.adapters.aws.settings import AwsSettings
+from kerf.engine.model.karpenter.ec2nodeclasses import (
+    AMITerm,
+    ConnectionTracking,
+    CPUOptions,
+    EC2NodeClass,
+    EC2NodeClassSpec,
+    EC2NodeClassStatus,
+    MetadataOptions,
+    NetworkInterface,
+    ResolvedSecurityGroup,
+)
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
+from kerf.engine.record.decisions import LaunchInstance
+
+SETTINGS = AwsSettings(
+    cluster="shop", region="r", endpoint="https://api", cidr="10.0.0.0/16", dns="10.0.0.10", kubernetes_version="1.34"
+)
+ORDER = LaunchInstance(
+    claim="c",
+    node_pool="p",
+    node_class=NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "n"),
+    capacity_type="on-demand",
+    offers=(),
+    requests={},
+)
+STATUS = EC2NodeClassStatus(
+    security_groups=(ResolvedSecurityGroup("sg-1"), ResolvedSecurityGroup("sg-2")), instance_profile="profile"
+)
+
+
+def data(
+    order: LaunchInstance = ORDER, settings: AwsSettings = SETTINGS, kind: str = "m5.large", **spec: Any
+) -> dict[str, Any]:
+    node_class = EC2NodeClass(
+        name="n",
+        spec=EC2NodeClassSpec(ami_selector_terms=(AMITerm(alias="al2023@latest"),), **spec),
+        status=STATUS,
+    )
+    made = instance_type(tables().types[kind], NodeSettings(), (), region="r")
+    return template_data(order, node_class, settings, made, "ami-1")
+
+
+def test_the_plain_template() -> None:
+    """A-239…A-243, A-255."""
+    found = data()
+    assert found["ImageId"] == "ami-1"
+    assert found["IamInstanceProfile"] == {"Name": "profile"}
+    assert found["NetworkInterfaces"] == [{"DeviceIndex": 0, "Groups": ["sg-1", "sg-2"]}]
+    assert found["MetadataOptions"] == {
+        "HttpEndpoint": "enabled",
+        "HttpProtocolIpv6": "disabled",
+        "HttpPutResponseHopLimit": 1,
+        "HttpTokens": "required",
+        "InstanceMetadataTags": "disabled",
+    }
+    assert [s["ResourceType"] for s in found["TagSpecifications"]] == ["network-interface"]
+    assert "CpuOptions" not in found
+
+
+def test_a_243_a_244_options() -> None:
+    found = data(
+        metadata_options=MetadataOptions(http_tokens="optional", http_put_response_hop_limit=2),
+        cpu_options=CPUOptions("enabled"),
+    )
+    assert found["MetadataOptions"]["HttpTokens"] == "optional"
+    assert found["MetadataOptions"]["HttpPutResponseHopLimit"] == 2
+    assert found["CpuOptions"] == {"NestedVirtualization": "enabled"}
+
+
+def test_a_247_a_reserved_launch_targets_its_reservation() -> None:
+    found = data(replace(ORDER, capacity_type="reserved", reservation="cr-1"))
+    assert found["CapacityReservationSpecification"] == {
+        "CapacityReservationPreference": "capacity-reservations-only",
+        "CapacityReservationTarget": {"CapacityReservationId": "cr-1"},
+    }
+
+
+def test_a_253_own_interfaces() -> None:
+    own = (NetworkInterface(0, 0, "interface"), NetworkInterface(1, 1, "efa-only"))
+    found = data(network_interfaces=own, associate_public_ip_address=False, ip_prefix_count=2)["NetworkInterfaces"]
+    groups = ["sg-1", "sg-2"]
+    assert found == [
+        {
+            "NetworkCardIndex": 0,
+            "DeviceIndex": 0,
+            "InterfaceType": "interface",
+            "Groups": groups,
+            "AssociatePublicIpAddress": False,
+            "Ipv4PrefixCount": 2,
+        },
+        {"NetworkCardIndex": 1, "DeviceIndex": 1, "InterfaceType": "efa-only", "Groups": groups},
+    ]
+
+
+@pytest.mark.parametrize(("asked", "count"), [({EFA: 1}, 8), ({}, 1)])
+def test_a_254_a_431_efa_interfaces_only_for_a_claim_that_asks(asked: dict[str, int], count: int) -> None:
+    found = data(replace(ORDER, requests=asked), kind="trn1.32xlarge")["NetworkInterfaces"]
+    assert len(found) == count
+    assert [i.get("InterfaceType") for i in found] == (["efa"] * 8 if asked else [None])
+    assert [i["DeviceIndex"] for i in found] == ([0, *[1] * 7] if asked else [0])
+
+
+def test_a_256_ipv6_and_connection_tracking() -> None:
+    (found,) = data(
+        settings=replace(SETTINGS, dns="fd00::a"),
+        ip_prefix_count=1,
+        connection_tracking=ConnectionTracking(udp_timeout=30),
+    )["NetworkInterfaces"]
+    assert (found["PrimaryIpv6"], found["Ipv6AddressCount"], found["Ipv6PrefixCount"]) == (True, 1, 1)
+    assert found["ConnectionTrackingSpecification"] == {"UdpTimeout": 30}
+
+
+class Forgetful:
+    """An EC2 in which, while one template is deleted, a launch finds that another is not there."""
+
+    def __init__(self) -> None:
+        self.ec2 = self
+        self.deleted: list[str] = []
+        self.templates: LaunchTemplates
+
+    def describe_launch_templates(self, **_: Any) -> dict[str, Any]:
+        return {"LaunchTemplates": [{"LaunchTemplateName": name} for name in ("a", "b")]}
+
+    def delete_launch_template(self, LaunchTemplateName: str) -> dict[str, Any]:  # noqa: N803
+        self.deleted.append(LaunchTemplateName)
+        self.templates.forget()
+        return {}
+
+
+def test_a284_templates_that_are_forgotten_meanwhile_do_not_end_a_sweep() -> None:
+    """A-237. The sweep and launches are in threads of their own."""
+    now, ec2 = [1_000], Forgetful()
+    ec2.templates = templates = LaunchTemplates(ec2, SETTINGS, lambda: now[0])  # type: ignore[arg-type]
+    templates.sweep()
+    now[0] += UNUSED + 1
+    templates.sweep()
+    assert ec2.deleted == ["a"]

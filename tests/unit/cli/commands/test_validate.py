@@ -1,0 +1,296 @@
+"""`kerf validate` and `kerf convert`: verdicts, exit codes, and wrong input."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from kerf.adapters.cli.main import main
+from tests.support.small_manifests import EC2_NODE_CLASS, NODE_POOL, changed
+
+ROOT = Path(__file__).parents[4]
+EXAMPLES = ROOT / "docs" / "examples"
+OLD_POOL = {
+    "apiVersion": "karpenter.sh/v1beta1",
+    "kind": "NodePool",
+    "metadata": {"name": "old"},
+    "spec": {
+        "disruption": {"consolidationPolicy": "WhenUnderutilized", "consolidateAfter": "Never", "expireAfter": "24h"},
+        "template": {"spec": {"nodeClassRef": {"name": "default"}, "requirements": [], "kubelet": {"maxPods": 20}}},
+    },
+}
+OLD_CLASS = {
+    "apiVersion": "karpenter.k8s.aws/v1beta1",
+    "kind": "EC2NodeClass",
+    "metadata": {"name": "default"},
+    "spec": {
+        "amiFamily": "AL2",
+        "role": "r",
+        "subnetSelectorTerms": [{"tags": {"a": "b"}}],
+        "securityGroupSelectorTerms": [{"tags": {"a": "b"}}],
+    },
+}
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*tokens: object) -> tuple[int, str, str]:
+        code = main([str(token) for token in tokens])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def written(folder: Path, *documents: Any, name: str = "m.yaml") -> Path:
+    file = folder / name
+    file.write_text("---\n".join(yaml.safe_dump(each) for each in documents), encoding="utf-8")
+    return file
+
+
+# ── validate ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_good_manifests_are_accepted(run: Run) -> None:
+    for folder in ("workshop", "workshop/v1beta1", "black-belt", "resource-definitions"):
+        code, out, _ = run("validate", EXAMPLES / folder)
+        assert (code, " 0 refused" in out.splitlines()[-1]) == (0, True), out
+
+
+@pytest.mark.parametrize("file", sorted((EXAMPLES / "refused").iterdir()), ids=lambda file: file.stem)
+def test_bad_manifests_are_refused(run: Run, file: Path) -> None:
+    code, out, _ = run("validate", file)
+    assert code == 1
+    assert f"{file}:1 " in out
+    assert "KERF3" in out
+
+
+def test_all_that_is_wrong_is_told_at_once(run: Run, tmp_path: Path) -> None:
+    bad = changed(changed(NODE_POOL, "spec.weight", 0), "spec.disruption.consolidationPolicy", "WhenUnderutilized")
+    bad = changed(changed(bad, "spec.template.spec.expireAftr", "1h"), "metadata.name", "Default")
+    code, out, _ = run("validate", written(tmp_path, NODE_POOL, bad, CONFIG_MAP), "--json")
+    found = msgspec.json.decode(out)
+    assert (code, found["accepted"], found["refused"], found["unchecked"]) == (1, 1, 1, 1)
+    good, refused, other = found["objects"]
+    assert (good["object"], good["verdict"]) == ("NodePool/default", "accepted")
+    assert (refused["place"], refused["object"]) == (f"{tmp_path}/m.yaml:19", "NodePool/Default")
+    assert {each["path"]: each["code"] for each in refused["violations"]} == {
+        "metadata.name": "KERF312",
+        "spec.weight": "KERF309",
+        "spec.disruption.consolidationPolicy": "KERF305",
+        "spec.template.spec.expireAftr": "KERF320",
+    }
+    hints = {each["path"]: each.get("hint") for each in refused["violations"]}
+    assert hints["spec.template.spec.expireAftr"] == "Is it expireAfter?"
+    assert other["verdict"] == "unchecked"
+
+
+def test_what_only_controllers_refuse_is_refused_too(run: Run, tmp_path: Path) -> None:
+    """L-36, L-37, A-37."""
+    pool = changed(NODE_POOL, "spec.template.metadata.labels", {"not a key": "x"})
+    sizeless = [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "Ti"}}]
+    nodes = changed(EC2_NODE_CLASS, "spec.blockDeviceMappings", sizeless)
+    code, out, _ = run("validate", written(tmp_path, pool, nodes))
+    assert (code, "KERF312" in out, "KERF306" in out) == (1, True, True)
+
+
+def test_d18_a_schedule_that_the_api_server_takes_and_nobody_can_read(run: Run, tmp_path: Path) -> None:
+    budgets = [{"nodes": "10%"}, {"nodes": "1", "schedule": "61 0 * * *", "duration": "1h"}]
+    code, out, _ = run("validate", written(tmp_path, changed(NODE_POOL, "spec.disruption.budgets", budgets)))
+    assert code == 1
+    assert "KERF314 spec.disruption.budgets[1].schedule: '61 0 * * *' is no schedule" in out
+
+
+def test_the_old_version_is_checked_as_what_it_becomes_with_the_paths_that_were_written(
+    run: Run, tmp_path: Path
+) -> None:
+    code, out, _ = run("validate", written(tmp_path, OLD_POOL))
+    assert (code, "kerf convert writes it as v1" in out) == (0, True)
+    bad = changed(OLD_POOL, "spec.disruption.expireAfter", "1d")
+    code, out, _ = run("validate", written(tmp_path, bad))
+    assert (code, "KERF307 spec.disruption.expireAfter" in out) == (1, True)
+    misspelled = changed(OLD_POOL, "spec.disruption.budget", [])
+    code, out, _ = run("validate", written(tmp_path, misspelled))
+    assert (code, "KERF320 spec.disruption.budget: There is no field budget. Is it budgets?" in out) == (1, True)
+
+
+def test_lists_are_taken_apart(run: Run, tmp_path: Path) -> None:
+    bad = changed(NODE_POOL, "spec.weight", 101)
+    whole = {"apiVersion": "v1", "kind": "List", "items": [NODE_POOL, bad]}
+    untyped = {key: each for key, each in bad.items() if key not in {"apiVersion", "kind"}}
+    typed = {"apiVersion": "karpenter.sh/v1", "kind": "NodePoolList", "items": [untyped]}
+    code, out, _ = run("validate", written(tmp_path, whole, typed))
+    assert code == 1
+    assert "m.yaml:1[1] NodePool/default: refused" in out
+    assert out.splitlines()[-1] == "3 objects: 1 accepted, 2 refused"
+
+
+def test_a_field_may_be_as_deep_as_it_likes(run: Run, tmp_path: Path) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(400):
+        deep = {"a": deep}
+    found = []
+    for name in ("kubelet", "other", "role"):
+        file = tmp_path / f"{name}.json"
+        file.write_bytes(msgspec.json.encode(changed(EC2_NODE_CLASS, f"spec.{name}", deep)))
+        code, out, _ = run("validate", file)
+        found.append((code, out.splitlines()[1].split(":")[0].strip()))
+    assert found == [(0, "1 object"), (1, "KERF320 spec.other"), (1, "KERF303 spec.role")]
+
+
+def test_a_long_text_is_not_repeated(run: Run, tmp_path: Path) -> None:
+    for path in ("spec.disruption.consolidateAfter", "spec.weight"):
+        code, out, _ = run("validate", written(tmp_path, changed(NODE_POOL, path, "x " * 50_000)))
+        assert (code, max(map(len, out.splitlines())) < 500) == (1, True)
+
+
+def test_an_object_of_the_cluster_is_checked_without_what_the_cluster_added(run: Run, tmp_path: Path) -> None:
+    stored = changed(NODE_POOL, "metadata.managedFields", [{"manager": "kubectl"}])
+    stored = changed(stored, "status", {"anything": "goes"})
+    assert run("validate", written(tmp_path, stored))[0] == 0
+
+
+@pytest.mark.slow
+def test_standard_input() -> None:
+    """`kubectl get … -o yaml | kerf validate -`"""
+    done = subprocess.run(
+        [sys.executable, "-m", "kerf", "validate", "-"],
+        input=yaml.safe_dump(changed(NODE_POOL, "spec.weight", 0)),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert (done.returncode, done.stdout.splitlines()[0]) == (1, "-:1 NodePool/default: refused")
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"a: [", "KERF331"),
+        (b"- a\n- b\n", "KERF331"),
+        (b"\xff\xfe", "KERF331"),
+        (b"kind: NodePool\n", "KERF302"),
+        (b"apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\n", "KERF302"),
+        (b"apiVersion: karpenter.sh/v2\nkind: NodePool\n", "KERF302"),
+        (b"apiVersion: karpenter.sh/v1\nkind: NodePool\n", "KERF304"),
+        (b"apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: 3\nspec: []\n", "KERF303"),
+        (b"apiVersion: karpenter.sh/v1\nkind: NodePool\nspec: {weight: .inf}\n", "KERF3"),
+        (b"apiVersion: [1]\nkind: {a: b}\n", "KERF302"),
+        (b"apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nspec: {template: 3}\n", "KERF303"),
+        (b"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: 3}\n", "KERF303"),
+        (b"{" * 5000, "KERF3"),
+    ],
+)
+def test_wrong_input_is_a_coded_refusal(run: Run, tmp_path: Path, content: bytes, code: str) -> None:
+    file = tmp_path / "m.yaml"
+    file.write_bytes(content)
+    for command in ("validate", "convert"):
+        done, out, err = run(command, file)
+        assert "Traceback" not in out + err
+        if command == "validate" or code in {"KERF331", "KERF302"}:
+            assert done == 1, (command, out, err)
+            assert code in out + err
+
+
+@pytest.mark.parametrize("command", ["validate", "convert"])
+def test_wrong_usage(run: Run, tmp_path: Path, command: str) -> None:
+    assert run(command)[0] == 2
+    code, _, err = run(command, tmp_path / "none.yaml")
+    assert (code, err[:7]) == (2, "KERF330")
+    assert run(command, tmp_path)[0] == 2  # a folder without manifests
+    (tmp_path / "empty.yaml").touch()
+    code, _, err = run(command, tmp_path / "empty.yaml")
+    assert (code, err[:7]) == (2, "KERF331")
+
+
+# ── convert ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_old_version_becomes_v1_and_the_rest_stays(run: Run, tmp_path: Path) -> None:
+    """L-107, L-128, L-129, L-133."""
+    code, out, err = run("convert", written(tmp_path, OLD_POOL, OLD_CLASS, NODE_POOL, CONFIG_MAP))
+    pool, nodes, same, other = yaml.safe_load_all(out)
+    assert code == 0
+    assert (pool["apiVersion"], pool["spec"]["template"]["spec"]["expireAfter"]) == ("karpenter.sh/v1", "24h")
+    assert pool["spec"]["disruption"]["consolidateAfter"] == "Never"
+    assert nodes["spec"]["amiSelectorTerms"] == [{"alias": "al2@latest"}]
+    assert nodes["metadata"] == {"name": "default"}
+    assert (same, other) == (NODE_POOL, CONFIG_MAP)
+    assert "m.yaml:1: consolidateAfter Never with WhenUnderutilized" in err
+    assert run("validate", written(tmp_path, pool, nodes, name="new.yaml"))[0] == 0
+
+
+def test_what_is_refused_is_not_written(run: Run, tmp_path: Path) -> None:
+    bad = changed(OLD_POOL, "spec.weight", 500)
+    code, out, err = run("convert", written(tmp_path, bad, OLD_CLASS), "--json")
+    assert (code, [each["kind"] for each in msgspec.json.decode(out)["items"]]) == (1, ["EC2NodeClass"])
+    assert "KERF309: The value is 1 to 100, not 500" in err
+
+
+def test_times_and_numbers_as_keys_come_out_as_kubernetes_reads_them(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "m.yaml"
+    file.write_text(
+        yaml.safe_dump(OLD_POOL).replace("name: old", "name: old\n  creationTimestamp: 2026-01-01T00:00:00Z")
+    )
+    (pool,) = yaml.safe_load_all(io.StringIO(run("convert", file)[1]))
+    assert pool["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("zone", "note"),
+    [
+        ("us-wset-2a", "us-wset-2a is no topology.kubernetes.io/zone that kerf knows. Is it us-west-2a?"),
+        ("us-west-2z", ""), ("us-west-2-lax-1a", ""), ("rack-7", ""),
+    ],
+)  # fmt: skip
+def test_a_mistyped_zone_is_noted(zone: str, note: str, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    spec = {"nodeSelector": {"topology.kubernetes.io/zone": zone}, "containers": [{"name": "c"}]}
+    file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}))
+    code, out, _ = run("validate", file)
+    assert code == 0
+    notes = [line.strip() for line in out.splitlines() if line.strip().startswith("note:")]
+    assert notes == ([f"note: nodeSelector: {note}"] if note else [])
+
+
+# ── kinds ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "words"),
+    [
+        ("apps/v1", "Deploymnet", "apps/v1/Deploymnet is no kind that kerf reads. kerf reads apps/v1/Deployment"),
+        ("app/v1", "Deployment", "app/v1/Deployment is no kind that kerf reads. kerf reads apps/v1/Deployment"),
+        ("v1", "pod", "v1/pod is no kind that kerf reads. kerf reads v1/Pod"),
+        ("v1", None, "kind: kind is missing. Say what it is"),
+        ("example.com/v1", None, "kind: kind is missing. Say what it is"),
+    ],
+)
+def test_a_kind_that_is_misspelt_or_missing_is_refused(
+    version: str, kind: str | None, words: str, run: Run, tmp_path: Path
+) -> None:
+    """`kerf simulate` refuses it, too: no other kind is meant."""
+    document = {"apiVersion": version, "metadata": {"name": "x"}} | ({"kind": kind} if kind else {})
+    code, out, _ = run("validate", written(tmp_path, document))
+    assert code == 1
+    assert f"KERF302 {words}" in out
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [("serving.example.com/v1", "Service"), ("batch/v1", "Job"), ("v1", "ServiceAccount"), ("apps/v1", "Other")],
+)
+def test_a_kind_of_somebody_else_is_not_checked(version: str, kind: str, run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("validate", written(tmp_path, {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}))
+    assert (code, out.strip()) == (0, "0 objects: 0 accepted, 0 refused; 1 of other kinds not checked")

@@ -1,0 +1,132 @@
+"""Explanations as text: repetitions in one line, and what holds up a drain pod by pod."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from kerf.adapters.cli.render.explanation import MOST, claim_text, decision_text, pod_text
+from kerf.adapters.cli.render.node_reasons import removal_text
+from kerf.adapters.cli.render.output import Printer
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import ProvisionResult
+from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
+from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
+from kerf.engine.scheduling.explain.tracer import Candidate, NearMiss
+from kerf.replay.explain.claim import explain_claim
+from kerf.replay.explain.funnels import Placed, PoolFunnel
+from kerf.replay.explain.pod import DecisionExplanation, PlanExplanation, explain_pod
+from kerf.replay.history.removal import Moved, Removal
+from tests.support.lives import claim_of, in_service, show_taint
+from tests.support.world import World
+
+
+def test_decisions_that_came_to_the_same_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    world = World()
+    world.prepare()
+    world.pending("big", memory=10**13)
+    world.after(1_000)
+    for name in "xyz":
+        world.pending(name, memory=10**13)
+        world.after(1_000)
+    found = explain_pod(world.store, "default/big")
+    assert len(found.looks) == 4
+    pod_text(Printer(), found)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("decision ")]
+    assert line.endswith(f": no place (and 3 times more, last by decision {found.looks[-1].position})")
+
+
+def test_a_stuck_drain_says_which_pods_and_for_how_long(capsys: pytest.CaptureFixture[str]) -> None:
+    """D-148: without a grace period a drain waits for as long as its pods stay."""
+    world = in_service()
+    name = claim_of(world).name
+    world.see(Observation(NodeClaimDeletionSeen(name)))
+    world.answer_all()
+    show_taint(world)
+    world.answer_all(ok=False, code="429")
+    claim_text(Printer(), explain_claim(world.store, name))
+    out = capsys.readouterr().out
+    assert "  default/a: the eviction (429) was refused: it is tried again after a pause\n" in out
+    assert "  without a terminationGracePeriod it waits for as long as they stay\n" in out
+    assert "it waits: 5 pods still to leave\n" in out
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        (("p-1",), ["it saves $2.0000/h; "]),
+        (("p-1", "p-2"), ["2 nodes went together: p-1, p-2", "together they save $2.0000/h; "]),
+    ],
+)
+def test_what_a_move_saves_is_not_said_of_one_of_its_nodes(
+    capsys: pytest.CaptureFixture[str], claims: tuple[str, ...], said: list[str]
+) -> None:
+    move = Moved(ref="9.0", why="underutilized", proposed=8, started=9, looked_again=0, savings=2.0, claims=claims)
+    removal = Removal(why="underutilized", reason=Reason("underutilized"), position=10, at=0, decision=9, move=move)
+    removal_text(Printer(), removal, "underutilized")
+    told = [line.strip() for line in capsys.readouterr().out.splitlines()][2 : 2 + len(said)]
+    assert [line.removesuffix("proposed by decision 8, started by decision 9") for line in told] == said
+
+
+def explained(plan: PlanExplanation) -> DecisionExplanation:
+    return DecisionExplanation(
+        position=1, decider="provision", now=0, looked_at=0, version=1, version_today=1, same=True,
+        result=ProvisionResult(), intents=0, repeats=0, plans=(plan,),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("types", "said"), [(45, "share the node\n"), (MOST, "share the node, or dearer than the 600 cheapest\n")]
+)
+def test_the_counts_of_a_funnel_add_up(capsys: pytest.CaptureFixture[str], types: int, said: str) -> None:
+    """S-162: a NodeClaim names the cheapest types only, which the last step of the funnel says."""
+    pool = PoolFunnel(node_pool="p", types=900, cuts=(), left=900, cheapest=(), near=(), reason=None)
+    how = Placed(
+        decision=1, version=1, same=True, pods=1, requests={}, requirements=(), refused=(), pools=(pool,),
+        chosen=(Candidate("c5.large", 0.085),), chosen_types=types, reasons=(),
+    )  # fmt: skip
+    decision_text(Printer(), explained(PlanExplanation(claim="p-1", pods=("default/a",), how=how)), [])
+    assert f"    -{900 - types:<5} too small for all pods that {said}" in capsys.readouterr().out
+
+
+def test_why_a_pod_has_no_place_and_what_would_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """What binds the pods, what they gave up, the nearest miss and one of another kind; else that there is none."""
+    near = (
+        NearMiss("requirement", 3, "a", "zone", ("z1",), side="pod"),
+        NearMiss("requirement", 2, "b", "arch", ("arm64",), side="pod"),
+        NearMiss("limits", 1, "c", "cpu", short=1000),
+    )
+    refused = Reason("limits", {"node_pool": "p", "resources": ["cpu"]})
+    pools = tuple(
+        PoolFunnel(node_pool=name, types=4, cuts=(), left=0, cheapest=(), near=misses, reason=refused)
+        for name, misses in (("p", near), ("q", ()))
+    )
+    how = Placed(
+        decision=1, version=1, same=True, pods=1, requests={}, requirements=("zone In [z2]",), refused=(), pools=pools,
+        chosen=(), chosen_types=0, reasons=(), rules=(("spread", "rack"),), gave_up=(GivenUp("soft-taints"),),
+    )  # fmt: skip
+    decision_text(Printer(), explained(PlanExplanation(claim="", pods=("default/a",), how=how)), [])
+    told = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "1 pod of this kind: nothing each; zone In [z2], spread over rack" in told
+    assert "it gave up to keep off taints that are PreferNoSchedule" in told
+    misses = [line for line in told if line.startswith(("nearest", "or:", "no nearest"))]
+    assert misses == [
+        "nearest miss: 3 types would do if the pods allowed z1 for zone, a first",
+        "or: 1 type would do if the NodePool's limits left 1 more cpu, c first",
+        "no nearest miss: no single change would let a type through",
+    ]
+
+
+def test_a_type_that_nobody_sells_now_has_no_price(capsys: pytest.CaptureFixture[str]) -> None:
+    """S-164: beside reserved capacity a node may become types of which there is none on offer."""
+    chosen = (Candidate("c5.large", 0.085), Candidate("c5.xlarge", math.inf))
+    how = Placed(
+        decision=1, version=1, same=True, pods=1, requests={}, requirements=(), refused=(), pools=(), chosen=chosen,
+        chosen_types=2, reasons=(),
+    )  # fmt: skip
+    plan = PlanExplanation(claim="p-1", pods=("default/a",), how=how)
+    decision_text(Printer(), explained(plan), [])
+    out = capsys.readouterr().out
+    assert "  dearer: c5.xlarge (none on offer)\n" in out
+    assert "inf" not in out

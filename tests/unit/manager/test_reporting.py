@@ -1,0 +1,90 @@
+"""What a controller says of its turns."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerf.adapters.manager import reporting as module
+from kerf.adapters.manager.metrics.serving import Telemetry
+from kerf.adapters.manager.reporting import Log, Telling
+from kerf.adapters.manager.settings import SettingError
+from kerf.engine.state.state import Facts, State
+from tests.support.records import whole_life
+
+
+def telling(log: Log) -> tuple[Telling, list[Any]]:
+    world = whole_life()
+    told = Telling(State(Facts(), world.runtime.state.ix.blobs), log, Telemetry(provider="kwok", state_metrics=True))
+    return told, world.store.entries
+
+
+def test_lines_go_where_they_are_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """L-302."""
+    log = Log("info", ["stdout", str(tmp_path / "log")])
+    told, entries = telling(log)
+    told(entries)
+    log.close()
+    shown = capsys.readouterr().out
+    assert [json.loads(line)["message"] for line in shown.splitlines()][2:4] == [
+        "created nodeclaim",
+        "launched nodeclaim",
+    ]
+    assert (tmp_path / "log").read_text() == shown
+    with pytest.raises(SettingError, match="Give stdout, stderr or a file"):
+        Log("info", [str(tmp_path / "no" / "log")])
+
+
+def test_only_errors_where_only_errors_are_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    """L-302."""
+    told, entries = telling(Log("error", ["stdout"]))
+    told(entries)
+    assert not capsys.readouterr().out
+
+
+def test_a_defect_in_what_is_said_stops_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """The log fails, and the metrics behind it are counted."""
+    counted: list[Any] = []
+
+    class Broken(Log):
+        def __call__(self, entries: Any) -> None:
+            raise KeyError("pods")
+
+    class Counting(Telemetry):
+        def __call__(self, entries: Any) -> None:
+            counted.extend(entries)
+
+    world = whole_life()
+    state = State(Facts(), world.runtime.state.ix.blobs)
+    Telling(state, Broken("info", []), Counting(provider="kwok", state_metrics=True))(world.store.entries)
+    assert "KERF605: KeyError: 'pods'" in capsys.readouterr().err
+    assert counted == world.store.entries
+
+
+def test_a_defect_does_not_end_what_tells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that is over says nothing, and nobody looks at it before kerf ends."""
+    monkeypatch.setattr(module, "AGAIN", 0.0)
+    written: list[int] = []
+    there = [1, 0, 2]
+
+    async def work() -> None:
+        while there:
+            written.append(2 // there.pop())
+        await asyncio.Event().wait()
+
+    async def run() -> None:
+        task = asyncio.create_task(module.kept_up(work, "events"))
+        async with asyncio.timeout(60):
+            while len(written) < 2 and not task.done():
+                await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+
+    asyncio.run(run())
+    assert written == [1, 2]
+    assert "KERF605: ZeroDivisionError" in capsys.readouterr().err
