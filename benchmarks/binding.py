@@ -40,9 +40,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.binding_cluster import Cluster, Refused, plane_in
 from benchmarks.binding_objects import ORDERS, Stage, node_name, obstacle, stage
-from kerf.engine.scheduling.kube_scheduler.node_info import Seat, planned
-from kerf.engine.scheduling.kube_scheduler.scheduler import Scheduler
-from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS
+from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, planned_node
+from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
@@ -61,13 +61,13 @@ class Foreseen:
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
         given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        new = [planned(node_name(number), each, given, problem) for number, each in enumerate(plan.claims)]
-        scheduler = Scheduler(problem)
+        new = [planned_node(node_name(number), each, given, problem) for number, each in enumerate(plan.claims)]
+        scheduler = KubeScheduler(problem)
         self.left: list[tuple[str, ...]] = []
         self._seats: list[Seats] = []
         self._kinds = {each.name: _kind(each) for each in new}
         self._pods = {each.uid: _like(each) for each in problem.pods}
-        for habit in HABITS:
+        for habit in SCHEDULER_VARIANTS:
             found, _ = scheduler.bound(new, plan.placed, habit=habit)
             assert found is not None  # there is no end to the effort
             self.left.append(found.left)
@@ -88,7 +88,7 @@ class Foreseen:
         return kinds
 
 
-def _kind(seat: Seat) -> object:
+def _kind(seat: NodeInfo) -> object:
     return tuple(sorted(seat.labels.items())), seat.taints, tuple(sorted(seat.free.items()))
 
 
@@ -176,7 +176,7 @@ def summary(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 "right": sum(_whole(each) == (not each["left_by_habit"][habit]) for each in run),
                 "seats": round(sum(r["agreement"][habit] for each in run for r in each["runs"]) / max(1, pods), 4),
             }
-            for habit in range(len(HABITS))
+            for habit in range(len(SCHEDULER_VARIANTS))
         ],
         "not_whole": {
             each["name"]: {"left": [run["left"] for run in each["runs"]], "model": each["left_by_plan"]}

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.labels import ALIASES, HOSTNAME
-from kerf.engine.scheduling.kube_scheduler.node_info import planned
-from kerf.engine.scheduling.kube_scheduler.scheduler import seat_name
+from kerf.engine.scheduling.kube_scheduler.node_info import planned_node
+from kerf.engine.scheduling.kube_scheduler.scheduler import new_node_name
 from kerf.engine.scheduling.launchable.daemons import daemon, daemons, reserved_for
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
@@ -49,7 +49,7 @@ class Stage(Struct, frozen=True):
 
 def node_name(number: int) -> str:
     """Of a planned claim, in its order. The scheduler takes names for nothing."""
-    return seat_name(number).lstrip("~")
+    return new_node_name(number).lstrip("~")
 
 
 def obstacle(scenario: Mapping[str, Any], problem: Problem) -> str:
@@ -126,7 +126,7 @@ def _there(node: NodeInput, problem: Problem) -> Resources:
 def _planned(problem: Problem, plan: Plan) -> Iterator[Document]:
     given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
     for number, claim in enumerate(plan.claims):
-        seat = planned(node_name(number), claim, given, problem)
+        seat = planned_node(node_name(number), claim, given, problem)
         waiting = reserved_for(given, seat.taints, Requirements.of_labels(seat.labels), {})
         amounts = {name: free + waiting.get(name, 0) for name, free in seat.free.items()}
         yield _node(seat.name, seat.labels, [_taint(each) for each in seat.taints], amounts)

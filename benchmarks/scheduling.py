@@ -38,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import karpenter
 from benchmarks.workloads.scheduling import SHAPES
-from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound_pods
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
@@ -144,7 +144,7 @@ def effort_curve() -> dict[str, Any]:
             planned = best_plan(problem, effort)
             seconds.append(time.process_time() - started)
             price += math.fsum(claim.price for claim in planned.claims)
-            left = planned.unbound if planned.rated else unbound(problem, planned)
+            left = planned.unbound if planned.rated else unbound_pods(problem, planned)
             whole += bool(planned.claims) and not left
         curve.append(
             {

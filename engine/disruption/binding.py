@@ -14,9 +14,9 @@ from kerf.engine.disruption.crowding import crowded_out
 from kerf.engine.lifecycle.drain.eviction_waves import turn, weight
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.kubernetes.priority_classes import CRITICAL
-from kerf.engine.scheduling.kube_scheduler.node_info import planned
-from kerf.engine.scheduling.kube_scheduler.scheduler import Scheduler, seat_name
-from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS, USUAL
+from kerf.engine.scheduling.kube_scheduler.node_info import planned_node
+from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler, new_node_name
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import DEFAULT_VARIANT, SCHEDULER_VARIANTS
 from kerf.engine.scheduling.launchable.daemons import Daemon, daemons
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
@@ -97,10 +97,13 @@ class Binding:
         waiting = frozenset(pod.uid for pod in going) if self._turns else frozenset()
         ranked = sorted(pods.values(), key=lambda pod: self._rank(pod, self._turns if pod.uid in waiting else ()))
         queue = [wanting(pod, pod.shape, self._still.shapes, None) for pod in ranked]
-        scheduler = self._scheduler if self._few else Scheduler(replace(self._still, pods=tuple(queue)))
+        scheduler = self._scheduler if self._few else KubeScheduler(replace(self._still, pods=tuple(queue)))
         left: frozenset[str] = frozenset()
-        for habit in (HABITS[0], USUAL) if self._turns else (USUAL,):
-            seats = [planned(seat_name(number), each, self._daemons, self._still) for number, each in enumerate(claims)]
+        for habit in (SCHEDULER_VARIANTS[0], DEFAULT_VARIANT) if self._turns else (DEFAULT_VARIANT,):
+            seats = [
+                planned_node(new_node_name(number), each, self._daemons, self._still)
+                for number, each in enumerate(claims)
+            ]
             left = left or frozenset(scheduler.rebound(seats, queue, leaving, moved, habit).left)
         return left
 
@@ -127,8 +130,8 @@ class Binding:
         return {each.uid: each.node for each in self._still.bound}
 
     @cached_property
-    def _scheduler(self) -> Scheduler:
-        return Scheduler(self._still)
+    def _scheduler(self) -> KubeScheduler:
+        return KubeScheduler(self._still)
 
     @cached_property
     def _daemons(self) -> tuple[Daemon, ...]:

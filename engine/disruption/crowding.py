@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, what_if
-from kerf.engine.scheduling.kube_scheduler.scheduler import Scheduler
+from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler
 from kerf.engine.scheduling.matching.resources import added, total
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 
@@ -22,13 +22,13 @@ def crowded_out(cluster: Cluster, leaving: frozenset[str]) -> frozenset[str]:
     holding = frozenset(node.name for node in cluster.nodes if node.buffers)
     narrow = replace(problem, nodes=tuple(node for node in problem.nodes if node.name in holding))
     moved = {pod.uid: pod for pod in problem.pods if pod.uid not in cluster.virtual}
-    found, _ = Scheduler(narrow).bound((), frozenset(moved))
+    found, _ = KubeScheduler(narrow).bound((), frozenset(moved))
     assert found is not None  # there is no end to the effort
     taken: dict[str, list[PendingPod]] = {}
     for uid, name in sorted(found.seats.items()):
         taken.setdefault(name, []).append(moved[uid])
     nodes = tuple(_filled(node, taken.get(node.name, ()), problem) for node in problem.nodes)
-    rest, _ = Scheduler(replace(problem, nodes=nodes)).bound((), cluster.virtual)
+    rest, _ = KubeScheduler(replace(problem, nodes=nodes)).bound((), cluster.virtual)
     assert rest is not None
     return frozenset(rest.left)
 

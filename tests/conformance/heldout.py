@@ -19,8 +19,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
-from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound_pods
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
@@ -103,7 +103,7 @@ class Finding(Struct, frozen=True):
 
 def whole(problem: Problem, made: Plan) -> bool:
     """Whether the model's scheduler binds every pod of it, whichever of its habits it has."""
-    return not any(unbound(problem, made, habit) for habit in HABITS)
+    return not any(unbound_pods(problem, made, habit) for habit in SCHEDULER_VARIANTS)
 
 
 def outcome(problem: Problem, made: Plan) -> Outcome:

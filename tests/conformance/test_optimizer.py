@@ -12,8 +12,8 @@ from collections import defaultdict
 
 import pytest
 
-from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
-from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound_pods
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
@@ -33,7 +33,7 @@ def test_effort_makes_plans_cheaper_and_nothing_worse() -> None:
         problem = problem_of(scenario, catalogues)
         first, best = first_plan(problem)[1], best_plan(problem, EFFORT)
         before, after = (math.fsum(claim.price for claim in each.claims) for each in (first, best))
-        left = any(unbound(problem, first, habit) for habit in HABITS)
+        left = any(unbound_pods(problem, first, habit) for habit in SCHEDULER_VARIANTS)
         dearer = after > before + TOLERANCE
         if dearer and (not left or best.unbound):
             worse.append(f"{scenario['name']}: dearer for nothing")

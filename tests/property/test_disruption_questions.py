@@ -19,7 +19,7 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, Toleration
 from kerf.engine.record.decisions import Placement, Unplaced
-from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound_pods
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
@@ -171,7 +171,7 @@ def left(given: Cluster, leaving: frozenset[str], claims: tuple[OpenedClaim, ...
     on_new = frozenset(uid for each in claims for uid in each.pods)
     others = tuple(pod.uid for pod in (*going, *gone) if pod.uid not in on_new)
     problem = replace(problem, pods=tuple(each for each in problem.pods if each.uid in on_new.union(others)))
-    return frozenset(unbound(problem, Plan(claims=claims, placements=(Placement("", "", others),))))
+    return frozenset(unbound_pods(problem, Plan(claims=claims, placements=(Placement("", "", others),))))
 
 
 def smallest_first(problem: Problem) -> Problem:

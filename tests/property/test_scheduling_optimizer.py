@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
-from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
-from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound_pods
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
-from kerf.engine.scheduling.optimizer.linear_relaxation import Row, worth
+from kerf.engine.scheduling.optimizer.linear_relaxation import PricedNode, resource_prices
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
@@ -35,7 +35,7 @@ def left_over(planned: Plan) -> set[str]:
 
 def left_by_habit(problem: Problem, planned: Plan) -> tuple[str, ...]:
     """The pods that are left over by the first habit of the scheduler by which some are."""
-    by_habit = [unbound(problem, planned, habit) for habit in HABITS]
+    by_habit = [unbound_pods(problem, planned, habit) for habit in SCHEDULER_VARIANTS]
     return next((each for each in by_habit if each), ())
 
 
@@ -91,17 +91,17 @@ def test_a_tracer_changes_nothing_and_knows_every_claim(given_problem: Problem) 
 
 
 rows = st.lists(
-    st.builds(Row, st.floats(0.01, 10.0), st.tuples(st.integers(0, 64), st.integers(0, 64), st.integers(0, 64))),
+    st.builds(PricedNode, st.floats(0.01, 10.0), st.tuples(st.integers(0, 64), st.integers(0, 64), st.integers(0, 64))),
     max_size=8,
 )
 
 
 @given(rows, st.tuples(st.integers(0, 40), st.integers(0, 40), st.integers(0, 40)))
 def test_no_set_of_nodes_that_covers_the_demand_costs_less_than_it_is_worth(
-    given_rows: list[Row], demand: tuple[int, int, int]
+    given_rows: list[PricedNode], demand: tuple[int, int, int]
 ) -> None:
     """Held against the cheapest of all sets of up to four nodes."""
-    bound = worth(given_rows, demand).total
+    bound = resource_prices(given_rows, demand).total
     bought: dict[tuple[int, ...], float] = {(0, 0, 0): 0.0}
     for _ in range(4):
         for have, cost in list(bought.items()):

@@ -12,16 +12,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
-from kerf.engine.scheduling.kube_scheduler.interpod_counts import Company
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import Manners, Pair
+from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey
 
-Seated = tuple[Pair, int, str]
+PlacedPod = tuple[ShapeKey, int, str]
 """A pod, the number of its place, and its uid."""
-Crowding = tuple[tuple[bool, int], Seated]
+ContentionEntry = tuple[tuple[bool, int], PlacedPod]
 """What it is to another that a pod is bound (see `Company.crowd`), less is better, and the pod."""
 
 
-def asks(manners: Manners, pair: Pair) -> bool:
+def may_wait_for_others(manners: InterpodRules, pair: ShapeKey) -> bool:
     """Whether such pods may have to wait for others."""
     return bool(manners.demands[pair].spreads or manners.demands[pair].together)
 
@@ -29,20 +29,22 @@ def asks(manners: Manners, pair: Pair) -> bool:
 class BindingOrder:
     """Of the pods of one plan, used once."""
 
-    def __init__(self, company: Company, manners: Manners, pods: Iterable[Seated], late: frozenset[Pair]) -> None:
+    def __init__(
+        self, company: InterpodCounts, manners: InterpodRules, pods: Iterable[PlacedPod], late: frozenset[ShapeKey]
+    ) -> None:
         """`late`: pods that ask something, too, and are bound with those that do not, though only where they may be."""
         self._company, self._manners, self._late = company, manners, late
-        self._ruled: list[Seated] = []
-        self._held: dict[Seated, None] = {}
+        self._ruled: list[PlacedPod] = []
+        self._held: dict[PlacedPod, None] = {}
         for each in pods:
-            if each[0] in late or not asks(manners, each[0]):
+            if each[0] in late or not may_wait_for_others(manners, each[0]):
                 self._held[each] = None
             else:
                 self._ruled.append(each)
         self._waiting = dict.fromkeys(range(len(self._ruled)))  # those of the ruled that are not bound
-        self._sleepers: dict[int, list[_Group | Seated]] = defaultdict(list)  # by the count that they wait for
-        self._asleep: set[Seated] = set()  # of those that are held
-        self._crowdings: dict[tuple[int, ...], list[Crowding]] = {}
+        self._sleepers: dict[int, list[_Group | PlacedPod]] = defaultdict(list)  # by the count that they wait for
+        self._asleep: set[PlacedPod] = set()  # of those that are held
+        self._crowdings: dict[tuple[int, ...], list[ContentionEntry]] = {}
         self._time = 0, -1  # how often all were gone through, and the position of the last one
         self._next = [(0, each.positions[0], each) for each in self._groups()]
         heapify(self._next)
@@ -65,7 +67,7 @@ class BindingOrder:
             chosen = self._chosen()
             if chosen is None:
                 rest = [self._ruled[position] for position in self._waiting]
-                return [uid for pair, _, uid in (*rest, *self._held) if asks(self._manners, pair)]
+                return [uid for pair, _, uid in (*rest, *self._held) if may_wait_for_others(self._manners, pair)]
             del self._held[chosen]
             self._time = self._time[0] + 1, -1
             self._bind(chosen)
@@ -92,7 +94,7 @@ class BindingOrder:
                 turn, after = turn + 1, 0
             heappush(self._next, (turn, group.positions[after], group))
 
-    def _bind(self, each: Seated) -> None:
+    def _bind(self, each: PlacedPod) -> None:
         company, (pair, place, _) = self._company, each
         watched = [(n, company.level(n, place)) for n in self._manners.entered(pair) if self._sleepers.get(n)]
         company.bound(pair, place)
@@ -100,7 +102,7 @@ class BindingOrder:
             if company.level(number, place) != before:
                 self._wake(number)
 
-    def _sleep(self, sleeper: _Group | Seated, pair: Pair) -> None:
+    def _sleep(self, sleeper: _Group | PlacedPod, pair: ShapeKey) -> None:
         wanted = self._manners.demands[pair]
         for number in dict.fromkeys([*(each.count for each in wanted.spreads), *wanted.together]):
             self._sleepers[number].append(sleeper)
@@ -122,7 +124,7 @@ class BindingOrder:
 
     # ── those that come when nothing else can ──────────────────────────────────────
 
-    def _chosen(self) -> Seated | None:
+    def _chosen(self) -> PlacedPod | None:
         """The one that is bound next; None if none may be."""
         first = next((self._ruled[position] for position in self._waiting), None) or self._first_ready()
         if first is None:
@@ -144,10 +146,10 @@ class BindingOrder:
                 return each
         return None
 
-    def _first_ready(self) -> Seated | None:
+    def _first_ready(self) -> PlacedPod | None:
         return next((each for each in self._held if each not in self._asleep and self._ready(each)), None)
 
-    def _ready(self, each: Seated) -> bool:
+    def _ready(self, each: PlacedPod) -> bool:
         """Whether one that is held, and not asleep, may be bound now; else it sleeps."""
         if each[0] not in self._late or self._company.allows(*each[:2]):
             return True

@@ -6,18 +6,24 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import Counted, Manners, Pair, Place, Spread
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import (
+    InterpodRules,
+    PodCountRule,
+    ShapeKey,
+    SpreadRule,
+    TopologyNode,
+)
 from kerf.engine.scheduling.problem.problem import Problem
 
-SPREAD, AFFINITY = 2, 2
+SPREAD_WEIGHT, INTERPOD_AFFINITY_WEIGHT = 2, 2
 """Weights of the default score plugins."""
 
-Rule = tuple[Sequence[str | None], Mapping[str | None, int], float, float, bool]
+DomainRule = tuple[Sequence[str | None], Mapping[str | None, int], float, float, bool]
 """The domain of each place by number, the pods that are counted in each, how few and how many there may be in that of
 a place for one pod more, and whether a place must have one."""
 
 
-class _Count:
+class _DomainCounts:
     """One count now. `where` has the domain of each place, `taking` whether the place takes part (None: all do)."""
 
     __slots__ = ("_known", "_least", "by_domain", "domains", "taking", "total", "where")
@@ -44,8 +50,8 @@ class _Count:
             self.by_domain[domain] = self.by_domain.get(domain, 0) + pods
             self.total += pods
 
-    def copy(self) -> _Count:
-        return _Count(self.where, self.taking, dict(self.by_domain), self.domains)
+    def copy(self) -> _DomainCounts:
+        return _DomainCounts(self.where, self.taking, dict(self.by_domain), self.domains)
 
     @property
     def least(self) -> int:
@@ -62,16 +68,16 @@ class _Count:
         return 0 if domain is None else self.by_domain.get(domain, 0)
 
 
-class Company:
+class InterpodCounts:
     """On some places, by their numbers, with the pods that are bound already; `joined` makes one with further places,
     which shares what does not change."""
 
-    def __init__(self, problem: Problem, manners: Manners, places: Iterable[Place]) -> None:
+    def __init__(self, problem: Problem, manners: InterpodRules, places: Iterable[TopologyNode]) -> None:
         self._manners = manners
         self._looked: dict[tuple[int, int], bool] = {}
-        self._places: tuple[Place, ...] = ()
+        self._places: tuple[TopologyNode, ...] = ()
         self._where: dict[str, list[str | None]] = {counted.key: [] for counted in manners.counts}
-        self._counts = [_Count(self._where[counted.key], None, {}, frozenset()) for counted in manners.counts]
+        self._counts = [_DomainCounts(self._where[counted.key], None, {}, frozenset()) for counted in manners.counts]
         given = tuple(places)
         self._join(given)
         by_name = {place.name: place.index for place in given}
@@ -79,21 +85,21 @@ class Company:
             if pod.node in by_name:
                 self.bound((pod.namespace, pod.shape), by_name[pod.node])
 
-    def joined(self, places: Iterable[Place]) -> Company:
-        made = Company.__new__(Company)
+    def joined(self, places: Iterable[TopologyNode]) -> InterpodCounts:
+        made = InterpodCounts.__new__(InterpodCounts)
         made._manners, made._looked, made._places = self._manners, self._looked, self._places
         made._where, made._counts = self._where, self._counts
         made._join(tuple(places))
         return made
 
-    def again(self) -> Company:
+    def again(self) -> InterpodCounts:
         """With the same pods on the same places."""
-        made = Company.__new__(Company)
+        made = InterpodCounts.__new__(InterpodCounts)
         made._manners, made._looked, made._places, made._where = self._manners, self._looked, self._places, self._where
         made._counts = [each.copy() for each in self._counts]
         return made
 
-    def rules(self, pair: Pair) -> list[Rule]:
+    def rules(self, pair: ShapeKey) -> list[DomainRule]:
         """What the filters ask of a place for a pod now."""
         wanted, counts = self._manners.demands[pair], self._counts
         rules = [self._evenly(spread) for spread in wanted.spreads]
@@ -106,7 +112,7 @@ class Company:
             rules += [(each.where, each.by_domain, least, math.inf, True) for each in together]
         return rules
 
-    def allowed(self, pair: Pair, places: Iterable[int]) -> list[int]:
+    def allowed(self, pair: ShapeKey, places: Iterable[int]) -> list[int]:
         """Those of these places that the filters let through."""
         found = list(places)
         for where, there, least, most, needed in self.rules(pair):
@@ -117,17 +123,17 @@ class Company:
             ]
         return found
 
-    def allows(self, pair: Pair, place: int) -> bool:
+    def allows(self, pair: ShapeKey, place: int) -> bool:
         """Whether the filters let this place through."""
-        return allows(self.rules(pair), place)
+        return passes(self.rules(pair), place)
 
-    def crowd(self, pair: Pair, place: int, spreads: Sequence[int]) -> tuple[bool, int]:
+    def crowd(self, pair: ShapeKey, place: int, spreads: Sequence[int]) -> tuple[bool, int]:
         """Whether a pod there would enter none of these counts, and how many are counted by those in its domains."""
         entered = self._manners.entered(pair)
         counts = [number for number in spreads if number in entered]
         return not counts, sum([self._counts[number].at(place) for number in counts])
 
-    def standing(self, pair: Pair, place: int) -> Hashable:
+    def standing(self, pair: ShapeKey, place: int) -> Hashable:
         """Equal for pods and places that the filters do not tell apart, whatever is bound."""
         wanted = self._manners.demands[pair]
         numbers = [*(each.count for each in wanted.spreads), *wanted.together, *wanted.apart]
@@ -140,21 +146,21 @@ class Company:
         count = self._counts[number]
         return count.least, count.at(place) > 0
 
-    def bound(self, pair: Pair, place: int) -> None:
+    def bound(self, pair: ShapeKey, place: int) -> None:
         for number in self._manners.entered(pair):
             self._counts[number].add(place)
 
-    def left(self, pair: Pair, place: int) -> None:
+    def left(self, pair: ShapeKey, place: int) -> None:
         """A pod that was bound there is not any more; before anyone is asked."""
         for number in self._manners.entered(pair):
             self._counts[number].add(place, -1)
 
-    def tastes(self, pair: Pair) -> int:
+    def tastes(self, pair: ShapeKey) -> int:
         """How many counts of the pods around it make one feasible place better for the pod than another."""
         wanted = self._manners.demands[pair]
         return len(wanted.evenly) + len(wanted.liked)
 
-    def taste(self, pair: Pair, places: Sequence[int]) -> list[float]:
+    def taste(self, pair: ShapeKey, places: Sequence[int]) -> list[float]:
         """0 to 400 for each of the feasible places."""
         wanted, counts = self._manners.demands[pair], self._counts
         tastes = [0.0] * len(places)
@@ -163,7 +169,7 @@ class Company:
             known = [each for each in crowded if each is not None]
             most, least = max(known, default=0), min(known, default=0)
             tastes = [
-                0.0 if each is None else SPREAD * (100.0 if not most else 100 * (most + least - each) // most)
+                0.0 if each is None else SPREAD_WEIGHT * (100.0 if not most else 100 * (most + least - each) // most)
                 for each in crowded
             ]
         if wanted.liked:
@@ -175,18 +181,19 @@ class Company:
             low, high = min(liked, default=0), max(liked, default=0)
             if high > low:
                 tastes = [
-                    a + AFFINITY * int(100 * ((b - low) / (high - low))) for a, b in zip(tastes, liked, strict=True)
+                    a + INTERPOD_AFFINITY_WEIGHT * int(100 * ((b - low) / (high - low)))
+                    for a, b in zip(tastes, liked, strict=True)
                 ]
         return tastes
 
     # ── one rule ──────────────────────────────────────
 
-    def _evenly(self, spread: Spread) -> Rule:
+    def _evenly(self, spread: SpreadRule) -> DomainRule:
         count = self._counts[spread.count]
         least = 0 if len(count.domains) < spread.min_domains else count.least
         return count.where, count.by_domain, 0, least + spread.max_skew - spread.own, True
 
-    def _crowding(self, spreads: Sequence[Spread], places: Sequence[int]) -> list[float | None]:
+    def _crowding(self, spreads: Sequence[SpreadRule], places: Sequence[int]) -> list[float | None]:
         """How far each place is from even, by all soft spreads; None if it lacks a label of theirs."""
         crowded = [0.0] * len(places)
         without: set[int] = set()
@@ -200,14 +207,14 @@ class Company:
 
     # ── places ──────────────────────────────────────
 
-    def _join(self, places: tuple[Place, ...]) -> None:
+    def _join(self, places: tuple[TopologyNode, ...]) -> None:
         self._places += places
         self._where = {key: [*old, *(each.domain(key) for each in places)] for key, old in self._where.items()}
         self._counts = [
             self._grown(counted, old, places) for counted, old in zip(self._manners.counts, self._counts, strict=True)
         ]
 
-    def _grown(self, counted: Counted, old: _Count, places: tuple[Place, ...]) -> _Count:
+    def _grown(self, counted: PodCountRule, old: _DomainCounts, places: tuple[TopologyNode, ...]) -> _DomainCounts:
         where = self._where[counted.key]
         new = where[len(where) - len(places) :]
         taking = None
@@ -216,9 +223,9 @@ class Company:
             new = [domain for domain, takes in zip(new, looked, strict=True) if takes]
             taking = [*(old.taking or ()), *looked]
         domains = old.domains.union(each for each in new if each is not None)
-        return _Count(where, taking, dict(old.by_domain), domains)
+        return _DomainCounts(where, taking, dict(old.by_domain), domains)
 
-    def _looks_at(self, counted: Counted, place: Place) -> bool:
+    def _looks_at(self, counted: PodCountRule, place: TopologyNode) -> bool:
         if place.kind < 0:
             return counted.looks_at(place)
         key = counted.number, place.kind
@@ -227,7 +234,7 @@ class Company:
         return self._looked[key]
 
 
-def allows(rules: Iterable[Rule], place: int) -> bool:
+def passes(rules: Iterable[DomainRule], place: int) -> bool:
     """Whether a place keeps all of these."""
     for where, there, least, most, needed in rules:
         domain = where[place]

@@ -12,42 +12,42 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import ASSUMED, HostPort, Resources
-from kerf.engine.scheduling.kube_scheduler.node_info import Seat
+from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.matching.host_ports import conflicts
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.pods.pod_volumes import Attachment
 
-TOO_FULL = -1
+NO_ROOM = -1
 """In the place of the number of pods in a room that has none for another."""
-MOST_ROOMS = 20_000
+MAX_CACHED_USAGES = 20_000
 """So many are kept between two runs."""
 
-Scored = tuple[int, int]
+CpuMemory = tuple[int, int]
 """CPU and memory."""
 
 
-class Load(Struct, frozen=True, eq=False):
+class PodLoad(Struct, frozen=True, eq=False):
     """What one pod takes of a node. `requests`: with itself, as one of the `pods`; `newer`: see `Habit`."""
 
     requests: Resources
-    counted: Scored
+    scored_requests: CpuMemory
     ports: tuple[HostPort, ...] = ()
     volumes: frozenset[Attachment] = frozenset()
     newer: bool = False
 
 
-def counted(requests: Resources) -> Scored:
+def scored_requests(requests: Resources) -> CpuMemory:
     """What a pod with these requests counts as for the score of the least allocated node."""
     cpu, memory = (requests.get(name) or least for name, least in ASSUMED)
     return cpu, memory
 
 
-class Room:
+class NodeUsage:
     """A node with so many pods that were bound to it. It does not change: `after` has one more."""
 
     __slots__ = ("_after", "_attached", "_free", "_known", "_ports", "_scored", "_seat", "pods")
 
-    def __init__(self, seat: Seat, known: dict[object, Room]) -> None:
+    def __init__(self, seat: NodeInfo, known: dict[object, NodeUsage]) -> None:
         """The node as it is. `known`: the rooms that were made of it, and of others, by what tells them apart."""
         self._seat = seat
         self._known = known
@@ -57,16 +57,16 @@ class Room:
         self._scored = cpu, memory
         self._ports = seat.ports
         self._attached = seat.attached
-        self._after: dict[Load, Room] = {}
+        self._after: dict[PodLoad, NodeUsage] = {}
 
-    def after(self, load: Load) -> Room:
+    def after(self, load: PodLoad) -> NodeUsage:
         """With one pod more."""
         found = self._after.get(load)
         if found is None:
             found = self._after[load] = self._filled(load)
         return found
 
-    def holds(self, load: Load) -> bool:
+    def holds(self, load: PodLoad) -> bool:
         """The filters on resources, host ports and the limits of volumes."""
         if not self._seat.sound:
             return False
@@ -83,18 +83,22 @@ class Room:
         drivers = Counter(driver for driver, _ in self._attached | volumes)
         return all(drivers[driver] <= limit for driver, limit in limits.items())
 
-    def score(self, load: Load) -> int:
-        """0 to 200: the least allocated node (CPU and memory, `counted` as pods without requests are), and the one on
-        which both are used alike, or, with a `newer` scheduler, are used more alike than before."""
+    def score(self, load: PodLoad) -> int:
+        """The sum of two score plugins of kube-scheduler, 0 to 200.
+
+        `NodeResourcesFit` (least allocated) prefers nodes with much free CPU and memory; pods without requests count as
+        `scored_requests` says. `NodeResourcesBalancedAllocation` prefers nodes on which both are used to the same part;
+        a `newer` scheduler compares that with what it was before the pod.
+        """
         free, requests = self._free, load.requests
         (cpu, memory), (cpu_left, memory_left) = self._seat.total, self._scored
         least = present = 0
         if cpu:
             present += 1
-            least += max(0, cpu_left - load.counted[0]) * 100 // cpu
+            least += max(0, cpu_left - load.scored_requests[0]) * 100 // cpu
         if memory:
             present += 1
-            least += max(0, memory_left - load.counted[1]) * 100 // memory
+            least += max(0, memory_left - load.scored_requests[1]) * 100 // memory
         more_cpu, more_memory = requests.get("cpu", 0), requests.get("memory", 0)
         cpu_free, memory_free = free.get("cpu", 0), free.get("memory", 0)
         even = 100
@@ -105,14 +109,14 @@ class Room:
             even = 50 + (50 + even - before) // 2 if more_cpu or more_memory else 0
         return least // max(1, present) + even
 
-    def _filled(self, load: Load) -> Room:
+    def _filled(self, load: PodLoad) -> NodeUsage:
         free = added(self._free, load.requests, -1)
-        scored = self._scored[0] - load.counted[0], self._scored[1] - load.counted[1]
+        scored = self._scored[0] - load.scored_requests[0], self._scored[1] - load.scored_requests[1]
         ports, attached = self._ports + load.ports, self._attached | load.volumes
         key = self._seat, self.pods, tuple(free.values()), scored, ports, attached
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = Room(self._seat, self._known)
+            found = self._known[key] = NodeUsage(self._seat, self._known)
             found.pods, found._free, found._scored = self.pods + 1, free, scored
             found._ports, found._attached = ports, attached
         return found
@@ -123,51 +127,51 @@ def _evenness(cpu: float, memory: float) -> int:
     return int((1 - abs(min(1.0, cpu) - min(1.0, memory)) / 2) * 100)
 
 
-class Offers(dict[Room, tuple[int, int]]):
-    """What rooms are to a pod, found out once: what they score for it, and how many pods are there already; `TOO_FULL`
+class ResourceScores(dict[NodeUsage, tuple[int, int]]):
+    """What rooms are to a pod, found out once: what they score for it, and how many pods are there already; `NO_ROOM`
     where there is no room for it."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: PodLoad) -> None:
         super().__init__()
         self._load = load
 
-    def __missing__(self, room: Room) -> tuple[int, int]:
-        found = self[room] = room.score(self._load), room.pods if room.holds(self._load) else TOO_FULL
+    def __missing__(self, room: NodeUsage) -> tuple[int, int]:
+        found = self[room] = room.score(self._load), room.pods if room.holds(self._load) else NO_ROOM
         return found
 
 
-class Rooms:
+class NodeUsages:
     """Of the old nodes of one problem, and of the kinds of new ones."""
 
-    def __init__(self, old: Iterable[Seat]) -> None:
+    def __init__(self, old: Iterable[NodeInfo]) -> None:
         self._seats = tuple(old)
-        self._known: dict[object, Room] = {}
+        self._known: dict[object, NodeUsage] = {}
         self._begin()
 
     def _begin(self) -> None:
-        self.old = [Room(each, self._known) for each in self._seats]
-        self._kinds: dict[int, Room] = {}
-        self._offers: dict[Load, Offers] = {}
+        self.old = [NodeUsage(each, self._known) for each in self._seats]
+        self._kinds: dict[int, NodeUsage] = {}
+        self._offers: dict[PodLoad, ResourceScores] = {}
 
-    def of(self, seat: Seat) -> Room:
+    def of(self, seat: NodeInfo) -> NodeUsage:
         """A new node before anything is bound to it."""
         if seat.kind < 0:
-            return Room(seat, {})
+            return NodeUsage(seat, {})
         found = self._kinds.get(seat.kind)
         if found is None:
-            found = self._kinds[seat.kind] = Room(seat, self._known)
+            found = self._kinds[seat.kind] = NodeUsage(seat, self._known)
         return found
 
-    def offers(self, load: Load) -> Offers:
+    def offers(self, load: PodLoad) -> ResourceScores:
         """To a pod of this load."""
         found = self._offers.get(load)
         if found is None:
-            found = self._offers[load] = Offers(load)
+            found = self._offers[load] = ResourceScores(load)
         return found
 
-    def tidied(self) -> Rooms:
+    def tidied(self) -> NodeUsages:
         """Between two runs: those that were made are forgotten where they have become too many."""
-        if len(self._known) > MOST_ROOMS:
+        if len(self._known) > MAX_CACHED_USAGES:
             self._known.clear()
             self._begin()
         return self

@@ -9,38 +9,40 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from kerf.engine.scheduling.kube_scheduler.equivalence_classes import (
-    INDIFFERENT,
-    Entry,
-    PlacedAlike,
-    PodClass,
-    fixed_scores,
-    tell_apart,
+    NEUTRAL_SCORE,
+    EquivalenceClass,
+    RankedNode,
+    ScoredNodes,
+    scores_differ,
+    static_scores,
 )
-from kerf.engine.scheduling.kube_scheduler.interpod_counts import Company, allows
-from kerf.engine.scheduling.kube_scheduler.node_info import Seat
-from kerf.engine.scheduling.kube_scheduler.node_usage import TOO_FULL, Rooms
-from kerf.engine.scheduling.kube_scheduler.scheduler_variants import Habit
+from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts, passes
+from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
+from kerf.engine.scheduling.kube_scheduler.node_usage import NO_ROOM, NodeUsages
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SchedulerVariant
 
-TASTES_A_TOUCH = 10
+POD_COUNTS_PER_TOUCH = 10
 """For the cost of a touch so many counts of pods around a place are read."""
 
-Alike = tuple[Seat, Sequence[int]]
+NodesOfKind = tuple[NodeInfo, Sequence[int]]
 """One of some new nodes of one kind, and their numbers."""
 
 
-class Nodes(Struct, frozen=True):
+class RunNodes(Struct, frozen=True):
     """Of one run: the new ones, the same by kind, and the numbers of old ones that are gone."""
 
-    seats: Sequence[Seat]
-    new: Sequence[Alike]
+    seats: Sequence[NodeInfo]
+    new: Sequence[NodesOfKind]
     gone: frozenset[int] = frozenset()
 
 
-class Filling:
+class SchedulingRun:
     """`filled`: the number of the node of each pod, as they were bound, and `pods`: how many were bound to each node;
     `touches`: how often a node was looked at for a pod."""
 
-    def __init__(self, rooms: Rooms, there: Nodes, company: Company, habit: Habit, ranks: Sequence[int]) -> None:
+    def __init__(
+        self, rooms: NodeUsages, there: RunNodes, company: InterpodCounts, habit: SchedulerVariant, ranks: Sequence[int]
+    ) -> None:
         """`ranks`: of the nodes by number, see `Habit.rank`."""
         self._gone, self._new = there.gone, there.new
         self.rooms = [*rooms.old, *(rooms.of(each) for each in there.seats)]
@@ -51,14 +53,14 @@ class Filling:
         self.filled: list[int] = []
         self.pods = [0] * len(self.rooms)
         self.touches = 0
-        self._waiters: dict[PodClass, Waiters] = {}
+        self._waiters: dict[EquivalenceClass, FeasibleNodes] = {}
 
-    def bind(self, wanted: PodClass) -> int | None:
+    def bind(self, wanted: EquivalenceClass) -> int | None:
         """Bind one pod: the number of its node, None if it finds none."""
         waiters = self._waiters.get(wanted)
         if waiters is None:
             weighing = self.company.tastes(wanted.pair)
-            waiters = self._waiters[wanted] = (Weighing if weighing else InOrder)(self, wanted)
+            waiters = self._waiters[wanted] = (ScoredByPods if weighing else BestFirst)(self, wanted)
         number = waiters.best()
         if number is not None:
             self.rooms[number] = self.rooms[number].after(wanted.load)
@@ -67,13 +69,13 @@ class Filling:
             self.filled.append(number)
         return number
 
-    def old(self, wanted: PodClass) -> list[PlacedAlike]:
+    def old(self, wanted: EquivalenceClass) -> list[ScoredNodes]:
         return [(place, (number,)) for place, number in wanted.old if number not in self._gone]
 
-    def new(self, wanted: PodClass) -> list[PlacedAlike]:
+    def new(self, wanted: EquivalenceClass) -> list[ScoredNodes]:
         return [(place, numbers) for seat, numbers in self._new if (place := wanted.place(seat)) is not None]
 
-    def untouched(self, entries: list[Entry]) -> list[Entry]:
+    def untouched(self, entries: list[RankedNode]) -> list[RankedNode]:
         """Those of nodes that are there and that nothing has been bound to."""
         if not self._gone and not self.filled:
             return list(entries)
@@ -81,37 +83,37 @@ class Filling:
         return [each for each in entries if each[2] not in gone and not pods[each[2]]]
 
 
-class Waiters(ABC):
+class FeasibleNodes(ABC):
     """The pods of one class in one run, and the nodes that may be feasible for them. An entry of a node that has been
     filled since is stale, and a new one is there."""
 
-    def __init__(self, run: Filling, wanted: PodClass) -> None:
+    def __init__(self, run: SchedulingRun, wanted: EquivalenceClass) -> None:
         self._run = run
         self._wanted = wanted
         self._offers = run.offers(wanted.load)
         new = run.new(wanted)
-        if wanted.indifferent and not tell_apart(place for place, _ in new):
+        if wanted.indifferent and not scores_differ(place for place, _ in new):
             numbers = [number for _, each in new for number in each]
-            self._fixed = wanted.fixed | dict.fromkeys(numbers, INDIFFERENT)
+            self._fixed = wanted.fixed | dict.fromkeys(numbers, NEUTRAL_SCORE)
             found = run.untouched(wanted.ranked(run.habit))
             found += self._entries([each for each in dict.fromkeys(run.filled) if each in wanted.fixed])
             found += self._entries(numbers)
         else:
-            self._fixed = fixed_scores(run.old(wanted) + new)
+            self._fixed = static_scores(run.old(wanted) + new)
             found = self._entries(self._fixed)
         self._read = len(run.filled)
         run.touches += len(found)
         self._begin(found)
 
     @abstractmethod
-    def _begin(self, entries: list[Entry]) -> None:
+    def _begin(self, entries: list[RankedNode]) -> None:
         """With these nodes."""
 
     @abstractmethod
     def best(self) -> int | None:
         """The node for the next pod."""
 
-    def _since(self) -> list[Entry]:
+    def _since(self) -> list[RankedNode]:
         """The entries of the nodes that have been filled since."""
         filled, fixed = self._run.filled, self._fixed
         if self._read == len(filled):
@@ -120,7 +122,7 @@ class Waiters(ABC):
         self._read = len(filled)
         return self._entries([number for number in numbers if number in fixed])
 
-    def _entries(self, numbers: Iterable[int]) -> list[Entry]:
+    def _entries(self, numbers: Iterable[int]) -> list[RankedNode]:
         fixed, ranks, rooms, offers = self._fixed, self._run.ranks, self._run.rooms, self._offers
         return [
             (-fixed[number] - (offer := offers[rooms[number]])[0], ranks[number], number, offer[1])
@@ -128,10 +130,10 @@ class Waiters(ABC):
         ]
 
 
-class InOrder(Waiters):
+class BestFirst(FeasibleNodes):
     """They take the first feasible node in the order of scores."""
 
-    def _begin(self, entries: list[Entry]) -> None:
+    def _begin(self, entries: list[RankedNode]) -> None:
         self._order = sorted(entries)
 
     def best(self) -> int | None:
@@ -146,7 +148,7 @@ class InOrder(Waiters):
         for looked, (_, _, number, before) in enumerate(order, start=1):
             if before != pods[number]:
                 useless.append(looked - 1)
-            elif allows(rules, number):
+            elif passes(rules, number):
                 found = number
                 break
         for position in reversed(useless):
@@ -155,11 +157,11 @@ class InOrder(Waiters):
         return found
 
 
-class Weighing(Waiters):
+class ScoredByPods(FeasibleNodes):
     """To them it matters, too, what pods are around, so that all feasible nodes are compared."""
 
-    def _begin(self, entries: list[Entry]) -> None:
-        self._scores = {entry[2]: entry for entry in entries if entry[3] != TOO_FULL}
+    def _begin(self, entries: list[RankedNode]) -> None:
+        self._scores = {entry[2]: entry for entry in entries if entry[3] != NO_ROOM}
         self._dropped = len(entries) - len(self._scores)
 
     def best(self) -> int | None:
@@ -169,12 +171,12 @@ class Weighing(Waiters):
         self._dropped = 0
         for entry in since:
             scores.pop(entry[2], None)
-            if entry[3] != TOO_FULL:
+            if entry[3] != NO_ROOM:
                 scores[entry[2]] = entry
         feasible = run.company.allowed(pair, scores)
         if not feasible:
             return None
-        run.touches += len(feasible) * run.company.tastes(pair) // TASTES_A_TOUCH
+        run.touches += len(feasible) * run.company.tastes(pair) // POD_COUNTS_PER_TOUCH
         taste = run.company.taste(pair, feasible)
         rated = [scores[number][0] - liked for number, liked in zip(feasible, taste, strict=True)]
         best, ranks = min(rated), run.ranks

@@ -6,14 +6,14 @@ from msgspec.structs import replace
 
 from kerf.engine.scheduling.devices.node_devices import asks_for_devices
 from kerf.engine.scheduling.explain.tracer import Tracer
-from kerf.engine.scheduling.optimizer.bindability import Carrying
+from kerf.engine.scheduling.optimizer.bindability import BindableChoice
 from kerf.engine.scheduling.optimizer.candidates import assembled, price
-from kerf.engine.scheduling.optimizer.combined_trace import retrace
-from kerf.engine.scheduling.optimizer.effort import Effort, for_binding, for_cheaper
+from kerf.engine.scheduling.optimizer.combined_trace import trace_candidate
+from kerf.engine.scheduling.optimizer.effort import Effort, touches_for_binding, touches_for_cheaper
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
-from kerf.engine.scheduling.optimizer.instance_options import Menu
+from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.lower_bound import lower_bound
-from kerf.engine.scheduling.optimizer.plans_with_devices import beside_devices
+from kerf.engine.scheduling.optimizer.plans_with_devices import optimize_without_devices
 from kerf.engine.scheduling.optimizer.search.search import Search
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
@@ -27,24 +27,24 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     whole (see `wholeness.most`). Raises KeyError as `planner.plan` does.
     """
     if effort > 0 and asks_for_devices(problem):
-        return beside_devices(problem, lambda rest, told: best_plan(rest, effort, told), tracer)
+        return optimize_without_devices(problem, lambda rest, told: best_plan(rest, effort, told), tracer)
     problem, first = first_plan(problem)
     if effort <= 0 or not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
         return first if tracer is None else plan(problem, tracer)
-    menu = Menu(problem, _resources(problem))
-    steps = Effort(for_cheaper(effort, len(problem.pods)))
-    search = Search(problem, first, menu, steps, _bound(problem, menu, first))
+    menu = InstanceOptions(problem, _resources(problem))
+    steps = Effort(touches_for_cheaper(effort, len(problem.pods)))
+    search = Search(problem, first, menu, steps, _lower_bound(problem, menu, first))
     search.run()
-    steps.give(for_binding(effort, told=problem.settings.nominations))
-    rated = Carrying(problem, first, search, steps).best()
+    steps.give(touches_for_binding(effort, told=problem.settings.nominations))
+    rated = BindableChoice(problem, first, search, steps).best()
     chosen = search.widened(rated.candidate if rated else search.best)
     if tracer is not None:
-        retrace(chosen, tracer)
+        trace_candidate(chosen, tracer)
     made = assembled(chosen, first)
     return replace(
         made,
         first_price=price(first.claims),
-        lower_bound=_bound(problem, menu, made),
+        lower_bound=_lower_bound(problem, menu, made),
         unbound=rated.left if rated else (),
         rated=rated is not None,
     )
@@ -55,7 +55,7 @@ def _resources(problem: Problem) -> tuple[str, ...]:
     return tuple(sorted({"pods", *(name for shape in shapes for name in problem.shapes[shape].requests)}))
 
 
-def _bound(problem: Problem, menu: Menu, planned: Plan) -> float:
+def _lower_bound(problem: Problem, menu: InstanceOptions, planned: Plan) -> float:
     """For the pods that this plan puts on new nodes."""
     on_new = {uid for each in planned.claims for uid in each.pods}
     return lower_bound(problem, menu, [each for each in problem.pods if each.uid in on_new])

@@ -14,10 +14,11 @@ from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.labels import CAPACITY_TYPE, ZONE, ZONE_ID, normalise
 from kerf.engine.record.decisions import Unplaced
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.launchable.templates import NODES
 from kerf.engine.scheduling.matching.label_selectors import of_shape
 from kerf.engine.scheduling.matching.resources import total
-from kerf.engine.scheduling.optimizer.partial_problems import counted, limited
+from kerf.engine.scheduling.optimizer.partial_problems import counted_capacity, limited_resources
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.scheduling.problem.problem import PoolInput, Problem
@@ -25,11 +26,8 @@ from kerf.engine.scheduling.problem.problem import PoolInput, Problem
 TOLERANCE = 1e-9
 """Prices that differ by less are equal, USD per hour."""
 
-Pair = tuple[str, str]
-"""The namespace and the shape (digest) of a pod."""
 
-
-class Part(Struct, frozen=True):
+class CandidateClaim(Struct, frozen=True):
     """A claim of a candidate. `base` is its number in the candidate's base plan, -1 for one that was planned alone;
     `question` is what the planner was asked about it alone, None if only the base plan knows it. `narrow`: it was
     planned with fewer types than there are."""
@@ -46,7 +44,7 @@ class Candidate(Struct, frozen=True):
 
     question: Problem
     base: Plan
-    parts: tuple[Part, ...]
+    parts: tuple[CandidateClaim, ...]
     moved: bool = False
 
     @property
@@ -54,7 +52,7 @@ class Candidate(Struct, frozen=True):
         return price(each.claim for each in self.parts)
 
 
-class FleetBounds(Struct, frozen=True):
+class NodeSetBounds(Struct, frozen=True):
     """What a fleet must keep to: how much of each NodePool's limits it may take, and what the pods request that the
     first plan puts on NodePools of so much weight at least."""
 
@@ -63,7 +61,7 @@ class FleetBounds(Struct, frozen=True):
 
 
 def first_candidate(problem: Problem, first: Plan) -> Candidate:
-    return Candidate(problem, first, tuple(Part(claim, number) for number, claim in enumerate(first.claims)))
+    return Candidate(problem, first, tuple(CandidateClaim(claim, number) for number, claim in enumerate(first.claims)))
 
 
 def price(claims: Iterable[OpenedClaim]) -> float:
@@ -75,10 +73,10 @@ def assembled(candidate: Candidate, first: Plan) -> Plan:
     """The candidate as a plan; the reasons of pods that have no place are those of the first plan."""
     claims = tuple(each.claim for each in candidate.parts)
     made = Plan(claims, candidate.base.placements, (), first.ignored, first.truncated)
-    return replace(made, unplaced=_still(first.unplaced, made.placed))
+    return replace(made, unplaced=_still_unplaced(first.unplaced, made.placed))
 
 
-def _still(groups: tuple[Unplaced, ...], placed: frozenset[str]) -> tuple[Unplaced, ...]:
+def _still_unplaced(groups: tuple[Unplaced, ...], placed: frozenset[str]) -> tuple[Unplaced, ...]:
     left = (Unplaced(tuple(uid for uid in each.pods if uid not in placed), each.reasons) for each in groups)
     return tuple(each for each in left if each.pods)
 
@@ -124,7 +122,7 @@ def _keeps_weights(pools: Mapping[str, PoolInput], first: Plan, other: Plan) -> 
 
 def _keeps_limits(problem: Problem, pool: PoolInput, first: Plan, other: Plan) -> bool:
     """Within the NodePool's limits, or where the first plan is not, at most as far beyond them."""
-    before, after = _used(problem, pool, first), _used(problem, pool, other)
+    before, after = _limits_used(problem, pool, first), _limits_used(problem, pool, other)
     limits = pool.pool.limits or {}
     return all(after[name] <= max(limits[name] - pool.usage.get(name, 0), before[name]) for name in limits)
 
@@ -132,7 +130,7 @@ def _keeps_limits(problem: Problem, pool: PoolInput, first: Plan, other: Plan) -
 def _keeps_reservations(problem: Problem, first: Plan, other: Plan) -> bool:
     """Whether no reservation is held by more claims than it has launches left (S-112, S-113): each claim that was
     planned alone had them all to itself."""
-    before, after = _held(first), _held(other)
+    before, after = _reservations_held(first), _reservations_held(other)
     left: dict[str, int] = {}
     for catalogue in problem.catalogues.values() if after else ():
         for offer in (offer for each in catalogue.types for offer in each.offerings if offer.available):
@@ -142,15 +140,15 @@ def _keeps_reservations(problem: Problem, first: Plan, other: Plan) -> bool:
     return all(count <= max(left.get(name, 0), before[name]) for name, count in after.items())
 
 
-def _held(planned: Plan) -> Counter[str]:
+def _reservations_held(planned: Plan) -> Counter[str]:
     return Counter(name for each in planned.claims for name in each.reservations)
 
 
-def fleet_bounds(problem: Problem, first: Plan) -> FleetBounds:
+def node_set_bounds(problem: Problem, first: Plan) -> NodeSetBounds:
     pools = {each.pool.name: each.pool for each in problem.pools}
     limits = {}
     for each in problem.pools:
-        before = _used(problem, each, first)
+        before = _limits_used(problem, each, first)
         most = {
             name: max(most - each.usage.get(name, 0), before[name]) for name, most in (each.pool.limits or {}).items()
         }
@@ -166,14 +164,14 @@ def fleet_bounds(problem: Problem, first: Plan) -> FleetBounds:
         )
         for weight in weights[1:]
     }
-    return FleetBounds(limits, requests)
+    return NodeSetBounds(limits, requests)
 
 
-def _used(problem: Problem, pool: PoolInput, planned: Plan) -> dict[str, int]:
+def _limits_used(problem: Problem, pool: PoolInput, planned: Plan) -> dict[str, int]:
     claims = [each for each in planned.claims if each.node_pool == pool.pool.name]
-    used = dict.fromkeys(limited(pool.pool), 0)
+    used = dict.fromkeys(limited_resources(pool.pool), 0)
     for each in claims if used else ():
-        for name, amount in counted(used, each.instance_types, problem.catalogues[pool.catalogue]).items():
+        for name, amount in counted_capacity(used, each.instance_types, problem.catalogues[pool.catalogue]).items():
             used[name] += amount
     return {**used, NODES: len(claims)}
 
@@ -181,7 +179,7 @@ def _used(problem: Problem, pool: PoolInput, planned: Plan) -> dict[str, int]:
 # ── pods that pods do not look at ──────────────────────────────────────
 
 
-def unattached(problem: Problem) -> frozenset[Pair]:
+def independent_pods(problem: Problem) -> frozenset[ShapeKey]:
     """The (namespace, shape) whose pods ask nothing of other pods' places and are of no concern to what other pods
     ask, so that they can be moved without looking at anything but the nodes."""
     pending = {(each.namespace, each.shape) for each in problem.pods}
@@ -194,24 +192,24 @@ def unattached(problem: Problem) -> frozenset[Pair]:
     return frozenset(
         (namespace, digest)
         for namespace, digest in pending
-        if _asks_nothing(shape := problem.shapes[digest])
+        if _is_independent(shape := problem.shapes[digest])
         and not any(each.selects(namespace, shape.labels) for each in selectors)
     )
 
 
-def _asks_nothing(shape: PodShape) -> bool:
+def _is_independent(shape: PodShape) -> bool:
     return not (shape.spread or shape.affinity or shape.anti_affinity or shape.volumes or shape.resource_claims)
 
 
-def has_soft_demands(problem: Problem) -> bool:
+def has_preferences(problem: Problem) -> bool:
     """Whether some pod or NodePool carries what a plan may give up (S-33)."""
     shapes = (problem.shapes[each.shape] for each in problem.pods)
-    return any(shape.preferred_terms or _soft_company(shape) for shape in shapes) or any(
+    return any(shape.preferred_terms or _has_soft_topology(shape) for shape in shapes) or any(
         taint.effect == "PreferNoSchedule" for each in problem.pools for taint in each.pool.taints
     )
 
 
-def _soft_company(shape: PodShape) -> bool:
+def _has_soft_topology(shape: PodShape) -> bool:
     return any(each.weight for each in (*shape.affinity, *shape.anti_affinity)) or any(
         each.when_unsatisfiable != HARD_SPREAD for each in shape.spread
     )
@@ -238,6 +236,6 @@ def _domains(catalogue: Catalogue, keys: list[str], gone: frozenset[str]) -> set
     return found
 
 
-def limits_of(pool: NodePool, claim: OpenedClaim, problem: Problem, catalogue: str) -> dict[str, int]:
+def counted_against_limits(pool: NodePool, claim: OpenedClaim, problem: Problem, catalogue: str) -> dict[str, int]:
     """What a claim counts against the limits of its NodePool."""
-    return counted(limited(pool), claim.instance_types, problem.catalogues[catalogue])
+    return counted_capacity(limited_resources(pool), claim.instance_types, problem.catalogues[catalogue])

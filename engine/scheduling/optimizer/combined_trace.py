@@ -15,32 +15,32 @@ from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 
-def retrace(candidate: Candidate, tracer: Tracer) -> None:
+def trace_candidate(candidate: Candidate, tracer: Tracer) -> None:
     """Tell the tracer how each part of the candidate came about. Claims are numbered as in the candidate; what
     concerns claims of the base plan that are not in it is left out."""
     base = {part.base: number for number, part in enumerate(candidate.parts) if part.base >= 0}
     final: dict[str, str | int] = {uid: each.node for each in candidate.base.placements for uid in each.pods}
     final |= {uid: number for number, part in enumerate(candidate.parts) for uid in part.claim.pods}
-    within = Within(tracer, base, final, 0)
+    within = RenumberingTracer(tracer, base, final, 0)
     plan(candidate.question, within)
     finished = dict(within.finished)
     for number, part in enumerate(candidate.parts):
         if part.question is not None:
-            finished[number] = _left(part.question)
+            finished[number] = _types_left(part.question)
             if part.base < 0:
-                within = Within(tracer, {0: number}, final, within.classes)
+                within = RenumberingTracer(tracer, {0: number}, final, within.classes)
                 plan(part.question, within)
     for number, part in enumerate(candidate.parts):
         tracer.claim_finished(number, part.claim.node_pool, finished[number])
 
 
-def _left(question: Problem) -> tuple[Offered, ...]:
+def _types_left(question: Problem) -> tuple[Offered, ...]:
     tracer = FunnelTracer()
     plan(question, tracer)
     return tracer.funnel.claims[0].left
 
 
-class Within:
+class RenumberingTracer:
     """Passes on what one planning tells, with classes and claims renumbered."""
 
     def __init__(self, tracer: Tracer, claims: Mapping[int, int], final: Mapping[str, str | int], classes: int) -> None:

@@ -19,10 +19,10 @@ from kerf.engine.scheduling.matching.taints import untolerated
 from kerf.engine.scheduling.planner import STRICT, usable_pools
 from kerf.engine.scheduling.problem.problem import Problem
 
-Demands = tuple[Requirements, tuple[Toleration, ...], int]
+NodeDemands = tuple[Requirements, tuple[Toleration, ...], int]
 
 
-class Kind(Struct, frozen=True, cache_hash=True):
+class PodKind(Struct, frozen=True, cache_hash=True):
     """Pods that may take each other's places: equal requests (`amounts`, in the order of `Menu.resources`) and
     equal demands. `weight` is that of the NodePools they may go to. `labels` are what their nodes have to be bound to
     and `attached` says that other pods matter to them or they to others; `apart`: so many of this namespace and shape,
@@ -38,12 +38,12 @@ class Kind(Struct, frozen=True, cache_hash=True):
     attached: bool = False
 
     @property
-    def demands(self) -> Demands:
+    def demands(self) -> NodeDemands:
         """What it asks of a node, apart from room."""
         return self.requirements, self.tolerations, self.weight
 
 
-class Way(Struct, frozen=True):
+class InstanceOption(Struct, frozen=True):
     """A type that a pod could open a node of: type `kind` of template `template`, at a price, in a state."""
 
     template: int
@@ -52,7 +52,7 @@ class Way(Struct, frozen=True):
     state: State
 
 
-class Menu:
+class InstanceOptions:
     """The NodePools of a problem with what a node of each type leaves for pods, beside its daemons."""
 
     def __init__(self, problem: Problem, resources: tuple[str, ...]) -> None:
@@ -66,7 +66,7 @@ class Menu:
         self.templates = tuple(each for each in made if each.types)
         self._rooms = tuple(self._rooms_of(each) for each in self.templates)
         self._prices: dict[tuple[int, tuple[int, ...]], dict[int, float]] = {}
-        self._choices: dict[Demands, tuple[Way, ...]] = {}
+        self._choices: dict[NodeDemands, tuple[InstanceOption, ...]] = {}
 
     def amounts(self, requests: Resources) -> tuple[int, ...]:
         """Requests of one pod, which is one of the resource `pods`."""
@@ -82,7 +82,7 @@ class Menu:
         found = template.step(start or template.state, requirements)
         return found if isinstance(found, State) and found.viable & template.types else None
 
-    def tolerated(self, number: int, wanted: Kind) -> bool:
+    def tolerated(self, number: int, wanted: PodKind) -> bool:
         return not untolerated(self.templates[number].pool.taints, wanted.tolerations)
 
     def prices(self, number: int, state: State) -> dict[int, float]:
@@ -100,11 +100,11 @@ class Menu:
         before = sum(len(each.slots) * len(each.catalogue.types) for each in self.templates[:number])
         return before + slot * len(self.templates[number].catalogue.types) + kind
 
-    def choices(self, wanted: Kind) -> tuple[Way, ...]:
+    def choices(self, wanted: PodKind) -> tuple[InstanceOption, ...]:
         """The ways for pods of such demands to NodePools of their weight that are worth a thought, cheapest first."""
         found = self._choices.get(wanted.demands)
         if found is None:
-            found = self._choices[wanted.demands] = undominated(self, ways(self, wanted))
+            found = self._choices[wanted.demands] = without_dominated(self, all_options(self, wanted))
         return found
 
     def _rooms_of(self, template: Template) -> dict[int, tuple[int, ...]]:
@@ -117,7 +117,7 @@ class Menu:
         return rooms
 
 
-def ways(menu: Menu, wanted: Kind, *, any_weight: bool = False) -> Iterator[Way]:
+def all_options(menu: InstanceOptions, wanted: PodKind, *, any_weight: bool = False) -> Iterator[InstanceOption]:
     """All ways for pods of such demands, whether or not there is room, by template and type; only those of NodePools
     of its weight, unless `any_weight`."""
     for number, template in enumerate(menu.templates):
@@ -128,12 +128,12 @@ def ways(menu: Menu, wanted: Kind, *, any_weight: bool = False) -> Iterator[Way]
         prices = menu.prices(number, state)
         for kind in bits(state.viable & template.types):
             if kind in prices:
-                yield Way(number, kind, prices[kind], state)
+                yield InstanceOption(number, kind, prices[kind], state)
 
 
-def undominated(menu: Menu, given: Iterable[Way]) -> tuple[Way, ...]:
+def without_dominated(menu: InstanceOptions, given: Iterable[InstanceOption]) -> tuple[InstanceOption, ...]:
     """Cheapest first, without those that have no more of anything than another that costs no more."""
-    kept: list[tuple[Way, tuple[int, ...]]] = []
+    kept: list[tuple[InstanceOption, tuple[int, ...]]] = []
     for way in sorted(given, key=lambda each: (each.price, each.template, each.kind)):
         room = menu.room(way.template, way.kind)
         if not any(all(a <= b for a, b in zip(room, other, strict=True)) for _, other in kept):

@@ -15,18 +15,18 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 EPSILON = 1e-12
-PIVOTS = 200
+MAX_PIVOTS = 200
 """A limit that is never met in practice: there are as many columns as resources."""
 
 
-class Row(Struct, frozen=True):
+class PricedNode(Struct, frozen=True):
     """One thing to buy: its price, and per resource what it has for pods."""
 
     price: float
     amounts: tuple[int, ...]
 
 
-class Worth(Struct, frozen=True):
+class ResourcePrices(Struct, frozen=True):
     """What a unit of each resource is worth, in USD per hour, when the cheapest mixture is bought; `total`
     is the worth of the whole demand, and the bound."""
 
@@ -37,26 +37,26 @@ class Worth(Struct, frozen=True):
         return math.fsum(unit * amount for unit, amount in zip(self.units, amounts, strict=True))
 
 
-def worth(rows: Sequence[Row], demand: Sequence[int]) -> Worth:
+def resource_prices(rows: Sequence[PricedNode], demand: Sequence[int]) -> ResourcePrices:
     """The dual prices of the cheapest cover of `demand`. No bound (total 0) without rows or demand."""
     wanted = [number for number, amount in enumerate(demand) if amount > 0]
     shares = [_shares(row, demand, wanted) for row in rows]
     units = [0.0] * len(demand)
     if not wanted or not rows:
-        return Worth(tuple(units), 0.0)
+        return ResourcePrices(tuple(units), 0.0)
     found = _maximised(shares, [row.price for row in rows], len(wanted))
     scale = _feasible_scale(rows, shares, found)
     for number, value in zip(wanted, found, strict=True):
         units[number] = value * scale / demand[number]
-    return Worth(tuple(units), math.fsum(found) * scale)
+    return ResourcePrices(tuple(units), math.fsum(found) * scale)
 
 
-def _shares(row: Row, demand: Sequence[int], wanted: Sequence[int]) -> list[float]:
+def _shares(row: PricedNode, demand: Sequence[int], wanted: Sequence[int]) -> list[float]:
     """Of the demand, what one node can serve per resource: never more than all of it."""
     return [min(1.0, max(0, row.amounts[number]) / demand[number]) for number in wanted]
 
 
-def _feasible_scale(rows: Sequence[Row], shares: Sequence[Sequence[float]], units: Sequence[float]) -> float:
+def _feasible_scale(rows: Sequence[PricedNode], shares: Sequence[Sequence[float]], units: Sequence[float]) -> float:
     """What the prices must be multiplied by so that no row is worth more than it costs: 1, but for
     rounding."""
     scale = 1.0
@@ -73,7 +73,7 @@ def _maximised(shares: Sequence[Sequence[float]], prices: Sequence[float], colum
     table = [[*share, price] for share, price in zip(shares, prices, strict=True)]
     gain = [1.0] * columns + [0.0]
     inside, outside = [columns + number for number in range(len(table))], list(range(columns))
-    for _ in range(PIVOTS):
+    for _ in range(MAX_PIVOTS):
         column = max(range(columns), key=lambda c: (gain[c], -outside[c]))
         limiting = [number for number, row in enumerate(table) if row[column] > EPSILON]
         if gain[column] <= EPSILON or not limiting:

@@ -14,28 +14,28 @@ from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
 
 
-def alone(problem: Problem, pods: Sequence[PendingPod], pool: PoolInput, largest: Resources) -> Problem:
+def problem_of_group(problem: Problem, pods: Sequence[PendingPod], pool: PoolInput, largest: Resources) -> Problem:
     """The question what these pods need of one NodePool if nothing else exists. `largest`: types that have more of
     one of these resources are left out, so that limits stay as they were counted."""
-    return _part(problem, pods, problem.shapes, pool, largest)
+    return _partial_problem(problem, pods, problem.shapes, pool, largest)
 
 
-def reopened(
+def problem_of_claim(
     problem: Problem, claim: OpenedClaim, pods: Sequence[PendingPod], pool: PoolInput, largest: Resources
 ) -> Problem:
     """The question what a planned claim may become: its pods, bound to its constraints and to nothing else."""
     narrowed = replace(pool.pool, requirements=tuple(spec for each in claim.constraints for spec in each.specs()))
-    shapes = {_plain_digest(pod): _plain(problem.shapes[pod.shape]) for pod in pods}
-    return _part(
+    shapes = {_partial_digest(pod): _resources_only(problem.shapes[pod.shape]) for pod in pods}
+    return _partial_problem(
         problem,
-        [replace(pod, shape=_plain_digest(pod)) for pod in pods],
+        [replace(pod, shape=_partial_digest(pod)) for pod in pods],
         {**shapes, **{digest: problem.shapes[digest] for digest in problem.daemons}},
         replace(pool, pool=narrowed),
         largest,
     )
 
 
-def settled(
+def problem_on_node(
     problem: Problem,
     labels: Mapping[str, str],
     pods: Sequence[PendingPod],
@@ -45,10 +45,10 @@ def settled(
     preferences: bool = False,
 ) -> Problem:
     """The question which claim of this NodePool with these labels holds these pods, whatever they ask of others."""
-    shapes = {_plain_digest(pod): _settled(problem.shapes[pod.shape], labels, preferences) for pod in pods}
-    part = _part(
+    shapes = {_partial_digest(pod): _without_pod_rules(problem.shapes[pod.shape], labels, preferences) for pod in pods}
+    part = _partial_problem(
         problem,
-        [replace(pod, shape=_plain_digest(pod)) for pod in pods],
+        [replace(pod, shape=_partial_digest(pod)) for pod in pods],
         {**shapes, **{digest: problem.shapes[digest] for digest in problem.daemons}},
         pool,
         largest,
@@ -56,7 +56,7 @@ def settled(
     return replace(part, volumes=problem.volumes)
 
 
-def _part(
+def _partial_problem(
     problem: Problem,
     pods: Sequence[PendingPod],
     shapes: Mapping[str, PodShape],
@@ -69,21 +69,21 @@ def _part(
         pools=(pool,),
         catalogues=problem.catalogues,
         daemons=problem.daemons,
-        unavailable=problem.unavailable | _larger(problem.catalogues[pool.catalogue], largest),
+        unavailable=problem.unavailable | _types_larger_than(problem.catalogues[pool.catalogue], largest),
         settings=problem.settings,
     )
 
 
-def _plain_digest(pod: PendingPod) -> str:
+def _partial_digest(pod: PendingPod) -> str:
     return f"plain:{pod.shape}"
 
 
-def _plain(shape: PodShape) -> PodShape:
+def _resources_only(shape: PodShape) -> PodShape:
     """Only what weighs and what occupies: the claim's constraints hold the rest."""
     return PodShape(requests=shape.requests, tolerations=shape.tolerations, host_ports=shape.host_ports)
 
 
-def _settled(shape: PodShape, labels: Mapping[str, str], preferences: bool) -> PodShape:
+def _without_pod_rules(shape: PodShape, labels: Mapping[str, str], preferences: bool) -> PodShape:
     """What it asks of the node itself, and these labels."""
     terms = shape.preferred_terms if preferences else ()
     chosen = {**shape.node_selector, **labels}
@@ -92,15 +92,15 @@ def _settled(shape: PodShape, labels: Mapping[str, str], preferences: bool) -> P
     )
 
 
-def _larger(catalogue: Catalogue, largest: Resources) -> frozenset[tuple[str, str, str]]:
-    return without(
+def _types_larger_than(catalogue: Catalogue, largest: Resources) -> frozenset[tuple[str, str, str]]:
+    return without_types(
         each.name
         for each in catalogue.types
         if any(each.capacity.get(name, 0) > amount for name, amount in largest.items())
     )
 
 
-def without(types: Iterable[str]) -> frozenset[tuple[str, str, str]]:
+def without_types(types: Iterable[str]) -> frozenset[tuple[str, str, str]]:
     """Types left out, in the form of `Problem.unavailable`."""
     return frozenset(("", name, "") for name in types)
 
@@ -108,12 +108,12 @@ def without(types: Iterable[str]) -> frozenset[tuple[str, str, str]]:
 # ── limits ──────────────────────────────────────
 
 
-def limited(pool: NodePool) -> tuple[str, ...]:
+def limited_resources(pool: NodePool) -> tuple[str, ...]:
     """The resources that a NodePool limits, apart from the number of nodes."""
     return tuple(sorted(name for name in pool.limits or {} if name != NODES))
 
 
-def counted(names: Iterable[str], types: Iterable[str], catalogue: Catalogue) -> Resources:
+def counted_capacity(names: Iterable[str], types: Iterable[str], catalogue: Catalogue) -> Resources:
     """What a claim of these types counts against limits: the most that it may have of each (S-70)."""
     wanted = frozenset(types)
     chosen = [each.capacity for each in catalogue.types if each.name in wanted]

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.launchable.templates import NODES
-from kerf.engine.scheduling.optimizer.candidates import limits_of, may_replace, price, unattached
-from kerf.engine.scheduling.optimizer.combined_trace import Within
+from kerf.engine.scheduling.optimizer.candidates import counted_against_limits, independent_pods, may_replace, price
+from kerf.engine.scheduling.optimizer.combined_trace import RenumberingTracer
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import PoolInput, Problem
@@ -21,27 +21,27 @@ from kerf.engine.scheduling.problem.problem import PoolInput, Problem
 Improve = Callable[[Problem, Tracer | None], Plan]
 
 
-def beside_devices(problem: Problem, improve: Improve, tracer: Tracer | None) -> Plan:
+def optimize_without_devices(problem: Problem, improve: Improve, tracer: Tracer | None) -> Plan:
     """The first plan with a cheaper set of nodes for the pods that have nothing to do with devices. It is not rated."""
     first = plan(problem)
-    held = _held(problem, first)
+    held = _claims_kept(problem, first)
     if first.truncated or len(held) == len(first.claims):
         return first if tracer is None else plan(problem, tracer)
-    rest = _rest(problem, first, held)
+    rest = _problem_of_other_claims(problem, first, held)
     better = improve(rest, None)
     claims = (*(first.claims[number] for number in held), *better.claims)
     made = replace(first, claims=claims, first_price=price(first.claims), lower_bound=better.lower_bound)
     if not may_replace(problem, first, made):
         return first if tracer is None else plan(problem, tracer)
     if tracer is not None:
-        _tell(problem, rest, held, made, improve, tracer)
+        _trace(problem, rest, held, made, improve, tracer)
     return made
 
 
-def _held(problem: Problem, first: Plan) -> list[int]:
+def _claims_kept(problem: Problem, first: Plan) -> list[int]:
     """The claims that stay, by number: a pod of theirs asks for devices or for company, or is asked for, or they hold
     reserved capacity."""
-    free = unattached(problem)
+    free = independent_pods(problem)
     pods = {each.uid: each for each in problem.pods}
 
     def may_go(claim: OpenedClaim) -> bool:
@@ -51,7 +51,7 @@ def _held(problem: Problem, first: Plan) -> list[int]:
     return [number for number, claim in enumerate(first.claims) if not may_go(claim)]
 
 
-def _rest(problem: Problem, first: Plan, held: Sequence[int]) -> Problem:
+def _problem_of_other_claims(problem: Problem, first: Plan, held: Sequence[int]) -> Problem:
     """The question about the other claims' pods: old nodes have no room for these, and what is held counts against the
     limits."""
     kept = [first.claims[number] for number in held]
@@ -71,20 +71,20 @@ def _with_usage(problem: Problem, pool: PoolInput, kept: Sequence[OpenedClaim]) 
     usage = dict(pool.usage)
     for each in kept:
         if each.node_pool == pool.pool.name:
-            counts = {**limits_of(pool.pool, each, problem, pool.catalogue), NODES: 1}
+            counts = {**counted_against_limits(pool.pool, each, problem, pool.catalogue), NODES: 1}
             for name, amount in counts.items():
                 usage[name] = usage.get(name, 0) + amount
     return replace(pool, usage=usage)
 
 
-def _tell(problem: Problem, rest: Problem, held: Sequence[int], made: Plan, improve: Improve, tracer: Tracer) -> None:
+def _trace(problem: Problem, rest: Problem, held: Sequence[int], made: Plan, improve: Improve, tracer: Tracer) -> None:
     """As if all had been planned in one pass."""
     final: dict[str, str | int] = {uid: each.node for each in made.placements for uid in each.pods}
     final |= {uid: number for number, each in enumerate(made.claims) for uid in each.pods}
-    whole = Within(tracer, {old: new for new, old in enumerate(held)}, final, 0)
+    whole = RenumberingTracer(tracer, {old: new for new, old in enumerate(held)}, final, 0)
     plan(problem, whole)
     others = range(len(made.claims) - len(held))
-    part = Within(tracer, {number: number + len(held) for number in others}, final, whole.classes)
+    part = RenumberingTracer(tracer, {number: number + len(held) for number in others}, final, whole.classes)
     improve(rest, part)
     for number, left in sorted((*whole.finished, *part.finished)):
         tracer.claim_finished(number, made.claims[number].node_pool, left)

@@ -13,7 +13,7 @@ from kerf.engine.model.kubernetes.pods import AffinityTerm, HostPort, Selector, 
 from kerf.engine.model.kubernetes.volumes import Volume, VolumeClaim, VolumeFacts
 from kerf.engine.scheduling.explain.funnel_tracer import Funnel, FunnelTracer
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
-from kerf.engine.scheduling.optimizer.partial_problems import without
+from kerf.engine.scheduling.optimizer.partial_problems import without_types
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from kerf.engine.scheduling.reasons import Code, sentence
@@ -233,7 +233,7 @@ def test_near_miss_of_an_unknown_label() -> None:
 
 def test_types_that_a_search_leaves_out_are_not_said_to_be_sold_out() -> None:
     """A search for a cheaper plan asks without some types (`cells.without`); t04 is sold out besides."""
-    gone = without(["t02", "t08"]) | {("spot", "t04", ""), ("on-demand", "t04", "")}
+    gone = without_types(["t02", "t08"]) | {("spot", "t04", ""), ("on-demand", "t04", "")}
     funnel = funnel_of(problem(Workloads().add("x", 1, shape()), ladder(2, 4, 8, 16), unavailable=gone))
     (look,) = funnel.classes[0].pools
     assert look.funnel.cuts == (Cut("left-out", 2), Cut("unavailable", 1))

@@ -11,7 +11,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint, VolumeRef
 from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.record.observations import Observation
-from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound_pods
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.from_state import problem_of
@@ -41,7 +41,7 @@ def test_s122_a_node_without_the_label_of_another_hard_spread_is_not_looked_at()
     made = plan(asked)
     assert [zones(made), made.unplaced] == [["z1", "z2"], ()]
     assert faults(asked, made) == []
-    assert unbound(asked, made) == ()
+    assert unbound_pods(asked, made) == ()
     alone = problem(Workloads().add("w", 4, web(spread=both[:1])), ladder(2), two, nodes=[others])
     assert len(plan(alone).unplaced[0].pods) == 2
     soft = replace(both[1], when_unsatisfiable="ScheduleAnyway")

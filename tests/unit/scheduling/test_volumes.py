@@ -18,9 +18,9 @@ from kerf.engine.model.kubernetes.pods import (
 )
 from kerf.engine.model.kubernetes.volumes import EBS, StorageClass, Volume, VolumeClaim, VolumeFacts
 from kerf.engine.record.decisions import Placement
-from kerf.engine.scheduling.kube_scheduler.scheduler import unbound
+from kerf.engine.scheduling.kube_scheduler.scheduler import unbound_pods
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
-from kerf.engine.scheduling.optimizer.node_sets.node_set_search import Mending
+from kerf.engine.scheduling.optimizer.node_sets.node_set_search import NodeSetSearch
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_volumes import of_claims
@@ -108,7 +108,7 @@ def test_s154_e117_the_host_of_a_local_volume_is_not_asked_for(local: bool, clai
 
 def test_s154_kube_scheduler_asks_for_the_host_of_a_local_volume(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan tells so, and makes no effort for nodes that bind every pod."""
-    monkeypatch.setattr(Mending, "whole", lambda *_: pytest.fail("there are no such nodes"))
+    monkeypatch.setattr(NodeSetSearch, "whole", lambda *_: pytest.fail("there are no such nodes"))
     there = NodeTerm((Expression(lbl.HOSTNAME, "In", ("old",)),))
     known = facts(bound("a", there, local=True))
     work = Workloads().add("other", 2, shape(900), created=1).add("w", 1, using("a"), created=2)
@@ -116,7 +116,7 @@ def test_s154_kube_scheduler_asks_for_the_host_of_a_local_volume(monkeypatch: py
     assert made.rated
     assert made.unbound == ("w-0",)
     back = asked(known, work, replace(node(**{lbl.HOSTNAME: "old"}), name="old"))
-    assert unbound(back, Plan(placements=(Placement("old", "", ("w-0",)),))) == ()
+    assert unbound_pods(back, Plan(placements=(Placement("old", "", ("w-0",)),))) == ()
 
 
 CLAIM = VolumeClaim("default", "a", storage_class="gp3")

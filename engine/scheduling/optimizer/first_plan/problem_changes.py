@@ -25,22 +25,22 @@ from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import Code
 
-MOST_LEFT_OUT = 8
+MAX_LEFT_OUT = 8
 """So many NodePools, so many types, and so many domains are tried to be left out."""
-LARGE = 1_000
+LARGE_PROBLEM = 1_000
 """Pods of problems with as many or more are not settled at once where a spread went wrong."""
-VARIANTS = 4
+MAX_VARIANTS = 4
 """So many choices among domains of equal rank."""
-MOST_GROUPS = 3
+MAX_GROUPS_AHEAD = 3
 """Of so many classes of pods the pending ones are tried to be placed first."""
-MOST_ROUNDS = 3
+MAX_ROUNDS_AHEAD = 3
 """So often those that are pending come before those that came first."""
 
-Offering = tuple[str, str, str]
+OfferingKey = tuple[str, str, str]
 """As in `Problem.unavailable`."""
 
 
-class Change(Struct, frozen=True):
+class ProblemChange(Struct, frozen=True):
     """`careful` and `variant`: see `Problem`; `ahead`: pods (uids) that are placed first, the last ones before the
     others; `pools` (names) and `offerings`: nothing is launched of these."""
 
@@ -48,7 +48,7 @@ class Change(Struct, frozen=True):
     variant: int = 0
     ahead: tuple[frozenset[str], ...] = ()
     pools: frozenset[str] = frozenset()
-    offerings: frozenset[Offering] = frozenset()
+    offerings: frozenset[OfferingKey] = frozenset()
 
     def of(self, problem: Problem) -> Problem:
         """The question with this change."""
@@ -63,27 +63,27 @@ class Change(Struct, frozen=True):
         )
 
 
-def changes(problem: Problem, before: Change, made: Plan) -> Iterator[Change]:
+def single_changes(problem: Problem, before: ProblemChange, made: Plan) -> Iterator[ProblemChange]:
     """One thing more than the change that the plan was made with, what may help most first."""
-    if made.uneven and len(problem.pods) < LARGE:
+    if made.uneven and len(problem.pods) < LARGE_PROBLEM:
         yield replace(before, careful=True)
-    groups = _waiting(made)
+    groups = _pending_groups(made)
     if not groups:
         return
-    if len(before.ahead) < MOST_ROUNDS:
+    if len(before.ahead) < MAX_ROUNDS_AHEAD:
         yield replace(before, ahead=(*before.ahead, frozenset().union(*groups)))
-        for each in groups[:MOST_GROUPS] if len(groups) > 1 else ():
+        for each in groups[:MAX_GROUPS_AHEAD] if len(groups) > 1 else ():
             yield replace(before, ahead=(*before.ahead, each))
-        for each in groups[:MOST_GROUPS]:
-            if together := _with_company(problem, each):
+        for each in groups[:MAX_GROUPS_AHEAD]:
+            if together := _with_affinity_partners(problem, each):
                 yield replace(before, ahead=(*before.ahead, together))
-    for one in _things(problem, before, made):
-        yield _without(before, (one,))
-    for number in range(1, VARIANTS):
+    for one in _to_leave_out(problem, before, made):
+        yield _leaving_out(before, (one,))
+    for number in range(1, MAX_VARIANTS):
         yield replace(before, variant=number)
 
 
-def _with_company(problem: Problem, group: frozenset[str]) -> frozenset[str]:
+def _with_affinity_partners(problem: Problem, group: frozenset[str]) -> frozenset[str]:
     """All pods (uids) of the class of these, and those that they must be with; none if these must be with nobody."""
     first = next(each for each in problem.pods if each.uid in group)
     selectors = of_company(problem.shapes[first.shape], first.namespace, problem.namespaces)
@@ -95,54 +95,54 @@ def _with_company(problem: Problem, group: frozenset[str]) -> frozenset[str]:
     return frozenset(each.uid for each in problem.pods if (each.namespace, each.shape) in wanted)
 
 
-def further(problem: Problem, before: Change, made: Plan) -> Iterator[Change]:
+def combined_changes(problem: Problem, before: ProblemChange, made: Plan) -> Iterator[ProblemChange]:
     """Several things more that are left out."""
-    things = _things(problem, before, made) if _waiting(made) else []
+    things = _to_leave_out(problem, before, made) if _pending_groups(made) else []
     pools = {each.pool.name for each in usable_pools(problem.pools)}
     for count in range(2, len(things) + 1):
         for chosen in combinations(things, count):
-            change = _without(before, chosen)
+            change = _leaving_out(before, chosen)
             if not change.pools.issuperset(pools):
                 yield change
 
 
-def _without(before: Change, chosen: Iterable[str | Offering]) -> Change:
+def _leaving_out(before: ProblemChange, chosen: Iterable[str | OfferingKey]) -> ProblemChange:
     pools = frozenset(each for each in chosen if isinstance(each, str))
     offerings = frozenset(each for each in chosen if not isinstance(each, str))
     return replace(before, pools=before.pools | pools, offerings=before.offerings | offerings)
 
 
-def _things(problem: Problem, before: Change, made: Plan) -> list[str | Offering]:
+def _to_leave_out(problem: Problem, before: ProblemChange, made: Plan) -> list[str | OfferingKey]:
     """Domains, NodePools and types that may be left out besides: some of each."""
     pools = [each.pool.name for each in usable_pools(problem.pools) if each.pool.name not in before.pools]
     types = dict.fromkeys(("", each.instance_types[0], "") for each in made.claims)
-    domains = [each for each in _domains(problem, made) if each not in before.offerings]
+    domains = [each for each in _domains_in_the_way(problem, made) if each not in before.offerings]
     return [
-        *domains[:MOST_LEFT_OUT],
-        *(pools[:MOST_LEFT_OUT] if len(pools) > 1 else ()),
-        *list(types)[:MOST_LEFT_OUT],
+        *domains[:MAX_LEFT_OUT],
+        *(pools[:MAX_LEFT_OUT] if len(pools) > 1 else ()),
+        *list(types)[:MAX_LEFT_OUT],
     ]
 
 
-def kept_by_topology(made: Plan) -> frozenset[str]:
+def pending_by_topology(made: Plan) -> frozenset[str]:
     """The pods (uids) that are pending and would not be by what they ask of a node alone."""
-    return frozenset().union(*_waiting(made))
+    return frozenset().union(*_pending_groups(made))
 
 
-def _waiting(made: Plan) -> list[frozenset[str]]:
+def _pending_groups(made: Plan) -> list[frozenset[str]]:
     """Those pods (uids), by class and reasons, most first."""
     groups = [each for each in made.unplaced if any(why.code == Code.TOPOLOGY for why in each.reasons)]
     return [frozenset(each.pods) for each in sorted(groups, key=lambda each: (-len(each.pods), each.pods))]
 
 
-def _domains(problem: Problem, made: Plan) -> list[Offering]:
+def _domains_in_the_way(problem: Problem, made: Plan) -> list[OfferingKey]:
     """The zones and capacity types that stand in the way: of a spread those with the fewest pods, of other rules those
     with pods. Those that most pods wait for first, and then all others of the keys that these pods ask about."""
-    found: dict[Offering, int] = {}
+    found: dict[OfferingKey, int] = {}
     keys: set[str] = set()
     shapes = {each.uid: each.shape for each in problem.pods}
     for group in made.unplaced:
-        blamed = {offering: None for why in group.reasons for offering in _blamed(why)}
+        blamed = {offering: None for why in group.reasons for offering in _domains_in_reason(why)}
         for each in blamed:
             found[each] = found.get(each, 0) + len(group.pods)
         if any(why.code == Code.TOPOLOGY for why in group.reasons):
@@ -158,7 +158,7 @@ def _domains(problem: Problem, made: Plan) -> list[Offering]:
     return sorted(found, key=lambda each: (-found[each], each))
 
 
-def _blamed(why: Reason) -> Iterator[Offering]:
+def _domains_in_reason(why: Reason) -> Iterator[OfferingKey]:
     if why.code != Code.TOPOLOGY or why.params["key"] not in (ZONE, CAPACITY_TYPE):
         return
     domains = why.params["domains"]

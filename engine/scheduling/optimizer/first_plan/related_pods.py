@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import PodShape
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_shape
-from kerf.engine.scheduling.optimizer.candidates import Pair
 from kerf.engine.scheduling.problem.problem import Problem
 
 
-def concerned(problem: Problem, uids: Iterable[str]) -> Problem:
+def problem_of_related_pods(problem: Problem, uids: Iterable[str]) -> Problem:
     """The same question about these pods and those that a spread, or a term of affinity, of either of the two selects.
     What others take of nodes and limits is left to them here: the part shows what may help, the whole whether it
     does."""
@@ -36,5 +36,5 @@ def concerned(problem: Problem, uids: Iterable[str]) -> Problem:
     return replace(problem, pods=tuple(each for each in problem.pods if (each.namespace, each.shape) in kept))
 
 
-def _selects(selector: PodSelector, shapes: Mapping[str, PodShape], pair: Pair) -> bool:
+def _selects(selector: PodSelector, shapes: Mapping[str, PodShape], pair: ShapeKey) -> bool:
     return selector.selects(pair[0], shapes[pair[1]].labels)

@@ -12,45 +12,47 @@ from itertools import islice
 from typing import TypeVar
 
 from kerf.engine.scheduling.optimizer.candidates import TOLERANCE
-from kerf.engine.scheduling.optimizer.node_sets.leftover_estimate import NODES_A_TOUCH, Outlook
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import Berth, Fleet, Fleets
+from kerf.engine.scheduling.optimizer.node_sets.leftover_estimate import NODES_PER_TOUCH, LeftoverEstimate
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
 
-MORE_SIZES = 8
+MAX_TYPES_ADDED = 8
 """How many types are tried for a node more."""
-ALIKE = 24
+MAX_UNIFORM_SETS = 24
 """How many fleets with the nodes of one sort as another type, or with further nodes of another type, are looked at."""
-PAIRS = 64
+MAX_MERGED_SETS = 64
 """How many fleets with one node in the place of two are looked at."""
-PROMISING = 3
+PROMISING_PER_CHEAP = 3
 """After so many fleets that promise most comes one of the cheapest: what is thought of them is not certain."""
 
-Berths = tuple[Berth, ...]
+NewNodes = tuple[NewNode, ...]
 T = TypeVar("T")
 
 
-def larger(fleets: Fleets, fleet: Fleet, further: Sequence[Berth], below: float) -> tuple[list[Berths], int]:
+def larger_sets(
+    fleets: NodeSets, fleet: NodeSet, further: Sequence[NewNode], below: float
+) -> tuple[list[NewNodes], int]:
     """Those that cost less than `below`, by how many pods they are thought to leave over. Of those that are thought to
     leave as many, first one here and there between the cheapest and the dearest: the cheapest are hardly any larger.
     `further`: nodes that would be launched for what is left over. And what it cost to think of them, in touches."""
     before = fleets.touches
-    outlook = Outlook(fleets, fleet)
-    found: dict[tuple[int, ...], tuple[float, Berths]] = {}
+    outlook = LeftoverEstimate(fleets, fleet)
+    found: dict[tuple[int, ...], tuple[float, NewNodes]] = {}
     touches = 0
-    for each in _all(fleets, fleet, further):
-        touches += 1 + len(each) // NODES_A_TOUCH
-        cost = price(each)
+    for each in _all_larger(fleets, fleet, further):
+        touches += 1 + len(each) // NODES_PER_TOUCH
+        cost = total_price(each)
         if cost < below - TOLERANCE:
             found.setdefault(fleets.likeness(each), (cost, each))
     cheapest = sorted(found.values(), key=lambda each: each[0])
-    by_left: dict[int, list[Berths]] = {}
+    by_left: dict[int, list[NewNodes]] = {}
     for _, each in cheapest:
         by_left.setdefault(outlook.left(each), []).append(each)
-    best = [each for left in sorted(by_left) for each in scattered(by_left[left])]
+    best = [each for left in sorted(by_left) for each in spread_out(by_left[left])]
     mixed = _mixed(best, [each for _, each in cheapest])
     return list(dict.fromkeys(mixed)), touches + outlook.touches + fleets.touches - before
 
 
-def scattered(given: Sequence[T]) -> Iterator[T]:
+def spread_out(given: Sequence[T]) -> Iterator[T]:
     """The first, and then those that halve what lies between those before."""
     step = 1 << max(0, len(given) - 1).bit_length()
     yield from given[:1]
@@ -59,25 +61,25 @@ def scattered(given: Sequence[T]) -> Iterator[T]:
         step //= 2
 
 
-def _mixed(best: Sequence[Berths], cheapest: Sequence[Berths]) -> Iterator[Berths]:
+def _mixed(best: Sequence[NewNodes], cheapest: Sequence[NewNodes]) -> Iterator[NewNodes]:
     for number, each in enumerate(best):
         yield each
-        if number % PROMISING == PROMISING - 1:
-            yield cheapest[number // PROMISING]
+        if number % PROMISING_PER_CHEAP == PROMISING_PER_CHEAP - 1:
+            yield cheapest[number // PROMISING_PER_CHEAP]
 
 
-def price(berths: Iterable[Berth]) -> float:
+def total_price(berths: Iterable[NewNode]) -> float:
     """USD per hour."""
     return math.fsum([each.claim.price for each in berths])
 
 
-def _all(fleets: Fleets, fleet: Fleet, further: Sequence[Berth]) -> Iterator[Berths]:
+def _all_larger(fleets: NodeSets, fleet: NodeSet, further: Sequence[NewNode]) -> Iterator[NewNodes]:
     berths = fleet.berths
     for each in dict.fromkeys(each for each in berths if not each.fixed):
-        for size in fleets.sizes(each)[:MORE_SIZES]:
+        for size in fleets.sizes(each)[:MAX_TYPES_ADDED]:
             yield (*berths, size)
     for each in dict.fromkeys(further):
-        for size in fleets.sizes(each)[:ALIKE]:
+        for size in fleets.sizes(each)[:MAX_UNIFORM_SETS]:
             for count in sorted({1, (len(further) + 1) // 2, len(further)}):
                 yield (*berths, *[size] * count)
     first: dict[int, int] = {}  # of each kind of node: one of several that are alike is enough
@@ -85,11 +87,11 @@ def _all(fleets: Fleets, fleet: Fleet, further: Sequence[Berth]) -> Iterator[Ber
         if first.setdefault(berth.kind, number) == number:
             for each in fleets.roomier(berth):
                 yield (*berths[:number], each, *berths[number + 1 :])
-    yield from islice(_merged(fleets, berths), PAIRS)
-    yield from _alike(fleets, fleet)
+    yield from islice(_merged(fleets, berths), MAX_MERGED_SETS)
+    yield from _uniform(fleets, fleet)
 
 
-def _merged(fleets: Fleets, berths: Berths) -> Iterator[Berths]:
+def _merged(fleets: NodeSets, berths: NewNodes) -> Iterator[NewNodes]:
     pairs: set[tuple[int, int]] = set()
     for number, berth in enumerate(berths):
         for other, one in enumerate(berths[:number]):
@@ -102,27 +104,29 @@ def _merged(fleets: Fleets, berths: Berths) -> Iterator[Berths]:
                 yield (*(each for n, each in enumerate(berths) if n not in (other, number)), both)
 
 
-def _alike(fleets: Fleets, fleet: Fleet) -> Iterator[Berths]:
+def _uniform(fleets: NodeSets, fleet: NodeSet) -> Iterator[NewNodes]:
     """Nodes that can be alike as nodes of one type: those of one sort, those that can be of that sort, and all."""
     sorts: dict[object, list[int]] = {}
     for number, berth in enumerate(fleet.berths):
         if not berth.fixed:
             sorts.setdefault((berth.claim.node_pool, berth.claim.constraints), []).append(number)
-    groups: dict[object, tuple[Berth, list[int]]] = {}
+    groups: dict[object, tuple[NewNode, list[int]]] = {}
     changing = [number for number, berth in enumerate(fleet.berths) if not berth.fixed]
     for numbers in sorts.values():
         one = fleet.berths[numbers[0]]
         every = one, changing
-        for berth, group in ((one, numbers), every, _joined(fleets, fleet, one, [numbers, *sorts.values()])):
+        for berth, group in ((one, numbers), every, _joined_sorts(fleets, fleet, one, [numbers, *sorts.values()])):
             groups.setdefault((berth.claim.node_pool, berth.claim.constraints, tuple(group)), (berth, group))
     for berth, group in groups.values():
         chosen = frozenset(group)
         rest = [each for number, each in enumerate(fleet.berths) if number not in chosen]
-        for made in fleets.uniform(berth, fleet, group, ALIKE):
+        for made in fleets.uniform(berth, fleet, group, MAX_UNIFORM_SETS):
             yield (*rest, *made)
 
 
-def _joined(fleets: Fleets, fleet: Fleet, one: Berth, sorts: Iterable[Sequence[int]]) -> tuple[Berth, list[int]]:
+def _joined_sorts(
+    fleets: NodeSets, fleet: NodeSet, one: NewNode, sorts: Iterable[Sequence[int]]
+) -> tuple[NewNode, list[int]]:
     """The nodes (by number, of sorts in this order) that can be what this one is and what those before them are."""
     group: set[int] = set()
     for numbers in sorts:

@@ -6,17 +6,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import Berth, Fleets
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSets
 from kerf.engine.scheduling.problem.problem import PendingPod
 
 
-class Admission:
+class NodeAdmission:
     """Of these pods, each of another shape. Sets of them are the bits of an int, by their place in the sequence."""
 
-    def __init__(self, fleets: Fleets, pods: Sequence[PendingPod]) -> None:
+    def __init__(self, fleets: NodeSets, pods: Sequence[PendingPod]) -> None:
         self._fleets = fleets
         self._every = (1 << len(pods)) - 1
-        self._levels = _levels([{**fleets.requests(each), "pods": 1} for each in pods])
+        self._levels = _request_levels([{**fleets.requests(each), "pods": 1} for each in pods])
         self._alike: dict[Hashable, tuple[PendingPod, int]] = {}
         for number, pod in enumerate(pods):
             asked = fleets.asked(pod)
@@ -28,7 +28,7 @@ class Admission:
         """What `of` costs, in touches."""
         return len(self._levels) + len(self._alike)
 
-    def of(self, berth: Berth) -> int:
+    def of(self, berth: NewNode) -> int:
         """Those that may go to the node."""
         room = self._fleets.room(berth)
         if any(amount < 0 for amount in room.values()):
@@ -42,7 +42,7 @@ class Admission:
         return found
 
 
-def _levels(requests: Sequence[dict[str, int]]) -> dict[str, tuple[list[int], list[int]]]:
+def _request_levels(requests: Sequence[dict[str, int]]) -> dict[str, tuple[list[int], list[int]]]:
     """By resource the amounts that are requested, ascending, and the pods that request less than the first of them, the
     second … and all of them."""
     found = {}

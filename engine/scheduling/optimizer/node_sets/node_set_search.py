@@ -10,32 +10,32 @@ import math
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.optimizer.candidates import TOLERANCE
-from kerf.engine.scheduling.optimizer.effort import TOUCHES_A_RUN, Effort
-from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger, price
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import Berth, Fleet, Fleets
+from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_RUN, Effort
+from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets, total_price
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
 
-SIZES = 3
+MAX_SMALLER_TYPES = 3
 """How many smaller types are tried in the place of one."""
-TRIES = 12
+TRIES_PER_TURN = 12
 """How many larger ones of a fleet are tried at a time."""
-FEWEST = 4
+MIN_TRIES = 4
 """How many are tried when one of them is better already."""
-SELDOM = 3
+CHEAP_TURN_EVERY = 3
 """Of so many turns one is for a fleet that is cheap and that little has been tried from, whatever it leaves over."""
-UNFILLED = 2
+LEFTOVER_PRICE_FACTOR = 2
 """By what factor a pod that is left over costs more than the others."""
-MORE = 2
+MORE_LEFT_OVER = 2
 """So many more pods than before may be left over on the way to a whole fleet."""
-ANY = (0, math.inf)
+NO_LIMIT = (0, math.inf)
 
 
 class Trail:
     """A fleet whose larger ones are tried, some at a time. `steps`: how far it is from the first one; `done`: all of
     them have been."""
 
-    def __init__(self, fleet: Fleet, steps: int, larger_ones: Iterator[tuple[Berth, ...]]) -> None:
+    def __init__(self, fleet: NodeSet, steps: int, larger_ones: Iterator[tuple[NewNode, ...]]) -> None:
         self.fleet = fleet
         self.steps = steps
         self.larger_ones = larger_ones
@@ -48,12 +48,12 @@ class Trail:
 
     def cheap(self) -> tuple[int, float]:
         """Less is more promising: little has been tried, and it costs little in the end."""
-        return self.times, in_the_end(self.fleet)
+        return self.times, price_in_the_end(self.fleet)
 
-    def following(self) -> Iterator[tuple[Berth, ...]]:
+    def following(self) -> Iterator[tuple[NewNode, ...]]:
         """The next ones."""
         self.times += 1
-        for _ in range(TRIES):
+        for _ in range(TRIES_PER_TURN):
             found = next(self.larger_ones, None)
             if found is None:
                 self.done = True
@@ -61,25 +61,27 @@ class Trail:
             yield found
 
 
-class Mending:
+class NodeSetSearch:
     """The search for one problem."""
 
-    def __init__(self, fleets: Fleets, old: int, effort: Effort) -> None:
+    def __init__(self, fleets: NodeSets, old: int, effort: Effort) -> None:
         """`old`: how many nodes there are already."""
         self._fleets = fleets
         self._old = old
         self._effort = effort
-        self._known: dict[tuple[tuple[int, ...], frozenset[str]], Fleet] = {}
+        self._known: dict[tuple[tuple[int, ...], frozenset[str]], NodeSet] = {}
         self._seen: set[tuple[int, ...]] = set()
         self._turns = 0
 
-    def judged(self, berths: tuple[Berth, ...], uids: frozenset[str], least: tuple[int, float] = ANY) -> Fleet | None:
+    def judged(
+        self, berths: tuple[NewNode, ...], uids: frozenset[str], least: tuple[int, float] = NO_LIMIT
+    ) -> NodeSet | None:
         """None if the effort is spent, or if it is no match for `least`: see `Fleets.judged`."""
         key = tuple([each.kind for each in berths]), uids
         known = self._known.get(key)
         if known is not None:
             return known
-        if not self._effort.take(TOUCHES_A_RUN + len(uids) + len(berths) + self._old):
+        if not self._effort.take(TOUCHES_PER_RUN + len(uids) + len(berths) + self._old):
             return None
         found, touches = self._fleets.judged(berths, uids, self._effort.left, least)
         self._effort.charge(touches)
@@ -87,36 +89,36 @@ class Mending:
             self._known[key] = found
         return found
 
-    def further(self, fleet: Fleet) -> list[Berth] | None:
+    def further(self, fleet: NodeSet) -> list[NewNode] | None:
         """See `Fleets.further`; None, too, if the effort is spent."""
         return self._fleets.further(fleet) if self._effort.take(self._fleets.cost_of_further(fleet)) else None
 
-    def trail(self, fleet: Fleet, below: float) -> Trail:
+    def trail(self, fleet: NodeSet, below: float) -> Trail:
         """To begin with, for `whole`; of larger ones that cost less than `below`."""
         return Trail(fleet, 0, self._unseen(fleet, below))
 
-    def whole(self, trails: list[Trail], below: float) -> Fleet | None:
+    def whole(self, trails: list[Trail], below: float) -> NodeSet | None:
         """The next fleet that leaves nobody over and costs less than `below`; None if none is found.
         Mostly the trail is followed that leaves least over, and by turns one that is cheap."""
         while trails and self._effort.left:
             self._turns += 1
-            trail = min(trails, key=Trail.near if self._turns % SELDOM else Trail.cheap)
+            trail = min(trails, key=Trail.near if self._turns % CHEAP_TURN_EVERY else Trail.cheap)
             found = sorted(self._tried(trail, below), key=_rank)
             if trail.done:
                 trails.remove(trail)
             if found and not found[0].bound.left:
                 return found[0]
-            cheapest = sorted(found, key=in_the_end)[:1]
+            cheapest = sorted(found, key=price_in_the_end)[:1]
             nearest = dict.fromkeys([*found[:1], *cheapest])
             trails += [Trail(each, trail.steps + 1, self._unseen(each, below)) for each in nearest]
         return None
 
-    def _tried(self, trail: Trail, below: float) -> Iterator[Fleet]:
+    def _tried(self, trail: Trail, below: float) -> Iterator[NodeSet]:
         """Larger fleets, until some are better than the fleet; where one leaves nobody over, only cheaper ones then."""
         uids = frozenset([*trail.fleet.bound.seats, *trail.fleet.bound.left])
-        best, spare = trail.fleet, MORE
+        best, spare = trail.fleet, MORE_LEFT_OVER
         for number, berths in enumerate(trail.following(), start=1):
-            if price(berths) < below - TOLERANCE:
+            if total_price(berths) < below - TOLERANCE:
                 found = self.judged(berths, uids, (best.passed, len(best.bound.left) + spare))
                 if found is not None:
                     yield found
@@ -124,10 +126,10 @@ class Mending:
                     best, spare = found, 0
             if not best.bound.left:
                 below = best.price
-            elif best is not trail.fleet and number >= FEWEST:
+            elif best is not trail.fleet and number >= MIN_TRIES:
                 return
 
-    def _unseen(self, fleet: Fleet, below: float) -> Iterator[tuple[Berth, ...]]:
+    def _unseen(self, fleet: NodeSet, below: float) -> Iterator[tuple[NewNode, ...]]:
         """Larger fleets that may be tried and have not been."""
         for each in self._larger(fleet, below):
             key = self._fleets.likeness(each)
@@ -135,16 +137,16 @@ class Mending:
                 self._seen.add(key)
                 yield each
 
-    def _larger(self, fleet: Fleet, below: float) -> Iterator[tuple[Berth, ...]]:
+    def _larger(self, fleet: NodeSet, below: float) -> Iterator[tuple[NewNode, ...]]:
         further = self.further(fleet) or []
-        if further and price(more := (*fleet.berths, *further)) < below - TOLERANCE:
+        if further and total_price(more := (*fleet.berths, *further)) < below - TOLERANCE:
             yield more
         if self._effort.left:
-            found, touches = larger(self._fleets, fleet, further, below)
+            found, touches = larger_sets(self._fleets, fleet, further, below)
             self._effort.charge(touches)
             yield from found
 
-    def leaner(self, fleet: Fleet) -> Fleet:
+    def leaner(self, fleet: NodeSet) -> NodeSet:
         """Without what a whole fleet does not need: nodes left out or smaller, the dearest first, while it stays whole.
         Only nodes whose pods any other node may have."""
         improved = not fleet.bound.left
@@ -158,33 +160,33 @@ class Mending:
                     break
         return fleet
 
-    def _first_whole(self, offers: Iterable[tuple[Berth, ...]], fleet: Fleet) -> Fleet | None:
+    def _first_whole(self, offers: Iterable[tuple[NewNode, ...]], fleet: NodeSet) -> NodeSet | None:
         for berths in offers:
             if not self._fleets.allowed(berths):
                 continue
-            found = self.judged(berths, frozenset(fleet.bound.seats), (len(HABITS), 0))
+            found = self.judged(berths, frozenset(fleet.bound.seats), (len(SCHEDULER_VARIANTS), 0))
             if found is not None and not found.bound.left:
                 return found
         return None
 
-    def _smaller(self, fleet: Fleet, number: int) -> Iterator[tuple[Berth, ...]]:
+    def _smaller(self, fleet: NodeSet, number: int) -> Iterator[tuple[NewNode, ...]]:
         if self._fleets.bound_to(fleet, number):
             return
         yield fleet.berths[:number] + fleet.berths[number + 1 :]
-        for each in islice(self._fleets.smaller(fleet, number), SIZES):
-            yield _with(fleet.berths, number, each)
+        for each in islice(self._fleets.smaller(fleet, number), MAX_SMALLER_TYPES):
+            yield _with_node_replaced(fleet.berths, number, each)
 
 
-def in_the_end(fleet: Fleet) -> float:
+def price_in_the_end(fleet: NodeSet) -> float:
     """About what it costs when there are nodes for what it leaves over, USD per hour: these are filled less."""
     pods = len(fleet.bound.seats) + len(fleet.bound.left)
-    return fleet.price * (1 + UNFILLED * len(fleet.bound.left) / pods)
+    return fleet.price * (1 + LEFTOVER_PRICE_FACTOR * len(fleet.bound.left) / pods)
 
 
-def _rank(fleet: Fleet) -> tuple[int, int, float]:
+def _rank(fleet: NodeSet) -> tuple[int, int, float]:
     """By how many habits of the scheduler it leaves nobody over, then how many, then its price; less is better."""
     return -fleet.passed, len(fleet.bound.left), fleet.price
 
 
-def _with(berths: tuple[Berth, ...], number: int, berth: Berth) -> tuple[Berth, ...]:
+def _with_node_replaced(berths: tuple[NewNode, ...], number: int, berth: NewNode) -> tuple[NewNode, ...]:
     return (*berths[:number], berth, *berths[number + 1 :])

@@ -18,29 +18,29 @@ from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import most_on_one
-from kerf.engine.scheduling.kube_scheduler.node_info import Seat, planned
-from kerf.engine.scheduling.kube_scheduler.scheduler import Bound, Scheduler, making, seat_name
-from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey, max_pods_per_node
+from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, planned_node
+from kerf.engine.scheduling.kube_scheduler.scheduler import Bindings, KubeScheduler, new_node_name, setup_touches
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.launchable.templates import NODES
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import fits, total
-from kerf.engine.scheduling.optimizer.candidates import TOLERANCE, FleetBounds, Pair
-from kerf.engine.scheduling.optimizer.effort import TOUCHES_A_SIZE, planning
-from kerf.engine.scheduling.optimizer.instance_options import Menu
-from kerf.engine.scheduling.optimizer.partial_problems import counted, limited
+from kerf.engine.scheduling.optimizer.candidates import TOLERANCE, NodeSetBounds
+from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_TYPE, planning_touches
+from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
+from kerf.engine.scheduling.optimizer.partial_problems import counted_capacity, limited_resources
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, Problem
 
-SLACK = (1.0, 1.1, 1.25, 1.5)
+UNIFORM_SLACK = (1.0, 1.1, 1.25, 1.5)
 """How much more room than is needed a uniform fleet has."""
-MORE_ROOM = (1.0, 1.2, 1.45, 1.95, 2.95, 3.9)
+ROOM_FACTORS = (1.0, 1.2, 1.45, 1.95, 2.95, 3.9)
 """By what factor a larger type in the place of a node exceeds its room."""
 
 
-class Berth(Struct, frozen=True, eq=False):
+class NewNode(Struct, frozen=True, eq=False):
     """A new node: `claim` as it was planned, without its pods, with the types from the one it shall be at least on,
     cheapest first. `fixed`: it holds reservations, and stays what it is; `most`: what it may count against limits. All
     nodes that are alike are one berth, so that `kind`, its number, tells them apart."""
@@ -51,12 +51,12 @@ class Berth(Struct, frozen=True, eq=False):
     most: Resources
 
 
-class Fleet(Struct, frozen=True, eq=False):
+class NodeSet(Struct, frozen=True, eq=False):
     """New nodes, and what the scheduler makes of them: with the first habit by which it leaves a pod over, or else with
     one by which it uses most of the nodes; `passed`: by how many, of those before it, it leaves none."""
 
-    berths: tuple[Berth, ...]
-    bound: Bound
+    berths: tuple[NewNode, ...]
+    bound: Bindings
     passed: int
 
     @property
@@ -64,60 +64,62 @@ class Fleet(Struct, frozen=True, eq=False):
         return math.fsum(each.claim.price for each in self.berths)
 
 
-class Fleets:
+class NodeSets:
     """What can be made of the new nodes of one problem's plans. `touches`: what it cost so far to think of `sizes`."""
 
-    def __init__(self, problem: Problem, menu: Menu, unattached: frozenset[Pair], bounds: FleetBounds) -> None:
+    def __init__(
+        self, problem: Problem, menu: InstanceOptions, unattached: frozenset[ShapeKey], bounds: NodeSetBounds
+    ) -> None:
         self._problem = problem
         self._menu = menu
         self._daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
         self._reserved = total(each.requests for each in self._daemons)
-        self._scheduler: Scheduler | None = None
-        self._berths: dict[object, Berth] = {}
-        self._seats: dict[int, Seat] = {}
-        self._sizes: dict[int, tuple[Berth, ...]] = {}
+        self._scheduler: KubeScheduler | None = None
+        self._berths: dict[object, NewNode] = {}
+        self._seats: dict[int, NodeInfo] = {}
+        self._sizes: dict[int, tuple[NewNode, ...]] = {}
         self.touches = 0
         self._likes: dict[int, int] = {}
         self._alike: dict[object, int] = {}
-        self._roomier: dict[int, tuple[Berth, ...]] = {}
-        self._merged: dict[tuple[int, int], Berth | None] = {}
+        self._roomier: dict[int, tuple[NewNode, ...]] = {}
+        self._merged: dict[tuple[int, int], NewNode | None] = {}
         self._pods = {each.uid: each for each in problem.pods}
         self._pools = {each.pool.name: each for each in problem.pools}
         self._templates = {each.name: number for number, each in enumerate(menu.templates)}
         self.unattached = unattached
         self._bounds = bounds
 
-    def berths(self, claims: Iterable[OpenedClaim]) -> tuple[Berth, ...]:
+    def berths(self, claims: Iterable[OpenedClaim]) -> tuple[NewNode, ...]:
         """The nodes of a plan."""
         return tuple(self._berth(each) for each in claims)
 
     def judged(
-        self, berths: tuple[Berth, ...], uids: frozenset[str], most: int, least: tuple[int, float] = (0, math.inf)
-    ) -> tuple[Fleet | None, int]:
+        self, berths: tuple[NewNode, ...], uids: frozenset[str], most: int, least: tuple[int, float] = (0, math.inf)
+    ) -> tuple[NodeSet | None, int]:
         """With these pods, and what it cost in touches; None if that is more than `most`, or if it is known to be worse
         than `least`: so many pods are left over when so many habits have left none."""
         touches = 0
         if self._scheduler is None:
-            touches = making(self._problem)
+            touches = setup_touches(self._problem)
             if touches > most:
                 return None, 0
-            self._scheduler = Scheduler(self._problem)
-        made: Bound | None = None
-        seats = [self._seat(each).fresh(seat_name(number)) for number, each in enumerate(berths)]
-        for passed, habit in enumerate(HABITS):
+            self._scheduler = KubeScheduler(self._problem)
+        made: Bindings | None = None
+        seats = [self._seat(each).fresh(new_node_name(number)) for number, each in enumerate(berths)]
+        for passed, habit in enumerate(SCHEDULER_VARIANTS):
             spare = least[1] if passed <= least[0] else math.inf
             found, looked = self._scheduler.bound(seats, uids, most - touches, habit, spare, others=True)
             touches += looked
             if found is None:
                 return None, touches
             if found.left:
-                return Fleet(berths, found, passed), touches
+                return NodeSet(berths, found, passed), touches
             if made is None or len(set(found.seats.values())) > len(set(made.seats.values())):
                 made = found
         assert made is not None  # there are habits
-        return Fleet(berths, made, len(HABITS)), touches
+        return NodeSet(berths, made, len(SCHEDULER_VARIANTS)), touches
 
-    def allowed(self, berths: Iterable[Berth]) -> bool:
+    def allowed(self, berths: Iterable[NewNode]) -> bool:
         """Whether these nodes keep the limits of their NodePools, and have room on those of more weight for what the
         first plan puts there."""
         given = tuple(berths)
@@ -135,23 +137,23 @@ class Fleets:
                 return False
         return True
 
-    def _seat(self, berth: Berth) -> Seat:
+    def _seat(self, berth: NewNode) -> NodeInfo:
         found = self._seats.get(berth.kind)
         if found is None:
-            found = self._seats[berth.kind] = planned("", berth.claim, self._daemons, self._problem, berth.kind)
+            found = self._seats[berth.kind] = planned_node("", berth.claim, self._daemons, self._problem, berth.kind)
         return found
 
     # ── what is left over, and why ──────────────────────────────────────
 
-    def queue(self, fleet: Fleet) -> list[PendingPod]:
+    def queue(self, fleet: NodeSet) -> list[PendingPod]:
         """All pods in the order in which the scheduler comes to them that makes this of the fleet."""
         assert self._scheduler is not None  # it has judged the fleet
-        return self._scheduler.queue(HABITS[min(fleet.passed, len(HABITS) - 1)])
+        return self._scheduler.queue(SCHEDULER_VARIANTS[min(fleet.passed, len(SCHEDULER_VARIANTS) - 1)])
 
     def requests(self, pod: PendingPod) -> Resources:
         return self._problem.shapes[pod.shape].requests
 
-    def room(self, berth: Berth) -> Resources:
+    def room(self, berth: NewNode) -> Resources:
         """What is free on the node before any of the pods is there."""
         return self._seat(berth).free
 
@@ -160,12 +162,12 @@ class Fleets:
         assert self._scheduler is not None  # it has judged a fleet
         return self._scheduler.class_of(pod, True).asked
 
-    def admits(self, berth: Berth, pod: PendingPod) -> bool:
+    def admits(self, berth: NewNode, pod: PendingPod) -> bool:
         """Whether the pod may go to the node, if there is room for it."""
         assert self._scheduler is not None  # it has judged a fleet
         return self._scheduler.class_of(pod, True).possible(self._seat(berth))
 
-    def nowhere(self, uid: str, berths: Iterable[Berth]) -> bool:
+    def nowhere(self, uid: str, berths: Iterable[NewNode]) -> bool:
         """Whether a pod may go to no old node, and to none of these of whatever size, while no other is there."""
         assert self._scheduler is not None  # it has judged a fleet
         wanted = self._scheduler.class_of(self._pods[uid], True)
@@ -174,17 +176,17 @@ class Fleets:
 
     def most_on_one(self, pod: PendingPod) -> int:
         """See `manners.most_on_one`."""
-        return most_on_one((pod.namespace, pod.shape), self._problem)
+        return max_pods_per_node((pod.namespace, pod.shape), self._problem)
 
-    def labels(self, berth: Berth) -> Mapping[str, str]:
+    def labels(self, berth: NewNode) -> Mapping[str, str]:
         """Of the node as it will be."""
         return self._seat(berth).labels
 
-    def likeness(self, berths: Iterable[Berth]) -> tuple[int, ...]:
+    def likeness(self, berths: Iterable[NewNode]) -> tuple[int, ...]:
         """Equal for sets of nodes that are the same to the scheduler."""
         return tuple(sorted(self._like(each) for each in berths))
 
-    def _like(self, berth: Berth) -> int:
+    def _like(self, berth: NewNode) -> int:
         found = self._likes.get(berth.kind)
         if found is None:
             seat = self._seat(berth)
@@ -194,15 +196,15 @@ class Fleets:
 
     # ── other nodes ──────────────────────────────────────
 
-    def sizes(self, berth: Berth) -> tuple[Berth, ...]:
+    def sizes(self, berth: NewNode) -> tuple[NewNode, ...]:
         """The node as each type that its constraints allow, cheapest first; none but itself if it is fixed."""
         found = self._sizes.get(berth.kind)
         if found is None:
             found = self._sizes[berth.kind] = tuple(self._all_sizes(berth))
-            self.touches += TOUCHES_A_SIZE * len(found)
+            self.touches += TOUCHES_PER_TYPE * len(found)
         return found
 
-    def _all_sizes(self, berth: Berth) -> Iterator[Berth]:
+    def _all_sizes(self, berth: NewNode) -> Iterator[NewNode]:
         claim = berth.claim
         number = self._templates.get(claim.node_pool)
         if berth.fixed or number is None:
@@ -225,51 +227,51 @@ class Fleets:
                 sized = replace(claim, instance_types=names[index:], price=price, capacity_types=kinds)
                 yield self._interned(sized, False, berth.most)
 
-    def roomier(self, berth: Berth) -> tuple[Berth, ...]:
+    def roomier(self, berth: NewNode) -> tuple[NewNode, ...]:
         """Dearer types in its place: the cheapest that have somewhat more, half as much again … CPU or memory."""
         found = self._roomier.get(berth.kind)
         if found is None:
             found = self._roomier[berth.kind] = tuple(dict.fromkeys(self._all_roomier(berth)))
         return found
 
-    def _all_roomier(self, berth: Berth) -> Iterator[Berth]:
+    def _all_roomier(self, berth: NewNode) -> Iterator[NewNode]:
         here = self._room(berth)
         dearer = [(self._room(each), each) for each in self.sizes(berth) if each.claim.price > berth.claim.price]
-        for more in MORE_ROOM:
+        for more in ROOM_FACTORS:
             for column, amount in enumerate(here):
                 found = next((each for room, each in dearer if room[column] > amount * more), None)
                 if found is not None:
                     yield found
 
-    def _room(self, berth: Berth) -> tuple[int, int]:
+    def _room(self, berth: NewNode) -> tuple[int, int]:
         free = self._seat(berth).free
         return free.get("cpu", 0), free.get("memory", 0)
 
-    def uniform(self, berth: Berth, fleet: Fleet, numbers: Iterable[int], most: int) -> list[tuple[Berth, ...]]:
+    def uniform(self, berth: NewNode, fleet: NodeSet, numbers: Iterable[int], most: int) -> list[tuple[NewNode, ...]]:
         """In the place of some nodes of a fleet, nodes of one type with the constraints of this one: for each type, as
         many as have room for what is there now and what is left over, and somewhat more; the `most` cheapest, cheapest
         first. None if that is nothing."""
-        names = {seat_name(number) for number in numbers}
+        names = {new_node_name(number) for number in numbers}
         uids = [*(uid for uid, seat in fleet.bound.seats.items() if seat in names), *fleet.bound.left]
         needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
         wanted = [(name, amount) for name, amount in needed.items() if amount]
-        made: dict[tuple[float, int, int], Berth] = {}
+        made: dict[tuple[float, int, int], NewNode] = {}
         for each in self.sizes(berth) if needed else ():
             free = self._seat(each).free
             if all(free.get(name, 0) > 0 for name, _ in wanted):
-                for slack in SLACK:
+                for slack in UNIFORM_SLACK:
                     count = max([math.ceil(slack * amount / free[name]) for name, amount in wanted])
                     made[count * each.claim.price, count, each.kind] = each
         return [(made[key],) * key[1] for key in nsmallest(most, made)]
 
-    def merged(self, a: Berth, b: Berth) -> Berth | None:
+    def merged(self, a: NewNode, b: NewNode) -> NewNode | None:
         """One node in the place of two: the cheapest that has the room of both; None if there is none."""
         key = min(a.kind, b.kind), max(a.kind, b.kind)
         if key not in self._merged:
             self._merged[key] = self._merge(a, b)
         return self._merged[key]
 
-    def _merge(self, a: Berth, b: Berth) -> Berth | None:
+    def _merge(self, a: NewNode, b: NewNode) -> NewNode | None:
         both = self.joined(a, b)
         if both is None:
             return None
@@ -278,7 +280,7 @@ class Fleets:
             (e for e in self.sizes(both) if all(x <= y for x, y in zip(wanted, self._room(e), strict=True))), None
         )
 
-    def joined(self, a: Berth, b: Berth) -> Berth | None:
+    def joined(self, a: NewNode, b: NewNode) -> NewNode | None:
         """A node that is what both are, apart from its size; None if there can be none."""
         one, other = a.claim, b.claim
         shared = {key: value for key, value in one.labels.items() if key in other.labels}
@@ -297,28 +299,28 @@ class Fleets:
         most = {name: amount + b.most[name] for name, amount in a.most.items()}
         return self._interned(claim, False, most)
 
-    def bound_to(self, fleet: Fleet, number: int) -> bool:
+    def bound_to(self, fleet: NodeSet, number: int) -> bool:
         """Whether the node must stay as it is: for its own sake, or for pods that care where others are, or which node
         it is."""
-        name = seat_name(number)
+        name = new_node_name(number)
         pods = [self._pods[uid] for uid, seat in fleet.bound.seats.items() if seat == name]
         return fleet.berths[number].fixed or any(
             (each.namespace, each.shape) not in self.unattached or self._problem.shapes[each.shape].preferred_terms
             for each in pods
         )
 
-    def smaller(self, fleet: Fleet, number: int) -> Iterator[Berth]:
+    def smaller(self, fleet: NodeSet, number: int) -> Iterator[NewNode]:
         """The cheaper types that have room for the pods of one node, cheapest first."""
-        name, price = seat_name(number), fleet.berths[number].claim.price
+        name, price = new_node_name(number), fleet.berths[number].claim.price
         pods = [self._problem.shapes[self._pods[uid].shape] for uid, seat in fleet.bound.seats.items() if seat == name]
         needed = total({**each.requests, "pods": 1} for each in pods)
         sizes = (each for each in self.sizes(fleet.berths[number]) if each.claim.price < price - TOLERANCE)
         return (each for each in sizes if fits(needed, self._seat(each).free))
 
-    def _berth(self, claim: OpenedClaim) -> Berth:
+    def _berth(self, claim: OpenedClaim) -> NewNode:
         return self._interned(claim, bool(claim.reservations), self._most(claim))
 
-    def _interned(self, claim: OpenedClaim, fixed: bool, most: Resources) -> Berth:
+    def _interned(self, claim: OpenedClaim, fixed: bool, most: Resources) -> NewNode:
         key = (
             claim.node_pool,
             claim.instance_types,
@@ -332,28 +334,30 @@ class Fleets:
         )
         found = self._berths.get(key)
         if found is None:
-            found = Berth(len(self._berths), replace(claim, pods=(), requests={}), fixed, most)
+            found = NewNode(len(self._berths), replace(claim, pods=(), requests={}), fixed, most)
             self._berths[key] = found
         return found
 
     def _most(self, claim: OpenedClaim) -> Resources:
         pool = self._pools[claim.node_pool]
-        return counted(limited(pool.pool), claim.instance_types, self._problem.catalogues[pool.catalogue])
+        return counted_capacity(
+            limited_resources(pool.pool), claim.instance_types, self._problem.catalogues[pool.catalogue]
+        )
 
-    def _within(self, berth: Berth, types: int, number: int) -> int:
+    def _within(self, berth: NewNode, types: int, number: int) -> int:
         """The types that count no more against limits than the node may."""
         for name, amount in berth.most.items():
             levels = self._menu.templates[number].catalogue.capacity.get(name)
             types &= levels.at_most(amount) if levels is not None else types
         return types
 
-    def cost_of_further(self, fleet: Fleet) -> int:
+    def cost_of_further(self, fleet: NodeSet) -> int:
         """What `further` costs, in touches."""
         left = [self._pods[uid] for uid in fleet.bound.left]
         nodes = len(fleet.berths) + len(self._problem.nodes)
-        return planning(left, self._problem.shapes, nodes) + len(self._problem.bound) + len(fleet.bound.seats)
+        return planning_touches(left, self._problem.shapes, nodes) + len(self._problem.bound) + len(fleet.bound.seats)
 
-    def further(self, fleet: Fleet) -> list[Berth] | None:
+    def further(self, fleet: NodeSet) -> list[NewNode] | None:
         """What the planner launches for the pods that are left over, once the others are where the scheduler put
         them; None if it leaves one of them over too."""
         question = self._later(fleet)
@@ -362,14 +366,14 @@ class Fleets:
             return None
         return [self._berth(each) for each in made.claims]
 
-    def _later(self, fleet: Fleet) -> Problem:
+    def _later(self, fleet: NodeSet) -> Problem:
         there: dict[str, list[PendingPod]] = defaultdict(list)
         for uid, seat in fleet.bound.seats.items():
             there[seat].append(self._pods[uid])
         nodes = [self._filled(each, there[each.name]) for each in self._problem.nodes]
         usage = {name: dict(each.usage) for name, each in self._pools.items()}
         for number, each in enumerate(fleet.berths):
-            new, name = self._seat(each), seat_name(number)
+            new, name = self._seat(each), new_node_name(number)
             node = NodeInput(name, "", {**new.labels, HOSTNAME: name}, new.taints, new.free, True, self._reserved)
             nodes.append(self._filled(node, there[name]))
             pool = self._pools[each.claim.node_pool]

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import HOSTNAME, normalise
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term
 from kerf.engine.scheduling.matching.requirements import Requirements
-from kerf.engine.scheduling.optimizer.candidates import Pair
-from kerf.engine.scheduling.optimizer.instance_options import Kind, Menu
+from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.pods.pod_classes import RESPECT
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
@@ -26,7 +26,7 @@ from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 Labels = tuple[tuple[str, str], ...]
 
 
-class Rule(Struct, frozen=True):
+class TopologyRule(Struct, frozen=True):
     """A constraint or a term of some pods: `most` of those that it selects may be on one node of its domain; 0 says
     nothing of how many (affinity, and spreads over labels)."""
 
@@ -35,7 +35,7 @@ class Rule(Struct, frozen=True):
     most: int
 
 
-class Ties(Struct, frozen=True):
+class TopologyTies(Struct, frozen=True):
     """What a pod is to others: the labels whose domains matter, and how many of its like may be on one node (0: any
     number)."""
 
@@ -43,21 +43,23 @@ class Ties(Struct, frozen=True):
     most: int = 0
 
 
-class Movers:
+class MovablePods:
     """Of one problem."""
 
-    def __init__(self, problem: Problem, menu: Menu, unattached: frozenset[Pair], weights: Mapping[str, int]) -> None:
+    def __init__(
+        self, problem: Problem, menu: InstanceOptions, unattached: frozenset[ShapeKey], weights: Mapping[str, int]
+    ) -> None:
         """`weights`: of the NodePools that the first plan puts pods (uids) on; the others stay."""
         self._problem, self._menu, self._unattached, self._weights = problem, menu, unattached, weights
-        self._kinds: dict[tuple[Pair, int, Labels], Kind | None] = {}
-        self._ties: dict[Pair, Ties | None] | None = None
+        self._kinds: dict[tuple[ShapeKey, int, Labels], PodKind | None] = {}
+        self._ties: dict[ShapeKey, TopologyTies | None] | None = None
 
-    def free(self, pod: PendingPod) -> Kind | None:
+    def free(self, pod: PendingPod) -> PodKind | None:
         """As what a pod may go to any node; None if it may not."""
         pair = pod.namespace, pod.shape
         return self._kind(pod, ()) if pair in self._unattached else None
 
-    def held(self, pod: PendingPod, claim: OpenedClaim) -> Kind | None:
+    def held(self, pod: PendingPod, claim: OpenedClaim) -> PodKind | None:
         """As what a pod may go to another node like this claim's, where it is; None if it may not."""
         pair = pod.namespace, pod.shape
         if pair in self._unattached:
@@ -70,7 +72,7 @@ class Movers:
             return None
         return self._kind(pod, tuple((key, found[key].any_value()) for key in ties.keys if key in found), ties.most)
 
-    def _kind(self, pod: PendingPod, labels: Labels, most: int = 0) -> Kind | None:
+    def _kind(self, pod: PendingPod, labels: Labels, most: int = 0) -> PodKind | None:
         weight = self._weights.get(pod.uid)
         if weight is None:
             return None
@@ -80,10 +82,10 @@ class Movers:
             self._kinds[key] = self._made(pair, weight, labels, most)
         return self._kinds[key]
 
-    def _made(self, pair: Pair, weight: int, labels: Labels, most: int) -> Kind | None:
+    def _made(self, pair: ShapeKey, weight: int, labels: Labels, most: int) -> PodKind | None:
         shape = self._problem.shapes[pair[1]]
         asked = requirements_of(shape, self._problem.settings.preference_policy == RESPECT)
-        made = Kind(
+        made = PodKind(
             self._menu.amounts(shape.requests),
             asked.merged(Requirements.of_labels(dict(labels))) if labels else asked,
             shape.tolerations,
@@ -97,21 +99,21 @@ class Movers:
         fits = any(all(a <= b for a, b in zip(made.amounts, room, strict=True)) for room in rooms)
         return made if fits else None
 
-    def _all_ties(self) -> dict[Pair, Ties | None]:
+    def _all_ties(self) -> dict[ShapeKey, TopologyTies | None]:
         if self._ties is None:
-            self._ties = _ties(self._problem)
+            self._ties = _topology_ties(self._problem)
         return self._ties
 
 
-def _ties(problem: Problem) -> dict[Pair, Ties | None]:
+def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:
     """Of all pending pods by (namespace, shape); None for those that cannot be moved alone."""
     pending = sorted({(each.namespace, each.shape) for each in problem.pods})
     present = sorted({*pending, *((each.namespace, each.shape) for each in problem.bound)})
-    own = {pair: tuple(_rules(problem, *pair)) for pair in present}
+    own = {pair: tuple(_topology_rules(problem, *pair)) for pair in present}
     selected = _selected(problem, present, dict.fromkeys(each for rules in own.values() for each in rules))
-    keys: dict[Pair, set[str]] = {pair: set() for pair in present}
-    most: dict[Pair, int] = {}
-    fixed = {pair for pair in pending if not _simple(problem.shapes[pair[1]])}
+    keys: dict[ShapeKey, set[str]] = {pair: set() for pair in present}
+    most: dict[ShapeKey, int] = {}
+    fixed = {pair for pair in pending if not _movable_by_itself(problem.shapes[pair[1]])}
     for pair, rules in own.items():
         for rule in rules:
             if rule.key != HOSTNAME:
@@ -123,12 +125,16 @@ def _ties(problem: Problem) -> dict[Pair, Ties | None]:
                 most[pair] = min(rule.most, most.get(pair, rule.most))
             elif selected[rule]:
                 fixed.add(pair)
-    return {pair: None if pair in fixed else Ties(tuple(sorted(keys[pair])), most.get(pair, 0)) for pair in pending}
+    return {
+        pair: None if pair in fixed else TopologyTies(tuple(sorted(keys[pair])), most.get(pair, 0)) for pair in pending
+    }
 
 
-def _selected(problem: Problem, present: Iterable[Pair], rules: Iterable[Rule]) -> dict[Rule, frozenset[Pair]]:
+def _selected(
+    problem: Problem, present: Iterable[ShapeKey], rules: Iterable[TopologyRule]
+) -> dict[TopologyRule, frozenset[ShapeKey]]:
     """What each rule selects; only those are looked at that have the first label that it asks for."""
-    labelled: dict[tuple[str, str] | None, list[Pair]] = {None: list(present)}
+    labelled: dict[tuple[str, str] | None, list[ShapeKey]] = {None: list(present)}
     for pair in labelled[None]:
         for label in problem.shapes[pair[1]].labels.items():
             labelled.setdefault(label, []).append(pair)
@@ -141,15 +147,15 @@ def _selected(problem: Problem, present: Iterable[Pair], rules: Iterable[Rule]) 
     return found
 
 
-def _simple(shape: PodShape) -> bool:
+def _movable_by_itself(shape: PodShape) -> bool:
     return not (shape.volumes or shape.resource_claims or shape.preferred_terms)
 
 
-def _rules(problem: Problem, namespace: str, digest: str) -> Iterator[Rule]:
+def _topology_rules(problem: Problem, namespace: str, digest: str) -> Iterator[TopologyRule]:
     shape = problem.shapes[digest]
     for each in shape.spread:
-        yield Rule(of_spread(each, namespace, shape.labels), normalise(each.topology_key), each.max_skew)
+        yield TopologyRule(of_spread(each, namespace, shape.labels), normalise(each.topology_key), each.max_skew)
     for term in shape.affinity:
-        yield Rule(of_term(term, namespace, shape.labels, problem.namespaces), normalise(term.topology_key), 0)
+        yield TopologyRule(of_term(term, namespace, shape.labels, problem.namespaces), normalise(term.topology_key), 0)
     for term in shape.anti_affinity:
-        yield Rule(of_term(term, namespace, shape.labels, problem.namespaces), normalise(term.topology_key), 1)
+        yield TopologyRule(of_term(term, namespace, shape.labels, problem.namespaces), normalise(term.topology_key), 1)

@@ -19,23 +19,23 @@ from msgspec import Struct
 from kerf.engine.scheduling.launchable.templates import State
 from kerf.engine.scheduling.matching.host_ports import conflicts
 from kerf.engine.scheduling.optimizer.effort import Effort
-from kerf.engine.scheduling.optimizer.instance_options import Demands, Kind, Menu, Way
-from kerf.engine.scheduling.optimizer.linear_relaxation import Row, Worth, worth
+from kerf.engine.scheduling.optimizer.instance_options import InstanceOption, InstanceOptions, NodeDemands, PodKind
+from kerf.engine.scheduling.optimizer.linear_relaxation import PricedNode, ResourcePrices, resource_prices
 
-WIDTHS = (2, 8, 32)
+TYPES_TRIED = (2, 8, 32)
 """How many types are tried for one group: as many as the effort allows."""
-WIDER = 4
+WIDTH_GROWTH = 4
 """So many times as much does the next of them take, at most."""
-SHARE = 3
+EFFORT_SHARE = 3
 """One part in so many of the effort that is left may go into one regrouping."""
-PICKS = 3
+PICKS_PER_GROUP = 3
 """How often, about, the kinds of pods are looked at for one group."""
-LOOKED_AT = 48
+MAX_KINDS_CONSIDERED = 48
 """How many kinds of pods are considered for a place in a group, at most."""
-HALF = 0.5
+REPRICE_BELOW = 0.5
 
 
-class Group(Struct, frozen=True):
+class PodGroup(Struct, frozen=True):
     """`counts`: how many pods of which kind (by its index), for one node of type `kind` of template
     `template`, which costs `price`."""
 
@@ -48,45 +48,49 @@ class Group(Struct, frozen=True):
 class Regrouping:
     """One run over kinds of pods with their counts. Kinds that have nowhere to go must not be given."""
 
-    def __init__(self, menu: Menu, kinds: Sequence[Kind], counts: Sequence[int]) -> None:
+    def __init__(self, menu: InstanceOptions, kinds: Sequence[PodKind], counts: Sequence[int]) -> None:
         self._menu = menu
         self._kinds = kinds
         self._counts = tuple(counts)
         self._left = list(counts)
         self._width = 0
         self._touches = 0
-        self._worth = Worth((), 0.0)
+        self._worth = ResourcePrices((), 0.0)
         self._priced = 0.0
-        self._company: dict[Demands, list[int]] = {}
-        self._sizes: dict[Demands, list[tuple[Way, tuple[int, ...]]]] = {}
+        self._company: dict[NodeDemands, list[int]] = {}
+        self._sizes: dict[NodeDemands, list[tuple[InstanceOption, tuple[int, ...]]]] = {}
 
-    def groups(self, effort: Effort) -> list[Group] | None:
+    def groups(self, effort: Effort) -> list[PodGroup] | None:
         """The groups, None if some pod has no place of its own or the effort does not suffice: those that cost least
         of what few types give and, as far as the effort goes, more of them."""
-        best: list[Group] | None = None
-        about = PICKS * sum(min(len(self._beside(each)), LOOKED_AT) for each in range(len(self._kinds))) * WIDTHS[0]
-        for width in WIDTHS:
-            if about > effort.left // SHARE:
+        best: list[PodGroup] | None = None
+        about = (
+            PICKS_PER_GROUP
+            * sum(min(len(self._beside(each)), MAX_KINDS_CONSIDERED) for each in range(len(self._kinds)))
+            * TYPES_TRIED[0]
+        )
+        for width in TYPES_TRIED:
+            if about > effort.left // EFFORT_SHARE:
                 break
             self._width, self._touches, self._left = width, 0, list(self._counts)
-            found = self._groups(effort.left // SHARE)
+            found = self._groups(effort.left // EFFORT_SHARE)
             effort.charge(self._touches)
             if found is None:
                 break
-            if best is None or _price(found) < _price(best):
+            if best is None or _total_price(found) < _total_price(best):
                 best = found
             if width >= self._most_ways:
                 break
-            about = WIDER * self._touches
+            about = WIDTH_GROWTH * self._touches
         return best
 
-    def _groups(self, most: int) -> list[Group] | None:
-        found: list[Group] = []
+    def _groups(self, most: int) -> list[PodGroup] | None:
+        found: list[PodGroup] = []
         self._price()
         for seed in self._order():
             while self._left[seed]:
                 self._touches += len(self._kinds)
-                if self._worth_left() < HALF * self._priced:
+                if self._worth_left() < REPRICE_BELOW * self._priced:
                     self._price()
                 best = self._best(seed)
                 if best is None or self._touches > most:
@@ -116,8 +120,8 @@ class Regrouping:
                 key = way.template, way.kind
                 cheapest[key] = min(way.price, cheapest.get(key, way.price))
         self._touches += len(cheapest) + len(self._kinds)
-        rows = [Row(price, self._menu.room(*key)) for key, price in sorted(cheapest.items())]
-        self._worth = worth(rows, self._demand())
+        rows = [PricedNode(price, self._menu.room(*key)) for key, price in sorted(cheapest.items())]
+        self._worth = resource_prices(rows, self._demand())
         self._priced = self._worth_left()
 
     def _worth_left(self) -> float:
@@ -137,7 +141,7 @@ class Regrouping:
 
     # ── one group ──────────────────────────────────────
 
-    def _best(self, seed: int) -> Group | None:
+    def _best(self, seed: int) -> PodGroup | None:
         """The group that costs least for what the pods of the seed's demands are worth in it, other pods
         counting as what they would cost elsewhere."""
         wanted = self._kinds[seed]
@@ -150,7 +154,7 @@ class Regrouping:
                 rated.append((way.price / value if value else way.price, way.price, way.template, way.kind, way))
         rated.sort(key=lambda each: each[:4])
         self._touches += len(rated)
-        best: tuple[float, float, Group] | None = None
+        best: tuple[float, float, PodGroup] | None = None
         for *_, way in rated[: self._width]:
             group = self._filled(way, seed)
             own, others = self._values(group, wanted)
@@ -159,7 +163,7 @@ class Regrouping:
                 best = cost, group.price, group
         return best[2] if best else None
 
-    def _values(self, group: Group, wanted: Kind) -> tuple[float, float]:
+    def _values(self, group: PodGroup, wanted: PodKind) -> tuple[float, float]:
         own = others = 0.0
         for index, count in group.counts:
             value = self._worth.of(self._kinds[index].amounts) * count
@@ -169,7 +173,7 @@ class Regrouping:
                 others += value
         return own, others
 
-    def _filled(self, way: Way, seed: int) -> Group:
+    def _filled(self, way: InstanceOption, seed: int) -> PodGroup:
         """One node of this type: the seed, then pods that suit what is left, until nothing fits."""
         whole = self._menu.room(way.template, way.kind)
         first = self._kinds[seed]
@@ -194,7 +198,7 @@ class Regrouping:
             taken[index] = taken.get(index, 0) + count
             room = [a - count * b for a, b in zip(room, kind.amounts, strict=True)]
 
-    def _shrunk(self, way: Way, state: State, taken: dict[int, int], wanted: Kind) -> Group:
+    def _shrunk(self, way: InstanceOption, state: State, taken: dict[int, int], wanted: PodKind) -> PodGroup:
         """Those pods on the cheapest type that has room for them."""
         used = [0] * len(self._menu.resources)
         for index, count in taken.items():
@@ -208,9 +212,9 @@ class Regrouping:
             if there and all(map(le, used, room)) and prices.get(each.kind) == each.price:
                 chosen = each
                 break
-        return Group(way.template, chosen.kind, chosen.price, tuple(sorted(taken.items())))
+        return PodGroup(way.template, chosen.kind, chosen.price, tuple(sorted(taken.items())))
 
-    def _sizes_of(self, wanted: Kind) -> list[tuple[Way, tuple[int, ...]]]:
+    def _sizes_of(self, wanted: PodKind) -> list[tuple[InstanceOption, tuple[int, ...]]]:
         """The ways for pods of such demands, cheapest first, and the room there."""
         found = self._sizes.get(wanted.demands)
         if found is None:
@@ -235,10 +239,10 @@ class Regrouping:
     def _sample(self, seed: int) -> list[int]:
         """The kinds to fill up with: all, or evenly many of a long list."""
         left = [i for i in self._beside(seed) if self._left[i] and not (i == seed and self._kinds[i].ports)]
-        if len(left) <= LOOKED_AT:
+        if len(left) <= MAX_KINDS_CONSIDERED:
             return left
         left.sort(key=lambda i: (-self._worth.of(self._kinds[i].amounts), self._kinds[i].amounts, i))
-        return [left[i * len(left) // LOOKED_AT] for i in range(LOOKED_AT)]
+        return [left[i * len(left) // MAX_KINDS_CONSIDERED] for i in range(MAX_KINDS_CONSIDERED)]
 
     def _pick(
         self, looked: list[int], room: Sequence[int], whole: Sequence[int], taken: dict[int, int]
@@ -265,7 +269,7 @@ class Regrouping:
         looked[:] = still
         return None if best is None else (best[1], max(1, best[2] // 8))
 
-    def _joined(self, way: Way, state: State, kind: Kind) -> State | None:
+    def _joined(self, way: InstanceOption, state: State, kind: PodKind) -> State | None:
         """The state with one more kind of pod on the node; None if that cannot be or makes it dearer."""
         if not self._menu.tolerated(way.template, kind):
             return None
@@ -277,6 +281,6 @@ class Regrouping:
         return following if following.viable >> way.kind & 1 else None
 
 
-def _price(groups: Sequence[Group]) -> float:
+def _total_price(groups: Sequence[PodGroup]) -> float:
     """USD per hour."""
     return sum(each.price for each in groups)

@@ -5,25 +5,32 @@ from __future__ import annotations
 import pytest
 
 from kerf.engine.model.kubernetes.pods import HostPort
-from kerf.engine.scheduling.kube_scheduler import node_usage as rooms
-from kerf.engine.scheduling.kube_scheduler.node_info import Seat
-from kerf.engine.scheduling.kube_scheduler.node_usage import TOO_FULL, Load, Offers, Room, Rooms, counted
+from kerf.engine.scheduling.kube_scheduler import node_usage as module
+from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
+from kerf.engine.scheduling.kube_scheduler.node_usage import (
+    NO_ROOM,
+    NodeUsage,
+    NodeUsages,
+    PodLoad,
+    ResourceScores,
+    scored_requests,
+)
 from tests.unit.scheduling.problems import GI
 
 
-def seat(name: str, kind: int = -1, cpu: int = 4000) -> Seat:
+def seat(name: str, kind: int = -1, cpu: int = 4000) -> NodeInfo:
     room = {"cpu": cpu, "memory": 8 * GI, "pods": 10}
-    return Seat(name, {}, (), room, room, kind=kind)
+    return NodeInfo(name, {}, (), room, room, kind=kind)
 
 
-def load(cpu: int, *ports: int) -> Load:
+def load(cpu: int, *ports: int) -> PodLoad:
     requests = {"cpu": cpu, "memory": GI, "pods": 1}
-    return Load(requests, counted(requests), tuple(HostPort(port) for port in ports))
+    return PodLoad(requests, scored_requests(requests), tuple(HostPort(port) for port in ports))
 
 
 def test_a_room_stays_as_it_is_when_one_more_pod_is_bound() -> None:
     small, large = load(1000), load(3500)
-    empty = Room(seat("a"), {})
+    empty = NodeUsage(seat("a"), {})
     fuller = empty.after(small)
     assert (empty.pods, fuller.pods) == (0, 1)
     assert empty.holds(large)
@@ -33,7 +40,7 @@ def test_a_room_stays_as_it_is_when_one_more_pod_is_bound() -> None:
 
 def test_rooms_that_are_equally_full_are_one() -> None:
     """Whichever pod came first; not, if it is on another node, or another resource that is taken."""
-    every = Rooms([seat("old")])
+    every = NodeUsages([seat("old")])
     one, other = load(1000), load(500)
     first, second = every.of(seat("a", kind=1)), every.of(seat("b", kind=1))
     assert first.after(one).after(other) is second.after(other).after(one)
@@ -44,7 +51,7 @@ def test_rooms_that_are_equally_full_are_one() -> None:
 
 def test_rooms_with_other_ports_taken_are_not_one() -> None:
     one, other = load(500, 80), load(500, 81)
-    empty = Room(seat("a"), {})
+    empty = NodeUsage(seat("a"), {})
     assert empty.after(one) is not empty.after(other)
     assert not empty.after(one).holds(one)
     assert empty.after(other).holds(one)
@@ -52,26 +59,26 @@ def test_rooms_with_other_ports_taken_are_not_one() -> None:
 
 def test_an_offer_tells_the_score_and_how_many_pods_are_there_or_that_it_is_too_full() -> None:
     wanted = load(2000)
-    offers = Offers(wanted)
-    empty = Room(seat("a"), {})
+    offers = ResourceScores(wanted)
+    empty = NodeUsage(seat("a"), {})
     half = empty.after(wanted)
     full = half.after(wanted)
     assert [offers[each] for each in (empty, half, full)] == [
         (empty.score(wanted), 0),
         (half.score(wanted), 1),
-        (full.score(wanted), TOO_FULL),
+        (full.score(wanted), NO_ROOM),
     ]
 
 
 def test_where_they_have_become_too_many_rooms_are_forgotten_between_two_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    every, wanted = Rooms([seat("old")]), load(100)
+    every, wanted = NodeUsages([seat("old")]), load(100)
     before = every.of(seat("a", kind=1))
     filled = before.after(wanted)
     offers = every.offers(wanted)
     every.tidied()
     assert every.of(seat("a", kind=1)).after(wanted) is filled
     assert every.offers(wanted) is offers
-    monkeypatch.setattr(rooms, "MOST_ROOMS", 0)
+    monkeypatch.setattr(module, "MAX_CACHED_USAGES", 0)
     every.tidied()
     again = every.of(seat("a", kind=1)).after(wanted)
     assert again is not filled

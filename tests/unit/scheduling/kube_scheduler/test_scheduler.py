@@ -8,12 +8,12 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.record.decisions import Placement
-from kerf.engine.scheduling.kube_scheduler.interpod_counts import Company
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import Manners, Place
-from kerf.engine.scheduling.kube_scheduler.node_info import Seat
-from kerf.engine.scheduling.kube_scheduler.node_usage import Load, Room, counted
-from kerf.engine.scheduling.kube_scheduler.scheduler import Scheduler, unbound
-from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS, Habit
+from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, TopologyNode
+from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
+from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad, scored_requests
+from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler, unbound_pods
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS, SchedulerVariant
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
@@ -29,7 +29,7 @@ def node(name: str, cpu: int, **labels: str) -> NodeInput:
 
 def test_a_plan_whose_pods_can_go_anywhere_binds_whole() -> None:
     asked = problem(Workloads().add("web", 5, shape(900)), ladder(2, 4))
-    assert unbound(asked, plan(asked)) == ()
+    assert unbound_pods(asked, plan(asked)) == ()
 
 
 def test_a_pod_that_can_go_anywhere_takes_the_place_of_one_that_cannot() -> None:
@@ -38,7 +38,7 @@ def test_a_pod_that_can_go_anywhere_takes_the_place_of_one_that_cannot() -> None
     work.add("b", 1, shape(1500, node_selector={lbl.ZONE: "z1"}), created=2)
     asked = problem(work, ladder(2), nodes=[node("one", 2000, zone="z1"), node("two", 1200, zone="z2")])
     placed = Plan(placements=(Placement("one", "", ("b-0",)), Placement("two", "", ("a-0",))))
-    assert unbound(asked, placed) == ("b-0",)
+    assert unbound_pods(asked, placed) == ("b-0",)
 
 
 def test_s77_pods_go_onto_a_node_on_its_way_only_if_whatever_it_becomes_will_do() -> None:
@@ -52,7 +52,7 @@ def test_s77_pods_go_onto_a_node_on_its_way_only_if_whatever_it_becomes_will_do(
     def left(*zones: str) -> tuple[str, ...]:
         narrowed = spec(lbl.ZONE, "In", *zones), spec(lbl.ARCH, "In", "arm64")
         coming = replace(node("coming", 1000), claim="coming", initialized=False, requirements=narrowed)
-        return unbound(problem(work, ladder(2), nodes=[coming]), everybody)
+        return unbound_pods(problem(work, ladder(2), nodes=[coming]), everybody)
 
     assert left("z1", "z2") == left("z1") == ()
     assert left("z1", "z2", "z3") == ("not-z3-0", "z1-or-z2-0")
@@ -63,9 +63,9 @@ def test_the_queue_goes_by_priority_and_then_by_age() -> None:
     nodes = [node("only", 1000)]
     old = Workloads().add("old", 1, shape(1000), created=1).add("young", 1, shape(1000), created=2)
     both = Plan(placements=(Placement("only", "", ("old-0", "young-0")),))
-    assert unbound(problem(old, ladder(2), nodes=nodes), both) == ("young-0",)
+    assert unbound_pods(problem(old, ladder(2), nodes=nodes), both) == ("young-0",)
     ranked = Workloads().add("old", 1, shape(1000), created=1).add("young", 1, shape(1000, priority=5), created=2)
-    assert unbound(problem(ranked, ladder(2), nodes=nodes), both) == ("old-0",)
+    assert unbound_pods(problem(ranked, ladder(2), nodes=nodes), both) == ("old-0",)
 
 
 def test_a_habit_may_be_that_pods_come_in_the_order_of_their_names() -> None:
@@ -75,13 +75,13 @@ def test_a_habit_may_be_that_pods_come_in_the_order_of_their_names() -> None:
     planned = ("web-9", "web-10", "web-2")
     asked = replace(asked, pods=tuple(each for each in asked.pods if each.uid in planned))
     both = Plan(placements=(Placement("only", "", planned),))
-    assert unbound(asked, both, Habit(by_age=False, counting=False)) == ("web-9",)
-    assert unbound(asked, both, Habit(by_age=False, counting=True)) == ("web-10",)
+    assert unbound_pods(asked, both, SchedulerVariant(by_age=False, counting=False)) == ("web-9",)
+    assert unbound_pods(asked, both, SchedulerVariant(by_age=False, counting=True)) == ("web-10",)
     aged = Workloads().add("a", 1, shape(1000), created=2).add("b", 1, shape(1000), created=1)
     asked = problem(aged, ladder(2), nodes=[node("only", 1000)])
     both = Plan(placements=(Placement("only", "", ("a-0", "b-0")),))
-    assert unbound(asked, both, Habit(by_age=True)) == ("a-0",)
-    assert unbound(asked, both, Habit(by_age=False)) == ("b-0",)
+    assert unbound_pods(asked, both, SchedulerVariant(by_age=True)) == ("a-0",)
+    assert unbound_pods(asked, both, SchedulerVariant(by_age=False)) == ("b-0",)
 
 
 def test_a_habit_may_be_that_pods_of_one_second_come_in_their_turn() -> None:
@@ -92,21 +92,21 @@ def test_a_habit_may_be_that_pods_of_one_second_come_in_their_turn() -> None:
     turns = {"a-0": 1, "b-0": 3, "c-0": 2}
     turned = replace(asked, pods=tuple(replace(each, turn=4 - turns[each.uid]) for each in asked.pods))
     planned = Plan(placements=(Placement("only", "", ("a-0", "b-0", "c-0")),))
-    aged, given = Habit(listed=True), Habit(by_age=False, listed=True)
-    assert [each.uid for each in Scheduler(turned).queue(aged)] == ["c-0", "b-0", "a-0"]
-    assert unbound(turned, planned, given) == ("a-0", "c-0")
-    assert unbound(turned, planned, Habit(by_age=False)) == ("b-0", "c-0")
-    assert unbound(asked, planned, given) == ("b-0", "c-0")
+    aged, given = SchedulerVariant(listed=True), SchedulerVariant(by_age=False, listed=True)
+    assert [each.uid for each in KubeScheduler(turned).queue(aged)] == ["c-0", "b-0", "a-0"]
+    assert unbound_pods(turned, planned, given) == ("a-0", "c-0")
+    assert unbound_pods(turned, planned, SchedulerVariant(by_age=False)) == ("b-0", "c-0")
+    assert unbound_pods(asked, planned, given) == ("b-0", "c-0")
 
 
 def test_pods_that_have_no_place_in_a_plan_may_take_that_of_another() -> None:
     """The scheduler comes to them, too. Of pods that are alike it does not matter which one has the place."""
     work = Workloads().add("early", 2, shape(900), created=1).add("late", 1, shape(1000), created=2)
     asked = problem(work, ladder(2), nodes=[node("only", 2000)])
-    assert unbound(asked, Plan(placements=(Placement("only", "", ("late-0", "early-1")),))) == ("late-0",)
-    assert unbound(asked, Plan(placements=(Placement("only", "", ("early-1",)),))) == ()
+    assert unbound_pods(asked, Plan(placements=(Placement("only", "", ("late-0", "early-1")),))) == ("late-0",)
+    assert unbound_pods(asked, Plan(placements=(Placement("only", "", ("early-1",)),))) == ()
     buffered = replace(asked, pods=tuple(replace(each, virtual=each.uid == "early-0") for each in asked.pods))
-    assert unbound(buffered, Plan(placements=(Placement("only", "", ("late-0", "early-1")),))) == ()
+    assert unbound_pods(buffered, Plan(placements=(Placement("only", "", ("late-0", "early-1")),))) == ()
 
 
 def test_a_habit_may_be_that_another_of_equally_good_nodes_is_taken() -> None:
@@ -115,18 +115,18 @@ def test_a_habit_may_be_that_another_of_equally_good_nodes_is_taken() -> None:
     nodes = [node("one", 2000, only="one"), node("two", 2000, only="two")]
     asked = problem(work, ladder(2), nodes=nodes)
     placed = Plan(placements=(Placement("one", "", ("b-0",)), Placement("two", "", ("a-0",))))
-    assert {bool(unbound(asked, placed, Habit(seed=seed))) for seed in range(4)} == {True, False}
+    assert {bool(unbound_pods(asked, placed, SchedulerVariant(seed=seed))) for seed in range(4)} == {True, False}
 
 
 def test_a_newer_scheduler_asks_what_a_pod_improves() -> None:
     """Kubernetes 1.36 (kubernetes/kubernetes#135573): the pod wants memory; on the node short of CPU it evens the use
     out, which counts more than that the other one is even already."""
-    uneven = Seat("uneven", {}, (), {"cpu": 1000, "memory": 4 * GI}, {"cpu": 4000, "memory": 4 * GI})
-    even = Seat("even", {}, (), {"cpu": 2400, "memory": 24 * GI // 10}, {"cpu": 4000, "memory": 4 * GI})
+    uneven = NodeInfo("uneven", {}, (), {"cpu": 1000, "memory": 4 * GI}, {"cpu": 4000, "memory": 4 * GI})
+    even = NodeInfo("even", {}, (), {"cpu": 2400, "memory": 24 * GI // 10}, {"cpu": 4000, "memory": 4 * GI})
     wants = {"cpu": 100, "memory": GI}
     for newer, better in ((False, even), (True, uneven)):
-        load = Load(wants, counted(wants), newer=newer)
-        scores = {each.name: Room(each, {}).score(load) for each in (uneven, even)}
+        load = PodLoad(wants, scored_requests(wants), newer=newer)
+        scores = {each.name: NodeUsage(each, {}).score(load) for each in (uneven, even)}
         assert max(scores, key=lambda name: scores[name]) == better.name
 
 
@@ -135,20 +135,20 @@ def test_a_run_leaves_nothing_behind_for_the_next_one_on_the_same_nodes() -> Non
     lonely = shape(500, labels={"app": "x"}, anti_affinity=(term,))
     asked = problem(Workloads().add("x", 3, lonely), ladder(2), nodes=[node("old", 2000, zone="z1")])
     room = {"cpu": 2000, "memory": 8 * GI, "pods": 10}
-    seats = [Seat(name, {}, (), room, room, kind=1) for name in ("new-0", "new-1")]
-    scheduler, uids = Scheduler(asked), frozenset(each.uid for each in asked.pods)
-    first, second = (scheduler.bound(seats, uids, habit=HABITS[0]) for _ in range(2))
+    seats = [NodeInfo(name, {}, (), room, room, kind=1) for name in ("new-0", "new-1")]
+    scheduler, uids = KubeScheduler(asked), frozenset(each.uid for each in asked.pods)
+    first, second = (scheduler.bound(seats, uids, habit=SCHEDULER_VARIANTS[0]) for _ in range(2))
     assert first == second
     assert first[0] is not None
     assert first[0].left == ()
-    fewer, _ = scheduler.bound(seats[:1], uids, habit=HABITS[0])
+    fewer, _ = scheduler.bound(seats[:1], uids, habit=SCHEDULER_VARIANTS[0])
     assert fewer is not None
     assert len(fewer.left) == 1
 
 
 def test_without_requests_a_newer_scheduler_looks_at_no_balance() -> None:
-    half = Seat("half", {}, (), {"cpu": 2000, "memory": 2 * GI}, {"cpu": 4000, "memory": 4 * GI})
-    assert Room(half, {}).score(Load({}, (0, 0), newer=True)) == 50
+    half = NodeInfo("half", {}, (), {"cpu": 2000, "memory": 2 * GI}, {"cpu": 4000, "memory": 4 * GI})
+    assert NodeUsage(half, {}).score(PodLoad({}, (0, 0), newer=True)) == 50
 
 
 def test_whole_is_a_plan_that_leaves_nobody_over_by_any_habit() -> None:
@@ -158,7 +158,7 @@ def test_whole_is_a_plan_that_leaves_nobody_over_by_any_habit() -> None:
     made = best_plan(asked, 100)
     assert made.rated
     assert made.unbound == ()
-    assert all(unbound(asked, made, habit) == () for habit in HABITS)
+    assert all(unbound_pods(asked, made, habit) == () for habit in SCHEDULER_VARIANTS)
 
 
 def test_for_a_scheduler_that_is_told_the_plan_nothing_is_paid_for_one_that_binds_without() -> None:
@@ -178,7 +178,7 @@ def test_taints_hold_and_soft_ones_only_repel() -> None:
     hard = pool("p", taints=(Taint("t", "NoSchedule"),))
     tolerant = shape(500, tolerations=(Toleration("t", "Exists"),))
     asked = problem(Workloads().add("web", 2, tolerant), ladder(2), hard)
-    assert unbound(asked, plan(asked)) == ()
+    assert unbound_pods(asked, plan(asked)) == ()
 
 
 def test_a258_a_planned_node_has_the_labels_that_its_claim_is_narrowed_to() -> None:
@@ -188,14 +188,14 @@ def test_a258_a_planned_node_has_the_labels_that_its_claim_is_narrowed_to() -> N
     asked = problem(Workloads().add("here", 2, here), ladder(4), pool("p", spec(region, "In", "eu", "us")))
     made = plan(asked)
     assert made.placed
-    assert unbound(asked, made) == ()
+    assert unbound_pods(asked, made) == ()
 
 
 def test_daemons_take_their_part_of_a_planned_node() -> None:
     asked = problem(Workloads().add("web", 1, shape(1500)), ladder(2, 4), daemons=[shape(1000)])
     planned = plan(asked)
     assert planned.claims[0].instance_types == ("t04",)
-    assert unbound(asked, planned) == ()
+    assert unbound_pods(asked, planned) == ()
 
 
 def test_what_would_be_left_over_gets_a_node_if_that_is_still_cheaper() -> None:
@@ -216,21 +216,21 @@ def test_what_would_be_left_over_gets_a_node_if_that_is_still_cheaper() -> None:
 # ── pods that look at pods ──────────────────────────────────────
 
 
-def company(work: Workloads, zones: str = "aab") -> tuple[Company, list[Place], Problem]:
+def company(work: Workloads, zones: str = "aab") -> tuple[InterpodCounts, list[TopologyNode], Problem]:
     asked = problem(work, ladder(2))
     places = []
     for index, zone in enumerate(zones):
         labels = {lbl.ZONE: zone, lbl.HOSTNAME: f"n{index}"}
-        places.append(Place(index, labels, Requirements.of_labels(labels), f"n{index}"))
-    return Company(asked, Manners(asked), places), places, asked
+        places.append(TopologyNode(index, labels, Requirements.of_labels(labels), f"n{index}"))
+    return InterpodCounts(asked, InterpodRules(asked), places), places, asked
 
 
-def allowed(found: Company, places: list[Place], asked: Problem, number: int = 0) -> list[int]:
+def allowed(found: InterpodCounts, places: list[TopologyNode], asked: Problem, number: int = 0) -> list[int]:
     pod = asked.pods[number]
     return [each.index for each in places if found.allows((pod.namespace, pod.shape), each.index)]
 
 
-def bind(found: Company, asked: Problem, number: int, place: Place) -> None:
+def bind(found: InterpodCounts, asked: Problem, number: int, place: TopologyNode) -> None:
     found.bound((asked.pods[number].namespace, asked.pods[number].shape), place.index)
 
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import Owner, Resources, Selector, SpreadConstraint
 from kerf.engine.record.observations import Observation
-from kerf.engine.scheduling.kube_scheduler.node_info import Seat, existing, planned
-from kerf.engine.scheduling.kube_scheduler.node_usage import Load, Room, counted
+from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, existing_node, planned_node
+from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad, scored_requests
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.from_state import problem_of
@@ -20,7 +20,7 @@ from tests.unit.scheduling.kube_scheduler.test_scheduler import bind, company
 from tests.unit.scheduling.problems import GI, Workloads, ladder, problem, shape
 
 WANTED = {"cpu": 500, "memory": GI}
-LOAD = Load(WANTED, counted(WANTED), newer=True)
+LOAD = PodLoad(WANTED, scored_requests(WANTED), newer=True)
 
 
 def node(name: str, cpu: int = 4000, zone: str = "z1", **fields: Resources) -> NodeInput:
@@ -30,11 +30,11 @@ def node(name: str, cpu: int = 4000, zone: str = "z1", **fields: Resources) -> N
 
 def score(given: NodeInput, asked: Problem) -> int:
     expected = daemons(asked.daemons, asked.shapes)
-    return scored(existing(given, expected, asked))
+    return scored(existing_node(given, expected, asked))
 
 
-def scored(seat: Seat) -> int:
-    return Room(seat, {}).score(LOAD)
+def scored(seat: NodeInfo) -> int:
+    return NodeUsage(seat, {}).score(LOAD)
 
 
 def test_pods_that_request_no_memory_count_as_if_they_did() -> None:
@@ -67,7 +67,7 @@ def test_so_do_those_of_daemon_sets_on_nodes_that_are_and_that_are_planned() -> 
     found = []
     for given in ([], [shape(0)]):
         asked = problem(work, ladder(4), daemons=given)
-        seat = planned("new", plan(asked).claims[0], daemons(asked.daemons, asked.shapes), asked)
+        seat = planned_node("new", plan(asked).claims[0], daemons(asked.daemons, asked.shapes), asked)
         found.append((score(node("old"), asked), scored(seat)))
     (old, new), (old_with, new_with) = found
     assert old > old_with

@@ -12,7 +12,7 @@ from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadCons
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.optimizer.candidates import may_replace
-from kerf.engine.scheduling.optimizer.effort import Effort, for_binding, for_cheaper, planning
+from kerf.engine.scheduling.optimizer.effort import Effort, planning_touches, touches_for_binding, touches_for_cheaper
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
@@ -173,7 +173,7 @@ def test_the_tracer_hears_of_the_plan_that_is_returned() -> None:
 
 
 def test_a_step_of_effort_is_a_bound_on_work_and_little_more_where_the_problem_is_large() -> None:
-    steps = [for_cheaper(1, pods) + for_binding(1) for pods in (0, 500, 4_000, 100_000)]
+    steps = [touches_for_cheaper(1, pods) + touches_for_binding(1) for pods in (0, 500, 4_000, 100_000)]
     assert steps == sorted(steps)
     assert steps[-1] == steps[-2] < 1.1 * steps[0]
     effort = Effort(steps[0])
@@ -190,9 +190,9 @@ def test_planning_costs_by_what_must_be_looked_at() -> None:
         unlike.add(f"app-{number}", 1, shape(100 + number))
     spreading.add("x", 20, shape(100, labels={"app": "x"}, spread=(spread,)))
     asked = [problem(work, dear_giant()) for work in (alike, unlike, spreading)]
-    costs = [planning(each.pods, each.shapes) for each in asked]
+    costs = [planning_touches(each.pods, each.shapes) for each in asked]
     assert costs[0] < costs[1] == costs[2]
-    assert planning(asked[0].pods, asked[0].shapes, nodes=50) == costs[0] + 50
+    assert planning_touches(asked[0].pods, asked[0].shapes, nodes=50) == costs[0] + 50
 
 
 def test_a_pass_that_cannot_afford_a_rating_does_not_begin_one() -> None:

@@ -10,12 +10,12 @@ from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
-from kerf.engine.scheduling.kube_scheduler.plan_binding import Binding
+from kerf.engine.scheduling.kube_scheduler.plan_binding import PlanBinding
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.optimizer.first_plan import first_plan as module
-from kerf.engine.scheduling.optimizer.first_plan.first_plan import FEW_QUESTIONS, MOST_ASKED, first_plan
-from kerf.engine.scheduling.optimizer.first_plan.problem_changes import LARGE, Change, changes
-from kerf.engine.scheduling.optimizer.first_plan.related_pods import concerned
+from kerf.engine.scheduling.optimizer.first_plan.first_plan import MAX_PODS_REPLANNED, MIN_RETRIES, first_plan
+from kerf.engine.scheduling.optimizer.first_plan.problem_changes import LARGE_PROBLEM, ProblemChange, single_changes
+from kerf.engine.scheduling.optimizer.first_plan.related_pods import problem_of_related_pods
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
@@ -45,7 +45,7 @@ def uneven_problem() -> Problem:
 def test_s134_pods_that_were_counted_too_late_are_planned_for_again() -> None:
     asked = uneven_problem()
     assert plan(asked).uneven
-    assert not Binding(asked).binds(plan(asked))
+    assert not PlanBinding(asked).binds(plan(asked))
     question, made = first_plan(asked)
     assert question.careful
     assert not made.uneven
@@ -55,7 +55,7 @@ def test_s134_pods_that_were_counted_too_late_are_planned_for_again() -> None:
 
 def test_a_plan_that_can_be_bound_after_all_stays() -> None:
     asked = over_two_keys(1, 2)
-    assert Binding(asked).binds(plan(asked))
+    assert PlanBinding(asked).binds(plan(asked))
     question, made = first_plan(asked)
     assert not question.careful
     assert made.claims == plan(asked).claims
@@ -80,14 +80,14 @@ def test_pods_that_only_spreads_of_others_count_may_be_bound_after_them() -> Non
     asked = problem(work, ladder(2))
     made = plan(asked)
     assert not left(made)
-    assert Binding(asked).binds(made)
+    assert PlanBinding(asked).binds(made)
     assert faults(asked, made) == []
 
 
 def test_pods_of_a_large_problem_are_not_settled_at_once() -> None:
-    for asked, settled in ((over_two_keys(8, 3), True), (over_two_keys(8, LARGE), False)):
+    for asked, settled in ((over_two_keys(8, 3), True), (over_two_keys(8, LARGE_PROBLEM), False)):
         uneven = replace(plan(asked), uneven=True)
-        assert any(each.careful for each in changes(asked, Change(), uneven)) is settled
+        assert any(each.careful for each in single_changes(asked, ProblemChange(), uneven)) is settled
 
 
 # ── without what made the difference ──────────────────────────────────────
@@ -224,11 +224,11 @@ def test_s134_two_zones_that_have_to_be_left_out_together() -> None:
 
 
 def test_s134_in_a_large_problem_what_helps_is_found_without_the_pods_that_have_nothing_to_do_with_it() -> None:
-    asked = followed(LARGE)
-    part = concerned(asked, left(plan(asked)))
+    asked = followed(LARGE_PROBLEM)
+    part = problem_of_related_pods(asked, left(plan(asked)))
     assert {each.uid.split("-")[0] for each in part.pods} == {"leader", "follower"}
     assert not left(first_plan(asked)[1])
-    assert not left(first_plan(small_zone(LARGE))[1])
+    assert not left(first_plan(small_zone(LARGE_PROBLEM))[1])
 
 
 def test_s134_questions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +240,7 @@ def test_s134_questions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         return plan(question)
 
     monkeypatch.setattr(module, "plan", counted)
-    for pods, most in ((400, MOST_ASKED // 401), (3 * LARGE, FEW_QUESTIONS)):
+    for pods, most in ((400, MAX_PODS_REPLANNED // 401), (3 * LARGE_PROBLEM, MIN_RETRIES)):
         asked.clear()
         work = Workloads().add("w", pods, shape(100, labels=APP, anti_affinity=apart(lbl.ZONE, "nobody")))
         work.add("x", 1, shape(100, affinity=apart(lbl.HOSTNAME, "x"), anti_affinity=apart(lbl.ZONE, "x")))

@@ -6,21 +6,21 @@ import math
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import Taint, Toleration
-from kerf.engine.scheduling.optimizer.candidates import fleet_bounds, unattached
-from kerf.engine.scheduling.optimizer.instance_options import Menu
-from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger
-from kerf.engine.scheduling.optimizer.node_sets.node_admission import Admission
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import Fleet, Fleets
+from kerf.engine.scheduling.optimizer.candidates import independent_pods, node_set_bounds
+from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
+from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets
+from kerf.engine.scheduling.optimizer.node_sets.node_admission import NodeAdmission
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, problem, shape
 
 
-def started(asked: Problem) -> tuple[Fleets, Fleet]:
+def started(asked: Problem) -> tuple[NodeSets, NodeSet]:
     """The nodes of the first plan."""
     made = plan(asked)
-    menu = Menu(asked, ("cpu", "memory", "pods"))
-    fleets = Fleets(asked, menu, unattached(asked), fleet_bounds(asked, made))
+    menu = InstanceOptions(asked, ("cpu", "memory", "pods"))
+    fleets = NodeSets(asked, menu, independent_pods(asked), node_set_bounds(asked, made))
     found, _ = fleets.judged(fleets.berths(made.claims), made.placed, 10**9)
     assert found is not None
     return fleets, found
@@ -33,7 +33,7 @@ def test_a_node_admits_the_pods_that_it_has_room_for_and_that_may_go_there() -> 
     tainted = pool("tainted", taints=(Taint("t", "NoSchedule"),), labels={"tainted": "yes"})
     asked = problem(work, ladder(2, 8), pool("open", labels={"tainted": "no"}), tainted)
     fleets, fleet = started(asked)
-    admission = Admission(fleets, asked.pods)
+    admission = NodeAdmission(fleets, asked.pods)
     kinds = {size.kind: size for berth in fleet.berths for size in fleets.sizes(berth)}
     assert len(kinds) > 2
     for berth in kinds.values():
@@ -49,13 +49,13 @@ def test_a_node_admits_the_pods_that_it_has_room_for_and_that_may_go_there() -> 
 def test_what_is_thought_of_is_charged_whether_or_not_it_is_cheap_enough_to_be_tried() -> None:
     work = Workloads().add("a-small", 8, shape(900, GI), created=1).add("z-large", 2, shape(3000, GI), created=2)
     asked = problem(work, ladder(4, 8, 16))
-    found, touches = larger(*started(asked), [], math.inf)
-    none, still = larger(*started(asked), [], 0.0)
+    found, touches = larger_sets(*started(asked), [], math.inf)
+    none, still = larger_sets(*started(asked), [], 0.0)
     assert found
     assert none == []
     assert 0 < still < touches
     fleets, fleet = started(problem(work, ladder(*range(4, 64))))
-    assert larger(fleets, fleet, [], 0.0)[1] > still, "more types are more to think of"
-    assert larger(fleets, fleet, [], 0.0)[1] < larger(*started(problem(work, ladder(*range(4, 64)))), [], 0.0)[1], (
-        "what is known already is not paid for twice"
-    )
+    assert larger_sets(fleets, fleet, [], 0.0)[1] > still, "more types are more to think of"
+    assert (
+        larger_sets(fleets, fleet, [], 0.0)[1] < larger_sets(*started(problem(work, ladder(*range(4, 64)))), [], 0.0)[1]
+    ), "what is known already is not paid for twice"

@@ -10,17 +10,17 @@ from msgspec.structs import replace
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint
-from kerf.engine.scheduling.kube_scheduler.scheduler import Scheduler, seat_name, unbound
-from kerf.engine.scheduling.kube_scheduler.scheduler_variants import HABITS
+from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler, new_node_name, unbound_pods
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
-from kerf.engine.scheduling.optimizer.bindability import most
-from kerf.engine.scheduling.optimizer.candidates import fleet_bounds, unattached
+from kerf.engine.scheduling.optimizer.bindability import max_bindable_price
+from kerf.engine.scheduling.optimizer.candidates import independent_pods, node_set_bounds
 from kerf.engine.scheduling.optimizer.effort import Effort
-from kerf.engine.scheduling.optimizer.instance_options import Menu
-from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger, scattered
-from kerf.engine.scheduling.optimizer.node_sets.leftover_estimate import Outlook
-from kerf.engine.scheduling.optimizer.node_sets.node_set_search import Mending, in_the_end
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import Berth, Fleet, Fleets
+from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
+from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets, spread_out
+from kerf.engine.scheduling.optimizer.node_sets.leftover_estimate import LeftoverEstimate
+from kerf.engine.scheduling.optimizer.node_sets.node_set_search import NodeSetSearch, price_in_the_end
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec
@@ -32,27 +32,27 @@ def late_and_large(*types: int) -> Problem:
     return problem(work, ladder(*types))
 
 
-def fleets_of(asked: Problem) -> Fleets:
-    menu = Menu(asked, ("cpu", "memory", "pods"))
-    return Fleets(asked, menu, unattached(asked), fleet_bounds(asked, plan(asked)))
+def fleets_of(asked: Problem) -> NodeSets:
+    menu = InstanceOptions(asked, ("cpu", "memory", "pods"))
+    return NodeSets(asked, menu, independent_pods(asked), node_set_bounds(asked, plan(asked)))
 
 
-def sized(fleets: Fleets, asked: Problem, kind: str, count: int) -> tuple[Berth, ...]:
+def sized(fleets: NodeSets, asked: Problem, kind: str, count: int) -> tuple[NewNode, ...]:
     """So many nodes of a type."""
     (first, *_) = fleets.berths(plan(asked).claims)
     return tuple(e for e in fleets.sizes(first) if e.claim.instance_types[0] == kind) * count
 
 
-def judged(fleets: Fleets, asked: Problem, berths: tuple[Berth, ...]) -> Fleet:
+def judged(fleets: NodeSets, asked: Problem, berths: tuple[NewNode, ...]) -> NodeSet:
     found, _ = fleets.judged(berths, frozenset(each.uid for each in asked.pods), 10**9)
     assert found is not None
     return found
 
 
-def begun(asked: Problem, effort: Effort, kind: str, count: int) -> tuple[Mending, Fleet]:
+def begun(asked: Problem, effort: Effort, kind: str, count: int) -> tuple[NodeSetSearch, NodeSet]:
     """A search, and the set of nodes that it begins with: so many of a type."""
     fleets = fleets_of(asked)
-    mending = Mending(fleets, 0, effort)
+    mending = NodeSetSearch(fleets, 0, effort)
     start = mending.judged(sized(fleets, asked, kind, count), frozenset(each.uid for each in asked.pods))
     assert start is not None
     return mending, start
@@ -63,7 +63,7 @@ def test_s208_fewer_larger_nodes_are_thought_to_have_room_for_a_late_large_pod()
     fleets = fleets_of(asked)
     four = judged(fleets, asked, sized(fleets, asked, "t04", 4))
     assert four.bound.left
-    outlook = Outlook(fleets, four)
+    outlook = LeftoverEstimate(fleets, four)
     two, one = sized(fleets, asked, "t08", 2), sized(fleets, asked, "t16", 1)
     assert outlook.left(four.berths) >= len(four.bound.left)
     assert outlook.left(one) == len(judged(fleets, asked, one).bound.left) == 0
@@ -78,7 +78,7 @@ def test_s208_pods_that_must_be_apart_are_thought_to_need_a_node_each() -> None:
     asked = problem(work, ladder(2, 16))
     fleets = fleets_of(asked)
     whole = judged(fleets, asked, sized(fleets, asked, "t02", 6))
-    outlook = Outlook(fleets, whole)
+    outlook = LeftoverEstimate(fleets, whole)
     large = sized(fleets, asked, "t16", 1)
     assert outlook.left(large * 4) == 0
     assert outlook.left(large * 2) == 2 + 2
@@ -90,7 +90,7 @@ def test_s208_where_a_pod_may_go_nowhere_all_of_its_shape_are_thought_to_be_left
     asked = problem(work, ladder(4, 8))
     fleets = fleets_of(asked)
     (berth,) = fleets.berths(plan(asked).claims)
-    outlook = Outlook(fleets, judged(fleets, asked, (berth,)))
+    outlook = LeftoverEstimate(fleets, judged(fleets, asked, (berth,)))
     assert outlook.left((berth,)) == 0
     assert outlook.left(()) == 3
 
@@ -100,7 +100,7 @@ def test_s208_a_late_large_pod_gets_its_place_by_larger_nodes() -> None:
     best = best_plan(asked, 100)
     assert best.rated
     assert best.unbound == ()
-    assert all(unbound(asked, best, habit) == () for habit in HABITS)
+    assert all(unbound_pods(asked, best, habit) == () for habit in SCHEDULER_VARIANTS)
     assert len(best.claims) < len(plan(late_and_large(4)).claims)
 
 
@@ -149,7 +149,7 @@ def test_s208_a_node_that_holds_reservations_is_in_every_set_that_is_tried() -> 
     (fixed,) = fleets.berths([held])
     assert fixed.fixed
     start = judged(fleets, asked, (fixed, *sized(fleets, asked, "t04", 2)))
-    tried, _ = larger(fleets, start, [], math.inf)
+    tried, _ = larger_sets(fleets, start, [], math.inf)
     assert len(tried) > 10
     assert all(fixed in each for each in tried)
 
@@ -160,10 +160,10 @@ def test_s208_nodes_that_stay_empty_are_no_reason_for_others() -> None:
     fleets = fleets_of(asked)
     start, _ = fleets.judged(fleets.berths(plan(asked).claims), frozenset({"one-0"}), 10**9)
     assert start is not None
-    assert start.bound.seats == {"one-0": seat_name(0)}
+    assert start.bound.seats == {"one-0": new_node_name(0)}
     assert fleets.uniform(start.berths[0], start, [0], 1)
     assert fleets.uniform(start.berths[1], start, [1], 1) == []
-    assert larger(fleets, start, [], math.inf)[0]
+    assert larger_sets(fleets, start, [], math.inf)[0]
 
 
 def test_s208_what_is_left_over_counts_for_what_a_fleet_costs_in_the_end() -> None:
@@ -172,19 +172,19 @@ def test_s208_what_is_left_over_counts_for_what_a_fleet_costs_in_the_end() -> No
     four, six = (judged(fleets, asked, sized(fleets, asked, "t04", count)) for count in (4, 6))
     assert four.bound.left
     assert not six.bound.left
-    assert in_the_end(six) == pytest.approx(six.price)
-    assert in_the_end(four) == pytest.approx(four.price * (1 + 2 * len(four.bound.left) / 10))
+    assert price_in_the_end(six) == pytest.approx(six.price)
+    assert price_in_the_end(four) == pytest.approx(four.price * (1 + 2 * len(four.bound.left) / 10))
 
 
 def test_s208_larger_fleets_are_tried_here_and_there_first() -> None:
-    assert list(scattered("abcdefgh")) == ["a", "e", "c", "g", "b", "d", "f", "h"]
-    assert [sorted(scattered(range(count))) for count in range(9)] == [list(range(count)) for count in range(9)]
+    assert list(spread_out("abcdefgh")) == ["a", "e", "c", "g", "b", "d", "f", "h"]
+    assert [sorted(spread_out(range(count))) for count in range(9)] == [list(range(count)) for count in range(9)]
 
 
 def test_s208_a_plan_that_binds_whole_may_be_a_quarter_or_half_a_dollar_dearer() -> None:
-    assert most(first=0.0, cost=0.1) == pytest.approx(0.6)
-    assert most(first=0.0, cost=100.0) == pytest.approx(125.0)
-    assert most(first=200.0, cost=100.0) == 200.0
+    assert max_bindable_price(first=0.0, cost=0.1) == pytest.approx(0.6)
+    assert max_bindable_price(first=0.0, cost=100.0) == pytest.approx(125.0)
+    assert max_bindable_price(first=200.0, cost=100.0) == 200.0
 
 
 @pytest.mark.parametrize(("spare", "known"), [(-1, False), (0, True)])
@@ -196,7 +196,7 @@ def test_s208_a_run_ends_when_more_pods_are_left_over_for_good_than_may_be(spare
     left = len(judged(fleets, asked, berths).bound.left)
     assert left > 0
     uids = frozenset(each.uid for each in asked.pods)
-    found, touches = fleets.judged(berths, uids, 10**9, (len(HABITS), left + spare))
+    found, touches = fleets.judged(berths, uids, 10**9, (len(SCHEDULER_VARIANTS), left + spare))
     assert (found is not None) == known
     assert touches > 0
 
@@ -209,10 +209,10 @@ def test_s208_what_waits_for_others_is_not_left_over_for_good() -> None:
     asked = problem(work, ladder(4))
     fleets = fleets_of(asked)
     berths = fleets.berths(plan(asked).claims)
-    found, _ = fleets.judged(berths, frozenset(each.uid for each in asked.pods), 10**9, (len(HABITS), 0))
+    found, _ = fleets.judged(berths, frozenset(each.uid for each in asked.pods), 10**9, (len(SCHEDULER_VARIANTS), 0))
     assert found is not None
     assert found.bound.left == ()
-    assert len(Scheduler(asked).queue(HABITS[0])) == 2
+    assert len(KubeScheduler(asked).queue(SCHEDULER_VARIANTS[0])) == 2
 
 
 LARGE, ROOMY = (instance_type(name, 8, price=price) for name, price in (("large", 0.3), ("roomy", 0.6)))

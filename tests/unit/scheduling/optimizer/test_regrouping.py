@@ -8,12 +8,12 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint
 from kerf.engine.scheduling.matching.requirements import Requirements, requirement
-from kerf.engine.scheduling.optimizer.candidates import unattached
+from kerf.engine.scheduling.optimizer.candidates import independent_pods
 from kerf.engine.scheduling.optimizer.effort import Effort
-from kerf.engine.scheduling.optimizer.instance_options import Kind, Menu
-from kerf.engine.scheduling.optimizer.search.movable_pods import Movers
+from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
+from kerf.engine.scheduling.optimizer.search.movable_pods import MovablePods
 from kerf.engine.scheduling.optimizer.search.regrouping import Regrouping
-from kerf.engine.scheduling.optimizer.search.size_caps import oversized
+from kerf.engine.scheduling.optimizer.search.size_caps import types_above_caps
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
@@ -22,18 +22,18 @@ APP = Selector({"app": "web"})
 WEB = {"app": "web"}
 
 
-def menu_of(asked: Problem) -> Menu:
-    return Menu(asked, ("cpu", "memory", "pods"))
+def menu_of(asked: Problem) -> InstanceOptions:
+    return InstanceOptions(asked, ("cpu", "memory", "pods"))
 
 
-def held(asked: Problem, uid: str = "web-0", zones: tuple[str, ...] = ("z1",)) -> Kind | None:
+def held(asked: Problem, uid: str = "web-0", zones: tuple[str, ...] = ("z1",)) -> PodKind | None:
     """A pod on a node that is bound to these zones."""
     made = plan(asked)
     claim = next(each for each in made.claims if uid in each.pods)
     rest = tuple(each for each in claim.constraints if each.key != lbl.ZONE)
     bound = (requirement(lbl.ZONE, "In", zones),) if zones else ()
     weights = {uid: 0 for each in made.claims for uid in each.pods}
-    movers = Movers(asked, menu_of(asked), unattached(asked), weights)
+    movers = MovablePods(asked, menu_of(asked), independent_pods(asked), weights)
     pod = next(each for each in asked.pods if each.uid == uid)
     return movers.held(pod, replace(claim, constraints=(*rest, *bound)))
 
@@ -85,7 +85,7 @@ def test_s208_pods_that_look_at_others_on_their_node_stay() -> None:
         assert (held(asked, "other-0") is None) == bool(given.affinity)  # others come to it
 
 
-def groups(asked: Problem, kinds: list[Kind], counts: list[int], steps: int = 100) -> list[tuple[str, int]] | None:
+def groups(asked: Problem, kinds: list[PodKind], counts: list[int], steps: int = 100) -> list[tuple[str, int]] | None:
     """Types, and how many pods are on each."""
     menu, effort = menu_of(asked), Effort(12_000 * steps)
     before = effort.left
@@ -97,8 +97,8 @@ def groups(asked: Problem, kinds: list[Kind], counts: list[int], steps: int = 10
     return sorted((names[each.kind], sum(count for _, count in each.counts)) for each in found)
 
 
-def kind(cpu: int, labels: tuple[tuple[str, str], ...] = (), apart: tuple[str, str, int] | None = None) -> Kind:
-    return Kind((cpu, GI, 1), Requirements.of_labels(dict(labels)), (), (), 0, labels, apart)
+def kind(cpu: int, labels: tuple[tuple[str, str], ...] = (), apart: tuple[str, str, int] | None = None) -> PodKind:
+    return PodKind((cpu, GI, 1), Requirements.of_labels(dict(labels)), (), (), 0, labels, apart)
 
 
 def test_s208_what_is_left_over_goes_to_a_small_node() -> None:
@@ -125,12 +125,14 @@ def test_s63_types_are_not_left_out_where_a_pod_would_fall_to_a_node_pool_of_les
     low = pool("low", spec(lbl.INSTANCE_TYPE, "In", "t04", "t08"))
     work = Workloads().add("web", 1, shape(900))
     assert ["t16", "t64"] not in [
-        gone[-2:] for gone in oversized(*caps_of(problem(work, ladder(4, 8, 16, 64), high, low)))
+        gone[-2:] for gone in types_above_caps(*caps_of(problem(work, ladder(4, 8, 16, 64), high, low)))
     ]
     only_low = shape(900, required_terms=(term((lbl.INSTANCE_TYPE, "In", ("t04", "t08"))),))
     work = Workloads().add("web", 1, only_low)
-    assert ["t16", "t64"] in [gone[-2:] for gone in oversized(*caps_of(problem(work, ladder(4, 8, 16, 64), high, low)))]
+    assert ["t16", "t64"] in [
+        gone[-2:] for gone in types_above_caps(*caps_of(problem(work, ladder(4, 8, 16, 64), high, low)))
+    ]
 
 
-def caps_of(asked: Problem) -> tuple[Problem, Menu, list[str]]:
+def caps_of(asked: Problem) -> tuple[Problem, InstanceOptions, list[str]]:
     return asked, menu_of(asked), [each.shape for each in asked.pods]

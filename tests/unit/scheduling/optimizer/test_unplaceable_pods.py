@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint
-from kerf.engine.scheduling.kube_scheduler.interpod_counts import Company
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import Pair
-from kerf.engine.scheduling.kube_scheduler.plan_binding import Binding
+from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
+from kerf.engine.scheduling.kube_scheduler.plan_binding import PlanBinding
 from kerf.engine.scheduling.optimizer.first_plan import first_plan as module
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
-from kerf.engine.scheduling.optimizer.first_plan.problem_changes import LARGE
-from kerf.engine.scheduling.optimizer.first_plan.unplaceable_pods import BeyondHelp
+from kerf.engine.scheduling.optimizer.first_plan.problem_changes import LARGE_PROBLEM
+from kerf.engine.scheduling.optimizer.first_plan.unplaceable_pods import UnplaceablePods
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
@@ -45,7 +45,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 def beyond(given: Problem) -> set[str]:
     made = plan(given)
-    return set(BeyondHelp(given, made).of(made))
+    return set(UnplaceablePods(given, made).of(made))
 
 
 def term(app: str, key: str = lbl.ZONE) -> tuple[AffinityTerm, ...]:
@@ -61,7 +61,7 @@ def in_zones(*zones: str) -> list[NodeInput]:
     return [NodeInput(f"n-{each}", "", {lbl.ZONE: each, lbl.HOSTNAME: f"n-{each}"}, (), room) for each in zones]
 
 
-@pytest.mark.parametrize("others", [0, LARGE])
+@pytest.mark.parametrize("others", [0, LARGE_PROBLEM])
 def test_s134_of_pods_apart_by_zone_no_more_are_placed_than_there_are_zones(asked: Asked, others: int) -> None:
     work = Workloads().add("apart", 5, apart()).add("else", others, shape(100))
     given = problem(work, ladder(2))
@@ -141,13 +141,13 @@ def test_s134_pods_that_would_rather_be_apart_are_no_limit() -> None:
 def test_to_find_an_order_of_binding_takes_as_long_as_there_are_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four times the pods: looked at about four times as often, and not sixteen times."""
     looked = [0]
-    real = Company.allows
+    real = InterpodCounts.allows
 
-    def counted(company: Company, pair: Pair, place: int) -> bool:
+    def counted(company: InterpodCounts, pair: ShapeKey, place: int) -> bool:
         looked[0] += 1
         return real(company, pair, place)
 
-    monkeypatch.setattr(Company, "allows", counted)
+    monkeypatch.setattr(InterpodCounts, "allows", counted)
     costs = []
     for pods in (30, 120):
         large = SpreadConstraint(lbl.HOSTNAME, 2, "DoNotSchedule", Selector(APP))
@@ -155,6 +155,6 @@ def test_to_find_an_order_of_binding_takes_as_long_as_there_are_pods(monkeypatch
         work = Workloads().add("large", pods, shape(1_500, labels=APP, spread=(large,)))
         given = problem(work.add("small", pods, shape(100, labels=APP, spread=(small,))), ladder(2, 4))
         looked[0] = 0
-        Binding(given).binds(plan(given))
+        PlanBinding(given).binds(plan(given))
         costs.append(looked[0])
     assert costs[1] <= 6 * costs[0]

@@ -9,7 +9,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observation, ReservationsSeen
-from kerf.engine.scheduling.kube_scheduler.scheduler import Scheduler
+from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_of
 from kerf.engine.scheduling.planner import Ground
@@ -108,7 +108,7 @@ def test_what_is_compiled_of_a_node_that_stays_as_it_is_is_not_kept_for_ever() -
         made.see(Observation(ReservationsSeen(KEY, {"cr-1": left})))
         problem = problem_of(made.runtime.state, made.now)
         Ground(problem)
-        Scheduler(problem)
+        KubeScheduler(problem)
         (node,) = problem.nodes
         same.add(id(node))
         known.append(len(node._compiled))
