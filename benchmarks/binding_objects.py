@@ -175,7 +175,7 @@ def _daemon_pods(
 
 
 def _pods(scenario: Mapping[str, Any]) -> dict[str, Document]:
-    """By uid, in the scenario's order, with the defaults of FORMAT.md."""
+    """By uid, in the scenario's order, with the defaults of docs/plan.md, section 1.1."""
     now = str(scenario.get("now", "1970-01-01T00:00:00Z"))
     waiting = [with_defaults(each, now, bound=False) for each in scenario.get("pods") or []]
     there = [pod for node in scenario.get("nodes") or [] for pod in node.get("pods") or []]

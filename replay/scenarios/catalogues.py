@@ -1,4 +1,4 @@
-"""Instance types of conformance scenarios (conformance FORMAT.md, "Instance types"): from a SOURCE to a
+"""Instance types of conformance scenarios (docs/plan.md, section 1.2): from a SOURCE to a
 Catalogue."""
 
 from __future__ import annotations

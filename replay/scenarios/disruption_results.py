@@ -1,4 +1,4 @@
-"""Disruption decisions in the form of the reference's results (conformance FORMAT.md, section 3)."""
+"""Disruption decisions in the form of the reference's results (docs/plan.md, section 3)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _pods_by_uid(command: Command, cluster: Cluster) -> dict[str, Pod]:
 
 
 def _replacement_of(new: Replacement, pods: Mapping[str, Pod]) -> dict[str, Any]:
-    """As an entry of `newNodeClaims` (FORMAT.md, section 2)."""
+    """As an entry of `newNodeClaims` (docs/plan.md, section 2)."""
     requests = new.claim.requests
     made: dict[str, Any] = {
         "nodePool": new.claim.node_pool,

@@ -1,4 +1,4 @@
-"""Cluster scenarios (conformance FORMAT.md, section 3): read them, and say what each disruption method decides.
+"""Cluster scenarios (docs/plan.md, section 3): read them, and say what each disruption method decides.
 
 `kerf disrupt` and the conformance test stand on this. A scenario that cannot be read gives its line with
 `result.error`; it never stops the others.
@@ -79,7 +79,7 @@ def _multi(cluster: Cluster, simulator: Simulator, later: Simulator) -> Proposal
 
 
 def cluster_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Cluster:
-    """The cluster that a scenario describes, with all defaults of FORMAT.md applied. Raises `KerfError`."""
+    """The cluster of a scenario, with all defaults applied (docs/plan.md, section 1.1). Raises `KerfError`."""
     return _ClusterReading(scenario, catalogues).cluster()
 
 

@@ -1,4 +1,4 @@
-"""Plans in the form of the reference's results (conformance FORMAT.md, section 2)."""
+"""Plans in the form of the reference's results (docs/plan.md, section 2)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Conformance scenarios: read them, plan them, and write the result in the form of the reference's
-(FORMAT.md 1 and 2).
+(docs/plan.md, sections 1 and 2).
 
 `kerf plan` and the conformance tests stand on this. A scenario that cannot be read gives its line with
 `result.error`, which begins with the error's code; it never stops the others.
@@ -156,7 +156,7 @@ def plan_scenario(
 
 
 def problem_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Problem:
-    """The planner's question that a scenario asks, with all defaults of FORMAT.md applied."""
+    """The planner's question that a scenario asks, with all defaults applied (docs/plan.md, section 1.1)."""
     return Reading(scenario, catalogues).problem()
 
 

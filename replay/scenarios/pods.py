@@ -1,4 +1,4 @@
-"""Pods of a conformance scenario: the defaults of FORMAT.md, and which pods of a node that goes need
+"""Pods of a conformance scenario: the defaults of docs/plan.md, section 1.1, and which pods of a node that goes need
 another place."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def reschedulable(
 
 
 def with_defaults(pod: dict[str, Any], now: str, bound: bool) -> dict[str, Any]:
-    """The defaults of FORMAT.md for one pod document, as a new document."""
+    """One pod document with its defaults (docs/plan.md, section 1.1), as a new document."""
     metadata = {"namespace": "default", "creationTimestamp": now, **pod.get("metadata", {})}
     metadata.setdefault("uid", f"{metadata.get('namespace')}/{metadata.get('name')}")
     status = dict(pod.get("status", {}))

@@ -18,7 +18,7 @@ from kerf.engine.scheduling.problem.problem import Problem
 
 SOURCES = Path(__file__).parent / "reference"
 Result = dict[str, Any]
-"""As in FORMAT.md 2; a claim has `labels`, too."""
+"""As in docs/plan.md, section 2; a claim has `labels`, too."""
 
 
 def built() -> Path:

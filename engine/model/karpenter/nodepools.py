@@ -63,7 +63,7 @@ class NodePool(Struct, frozen=True, omit_defaults=True):
     limits: Resources | None = None
     weight: int = 0
     replicas: int | None = None
-    ready: bool = True  # condition Ready, True when the object carries none (FORMAT.md)
+    ready: bool = True  # condition Ready, True when the object carries none (docs/plan.md)
     deleting: int = 0
     generation: int = 0
     hash: str = ""

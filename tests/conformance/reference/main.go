@@ -1,4 +1,4 @@
-// Command reference says what Karpenter decides for provisioning scenarios in the format of FORMAT.md.
+// Command reference says what Karpenter decides for provisioning scenarios in the format of docs/plan.md.
 //
 // It reads scenarios, one JSON object per line, from its standard input and writes for each a line
 // {"name", "runs": [result, ...]}: Karpenter's decisions vary with the order of Go's maps, so each is made several

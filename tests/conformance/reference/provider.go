@@ -22,7 +22,7 @@ const (
 	defaultReservation   = "default"
 )
 
-// registerLabels makes known what Karpenter's provider for AWS registers (FORMAT.md, "Labels").
+// registerLabels makes known what Karpenter's provider for AWS registers (docs/plan.md, section 1.3).
 func registerLabels() {
 	for _, name := range []string{
 		"capacity-reservation-id", "capacity-reservation-type", "capacity-reservation-interruptible",

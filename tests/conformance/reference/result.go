@@ -15,7 +15,7 @@ import (
 	core "sigs.k8s.io/karpenter/pkg/scheduling"
 )
 
-// result is the `result` of FORMAT.md 2; `labels` of a claim are those of the NodeClaim made of it.
+// result is the `result` of docs/plan.md, section 2; `labels` of a claim are those of the NodeClaim made of it.
 type result struct {
 	NewNodeClaims []claim           `json:"newNodeClaims"`
 	ExistingNodes []existing        `json:"existingNodes"`

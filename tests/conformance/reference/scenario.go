@@ -48,7 +48,7 @@ type scenarioOptions struct {
 	FeatureGates     map[string]bool `json:"featureGates"`
 }
 
-// readScenario reads one scenario and applies the defaults of FORMAT.md.
+// readScenario reads one scenario and applies the defaults of docs/plan.md, section 1.1.
 func readScenario(line []byte) (*scenario, error) {
 	made := &scenario{}
 	if err := json.Unmarshal(line, made); err != nil {

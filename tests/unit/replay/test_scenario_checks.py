@@ -1,4 +1,4 @@
-"""What is no scenario is refused with what one looks like, and so are names that stand there twice (FORMAT.md 1)."""
+"""What is no scenario is refused, and told what one looks like; so are names that occur twice (docs/plan.md, 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conformance scenarios: defaults, instance type sources, nodes, and the form of results (FORMAT.md)."""
+"""Conformance scenarios: defaults, instance type sources, nodes, and the form of results (docs/plan.md)."""
 
 from __future__ import annotations
 

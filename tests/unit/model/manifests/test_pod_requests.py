@@ -23,7 +23,7 @@ def test_containers_add_up() -> None:
 
 
 def test_limits_stand_in_for_requests_that_are_not_given() -> None:
-    """FORMAT.md; also in init containers."""
+    """A limit is a request where none is given, also in init containers (docs/plan.md, section 1.1)."""
     limited = {"name": "app", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "4", "memory": "2Gi"}}}
     assert requests_of({"containers": [limited]}) == {"cpu": 1000, "memory": 2**31}
     assert requests_of({"containers": [container()], "initContainers": [limited]}) == {"cpu": 1000, "memory": 2**31}
