@@ -1,20 +1,19 @@
-"""Why a pod is where it is or waits, and why a decision is as it is. Structs with coded reasons, no prose."""
+"""Why a pod is where it is, or waits: structs with coded reasons, without prose."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 from kerf.engine.model.reasons import Reason
-from kerf.engine.record.decisions import ProvisionResult, Result, Unplaced
+from kerf.engine.record.decisions import ProvisionResult, Unplaced
 from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.explain.claim import Launch, launch_of
-from kerf.replay.explain.funnels import Placed, Replan, decision_at, opened, placed, replan_if_known
+from kerf.replay.explain.funnels import Placed, decision_at, placed, replan_if_known
 from kerf.replay.history.histories import EXISTING, NEW_CLAIM, Links, Look, PodLinks, links_of
 from kerf.replay.history.pod_moves import PodPlace, came_for, left_for
 from kerf.replay.subject_names import unknown
-from kerf.replay.verify.decide_again import VERSIONS
 
 WAITING, BOUND, TERMINATING, ENDED, GONE, UNBOUND = "waiting", "bound", "terminating", "ended", "gone", "unbound"
 
@@ -43,34 +42,6 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     expected: str = ""
     came_for: PodPlace | None = None
     left: PodPlace | None = None
-    shortened: bool = False
-
-
-class PlanExplanation(Struct, frozen=True, kw_only=True):
-    """One claim or group of pods of a provisioning decision."""
-
-    claim: str
-    pods: tuple[str, ...]
-    how: Placed | None
-    reasons: tuple[Reason, ...] = ()
-
-
-class DecisionExplanation(Struct, frozen=True, kw_only=True):
-    """`same` says whether today's engine decides the same (None where only `kerf verify` can tell). `plans` explain a
-    provisioning decision piece by piece; of one that repeats another, that one's. `shortened` as in
-    PodExplanation."""
-
-    position: int
-    decider: str
-    now: int
-    looked_at: int
-    version: int
-    version_today: int
-    same: bool | None
-    result: Result
-    intents: int
-    repeats: int
-    plans: tuple[PlanExplanation, ...]
     shortened: bool = False
 
 
@@ -150,59 +121,3 @@ def _recorded_reasons(store: Store, look: Look, uid: str) -> tuple[Reason, ...]:
     assert isinstance(result, ProvisionResult)
     groups: tuple[Unplaced, ...] = (*result.unplaced, *result.ignored)
     return next((group.reasons for group in groups if uid in group.pods), ())
-
-
-def explain_decision(store: Store, position: int) -> DecisionExplanation:
-    """Why the decision at a position is as it is. Raises SubjectUnknown (KERF203)."""
-    decision = decision_at(store, position)
-    result = decision.result
-    repeats = result.repeats if isinstance(result, ProvisionResult) else 0
-    found = replan_if_known(store, position) if isinstance(result, ProvisionResult) else None
-    repeated = replan_if_known(store, repeats) if repeats else found
-    return DecisionExplanation(
-        position=position,
-        decider=decision.decider,
-        now=decision.now,
-        looked_at=decision.looked_at,
-        version=decision.version,
-        version_today=VERSIONS.get(decision.decider, 0),
-        same=found.same if found is not None else None,
-        result=result,
-        intents=len(decision.intents),
-        repeats=repeats,
-        plans=_plans(store, repeats or position, repeated),
-        shortened=isinstance(result, ProvisionResult) and found is None,
-    )
-
-
-def _plans(store: Store, position: int, found: Replan | None) -> tuple[PlanExplanation, ...]:
-    """The pieces of the provisioning decision at a position; without `found` as they are recorded."""
-    result = decision_at(store, position).result
-    if not isinstance(result, ProvisionResult):
-        return ()
-    links = links_of(store, position)
-
-    def placed_as(pods: tuple[str, ...]) -> Placed | None:
-        return placed(found, pods[0]) if found is not None else None
-
-    plans = [
-        PlanExplanation(
-            claim=claim.name,
-            pods=_keys(links, claim.pods),
-            how=opened(found, claim.name) if found is not None else None,
-        )
-        for claim in result.claims
-    ]
-    plans += [
-        PlanExplanation(claim=p.claim or p.node, pods=_keys(links, p.pods), how=placed_as(p.pods))
-        for p in result.placements
-    ]
-    plans += [
-        PlanExplanation(claim="", pods=_keys(links, group.pods), how=placed_as(group.pods), reasons=group.reasons)
-        for group in (*result.unplaced, *result.ignored)
-    ]
-    return tuple(plans)
-
-
-def _keys(links: Links, uids: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(links.pod(uid) for uid in uids)

@@ -20,11 +20,11 @@ from kerf.engine.state.load import load
 from kerf.projections.karpenter_logs import KarpenterLog
 from kerf.projections.timeline.event import text
 from kerf.replay.explain.claim import explain_claim
-from kerf.replay.explain.pod import explain_decision, explain_pod
+from kerf.replay.explain.decision import explain_decision
+from kerf.replay.explain.pod import explain_pod
 from kerf.replay.history.histories import links_of
 from kerf.replay.history.story import begun, story
 from kerf.replay.time_travel.record_beginning import opening
-from kerf.replay.time_travel.state_summary import state_at
 from kerf.replay.verify.verify import verify
 from tests.support.chaos import chaos
 from tests.support.memory import MemoryStore
@@ -65,9 +65,9 @@ def test_the_state_is_the_same_as_of_the_whole(record: MemoryStore, tmp_path: Pa
     base, *others = ends(record)[2:]
     store = cut_at(record, tmp_path / "cut.kerf", base)
     for position in (base, *others):
-        assert snapshot.digest(state_at(store, position)) == snapshot.digest(load(record, position))
+        assert snapshot.digest(load(store, position)) == snapshot.digest(load(record, position))
     with pytest.raises(RecordShortened, match="KERF118"):
-        state_at(store, base - 1)
+        load(store, base - 1)
     store.close()
 
 

@@ -20,15 +20,16 @@ from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import snapshot
+from kerf.engine.state.load import load
 from kerf.projections.karpenter_logs import KarpenterLog
 from kerf.projections.timeline.event import text
 from kerf.projections.timeline.timeline import Timeline
 from kerf.replay.explain.claim import explain_claim
-from kerf.replay.explain.pod import explain_decision, explain_pod
+from kerf.replay.explain.decision import explain_decision
+from kerf.replay.explain.pod import explain_pod
 from kerf.replay.golden.rerun import Rerun
 from kerf.replay.history.histories import links_of
 from kerf.replay.history.story import story
-from kerf.replay.time_travel.state_summary import state_at
 from kerf.replay.verify.verify import verify
 from tests.support.chaos import chaos
 from tests.support.memory import MemoryStore
@@ -148,9 +149,9 @@ def test_the_state_at_a_position_does_not_depend_on_how_it_is_reached(
 ) -> None:
     position = data.draw(st.integers(1, 800))
     via = data.draw(st.integers(1, position))
-    plain = snapshot.digest(state_at(long_record, position))
+    plain = snapshot.digest(load(long_record, position))
     twin = MemoryStore()
     twin.entries, twin.blobs = long_record.entries, long_record.blobs
-    state, digest = snapshot.encode(state_at(long_record, via))
+    state, digest = snapshot.encode(load(long_record, via))
     twin.put_snapshot(via, snapshot.SCHEMA, state, digest)
-    assert snapshot.digest(state_at(twin, position)) == plain
+    assert snapshot.digest(load(twin, position)) == plain

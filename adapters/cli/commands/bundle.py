@@ -21,7 +21,7 @@ from kerf.adapters.store.sqlite.errors import refused_by_system
 from kerf.engine.errors import InputError
 from kerf.projections.prose.reasons import count, moment
 from kerf.replay.errors import PositionUnknown
-from kerf.replay.time_travel.state_summary import locate
+from kerf.replay.time_travel.positions import locate
 
 STDOUT = "-"
 _Place = Annotated[str, Parameter(allow_leading_hyphen=True)]

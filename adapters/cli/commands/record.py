@@ -18,11 +18,13 @@ from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import AnyStore
 from kerf.engine.errors import InputError
 from kerf.engine.record.entries import Entry
+from kerf.engine.state.load import load
 from kerf.projections.prose.reasons import duration, moment
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.subject_names import kind_of, with_kind
+from kerf.replay.time_travel.positions import locate, time_of, too_late
 from kerf.replay.time_travel.record_beginning import opening
-from kerf.replay.time_travel.state_summary import locate, state_at, summary, time_of, too_late
+from kerf.replay.time_travel.state_summary import summary
 
 FOLLOWED_EVERY = 0.5  # seconds between looks at a record that is followed
 _KINDS = ("pod", "node", "nodeclaim", "decision")
@@ -75,7 +77,7 @@ def at(record: str, when: When = "end", /, *, json: Json = False) -> None:
     from kerf.adapters.cli.render.record import summary_text
 
     with opened(record) as store:
-        found = summary(state_at(store, _located(store, when)))
+        found = summary(load(store, _located(store, when)))
     if json:
         emit_json(found)
     else:
@@ -206,7 +208,8 @@ def explain(record: str, kind: str, name: str = "", /, *, at: When = "end", json
     """
     from kerf.adapters.cli.render.explanation import claim_text, decision_text, pod_text
     from kerf.replay.explain.claim import explain_claim, explain_node
-    from kerf.replay.explain.pod import explain_decision, explain_pod
+    from kerf.replay.explain.decision import explain_decision
+    from kerf.replay.explain.pod import explain_pod
     from kerf.replay.verify.decision_lines import decision_lines
 
     kind, name = _subject(kind, name)

@@ -25,8 +25,9 @@ from kerf.projections.prose.reasons import (
 )
 from kerf.projections.prose.reasons import judged as judged_words
 from kerf.replay.explain.claim import ClaimExplanation, Launch, Staying
+from kerf.replay.explain.decision import DecisionExplanation
 from kerf.replay.explain.funnels import Placed, PoolFunnel
-from kerf.replay.explain.pod import DecisionExplanation, PodExplanation
+from kerf.replay.explain.pod import PodExplanation
 from kerf.replay.history.histories import Look
 
 SHOWN = 10

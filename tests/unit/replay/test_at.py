@@ -11,8 +11,10 @@ from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.record import summary_text
 from kerf.engine.record.observations import NodeClassSeen, Observation
 from kerf.engine.state import snapshot
+from kerf.engine.state.load import load
 from kerf.replay.errors import PositionUnknown
-from kerf.replay.time_travel.state_summary import locate, state_at, summary
+from kerf.replay.time_travel.positions import locate
+from kerf.replay.time_travel.state_summary import summary
 from tests.support.lives import in_service
 from tests.support.memory import MemoryStore
 from tests.support.records import position_of, whole_life
@@ -66,18 +68,18 @@ def test_an_empty_record_has_no_positions() -> None:
 
 
 def test_the_summary_says_what_there_was(store: MemoryStore) -> None:
-    found = summary(state_at(store, position_of(store, "claim.initialized")))
+    found = summary(load(store, position_of(store, "claim.initialized")))
     (claim,) = found.claims
     assert (claim.state, claim.node, claim.instance_type, claim.price) == ("initialized", "n1", "m5.large", 0.096)
     assert (found.claim_states, found.price, found.nodes, found.unmanaged_nodes) == ({"initialized": 1}, 0.096, 1, 0)
     assert found.pods == {"waiting": 5}
-    assert found.digest == snapshot.digest(state_at(store, found.position))
+    assert found.digest == snapshot.digest(load(store, found.position))
 
 
 def test_the_summary_shows_the_open_window_and_what_is_in_flight(store: MemoryStore) -> None:
-    waiting = summary(state_at(store, position_of(store, "pod.seen", 4)))
+    waiting = summary(load(store, position_of(store, "pod.seen", 4)))
     assert waiting.window_closes == START + 1_500
-    asked = summary(state_at(store, position_of(store, "claim.requested")))
+    asked = summary(load(store, position_of(store, "claim.requested")))
     assert [(f.ref, f.effect) for f in asked.in_flight] == [("12.0", "launch-instance")]
     assert asked.claims[0].price == 0.0, "nothing runs yet"
 
@@ -87,7 +89,7 @@ def test_pods_without_a_place_show() -> None:
     world.prepare()
     world.pending("a", memory=10**13)
     world.after(1_000)
-    assert summary(state_at(world.store, locate(world.store, "end"))).without_place
+    assert summary(load(world.store, locate(world.store, "end"))).without_place
 
 
 def test_a_nodepool_that_is_not_ready_says_why() -> None:

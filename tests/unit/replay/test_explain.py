@@ -14,7 +14,8 @@ from kerf.projections.prose.reasons import sentence
 from kerf.projections.timeline.event import text
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain.claim import explain_claim, explain_node
-from kerf.replay.explain.pod import explain_decision, explain_pod
+from kerf.replay.explain.decision import explain_decision
+from kerf.replay.explain.pod import explain_pod
 from kerf.replay.history.story import story
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.memory import MemoryStore

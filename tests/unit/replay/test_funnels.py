@@ -8,7 +8,8 @@ from kerf.adapters.cli.render.explanation import decision_text, pod_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.kubernetes.pods import HostPort
 from kerf.engine.record.observations import Observation
-from kerf.replay.explain.pod import explain_decision, explain_pod
+from kerf.replay.explain.decision import explain_decision
+from kerf.replay.explain.pod import explain_pod
 from tests.support.world import Mi, World, pool
 
 

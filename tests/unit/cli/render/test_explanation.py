@@ -15,8 +15,9 @@ from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
 from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
 from kerf.engine.scheduling.explain.tracer import Candidate, NearMiss
 from kerf.replay.explain.claim import explain_claim
+from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation
 from kerf.replay.explain.funnels import Placed, PoolFunnel
-from kerf.replay.explain.pod import DecisionExplanation, PlanExplanation, explain_pod
+from kerf.replay.explain.pod import explain_pod
 from kerf.replay.history.removal import Moved, Removal
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.world import World

@@ -1,0 +1,96 @@
+"""Why a decision is as it is, and whether today's engine decides the same."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import ProvisionResult, Result
+from kerf.engine.record.store import Store
+from kerf.replay.explain.funnels import Placed, Replan, decision_at, opened, placed, replan_if_known
+from kerf.replay.history.histories import Links, links_of
+from kerf.replay.verify.decide_again import VERSIONS
+
+
+class PlanExplanation(Struct, frozen=True, kw_only=True):
+    """One claim or group of pods of a provisioning decision."""
+
+    claim: str
+    pods: tuple[str, ...]
+    how: Placed | None
+    reasons: tuple[Reason, ...] = ()
+
+
+class DecisionExplanation(Struct, frozen=True, kw_only=True):
+    """`same` says whether today's engine decides the same (None where only `kerf verify` can tell). `plans` explain a
+    provisioning decision piece by piece; of one that repeats another, that one's. `shortened` as in
+    PodExplanation."""
+
+    position: int
+    decider: str
+    now: int
+    looked_at: int
+    version: int
+    version_today: int
+    same: bool | None
+    result: Result
+    intents: int
+    repeats: int
+    plans: tuple[PlanExplanation, ...]
+    shortened: bool = False
+
+
+def explain_decision(store: Store, position: int) -> DecisionExplanation:
+    """Why the decision at a position is as it is. Raises SubjectUnknown (KERF203)."""
+    decision = decision_at(store, position)
+    result = decision.result
+    repeats = result.repeats if isinstance(result, ProvisionResult) else 0
+    found = replan_if_known(store, position) if isinstance(result, ProvisionResult) else None
+    repeated = replan_if_known(store, repeats) if repeats else found
+    return DecisionExplanation(
+        position=position,
+        decider=decision.decider,
+        now=decision.now,
+        looked_at=decision.looked_at,
+        version=decision.version,
+        version_today=VERSIONS.get(decision.decider, 0),
+        same=found.same if found is not None else None,
+        result=result,
+        intents=len(decision.intents),
+        repeats=repeats,
+        plans=_plans(store, repeats or position, repeated),
+        shortened=isinstance(result, ProvisionResult) and found is None,
+    )
+
+
+def _plans(store: Store, position: int, found: Replan | None) -> tuple[PlanExplanation, ...]:
+    """The pieces of the provisioning decision at a position; without `found` as they are recorded."""
+    result = decision_at(store, position).result
+    if not isinstance(result, ProvisionResult):
+        return ()
+    links = links_of(store, position)
+
+    def placed_as(pods: tuple[str, ...]) -> Placed | None:
+        return placed(found, pods[0]) if found is not None else None
+
+    plans = [
+        PlanExplanation(
+            claim=claim.name,
+            pods=_keys(links, claim.pods),
+            how=opened(found, claim.name) if found is not None else None,
+        )
+        for claim in result.claims
+    ]
+    plans += [
+        PlanExplanation(claim=p.claim or p.node, pods=_keys(links, p.pods), how=placed_as(p.pods))
+        for p in result.placements
+    ]
+    plans += [
+        PlanExplanation(claim="", pods=_keys(links, group.pods), how=placed_as(group.pods), reasons=group.reasons)
+        for group in (*result.unplaced, *result.ignored)
+    ]
+    return tuple(plans)
+
+
+def _keys(links: Links, uids: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(links.pod(uid) for uid in uids)

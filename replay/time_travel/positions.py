@@ -1,0 +1,111 @@
+"""Where a position or a time is in a record."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from kerf.engine.errors import InputError
+from kerf.engine.model.durations import parse_go_duration
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.store import Store
+from kerf.replay.errors import PositionUnknown
+
+_HINT = (
+    'Give a position ("1234"), a time ("2026-05-01T10:00:00Z"), "+2h" from the start, "-5m" before the end, or "end"'
+)
+
+
+_BEFORE_END = re.compile(r"-(?P<duration>[0-9a-zµ.]+)( from end)?")
+
+
+def locate(store: Store, text: str) -> int:
+    """The position that a text means: of a time, the last entry at or before it.
+
+    Takes "1234", an RFC 3339 time, "+2h" after the first entry, "-5m" (or "-5m from end") before the last one, "start",
+    and "end". Raises PositionUnknown (KERF202).
+    """
+    last = store.last_position()
+    wanted = text.strip()
+    if not last:
+        raise PositionUnknown("the record is empty", where=text)
+    if wanted == "end":
+        return last
+    if wanted == "start":
+        return _first(store).position
+    if wanted.isascii() and wanted.isdigit():
+        return _checked(store, int(wanted), last, text)
+    return _position_at(store, time_of(store, wanted), text)
+
+
+def time_of(store: Store, text: str) -> int:
+    """The time (ms since the epoch) that a text means; see `locate`. Raises PositionUnknown (KERF202)."""
+    wanted = text.strip()
+    try:
+        if wanted.startswith("+"):
+            return _first(store).at + parse_go_duration(wanted[1:])
+        before_end = _BEFORE_END.fullmatch(wanted)
+        if before_end:
+            return _entry(store, store.last_position()).at - parse_go_duration(before_end["duration"])
+        moment = datetime.fromisoformat(wanted)
+    except InputError as error:
+        raise PositionUnknown(f"{text!r}: {error.message}", hint=f"{error.hint}. {_HINT}") from error
+    except ValueError as error:
+        raise PositionUnknown(f"{text!r} is neither a position nor a time", hint=_HINT) from error
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+class TooLate(Struct, frozen=True):
+    """What was `asked` for (ms since the epoch) is later than the last entry, at `position`, of time `last`."""
+
+    asked: int
+    last: int
+    position: int
+
+
+def too_late(store: Store, text: str) -> TooLate | None:
+    """That a time which `locate` takes is later than all that the record knows, which is answered as of its last entry:
+    what waits for a time, such as the end of a budget's window, may be otherwise by then. None if it is not."""
+    wanted, position = text.strip(), store.last_position()
+    if not position or wanted in ("end", "start") or (wanted.isascii() and wanted.isdigit()):
+        return None
+    asked, last = time_of(store, wanted), _entry(store, position).at
+    return TooLate(asked, last, position) if asked > last else None
+
+
+def _checked(store: Store, position: int, last: int, text: str) -> int:
+    first = _first(store).position
+    if not first <= position <= last:
+        raise PositionUnknown(f"position {text} is not in the record", where=f"positions {first} to {last}", hint=_HINT)
+    return position
+
+
+def _position_at(store: Store, time: int, text: str) -> int:
+    """By bisection: times never go back from one position to the next. In what is kept of a record that was cut, one
+    entry after another."""
+    base = store.base()
+    if base is not None and time < base.at:
+        kept = [entry.position for entry in store.scan(0, base.position) if entry.at <= time]
+        if not kept:
+            raise PositionUnknown(f"the record begins after {text}", where=f"position {base.position}", hint=_HINT)
+        return kept[-1]
+    first = base.position + 1 if base is not None else _first(store).position
+    last = store.last_position()
+    found = bisect_right(range(first, last + 1), time, key=lambda position: _entry(store, position).at)
+    if not found and base is not None:
+        return base.position
+    if not found:
+        raise PositionUnknown(f"the record begins after {text}", where=f"position {first}", hint=_HINT)
+    return first + found - 1
+
+
+def _first(store: Store) -> Entry:
+    return next(store.scan(0, None))
+
+
+def _entry(store: Store, position: int) -> Entry:
+    return next(store.scan(position - 1, position))
