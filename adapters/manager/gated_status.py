@@ -8,9 +8,10 @@ from typing import Any
 
 from kerf.adapters.kubernetes.objects.status import Commented, StatusWriter
 from kerf.adapters.kubernetes.session import Session
-from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry

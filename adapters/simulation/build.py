@@ -15,7 +15,7 @@ from kerf.adapters.simulation.timeline.perform import schedule
 from kerf.adapters.simulation.timeline.timeline import decode_timeline, is_timeline
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.instance_types import Catalogue
-from kerf.engine.model.kubernetes.nodes import Namespace
+from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.mistyped import Known
 from kerf.engine.model.settings import Settings
 

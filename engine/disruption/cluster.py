@@ -16,7 +16,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, InstanceType
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.devices import DeviceFacts, devices_without
-from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, Toleration, is_terminal
 from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.scheduling.matching.resources import total

@@ -6,12 +6,16 @@ import re
 
 from msgspec import Struct
 
-from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.devices import DeviceClass, ResourceClaim, ResourceSlice
-from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.namespaces import Namespace
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.kubernetes.services import Service
 from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim

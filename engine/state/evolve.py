@@ -13,7 +13,10 @@ from msgspec import Struct
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import deviation
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
+from kerf.engine.model.kubernetes.namespaces import Namespace
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, is_active, is_reschedulable, is_terminal, owned_by
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
 from kerf.engine.nodeclaim.state_table import INITIALIZED

@@ -19,7 +19,7 @@ from kerf.engine.disruption.moves.validation import DELAY, still_empty, still_va
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.errors import KerfError
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject, condition_is_true
-from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Resources, is_provisionable, is_terminal
 from kerf.engine.model.reasons import Reason
 from kerf.replay.scenarios.catalogues import Catalogues

@@ -21,6 +21,7 @@ from kerf.engine.model.durations import parse_time
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.devices import (
     DeviceClass,
     DeviceFacts,
@@ -28,7 +29,9 @@ from kerf.engine.model.kubernetes.devices import (
     ResourceSlice,
     made_from_templates,
 )
-from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.namespaces import Namespace
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, PodShape, is_provisionable, is_terminal
 from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeClaim, VolumeFacts
 from kerf.engine.model.manifests.decode import decode_object

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.model.kubernetes.nodes import Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, STATEFULSET, Pod, PodShape, Taint
 from kerf.engine.record.decisions import Move
 from kerf.engine.record.observations import ObjectGone

@@ -18,13 +18,17 @@ from kerf.engine.errors import KerfError
 from kerf.engine.model import labels as names
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.crds.definitions import admit
-from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclass_terms import class_hashes, ec2_terms
 from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
-from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.namespaces import Namespace
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.model.kubernetes.priority_classes import PriorityClass
 from kerf.engine.model.kubernetes.services import Service

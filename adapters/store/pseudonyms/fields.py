@@ -36,7 +36,18 @@ from kerf.engine.model.karpenter import nodeclaim_templates as templates
 from kerf.engine.model.karpenter import nodeclass_terms
 from kerf.engine.model.karpenter import nodeoverlays as overlays
 from kerf.engine.model.karpenter import nodepools as pools
-from kerf.engine.model.kubernetes import devices, nodes, pods, services, volumes, workloads
+from kerf.engine.model.kubernetes import (
+    daemonsets,
+    devices,
+    namespaces,
+    nodes,
+    pod_disruption_budgets,
+    pod_templates,
+    pods,
+    services,
+    volumes,
+    workloads,
+)
 from kerf.engine.record import claim_events as claim
 from kerf.engine.record import decisions, observations
 
@@ -81,22 +92,22 @@ FIELDS: dict[type[Struct], dict[str, Rule] | StructRule] = {
         "name": _NODE, "uid": keep, "provider_id": _PROVIDER, "capacity": keep, "allocatable": keep,
     },
     nodes.NodeCondition: {"type": keep, "status": keep},
-    nodes.DaemonSet: {"uid": keep, "namespace": _NAMESPACE, "name": kind("workload"), "shape": BLOB},
+    daemonsets.DaemonSet: {"uid": keep, "namespace": _NAMESPACE, "name": kind("workload"), "shape": BLOB},
     services.Service: {"namespace": _NAMESPACE, "name": kind("service"), "selector": key_map},
     workloads.Workload: {
         "kind": keep, "namespace": _NAMESPACE, "name": kind("workload"), "shape": BLOB, "uid": keep, "labels": key_map,
         "template_labels": key_map, "template_annotations": key_map,
     },
-    buffers.PodTemplate: {"namespace": _NAMESPACE, "name": kind("pod-template"), "shape": BLOB},
+    pod_templates.PodTemplate: {"namespace": _NAMESPACE, "name": kind("pod-template"), "shape": BLOB},
     buffers.CapacityBuffer: {
         "uid": keep, "namespace": _NAMESPACE, "name": kind("buffer"), "template": kind("pod-template"), "kind": keep,
         "workload": kind("workload"), "limits": keep, "strategy": keep,
     },
     overlays.NodeOverlay: {"name": kind("overlay"), "uid": keep, "capacity": keep},
-    nodes.PodDisruptionBudget: {
+    pod_disruption_budgets.PodDisruptionBudget: {
         "uid": keep, "namespace": _NAMESPACE, "name": kind("pdb"), "max_unavailable": keep, "min_available": keep,
     },
-    nodes.Namespace: {"name": _NAMESPACE, "labels": key_map},
+    namespaces.Namespace: {"name": _NAMESPACE, "labels": key_map},
     volumes.VolumeClaim: {
         "namespace": _NAMESPACE, "name": _VOLUME_CLAIM, "volume": _VOLUME, "storage_class": _STORAGE_CLASS,
         "phase": keep,

@@ -1,4 +1,4 @@
-"""CapacityBuffers (autoscaling.x-k8s.io) and the PodTemplates that they name (L-57…L-62, S-177…S-182)."""
+"""CapacityBuffers (autoscaling.x-k8s.io): room to be kept free (L-57…L-62, S-177…S-182)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,6 @@ from kerf.engine.model.kubernetes.pods import Resources
 
 ACTIVE = "buffer.x-k8s.io/active-capacity"
 """The provisioning strategy that asks for nodes."""
-
-
-class PodTemplate(Struct, frozen=True, omit_defaults=True):
-    """A v1 PodTemplate; `shape` is the digest of the PodShape of its template. `generation` counts its changes, 0 where
-    it is not known."""
-
-    namespace: str
-    name: str
-    shape: str
-    generation: int = 0
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.name}"
 
 
 class CapacityBuffer(Struct, frozen=True, omit_defaults=True):

@@ -1,10 +1,10 @@
-"""Nodes, DaemonSets, PodDisruptionBudgets and Namespaces as the engine sees them."""
+"""Nodes as the engine sees them."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.model.kubernetes.pods import Resources, Selector, Taint
+from kerf.engine.model.kubernetes.pods import Resources, Taint
 
 READY = "Ready"
 REPAIRED = (
@@ -38,28 +38,3 @@ class Node(Struct, frozen=True, omit_defaults=True):
     ready_since: int = 0  # lastTransitionTime of condition Ready
     deleting: int = 0
     conditions: tuple[NodeCondition, ...] = ()
-
-
-class DaemonSet(Struct, frozen=True, omit_defaults=True):
-    uid: str
-    namespace: str
-    name: str
-    shape: str  # digest of the PodShape of its template
-
-
-class PodDisruptionBudget(Struct, frozen=True, omit_defaults=True):
-    """`max_unavailable` and `min_available` keep the API's text ("0", "50%"); None when unset."""
-
-    uid: str
-    namespace: str
-    name: str
-    selector: Selector | None = None
-    max_unavailable: str | None = None
-    min_available: str | None = None
-    disruptions_allowed: int = 0
-    always_allow_unhealthy: bool = False
-
-
-class Namespace(Struct, frozen=True, omit_defaults=True):
-    name: str
-    labels: dict[str, str] = {}

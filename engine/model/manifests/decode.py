@@ -14,16 +14,12 @@ import msgspec
 from msgspec import Raw, Struct
 
 from kerf.engine.model.manifests.karpenter import v1beta1
-from kerf.engine.model.manifests.karpenter.capacity_buffers import (
-    BufferWire,
-    TemplateWire,
-    read_capacity_buffer,
-    read_pod_template,
-)
+from kerf.engine.model.manifests.karpenter.capacity_buffers import BufferWire, read_capacity_buffer
 from kerf.engine.model.manifests.karpenter.ec2nodeclasses import EC2NodeClassWire, read_ec2_node_class
 from kerf.engine.model.manifests.karpenter.nodeoverlays import OverlayWire, read_node_overlay
 from kerf.engine.model.manifests.karpenter.nodepools import read_kwok_node_class, read_node_claim, read_node_pool
 from kerf.engine.model.manifests.karpenter.nodepools_wire import KWOKNodeClassWire, NodeClaimWire, NodePoolWire
+from kerf.engine.model.manifests.kubernetes.daemonsets import read_daemonset
 from kerf.engine.model.manifests.kubernetes.devices import (
     read_device_class,
     read_resource_claim,
@@ -36,10 +32,14 @@ from kerf.engine.model.manifests.kubernetes.devices_wire import (
     ResourceClaimWire,
     SliceWire,
 )
+from kerf.engine.model.manifests.kubernetes.namespaces import read_namespace
 from kerf.engine.model.manifests.kubernetes.nodes import NodeWire, read_node
+from kerf.engine.model.manifests.kubernetes.pod_disruption_budgets import BudgetWire, read_pod_disruption_budget
+from kerf.engine.model.manifests.kubernetes.pod_templates import TemplateWire, read_pod_template
 from kerf.engine.model.manifests.kubernetes.pods import read_pod
 from kerf.engine.model.manifests.kubernetes.pods_wire import PodWire
 from kerf.engine.model.manifests.kubernetes.priority_classes import PriorityClassWire, read_priority_class
+from kerf.engine.model.manifests.kubernetes.services import ServiceWire, read_service
 from kerf.engine.model.manifests.kubernetes.volumes import (
     AttachmentWire,
     ClaimWire,
@@ -53,15 +53,9 @@ from kerf.engine.model.manifests.kubernetes.volumes import (
     read_volume_claim,
 )
 from kerf.engine.model.manifests.kubernetes.workloads import (
-    BudgetWire,
     ControllerWire,
-    ServiceWire,
     WorkloadWire,
-    read_daemonset,
-    read_namespace,
-    read_pod_disruption_budget,
     read_replication_controller,
-    read_service,
     read_workload,
 )
 from kerf.engine.model.manifests.repair import repair

@@ -131,3 +131,11 @@ def _of_karpenter(domain: str) -> bool:
 def require_name(report: Report, metadata: MetadataWire) -> None:
     if not metadata.name:
         report.add("KERF304", "metadata.name", "An object needs a name")
+
+
+def identity(report: Report, metadata: MetadataWire) -> tuple[str, str]:
+    """Namespace and uid. A manifest has no uid yet: namespace and name stand in, which are unique per kind
+    too."""
+    require_name(report, metadata)
+    namespace = metadata.namespace or "default"
+    return namespace, metadata.uid or f"{namespace}/{metadata.name}"

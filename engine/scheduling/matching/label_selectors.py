@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from kerf.engine.model.kubernetes.nodes import Namespace
+from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Expression, PodShape, Selector, SpreadConstraint
 
 METADATA_NAME = "kubernetes.io/metadata.name"

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import parse_go_duration
-from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import NODE_OWNER, Pod, PodShape, Taint, is_active, is_reschedulable, owned_by
 from kerf.engine.model.labels import DISRUPTED_TAINT
 from kerf.engine.scheduling.matching.label_selectors import selects

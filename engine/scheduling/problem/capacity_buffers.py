@@ -10,7 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.karpenter.capacity_buffers import ACTIVE, CapacityBuffer, PodTemplate, virtual_name
+from kerf.engine.model.karpenter.capacity_buffers import ACTIVE, CapacityBuffer, virtual_name
+from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources
 from kerf.engine.model.kubernetes.workloads import SCALABLE, Workload
 from kerf.engine.record.decisions import ProvisionResult

@@ -11,7 +11,7 @@ from msgspec import Struct
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.devices import DeviceFacts
-from kerf.engine.model.kubernetes.nodes import Namespace
+from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Resources, Taint
 from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.model.settings import Settings

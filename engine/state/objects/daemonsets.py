@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.kubernetes.nodes import DaemonSet
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, PodShape
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.provisioning_window import room_changed

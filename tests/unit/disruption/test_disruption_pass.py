@@ -6,7 +6,7 @@ import msgspec
 
 from kerf.engine.disruption.disruption_pass import window_ends
 from kerf.engine.model.karpenter.nodepools import Budget
-from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Selector
 from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record.decisions import (

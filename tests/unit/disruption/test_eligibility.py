@@ -13,7 +13,7 @@ from kerf.engine.disruption.cost import eviction_cost, legacy_cost, remaining_li
 from kerf.engine.disruption.eligibility import Candidate, census, judge
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
-from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Owner, Pod, Selector, Toleration
 from kerf.engine.model.reasons import Reason
 from tests.unit.disruption.clusters import DAEMON, NOW, SHAPES, cluster, node, pod, pool, price

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
+from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.record.observations import Observation
 from kerf.projections.status.overlays_and_buffers import BufferStatus, BufferStatuses, overlay_statuses

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Selector
 from kerf.engine.model.labels import ZONE
 from kerf.engine.record.observations import LaunchAnswered, LaunchError, NodeClaimDeletionSeen, ObjectGone, Observation

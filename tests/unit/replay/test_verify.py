@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from kerf.engine.model.kubernetes.nodes import Namespace
+from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry

@@ -9,7 +9,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
-from kerf.engine.model.kubernetes.nodes import Namespace
+from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, PodShape, PreferredNodeTerm, Resources
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem

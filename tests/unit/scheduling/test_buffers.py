@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
+from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import PodShape, VolumeRef
 from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.scheduling.plan import Plan

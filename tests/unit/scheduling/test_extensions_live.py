@@ -7,9 +7,10 @@ from typing import Any
 from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import Owner, Pod, PodShape, Selector, SpreadConstraint
 from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.record.decisions import LaunchInstance, ProvisionResult

@@ -11,9 +11,11 @@ from msgspec.structs import replace
 from kerf.adapters.kubernetes.watch.watched_kinds import observed
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
-from kerf.engine.model.kubernetes.nodes import Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import Owner, Pod, PodShape, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Decision, LaunchInstance, ProvisionResult

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
+from kerf.engine.model.kubernetes.namespaces import Namespace
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import PodShape, Taint
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import (

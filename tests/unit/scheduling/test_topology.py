@@ -10,7 +10,7 @@ import pytest
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, Offering
-from kerf.engine.model.kubernetes.nodes import Namespace
+from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.pods import (
     AffinityTerm,
     Expression,

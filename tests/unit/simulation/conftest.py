@@ -14,7 +14,8 @@ from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import NodeClassRef
-from kerf.engine.model.kubernetes.nodes import Namespace, Node
+from kerf.engine.model.kubernetes.namespaces import Namespace
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.record.decisions import LaunchInstance, Offer
 from kerf.engine.record.observations import NodeClassSeen

@@ -14,7 +14,9 @@ from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timeline import timeline as t
 from kerf.adapters.simulation.timeline.perform import perform
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
-from kerf.engine.model.kubernetes.nodes import DaemonSet, Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.record.decisions import LaunchInstance, RegisterNode
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, NodeClaimDeletionSeen

@@ -8,7 +8,8 @@ import pytest
 
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.kubernetes.nodes import Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Selector
 from kerf.engine.record.decisions import DeletePod, EvictPod
 from kerf.engine.record.observations import EffectAnswered

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, PodTemplate, StatefulSet
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.kubernetes.nodes import DaemonSet, Node
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, PodShape, Taint
 from kerf.engine.record.observations import ObjectGone
 

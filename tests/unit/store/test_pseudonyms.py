@@ -21,7 +21,9 @@ from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.content_digest import content, deviation
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
-from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
+from kerf.engine.model.kubernetes.namespaces import Namespace
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import (
     AffinityTerm,
     Expression,

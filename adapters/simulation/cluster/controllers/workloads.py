@@ -16,7 +16,8 @@ from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
 from kerf.adapters.simulation.scheduler.filters import node_selected, taints_tolerated
 from kerf.adapters.simulation.seeded_random import Dice, letters
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.kubernetes.nodes import DaemonSet, Node
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import (
     DAEMONSET,
     STATEFULSET,

@@ -1,4 +1,4 @@
-"""CapacityBuffers (autoscaling.x-k8s.io) and v1 PodTemplates: L-57, L-59."""
+"""CapacityBuffers (autoscaling.x-k8s.io): L-57."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from msgspec import field
 
 from kerf.engine.model.crds.check import check_document
 from kerf.engine.model.crds.feature_gated import CAPACITY_BUFFER
-from kerf.engine.model.karpenter.capacity_buffers import ACTIVE, CapacityBuffer, PodTemplate
-from kerf.engine.model.manifests.kubernetes.workloads import PodTemplateWire, identity, template_shape
+from kerf.engine.model.karpenter.capacity_buffers import ACTIVE, CapacityBuffer
 from kerf.engine.model.manifests.violations import Report
-from kerf.engine.model.manifests.wire import Int32, ObjectWire, Quantities, Read, Wire, read_resources
+from kerf.engine.model.manifests.wire import Int32, ObjectWire, Quantities, Read, Wire, identity, read_resources
 
 
 class TemplateRefWire(Wire):
@@ -36,20 +35,7 @@ class BufferWire(ObjectWire):
     spec: BufferSpecWire = field(default_factory=BufferSpecWire)
 
 
-class TemplateWire(ObjectWire):
-    template: PodTemplateWire = field(default_factory=PodTemplateWire)
-
-
 _read_buffer = msgspec.json.Decoder(BufferWire).decode
-_read_template = msgspec.json.Decoder(TemplateWire).decode
-
-
-def read_pod_template(data: bytes, report: Report) -> Read:
-    """A v1 PodTemplate and the blob of its shape."""
-    wire = _read_template(data)
-    namespace, _ = identity(report, wire.metadata)
-    digest, blobs = template_shape(report, "template", wire.template)
-    return Read(PodTemplate(namespace, wire.metadata.name, digest, wire.metadata.generation), blobs)
 
 
 def read_capacity_buffer(data: bytes, report: Report) -> Read:

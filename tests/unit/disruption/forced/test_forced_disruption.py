@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Selector
 from kerf.engine.record.decisions import TaintNode
 from kerf.engine.record.observations import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.decisions import DeletePod, EvictPod, LaunchInstance, TaintNode, TerminateInstance
 from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, Observation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.kubernetes.nodes import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, Pod, PodShape, Toleration
 from kerf.engine.record.decisions import DeleteNode, DeletePod, EvictPod
 from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, ObjectGone, Observation

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, PodTemplate
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.nodeoverlays import Adjustment, NodeOverlay
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import Expression, PodShape, Selector
 from kerf.engine.model.kubernetes.services import Service
 from kerf.engine.model.kubernetes.workloads import Workload, watched

@@ -8,7 +8,10 @@ import pytest
 from kerf.engine.errors import InputError
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject, condition_is_true
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
-from kerf.engine.model.kubernetes.nodes import DaemonSet, Namespace, Node, PodDisruptionBudget
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
+from kerf.engine.model.kubernetes.namespaces import Namespace
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import PodShape, Selector, Taint
 from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.model.manifests.decode import KINDS, decode_many, decode_object

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.kubernetes.nodes import DaemonSet
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, Owner, Pod, PodShape
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.scheduling.problem.from_state import problem_of

@@ -1,0 +1,20 @@
+"""PodDisruptionBudgets: how many pods may be evicted (D-150)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.kubernetes.pods import Selector
+
+
+class PodDisruptionBudget(Struct, frozen=True, omit_defaults=True):
+    """`max_unavailable` and `min_available` keep the API's text ("0", "50%"); None when unset."""
+
+    uid: str
+    namespace: str
+    name: str
+    selector: Selector | None = None
+    max_unavailable: str | None = None
+    min_available: str | None = None
+    disruptions_allowed: int = 0
+    always_allow_unhealthy: bool = False

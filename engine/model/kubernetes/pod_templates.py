@@ -1,0 +1,19 @@
+"""v1 PodTemplates, which CapacityBuffers name (L-59)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class PodTemplate(Struct, frozen=True, omit_defaults=True):
+    """A v1 PodTemplate; `shape` is the digest of the PodShape of its template. `generation` counts its changes, 0 where
+    it is not known."""
+
+    namespace: str
+    name: str
+    shape: str
+    generation: int = 0
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
