@@ -9,12 +9,13 @@ HELM := v3.22.0
 HELM_SERVER := -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36
 KARPENTER := v1.14.0
 UV := VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv
-# How the tests are spread; one test by itself: make test PYTEST_ARGS='tests/unit/test_x.py::test_y'
-PYTEST_ARGS ?= -n auto --dist worksteal
+SPREAD := -n auto --dist worksteal
+# One test by itself: make test PYTEST_ARGS='tests/unit/test_x.py::test_y'
+PYTEST_ARGS ?= -m 'not slow' $(SPREAD)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: dst helm reference reference-e2e reference-scenarios crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
+.PHONY: test-all dst helm reference reference-e2e reference-scenarios crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -36,8 +37,12 @@ $(STAMP): pyproject.toml $(LOCK) | $(BIN)/uv
 	@$(UV) pip check --quiet || { echo 'pyproject.toml and $(LOCK) disagree: run make lock' >&2; exit 1; }
 	@touch $@
 
-test: setup ## Run all tests, but for those on a control plane
+test: setup ## Run the tests of every area that are not marked slow (four minutes on two cores)
 	$(BIN)/python -m pytest --ignore=tests/controlplane $(PYTEST_ARGS)
+
+# `make -o test test-all` runs only what `make test` leaves out.
+test-all: test ## Run the slow tests too: all but those on a control plane
+	$(BIN)/python -m pytest --ignore=tests/controlplane -m slow $(SPREAD)
 
 controlplane: ## Build etcd, kube-apiserver, kube-scheduler, kube-controller-manager and kwok (Go 1.26, ten minutes)
 	@tests/controlplane/build/build.sh
