@@ -170,7 +170,7 @@ def adopted(
 
 
 def capacity_type(entry: Mapping[str, Any]) -> str:
-    """A-331."""
+    """How an instance was bought: spot, from a reservation it was bound to, or on demand (A-331)."""
     if entry.get("SpotInstanceRequestId"):
         return labels.SPOT
     preference = entry.get("CapacityReservationSpecification", {}).get("CapacityReservationPreference")

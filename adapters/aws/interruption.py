@@ -59,7 +59,7 @@ def _state_change(detail: _Detail) -> tuple[str, tuple[str, ...]]:
 
 
 def _scheduled_change(detail: _Detail) -> tuple[str, tuple[str, ...]]:
-    """A-349."""
+    """The instances that an announced change by EC2 concerns (A-349)."""
     if detail.service != "EC2" or detail.category != "scheduledChange":
         return "", ()
     return "scheduled_change", tuple(e.entity_value for e in detail.affected if e.entity_value)

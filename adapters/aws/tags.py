@@ -41,7 +41,7 @@ def launch_tags(
 
 
 def profile_tags(cluster: str, node_class: str, region: str, own: Mapping[str, str]) -> dict[str, str]:
-    """A-117."""
+    """The tags of an instance profile: the owner's, and the region (A-117)."""
     return owned(cluster, node_class, own) | {"topology.kubernetes.io/region": region}
 
 

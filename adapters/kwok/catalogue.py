@@ -31,7 +31,7 @@ _AWS_NAME = re.compile(r"[a-z0-9-]+\.(?P<size>[a-z0-9-]+)")
 
 
 def built_in() -> Catalogue:
-    """L-467, L-468."""
+    """The 144 types that KWOK has by itself, by CPU, family, system and architecture (L-467, L-468)."""
     types = [
         _by_formula(family, cpu, system, architecture)
         for cpu in CPUS
@@ -58,7 +58,7 @@ def _by_formula(family: str, cpu: int, system: str, architecture: str) -> Instan
 def _type(
     name: str, capacity: Resources, architecture: str, systems: tuple[str, ...], offerings: tuple[Offering, ...]
 ) -> InstanceType:
-    """L-469."""
+    """A type whose labels follow from its name and CPU (L-469)."""
     sized = _AWS_NAME.fullmatch(name)
     cpu = str(capacity.get("cpu", 0) // 1000)
     parts = re.split(r"[.-]", name, maxsplit=1)

@@ -81,7 +81,7 @@ def _plain(conditions: Sequence[Stated]) -> list[tuple[str, bool, str, str]]:
 
 
 def _buffer(status: BufferStatus) -> dict[str, Any]:
-    """L-58."""
+    """What a CapacityBuffer's status says (L-58)."""
     found: dict[str, Any] = {"provisioningStrategy": status.strategy}
     if status.template:
         found["podTemplateRef"] = {"name": status.template}

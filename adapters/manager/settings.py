@@ -346,7 +346,7 @@ def _one_of(*accepted: str) -> Callable[[str], str]:
 
 
 def _document(text: str) -> Any:
-    """L-305."""
+    """The setting `scheduler-config` as it is written, YAML or JSON (L-305)."""
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -213,7 +213,7 @@ def _tainted(place: NodeInput) -> NodeInput:
 
 
 def _usage(nodes: Iterable[ClusterNode], pool: str) -> Resources:
-    """S-68, D-91."""
+    """What the nodes of a NodePool use of its limits (S-68, D-91)."""
     return total({**node.capacity, "nodes": 1} for node in nodes if node.node_pool == pool)
 
 

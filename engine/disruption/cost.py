@@ -19,7 +19,7 @@ NODE_COST = 1.0
 
 @lru_cache(maxsize=1024)
 def eviction_cost(deletion_cost: int, priority: int) -> float:
-    """D-36."""
+    """What it costs to evict a pod, from -10 to 10, 1 by default (D-36)."""
     return max(LOWEST, min(HIGHEST, 1.0 + deletion_cost / DELETION_COST_UNIT + priority / PRIORITY_UNIT))
 
 
@@ -60,5 +60,5 @@ def node_price(instance_type: InstanceType | None, labels: Mapping[str, str]) ->
 
 
 def savings_ratio(price: float, cost: float) -> float:
-    """D-39."""
+    """What a node costs per hour for each unit of disruption (D-39)."""
     return price / cost

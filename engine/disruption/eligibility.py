@@ -137,7 +137,7 @@ def _unfit(node: ClusterNode, now: int) -> Reason | None:
 
 
 def _unknown_pool(node: ClusterNode, pool: NodePool | None, types: Container[str]) -> Reason | None:
-    """D-30, step 9."""
+    """Whether the NodePool is missing or has no instance types (D-30, step 9)."""
     if pool is None:
         return Reason("no-nodepool", {"nodepool": node.node_pool})
     if pool.name not in types:
@@ -146,7 +146,7 @@ def _unknown_pool(node: ClusterNode, pool: NodePool | None, types: Container[str
 
 
 def _held_by_pods(node: ClusterNode, cluster: Cluster) -> Reason | None:
-    """D-30, steps 11 and 12."""
+    """Whether a pod may not be disrupted, by its annotation or a budget (D-30, steps 11 and 12)."""
     rules = cluster.rules
     shielded = [pod for pod in node.pods if pod.do_not_disrupt]
     if shielded and (held := [pod for pod in shielded if not rules.disruptable(pod)]):
@@ -201,14 +201,14 @@ def consolidation(candidate: Candidate) -> Reason | None:
 
 
 def static_drift(candidate: Candidate) -> Reason | None:
-    """D-167."""
+    """Why a node is no candidate for StaticDrift, None if it is one (D-167)."""
     if candidate.pool.replicas is None:
         return Reason("not-static")
     return None if candidate.node.drifted_since else Reason("not-drifted")
 
 
 def drift(candidate: Candidate) -> Reason | None:
-    """D-62."""
+    """Why a node is no candidate for Drift, None if it is one (D-62)."""
     if candidate.pool.replicas is not None:
         return Reason("static-nodepool")
     return None if candidate.node.drifted_since else Reason("not-drifted")

@@ -149,13 +149,13 @@ def launch_orders(claims: tuple[PlannedClaim, ...], problem: Problem) -> tuple[L
 
 
 def _planned_annotations(claim: PlannedClaim) -> dict[str, str]:
-    """L-56, L-94, S-110, S-164."""
+    """Annotations: whether minValues were lowered, and which overlays count (L-56, L-94, S-110, S-164)."""
     relaxed = {MIN_VALUES_RELAXED: str(claim.min_values_relaxed).lower()}
     return relaxed | {f"karpenter.sh/{what}-overlay-applied": "true" for what in claim.overlaid}
 
 
 def _drivers_annotation(claim: PlannedClaim) -> dict[str, str]:
-    """S-160."""
+    """The annotation that names the drivers of devices to wait for (S-160)."""
     return {DRA_DRIVERS: ",".join(claim.drivers)} if claim.drivers else {}
 
 

@@ -201,7 +201,7 @@ class ClusterEvents:
         ]
 
     def _nominated(self, pods: Sequence[str], where: str) -> list[Told]:
-        """L-437."""
+        """Tell pods which node a plan gives them (L-437)."""
         about = [each for each in map(self._pod, pods) if each is not None]
         message = f"Pod should schedule on: {where}"
         return [Told(each, NORMAL, "Nominated", message, (each.uid,), limit=NOMINATIONS) for each in about]
@@ -277,7 +277,7 @@ class ClusterEvents:
         return told + self._deadline(about, event.deadline)
 
     def _deadline(self, about: list[About], deadline: int | None) -> list[Told]:
-        """EV-18, EV-19."""
+        """Tell a node or claim when its pods will be deleted (EV-18, EV-19)."""
         if deadline is None:
             return []
         text = f"All pods will be deleted by {format_time(deadline)}"
@@ -313,7 +313,7 @@ class ClusterEvents:
         return self._deadline(self._both(event.claim), event.deadline)
 
     def _evicted(self, event: ev.PodEvicted, entry: Entry) -> list[Told]:
-        """EV-14."""
+        """Tell a pod that it was evicted, and why (EV-14)."""
         known = self._state.facts.claims.get(event.claim)
         why = "".join(part.capitalize() for part in known.why.split("-")) if known is not None else ""
         about = self._pod(event.uid)
@@ -322,7 +322,7 @@ class ClusterEvents:
         return [Told(about, NORMAL, "Evicted", f"Evicted pod: {why}", (about.namespace, about.name))]
 
     def _forced(self, event: ev.PodForced, entry: Entry) -> list[Told]:
-        """EV-15."""
+        """Tell a pod that it was deleted for its node's deadline (EV-15)."""
         about = self._pod(event.uid)
         text = f"Deleting the pod for the deadline of its node. It was granted {event.grace} seconds of grace-period"
         return [Told(about, NORMAL, "Disrupted", text, (about.namespace, about.name))] if about is not None else []
@@ -348,7 +348,7 @@ class ClusterEvents:
         return [Told(about, WARNING, reason, text[:_SHORT], (event.claim,))]
 
     def _interrupted(self, message: InterruptionSeen, entry: Entry) -> list[Told]:
-        """L-461, L-462."""
+        """Tell node and claim what EC2 announced of their instance (L-461, L-462)."""
         kind, reason, text = _INTERRUPTIONS.get(message.kind, ("", "", ""))
         claim = self._state.ix.claim_by_instance.get(message.instance, "")
         return self._tell(self._both(claim), kind, reason, text + " for the {kind}") if reason and claim else []

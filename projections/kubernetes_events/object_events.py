@@ -41,7 +41,7 @@ class ObjectEvents:
     # ── conditions ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _reached(self, event: ev.Launched | ev.Registered | ev.Initialized | ev.Drained, entry: Entry) -> list[Told]:
-        """L-459."""
+        """Tell that a claim reached a state (L-459)."""
         about, kind = _claim(event.claim), type(event).__name__
         told = [_moved(about, kind, "Unknown", "True", kind)]
         if isinstance(event, ev.Initialized):
@@ -107,7 +107,7 @@ class ObjectEvents:
         return [Told(_claim(order.claim), WARNING, "UnregisteredTaintMissing", text, (order.claim,))]
 
     def _over(self, event: Any, entry: Entry) -> list[Told]:
-        """L-460."""
+        """Tell that the finalizer is off a claim that has ended (L-460)."""
         self._replacements.pop(event.claim, None)
         text = f"Finalized {TERMINATION_FINALIZER}"
         return [Told(_claim(event.claim), NORMAL, "Finalized", text, (event.claim,)), *self._health_changed()]

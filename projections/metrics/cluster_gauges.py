@@ -149,7 +149,7 @@ def _pods(state: State) -> list[Family]:
 
 
 def _owner(pod: Pod) -> str:
-    """L-388."""
+    """The path of a pod's owner, as the metric `pods_state` has it (L-388)."""
     if pod.owner is None:
         return ""
     version, _, kind = pod.owner.kind.rpartition("/")
@@ -161,7 +161,7 @@ def _yes(value: bool) -> str:
 
 
 def _waiting(metrics: Metrics, now: int) -> list[Family]:
-    """L-391, L-393, L-394, L-400."""
+    """How long each waiting pod has been without a node, a start, a plan (L-391, L-393, L-394, L-400)."""
     labels = ("name", "namespace")
     unbound = _gauge("pods_unbound_time_seconds", "How long pods have had no node.", *labels)
     unstarted = _gauge("pods_unstarted_time_seconds", "How long pods have not been ready.", *labels)

@@ -51,7 +51,7 @@ def _launched(claim: NodeClaim) -> Condition:
 
 
 def _registered(claim: NodeClaim, state: State) -> Condition:
-    """L-71."""
+    """The condition Registered, with what it waits for (L-71)."""
     if claim.registered:
         return Condition("Registered", TRUE, "Registered", since=claim.registered)
     if not claim.launched:
@@ -80,7 +80,7 @@ def _initialized(claim: NodeClaim, state: State) -> Condition:
 
 
 def _ready(dependents: tuple[Condition, ...], claim: NodeClaim) -> Condition:
-    """L-68."""
+    """The condition Ready, which follows from the others (L-68)."""
     bad = [each for each in dependents if each.status != TRUE]
     if not bad:
         return Condition("Ready", TRUE, "Ready", since=claim.initialized)
@@ -94,7 +94,7 @@ def _ready(dependents: tuple[Condition, ...], claim: NodeClaim) -> Condition:
 
 
 def _consolidatable(claim: NodeClaim, state: State, now: int) -> Condition | None:
-    """C-1."""
+    """The condition Consolidatable, once consolidateAfter is over (C-1)."""
     since = quiet_at(claim, state)
     return Condition("Consolidatable", TRUE, "Consolidatable", since=since) if since <= now else None
 
@@ -108,7 +108,7 @@ def _drifted(claim: NodeClaim) -> Condition | None:
 
 
 def _consistent(claim: NodeClaim) -> Condition | None:
-    """L-76, L-241."""
+    """The condition ConsistentStateFound: the Node has the capacity that was expected (L-76, L-241)."""
     if not claim.initialized:
         return None
     kind, since = "ConsistentStateFound", claim.inconsistent_changed or claim.initialized
@@ -128,14 +128,14 @@ def _disrupted(claim: NodeClaim) -> Condition | None:
 
 
 def _drained(claim: NodeClaim) -> Condition | None:
-    """C-4."""
+    """The condition Drained (C-4)."""
     if claim.drained:
         return Condition("Drained", TRUE, "Drained", since=claim.drained)
     return Condition("Drained", UNKNOWN, "Draining", "", claim.drain_started) if claim.drain_started else None
 
 
 def _detached(claim: NodeClaim) -> Condition | None:
-    """C-5."""
+    """The condition VolumesDetached (C-5)."""
     if not claim.drained:
         return None
     kind = "VolumesDetached"

@@ -68,7 +68,7 @@ def nodepool_status(state: State, name: str, before: Sequence[Condition] = ()) -
 
 
 def _validation(pool: NodePool) -> Condition:
-    """L-252."""
+    """The condition ValidationSucceeded of a NodePool (L-252)."""
     found = violations(pool)
     if found:
         return Condition("ValidationSucceeded", "False", "NodePoolValidationFailed", "; ".join(found))
@@ -95,7 +95,7 @@ def _registration(health: PoolHealth) -> Condition:
 
 
 def _ready(dependents: Sequence[Condition]) -> Condition:
-    """L-68."""
+    """The condition Ready, which follows from the others (L-68)."""
     bad = [each for each in dependents if each.status != "True"]
     if not bad:
         return Condition("Ready", "True", "Ready")

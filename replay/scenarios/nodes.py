@@ -70,7 +70,7 @@ class StateNode(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """S-71."""
+        """The Node's name once it is registered, the claim's before (S-71)."""
         if self.node is not None and (self.registered or self.claim is None):
             return self.node.name
         return self.claim.name if self.claim is not None else ""

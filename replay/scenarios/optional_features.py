@@ -48,7 +48,7 @@ class Extensions(Struct, frozen=True):
         return given
 
     def virtual_pods(self) -> list[Pod]:
-        """S-179."""
+        """The pods that the CapacityBuffers stand for (S-179)."""
         pods, made = virtual_pods(self.buffers, self._sources())
         self.shapes.update(made)
         return pods

@@ -38,7 +38,7 @@ def test_moves_of_mutated_clusters_keep_every_rule() -> None:
 def test_the_judge_sees_a_broken_rule(
     monkeypatch: pytest.MonkeyPatch, module: Any, name: str, spoilt: object, seen: str
 ) -> None:
-    """D-30 (11, 12), D-54, D-51."""
+    """The judge sees a broken rule (D-30 (11, 12), D-54, D-51)."""
     monkeypatch.setattr(module, name, spoilt)
     assert any(seen in fault for _, faults in found(1000, SPOILT) for fault in faults)
 

@@ -151,7 +151,7 @@ class CloudContract(ABC):
         assert world.cloud().find(order(world, claim), intent="7.0", token=claim) is None
 
     def test_an_unknown_node_class_launches_nothing(self, world: CloudWorld, claim: str) -> None:
-        """L-152, L-153, L-159."""
+        """An unknown NodeClass launches nothing (L-152, L-153, L-159)."""
         ref = NodeClassRef(world.node_class.group, world.node_class.kind, "no-such-class")
         answer = world.cloud().launch(replace(order(world, claim), node_class=ref), intent="7.0", token=claim)
         assert answer.instance == ""
@@ -170,7 +170,7 @@ class CloudContract(ABC):
         assert all((e.instance_type, e.zone, e.capacity_type) == (*lacking, labels.SPOT) for e in answer.errors)
 
     def test_without_any_capacity_each_offer_has_its_error(self, world: CloudWorld, claim: str) -> None:
-        """L-152, A-291."""
+        """Without any capacity each offer has its error (L-152, A-291)."""
         world.exhaust(world.offers, labels.SPOT)
         answer = world.cloud().launch(order(world, claim, labels.SPOT), intent="7.0", token=claim)
         assert (answer.instance, answer.kind) == ("", "insufficient-capacity")
@@ -219,7 +219,7 @@ class CloudContract(ABC):
         assert cloud.describe([]) == []
 
     def test_a_listing_has_every_instance_until_it_begins_to_end(self, world: CloudWorld, claim: str) -> None:
-        """A-327."""
+        """A listing has every instance until it begins to end (A-327)."""
         started = [
             world.cloud().launch(order(world, f"{claim}-{n}"), intent="7.0", token=f"{claim}-{n}") for n in range(3)
         ]

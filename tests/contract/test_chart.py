@@ -49,7 +49,7 @@ def test_the_record_outlives_the_release() -> None:
 
 
 def test_the_pod_may_little_and_runs_where_kerf_makes_no_nodes() -> None:
-    """L-328, L-329, L-333, L-340."""
+    """The pod has few rights, and runs on nodes that kerf does not make (L-328, L-329, L-333, L-340)."""
     spec = deployment()["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     security = container["securityContext"]
@@ -143,7 +143,7 @@ def test_observe_mode_may_only_read() -> None:
 
 
 def test_control_mode_writes_what_the_reference_does_and_no_secrets() -> None:
-    """L-349 to L-354."""
+    """Control mode writes what the reference does and no secrets (L-349 to L-354)."""
     documents = rendered()
     rules = [rule for each in of_kind(documents, "ClusterRole") for rule in each["rules"]]
     rules += [rule for each in of_kind(documents, "Role") for rule in each["rules"]]
@@ -179,7 +179,7 @@ def _rights(rules: list[dict[str, Any]], namespace: str = "") -> set[Right]:
 
 
 def test_a_service_monitor_is_made_when_it_is_wanted() -> None:
-    """L-331."""
+    """A service monitor is made when it is wanted (L-331)."""
     assert not of_kind(rendered(), "ServiceMonitor")
     (monitor,) = of_kind(rendered("serviceMonitor.enabled=true"), "ServiceMonitor")
     assert monitor["spec"]["endpoints"] == [{"port": "http-metrics", "path": "/metrics"}]

@@ -182,7 +182,7 @@ def test_the_node_is_what_the_reference_makes(world: KwokWorld) -> None:
 
 
 def test_a_registration_delay_holds_the_node_back_not_the_answer(world: KwokWorld) -> None:
-    """L-473."""
+    """A registration delay holds the node back not the answer (L-473)."""
     world.cloud().put(KWOKNodeClass("default", registration_delay=30_000))
     answer = world.cloud().launch(order(world, "c"), intent="7.0", token="t")
     assert answer.provider_id == f"kwok://{answer.instance}"
@@ -209,7 +209,7 @@ def test_an_instance_that_ends_before_its_node_was_made_never_gets_one(world: Kw
 
 
 def test_a_node_that_is_being_deleted_is_an_instance_that_is_gone(world: KwokWorld) -> None:
-    """L-475."""
+    """A node that is being deleted is an instance that is gone (L-475)."""
     instance = world.cloud().launch(order(world, "c"), intent="7.0", token="t").instance
     world.nodes.nodes[instance]["metadata"]["finalizers"] = ["karpenter.sh/termination"]
     assert world.cloud().terminate(instance, intent="8.0").ok
@@ -232,7 +232,7 @@ def test_a_ready_node_that_somebody_else_deletes_runs_on_until_it_is_drained(wor
 
 
 def test_a_node_class_that_is_not_ready_launches_nothing(world: KwokWorld) -> None:
-    """L-153, L-159."""
+    """A NodeClass that is not ready launches nothing (L-153, L-159)."""
     world.cloud().observe()
     world.cloud().put(KWOKNodeClass("default", ready=False))
     (seen,) = [o.payload for o in world.cloud().observe() if isinstance(o.payload, NodeClassSeen)]

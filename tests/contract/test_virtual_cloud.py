@@ -111,7 +111,7 @@ def test_a_launch_takes_the_cheapest_offer_with_capacity_and_tells_what_it_passe
 
 
 def test_without_any_capacity_nothing_is_started_and_every_offer_has_its_error() -> None:
-    """L-152, A-291."""
+    """Without any capacity nothing is started and every offer has its error (L-152, A-291)."""
     simulation = world()
     simulation.cloud.market.exhaust(Slice(capacity_type="spot"))
     answer = simulation.cloud.launch(order(capacity_type="spot"), intent="1.0", token="t")
@@ -193,7 +193,7 @@ def test_states_follow_virtual_time() -> None:
 
 
 def test_a_node_class_that_is_missing_or_not_ready_refuses_launches() -> None:
-    """L-153."""
+    """A NodeClass that is missing or not ready refuses launches (L-153)."""
     simulation = world()
     simulation.cloud.update_node_class(NodeClassSeen(REF.group, REF.kind, REF.name, reason="SubnetsNotFound"))
     answer = simulation.cloud.launch(order(), intent="1.0", token="t")
@@ -215,7 +215,7 @@ def test_a_throttled_cloud_refuses_launches_and_ends_until_it_recovers() -> None
 
 
 def test_a_launch_may_fail_for_another_reason() -> None:
-    """L-155."""
+    """A launch may fail for another reason (L-155)."""
     answer = world(launch_error=1.0).cloud.launch(order(), intent="1.0", token="t")
     assert (answer.kind, answer.code, answer.instance) == ("error", "InternalError", "")
 
@@ -267,7 +267,7 @@ def test_a_restore_ends_only_what_lies_within_it() -> None:
 
 
 def test_a_spot_interruption_warns_and_ends_the_instance_two_minutes_later() -> None:
-    """A-346."""
+    """A spot interruption warns and ends the instance two minutes later (A-346)."""
     simulation = world()
     name = simulation.cloud.launch(order(capacity_type="spot"), intent="1.0", token="t").instance
     simulation.clock.advance(START + 60_000)
@@ -323,7 +323,7 @@ def test_a_vanished_instance_is_gone_at_once_and_silent() -> None:
 
 
 def test_a_reclaimed_instance_is_announced_afterwards() -> None:
-    """A-348."""
+    """A reclaimed instance is announced afterwards (A-348)."""
     simulation = world()
     name = simulation.cloud.launch(order(), intent="1.0", token="t").instance
     simulation.cloud.reclaim(name)

@@ -71,7 +71,7 @@ def test_a_claim_made_by_hand_gets_a_node_with_all_that_it_says(cluster: Live) -
 
 
 def test_deleting_its_node_takes_a_claim_made_by_hand_along(cluster: Live) -> None:
-    """L-193."""
+    """Deleting the Node of a claim that was made by hand deletes the claim too (L-193)."""
     cluster.make(claim_by_hand("node-first"))
     node = node_named(cluster, "node-first")
     cluster.delete(f"{NODES}/{node['metadata']['name']}")

@@ -150,12 +150,12 @@ def named(document: Document, name: str) -> Document:
     ],
 )
 def test_what_of_a_pool_may_change(plane: ControlPlane, path: str, value: Any, expected: int) -> None:
-    """L-14, L-28."""
+    """Of a NodePool only the group and kind of its NodeClass, and whether it is static, may not change (L-14, L-28)."""
     assert updated(plane, named(NODE_POOL, "pool"), path, value) == expected
 
 
 def test_a_static_pool_stays_static(plane: ControlPlane) -> None:
-    """L-28."""
+    """A static pool stays static (L-28)."""
     static = changed(named(NODE_POOL, "static"), "spec.replicas", 2)
     assert updated(plane, static, "spec.replicas", 3) == 200
     assert updated(plane, static, "spec.replicas", ...) == 422
@@ -165,12 +165,12 @@ def test_a_static_pool_stays_static(plane: ControlPlane) -> None:
     ("path", "value"), [("spec.expireAfter", "1h"), ("spec.resources", {"requests": {"cpu": "1"}})]
 )
 def test_a_claims_spec_may_not_change(plane: ControlPlane, path: str, value: Any) -> None:
-    """L-41."""
+    """The spec of a NodeClaim may not change (L-41)."""
     assert updated(plane, named(CLAIM, "claim"), path, value) == 422
 
 
 def test_a_static_pool_scales_and_a_dynamic_one_does_not(plane: ControlPlane) -> None:
-    """L-1, L-28."""
+    """A static pool scales and a dynamic one does not (L-1, L-28)."""
     for name, replicas, expected in (("scaled", 2, 200), ("dynamic", ..., 422)):
         pool = named(NODE_POOL, name) if replicas is ... else changed(named(NODE_POOL, name), "spec.replicas", replicas)
         assert create(plane, pool)[0] == 201
@@ -182,7 +182,7 @@ def test_a_static_pool_scales_and_a_dynamic_one_does_not(plane: ControlPlane) ->
 
 
 def test_defaults(plane: ControlPlane) -> None:
-    """L-15, L-17 to L-21, A-42, L-63."""
+    """What is left out has its default (L-15, L-17 to L-21, A-42, L-63)."""
     _, pool = create(plane, named(NODE_POOL, "defaults"), dry=True)
     assert pool["spec"]["template"]["spec"]["expireAfter"] == "720h"
     assert pool["spec"]["disruption"] == {

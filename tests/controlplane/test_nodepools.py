@@ -211,7 +211,7 @@ def test_a_pool_that_is_no_good_says_why_and_stops_no_other(cluster: Live) -> No
 
 
 def test_the_status_of_a_pool_counts_what_it_has(cluster: Live) -> None:
-    """L-40, L-82, L-182 to L-185, L-255."""
+    """The status of a pool counts what it has (L-40, L-82, L-182 to L-185, L-255)."""
     cluster.make(nodes_of("counted", require(CPU, "In", "4"), require(FAMILY, "In", "s")))
     cluster.until(lambda: cluster.conditions(f"{POOLS}/counted").get("NodeRegistrationHealthy", ("",))[0] == "Unknown")
     cluster.make(workload("counted", 2, "3", **on("counted")))

@@ -33,7 +33,7 @@ def going(moves: Moves) -> list[Candidate]:
 @settings(max_examples=80, deadline=None)
 @given(seed=SEEDS)
 def test_only_candidates_go_and_the_budgets_would_let_all_of_them(seed: int) -> None:
-    """D-30, D-51, D-81."""
+    """Only candidates go and the budgets would let all of them (D-30, D-51, D-81)."""
     start = opened(seed)
     found = jointly(start).moves
     if found is None:

@@ -141,7 +141,7 @@ def _moves(pod: Pod) -> bool:
 
 
 def _shielded(pod: Pod, now: int) -> bool:
-    """D-12."""
+    """Whether do-not-disrupt is in force for a pod (D-12)."""
     if pod.do_not_disrupt == "true":
         return True
     length = duration(pod.do_not_disrupt)

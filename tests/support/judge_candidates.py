@@ -66,7 +66,7 @@ class PodView:
         return (self.active or stateful) and not own
 
     def protected(self, now: float) -> bool:
-        """D-12."""
+        """Whether do-not-disrupt is in force for the pod (D-12)."""
         text = self.annotations.get(DO_NOT_DISRUPT, "")
         if text == "true":
             return True
@@ -85,7 +85,7 @@ class PodView:
 
     @property
     def cost(self) -> float:
-        """D-36."""
+        """What it costs to evict the pod (D-36)."""
         text = self.annotations.get("controller.kubernetes.io/pod-deletion-cost", "0")
         deletion = int(text) if re.fullmatch(r"[+-]?\d+", text) else 0
         priority = self.document["spec"].get("priority") or 0
@@ -221,7 +221,7 @@ class Rules:
         return next((each for each in (catalogue.types if catalogue else ()) if each.name == wanted), None)
 
     def price(self, name: str) -> float:
-        """D-34."""
+        """The price of the first offering of a node's type, zone and capacity type, else 0 (D-34)."""
         node = self.nodes[name]
         found = self.type_of(node)
         wanted = node.labels.get(ZONE), node.labels.get(CAPACITY_TYPE)
@@ -231,7 +231,7 @@ class Rules:
         return prices[0] if prices and not math.isnan(prices[0]) else 0.0
 
     def cost(self, name: str) -> float:
-        """D-38."""
+        """What it costs to disrupt a node (D-38)."""
         return 1.0 + math.fsum(max(0.0, pod.cost) for pod in self.nodes[name].pods if pod.reschedulable)
 
     def settling(self, name: str) -> bool:
@@ -247,7 +247,7 @@ class Rules:
     # ── budgets ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def room(self, pool: str, reason: str) -> int:
-        """D-51."""
+        """How many nodes of a NodePool may still go, for a reason (D-51)."""
         counted = [
             each
             for each in self.nodes.values()

@@ -151,7 +151,7 @@ class Court:
                 yield f"minValues of {key}: {len(values)} of {least} (D-104)"
 
     def _same_type(self, new: Document, command: Document, types: Mapping[str, InstanceType]) -> Iterator[str]:
-        """D-74."""
+        """What breaks the rule that a replacement of a type that goes must be cheaper than it (D-74)."""
         here: dict[str, float] = {}
         for name in command["candidates"]:
             node = self.rules.nodes[name]
@@ -296,7 +296,7 @@ def _admits(rule: Document, value: str) -> bool:
 
 
 def _launch_price(offers: Sequence[Offering]) -> float:
-    """D-99."""
+    """The dearest offering of the capacity type that a launch would take, infinite if none (D-99)."""
     for kind in LAUNCH_ORDER:
         prices = [each.price for each in offers if each.capacity_type == kind]
         if prices:

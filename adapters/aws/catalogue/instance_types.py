@@ -153,7 +153,7 @@ def _default_storage(family: Family) -> int:
 
 
 def pods(facts: InstanceTypeFacts, settings: NodeSettings) -> int:
-    """A-176."""
+    """How many pods a node takes: by `maxPods` or the family, and by `podsPerCore` (A-176)."""
     family = FAMILIES[settings.family]
     default = family.pods or eni_pods(facts, settings, settings.reserved_enis)
     count = default if settings.max_pods is None else settings.max_pods
@@ -206,7 +206,7 @@ def _reserved_cpu(cores: int) -> int:
 
 
 def eviction_threshold(facts: InstanceTypeFacts, settings: NodeSettings) -> Resources:
-    """A-186."""
+    """What the kubelet keeps free before it evicts: 100 MiB of memory, a tenth of the storage (A-186)."""
     storage = ephemeral_storage(facts, settings)
     return {
         "memory": _threshold(settings, "memory.available", memory(facts, settings), 100 * MI),
@@ -291,7 +291,7 @@ def _gpu(facts: InstanceTypeFacts) -> dict[str, tuple[str, ...]]:
 
 
 def _accelerator(facts: InstanceTypeFacts) -> dict[str, tuple[str, ...]]:
-    """A-164."""
+    """The labels of a type's one accelerator: name, manufacturer, count (A-164)."""
     devices = facts.neurons if len(facts.neurons) == 1 else facts.accelerators
     device = devices[0] if len(devices) == 1 else None
     manufacturer = "aws" if facts.neurons else device.manufacturer if device else ""

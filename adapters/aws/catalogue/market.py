@@ -56,7 +56,7 @@ class Markets:
         return min(self._due.values())
 
     def _types(self) -> None:
-        """A-137."""
+        """Ask EC2 for its instance types, and in which zones they are offered (A-137)."""
         conditions = filters(supported_virtualization_type=["hvm"])
         conditions += [{"Name": "processor-info.supported-architecture", "Values": ["x86_64", "arm64"]}]
         ec2 = self._clients.ec2
@@ -97,7 +97,7 @@ class Markets:
         self._price(f"on-demand prices of {region} {self._today()}", on_demand=prices)
 
     def _spot(self) -> None:
-        """A-206."""
+        """Ask EC2 for the spot prices of now (A-206)."""
         entries = pages(
             self._clients.ec2.describe_spot_price_history,
             "SpotPriceHistory",

@@ -86,7 +86,7 @@ class DryRuns:
         return self._instance(resolved, order, template, subnets[zone])
 
     def _instance(self, resolved: EC2NodeClass, order: LaunchInstance, template: str, subnet: str) -> Condition:
-        """A-133."""
+        """Whether EC2 would let kerf run an instance, by a dry run (A-133)."""
         own = tags.launch_tags(self._settings.cluster, resolved.name, "", resolved.spec.tags)
         request = {
             "MinCount": 1,

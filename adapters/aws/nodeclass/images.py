@@ -115,7 +115,7 @@ class Images:
 
 
 def _windows(build: str) -> Requirements:
-    """A-111."""
+    """What an image for a build of Windows requires of a node (A-111)."""
     return RequirementSpec(labels.OS, "In", ("windows",)), RequirementSpec(labels.WINDOWS_BUILD, "In", (build,))
 
 

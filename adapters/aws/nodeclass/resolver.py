@@ -175,7 +175,7 @@ class NodeClasses:
         return subnets, ready("SubnetsReady") if subnets else missing
 
     def _groups(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedSecurityGroup, ...], Condition]:
-        """A-98."""
+        """The security groups that the terms select, and the condition for them (A-98)."""
         terms = node_class.spec.security_group_selector_terms
         operation = self._clients.ec2.describe_security_groups
         found = list(self._selected(terms, operation, "SecurityGroups", "group_id"))

@@ -60,7 +60,7 @@ def node_labels(claim_labels: Mapping[str, str], capacity_type: str, family: str
 
 
 def node_taints(claim_taints: Sequence[Taint]) -> tuple[Taint, ...]:
-    """A-259."""
+    """A node's first taints: the claim's, and `karpenter.sh/unregistered` (A-259)."""
     known = any(taint.same(UNREGISTERED) for taint in claim_taints)
     return tuple(claim_taints) if known else (*claim_taints, UNREGISTERED)
 
@@ -104,7 +104,7 @@ def _node_config(boot: Boot) -> str:
 
 
 def _bootstrap(boot: Boot) -> str:
-    """A-262."""
+    """The shell script that calls EKS' bootstrap.sh on AL2 (A-262)."""
     dns = cluster_dns(boot)
     arguments = [f"/etc/eks/bootstrap.sh '{boot.cluster}' --apiserver-endpoint '{boot.endpoint}'"]
     if boot.ca_bundle:
@@ -121,7 +121,7 @@ def _bootstrap(boot: Boot) -> str:
 
 
 def _powershell(boot: Boot) -> str:
-    """A-271."""
+    """The script that calls EKS' bootstrap on Windows (A-271)."""
     call = f"& $EKSBootstrapScriptFile -EKSClusterName '{boot.cluster}' -APIServerEndpoint '{boot.endpoint}'"
     if boot.ca_bundle:
         call += f" -Base64ClusterCA '{boot.ca_bundle}'"

@@ -117,7 +117,7 @@ class Telemetry:
         return found + state_families(state, metrics, now) if self._state_metrics else found
 
     def _synced(self) -> list[Family]:
-        """L-382."""
+        """Whether all that is watched has been listed, and whether kerf may act (L-382)."""
         world = self._world
         listed = world is not None and all(each.listed.is_set() for each in world.reflectors)
         synced = Family(PREFIX + "cluster_state_synced", GAUGE, "Whether everything that is watched has been listed.")
@@ -137,7 +137,7 @@ async def _taken(lock: asyncio.Lock, patience: float | None) -> bool:
 
 
 def _build() -> Family:
-    """L-365."""
+    """The constant metric that says which version runs (L-365)."""
     family = Family(PREFIX + "build_info", GAUGE, "What runs.", ("version", "goversion", "goarch", "commit"))
     family.set(1, kerf.__version__, f"python{platform.python_version()}", platform.machine(), "")
     return family

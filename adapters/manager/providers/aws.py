@@ -289,7 +289,7 @@ async def _asked_of_eks(clients: Clients, options: AwsOptions) -> EksCluster:
 
 
 async def _version(session: Session) -> str:
-    """A-372."""
+    """The API server's minor version, such as 1.33 (A-372)."""
     found = (await session.request("GET", "/version")).checked("version of the API server").json()
     major, minor = (re.sub(r"\D", "", str(found.get(part, ""))) for part in ("major", "minor"))
     return f"{major}.{minor}"

@@ -28,7 +28,7 @@ class Totals(Struct, frozen=True):
 
 
 def score(totals: Totals | None, savings: float, disruption: float) -> float:
-    """D-80."""
+    """What a move is worth: its share of the savings by its share of the disruption (D-80)."""
     return _scored("", totals, savings, disruption).worth
 
 
@@ -58,7 +58,7 @@ def _totals(cluster: Cluster, pool: str, candidates: Mapping[str, Candidate]) ->
 
 
 def _tracked(node: ClusterNode) -> bool:
-    """D-79."""
+    """Whether a node counts in its NodePool's cost: it has the labels that its price depends on (D-79)."""
     return node.managed and all(key in node.labels for key in (INSTANCE_TYPE, CAPACITY_TYPE, ZONE))
 
 

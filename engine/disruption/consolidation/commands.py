@@ -132,7 +132,7 @@ def _cheaper(
 def _spot_to_spot(
     claim: OpenedClaim, requirements: Requirements, count: int, total: float, market: Market
 ) -> Chosen | Reason:
-    """D-102."""
+    """Whether spot nodes may be replaced by a cheaper spot node, and by which types (D-102)."""
     priced = [(market.cheapest(name, requirements), name) for name in claim.instance_types]
     offered = [name for price, name in sorted(priced) if math.isfinite(price)]
     names = _cheaper(offered, requirements, total, market)

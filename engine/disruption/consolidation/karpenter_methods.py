@@ -65,7 +65,7 @@ def within(candidates: Iterable[Candidate], limits: dict[str, int]) -> list[Cand
 
 
 def emptiness(cluster: Cluster) -> Proposal:
-    """D-59, D-60."""
+    """Remove all empty nodes that the budgets allow, in one command (D-59, D-60)."""
     found, limits = census(cluster, eligibility.emptiness), allowed(cluster, EMPTY)
     kept = within(found.chosen, limits)
     return Proposal(EMPTY, found, limits, removal(kept) if kept else None)

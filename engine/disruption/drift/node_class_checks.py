@@ -56,7 +56,7 @@ def image(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: F
 
 
 def security_groups(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
-    """A-336."""
+    """Whether a claim has other security groups than its NodeClass selects (A-336)."""
     if not claim.security_groups or not terms.security_groups:
         return Unknown("security-group-drift")
     mine, wanted = set(claim.security_groups), set(terms.security_groups)
@@ -66,7 +66,7 @@ def security_groups(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms
 
 
 def subnet(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
-    """A-337."""
+    """Whether a claim's subnet is none that its NodeClass selects (A-337)."""
     if not claim.subnet or not terms.subnets:
         return Unknown("subnet-drift")
     if claim.subnet in terms.subnets:

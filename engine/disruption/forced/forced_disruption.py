@@ -115,7 +115,7 @@ def _taint(claim: NodeClaim, state: State, now: int) -> list[Intent]:
 
 
 def interrupted(claim: NodeClaim, state: State, now: int) -> Finding:
-    """A-355…A-360."""
+    """Remove a claim whose instance EC2 will interrupt, stop or terminate (A-355…A-360)."""
     if claim.interruption:
         return remove(why.INTERRUPTED, "interrupted", detail=claim.interruption)
     return keep(why.INTERRUPTED, "not-interrupted")

@@ -71,7 +71,7 @@ def _second_look(underway: Underway, state: State) -> int:
 
 
 def time_limit(state: State) -> int:
-    """D-117."""
+    """How long replacements may take, in ms: 10 min to 1 h, by the number of candidates (D-117)."""
     candidates = sum(len(each.move.claims) for each in state.facts.moves.values())
     return max(LEAST_TIME, min(MOST_TIME, A_CANDIDATE * candidates))
 

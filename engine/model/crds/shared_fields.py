@@ -202,7 +202,7 @@ def requirements(*rules: Rule, overlay: bool = False) -> Schema:
 
 
 def taints(description: str) -> Schema:
-    """L-12."""
+    """The schema of a list of taints (L-12)."""
     return list_of(
         object_of(
             {

@@ -20,14 +20,14 @@ class Part(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class SubnetTerm(Part, frozen=True):
-    """A-25."""
+    """Selects subnets by id or tags (A-25)."""
 
     tags: dict[str, str] = {}
     id: str = ""
 
 
 class SecurityGroupTerm(Part, frozen=True):
-    """A-26."""
+    """Selects security groups by id, name or tags (A-26)."""
 
     tags: dict[str, str] = {}
     id: str = ""
@@ -35,7 +35,7 @@ class SecurityGroupTerm(Part, frozen=True):
 
 
 class CapacityReservationTerm(Part, frozen=True):
-    """A-27."""
+    """Selects capacity reservations by id, tags, owner or match criteria (A-27)."""
 
     tags: dict[str, str] = {}
     id: str = ""
@@ -44,14 +44,14 @@ class CapacityReservationTerm(Part, frozen=True):
 
 
 class PlacementGroupSelector(Part, frozen=True):
-    """A-28."""
+    """Names one placement group, by name or id (A-28)."""
 
     name: str = ""
     id: str = ""
 
 
 class AMITerm(Part, frozen=True):
-    """A-29, A-30."""
+    """Selects images by alias, id, name, owner, tags or SSM parameter (A-29, A-30)."""
 
     tags: dict[str, str] = {}
     id: str = ""
@@ -84,7 +84,7 @@ class BlockDevice(Part, frozen=True):
 
 
 class BlockDeviceMapping(Part, frozen=True):
-    """A-36."""
+    """A volume of the instances (A-36)."""
 
     device_name: str = ""
     root_volume: bool = False
@@ -92,7 +92,7 @@ class BlockDeviceMapping(Part, frozen=True):
 
 
 class NetworkInterface(Part, frozen=True):
-    """A-39."""
+    """A network interface of the instances (A-39)."""
 
     network_card_index: Int32 | None = None
     device_index: Int32 | None = None
@@ -100,7 +100,7 @@ class NetworkInterface(Part, frozen=True):
 
 
 class MetadataOptions(Part, frozen=True):
-    """A-42."""
+    """How instances reach the metadata service, with the defaults of the definition (A-42)."""
 
     http_endpoint: str = "enabled"
     http_protocol_ipv6: str = field(name="httpProtocolIPv6", default="disabled")
@@ -117,7 +117,7 @@ class ConnectionTracking(Part, frozen=True):
 
 
 class CPUOptions(Part, frozen=True):
-    """A-45."""
+    """Options of the processor: nested virtualization (A-45)."""
 
     nested_virtualization: str = ""
 
@@ -181,7 +181,7 @@ class ResolvedReservation(Part, frozen=True):
 
 
 class EC2NodeClassStatus(Struct, frozen=True, omit_defaults=True):
-    """A-54."""
+    """What a NodeClass resolves to: subnets, groups, images, profile, reservations, conditions (A-54)."""
 
     subnets: tuple[ResolvedSubnet, ...] = ()
     security_groups: tuple[ResolvedSecurityGroup, ...] = ()

@@ -37,7 +37,7 @@ def qualified(key: str) -> bool:
 
 
 def _labels(pool: NodePool) -> Iterator[str]:
-    """L-36."""
+    """What is wrong with the labels of the template (L-36)."""
     for key, value in sorted(pool.labels.items()):
         if key == lbl.NODEPOOL or lbl.is_restricted(key):
             yield f"label {key} is restricted"
@@ -48,7 +48,7 @@ def _labels(pool: NodePool) -> Iterator[str]:
 
 
 def _taints(pool: NodePool) -> Iterator[str]:
-    """L-37."""
+    """What is wrong with the taints and startup taints of the template (L-37)."""
     seen: set[tuple[str, str]] = set()
     for taint in (*pool.taints, *pool.startup_taints):
         if not qualified(taint.key):
@@ -68,7 +68,7 @@ def _requirements(pool: NodePool) -> Iterator[str]:
 
 
 def _requirement(found: RequirementSpec, key: str) -> Iterator[str]:
-    """L-38, L-39."""
+    """What is wrong with one requirement (L-38, L-39)."""
     if found.operator not in OPERATORS:
         yield f"requirement {key} has the unknown operator {found.operator}"
     if key == lbl.NODEPOOL or lbl.is_restricted(key):

@@ -165,7 +165,7 @@ NODE_OWNER = "v1/Node"
 
 
 def is_terminal(pod: Pod) -> bool:
-    """D-10."""
+    """Whether a pod has ended: its phase is Failed or Succeeded (D-10)."""
     return pod.phase in ("Failed", "Succeeded")
 
 

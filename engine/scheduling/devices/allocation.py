@@ -179,7 +179,7 @@ class DeviceWant:
     # ── existing nodes ──────────────────────────────────────
 
     def on_site(self, site: Site) -> bool:
-        """S-94 (6)."""
+        """Whether the devices of an existing node satisfy the claims; if so, the next step uses them (S-94, step 6)."""
         before = self._before(site.name, site.labels)
         if before is None:
             return False

@@ -115,7 +115,7 @@ def _apply(overlay: NodeOverlay, types: Sequence[_Type]) -> Condition:
 
 
 def _invalid(overlay: NodeOverlay) -> bool:
-    """S-183."""
+    """Whether an overlay fails the validation at run time (S-183)."""
     return (
         any(requirement_problems(each) for each in overlay.requirements)
         or any(each.operator == "NotIn" and not each.values for each in overlay.requirements)

@@ -55,7 +55,7 @@ class Requirement(Struct, frozen=True, cache_hash=True):
 
     @property
     def operator(self) -> str:
-        """S-9."""
+        """The operator that says the same: NotIn, Exists, In or DoesNotExist (S-9)."""
         if self.complement:
             return "NotIn" if self.values else "Exists"
         return "In" if self.values else "DoesNotExist"
@@ -75,7 +75,7 @@ class Requirement(Struct, frozen=True, cache_hash=True):
         return (self.gte is None or number >= self.gte) and (self.lte is None or number <= self.lte)
 
     def has(self, value: str) -> bool:
-        """S-7."""
+        """Whether a value satisfies the requirement (S-7)."""
         return (value in self.values) != self.complement and self.within_bounds(value)
 
     def __len__(self) -> int:
@@ -163,7 +163,7 @@ class Requirement(Struct, frozen=True, cache_hash=True):
         return tuple(entries)
 
     def __str__(self) -> str:
-        """S-14."""
+        """The requirement as messages show it: key, operator, at most five values, bounds (S-14)."""
         text = f"{self.key} {self.operator}"
         if self.values:
             shown = sorted(self.values)
@@ -327,7 +327,7 @@ class Requirements:
         return unknown or self.conflicts(incoming)
 
     def compatible(self, incoming: Requirements, undefined: frozenset[str] = frozenset()) -> bool:
-        """S-17."""
+        """Whether what is asked for can be met here; keys in `undefined` may be missing (S-17)."""
         return not incoming._by_key or not self.incompatibilities(incoming, undefined)
 
 

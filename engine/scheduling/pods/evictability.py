@@ -51,11 +51,11 @@ class PodRules(Struct, frozen=True):
         return self.now < protected_until(pod)
 
     def disruptable(self, pod: Pod) -> bool:
-        """D-10."""
+        """Whether a pod lets its node go: it is over, or do-not-disrupt is not in force (D-10)."""
         return not is_active(pod) or not self.protected(pod)
 
     def evictable(self, pod: Pod) -> bool:
-        """D-10, D-11."""
+        """Whether the eviction API is asked for a pod at all (D-10, D-11)."""
         return (
             is_active(pod)
             and not tolerates_all(DISRUPTED, self.shapes[pod.shape].tolerations)

@@ -79,7 +79,7 @@ def _driver(facts: VolumeFacts, claim: VolumeClaim) -> str:
 
 
 def _alternatives(facts: VolumeFacts, claim: VolumeClaim, hosts: bool) -> list[Requirements]:
-    """S-154."""
+    """The places where a volume can be: one set of requirements for each (S-154)."""
     if claim.volume:
         volume = facts.volumes.get(claim.volume)
         if volume is None:

@@ -24,7 +24,7 @@ class TestContract(CloudContract):
 
 
 def test_the_fleet_request(world: AwsWorld) -> None:
-    """A-273…A-282, A-321."""
+    """The fleet request has the offers, capacity type, tags and token of the claim (A-273…A-282, A-321)."""
     calls = Calls(world.environment, "CreateFleet")
     world.cloud().launch(order(world, "fleet-request", labels.SPOT), intent="1.0", token="token-fleet")
     (request,) = calls.of("CreateFleet")
@@ -63,7 +63,8 @@ def test_the_instance_carries_the_tags_and_boots_an_image_of_its_architecture(wo
 
 
 def test_the_launch_template(world: AwsWorld) -> None:
-    """A-234…A-252, A-255."""
+    """The launch template has the image, groups, profile, volumes and metadata options of the NodeClass (A-234…A-252,
+    A-255)."""
     fresh = replace(world.environment.node_classes[0].spec, tags={"team": "a"}, detailed_monitoring=True)
     world.environment.node_classes[0] = replace(world.environment.node_classes[0], spec=fresh, generation=2)
     calls = Calls(world.environment, "CreateLaunchTemplate")
@@ -89,7 +90,8 @@ def test_the_launch_template(world: AwsWorld) -> None:
 
 
 def test_the_node_config(world: AwsWorld) -> None:
-    """A-258, A-259, A-264."""
+    """The NodeConfig names the cluster, the labels and taints of the claim, and the kubelet settings (A-258, A-259,
+    A-264)."""
     calls = Calls(world.environment, "CreateLaunchTemplate")
     wanted = replace(
         order(world, "booted"),

@@ -20,7 +20,8 @@ from tests.contract.cloud_contract import order
 
 
 def test_the_resolved_node_class(world: AwsWorld) -> None:
-    """A-54, A-95, A-98, A-105, A-110, A-117."""
+    """The status has subnets, groups, images and profile once they are resolved (A-54, A-95, A-98, A-105, A-110,
+    A-117)."""
     status = resolved(world.restarted().observe()).status
     assert [subnet.zone for subnet in sorted(status.subnets, key=lambda s: s.zone)] == [
         "us-west-2a",
@@ -53,7 +54,7 @@ def test_the_resolved_node_class(world: AwsWorld) -> None:
 def test_a_node_class_that_is_not_ready_says_why_and_launches_nothing(
     world: AwsWorld, spec: dict[str, Any], reason: str
 ) -> None:
-    """A-57…A-63, L-153."""
+    """A NodeClass that is not ready says why and launches nothing (A-57…A-63, L-153)."""
     known = world.environment.node_classes[0]
     world.environment.node_classes[0] = replace(known, spec=replace(known.spec, **spec))
     cloud = world.restarted()
@@ -120,7 +121,7 @@ def test_a_136_a_class_that_was_never_resolved_is_not_ready(world: AwsWorld) -> 
 
 
 def test_prices_come_from_the_pricing_api_and_the_spot_history(world: AwsWorld) -> None:
-    """A-203…A-206."""
+    """Prices come from the pricing API and the spot price history (A-203…A-206)."""
     (catalogue,) = [b for o in world.restarted().observe() for b in o.blobs.values() if isinstance(b, Catalogue)]
     (kind,) = [kind for kind in catalogue.types if kind.name == "m5.large"]
     assert {o.price for o in kind.offerings if o.capacity_type == labels.ON_DEMAND} == {0.096}

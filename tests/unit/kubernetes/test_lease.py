@@ -111,7 +111,7 @@ Make = Callable[[str], Lease]
 
 
 def test_one_that_is_not_there_is_made() -> None:
-    """L-296."""
+    """A Lease that does not exist is created, by the name of the setting (L-296)."""
 
     async def scene(api: LeaseApi, lease: Make, time: Time) -> None:
         mine = lease("me")

@@ -15,7 +15,7 @@ TYPES = {each.name: each for each in built_in().types}
 
 
 def test_there_are_144_types_in_the_reference_s_order() -> None:
-    """L-467."""
+    """There are 144 types in the reference's order (L-467)."""
     names = list(TYPES)
     assert len(names) == 144
     assert names[:5] == [
@@ -41,7 +41,7 @@ def test_prices_follow_the_formula(name: str, on_demand: float, spot: float) -> 
 
 
 def test_what_a_node_of_a_type_can_take() -> None:
-    """L-467, L-470."""
+    """What a type has to give to pods is its capacity less the overhead (L-467, L-470)."""
     allocatable = TYPES["s-4x-amd64-linux"].allocatable()
     assert allocatable == {
         "cpu": 3900,
@@ -53,7 +53,7 @@ def test_what_a_node_of_a_type_can_take() -> None:
 
 
 def test_a_file_replaces_the_list_with_names_of_fields_in_any_case() -> None:
-    """L-466, L-469."""
+    """A file replaces the list with names of fields in any case (L-466, L-469)."""
     offering = {
         "Price": 0.1,
         "Available": False,
@@ -100,7 +100,7 @@ def test_s196_a_file_says_what_the_nodes_of_a_type_will_publish() -> None:
     "data", [b"{", b'{"a": 1}', b'[{"architecture": "amd64"}]', b'[{"name": "a", "resources": 3}]']
 )
 def test_a_file_that_cannot_be_read_says_where(data: bytes) -> None:
-    """L-471."""
+    """A file that cannot be read says where (L-471)."""
     with pytest.raises(CatalogueRefused, match=r"KERF352.*types\.json"):
         read_catalogue(data, "types.json")
 

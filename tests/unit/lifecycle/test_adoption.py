@@ -102,7 +102,7 @@ def test_it_is_adopted_once() -> None:
 
 
 def test_it_expires_by_its_own_age() -> None:
-    """D-131, L-240."""
+    """It expires by its own age (D-131, L-240)."""
     made = world(claim(expire_after=120_000))
     assert claim_of(made).why == "expired"
 
@@ -182,7 +182,7 @@ def test_one_that_is_being_deleted_goes_on_with_its_drain() -> None:
 
 
 def test_one_that_never_registered_is_ended_without_a_drain() -> None:
-    """D-138, L-194."""
+    """One that never registered is ended without a drain (D-138, L-194)."""
     made = world(claim(1, deleting=START))
     (order,) = [i for e in made.store.entries if e.type == "decision.made" for i in e.payload.intents]
     assert isinstance(order, TerminateInstance)
@@ -212,7 +212,7 @@ def test_l145_one_without_an_instance_is_launched_but_looked_for_first() -> None
 
 
 def test_a_launch_by_hand_needs_no_pool() -> None:
-    """L-145."""
+    """A launch by hand needs no pool (L-145)."""
     made = world(claim(0, labels={"team": "a"}))
     ((ref, order),) = made.launches()
     made.answer_launch(ref, order)

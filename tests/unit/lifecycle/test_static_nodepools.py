@@ -90,7 +90,7 @@ def test_s192_claims_are_made_straight_from_the_template() -> None:
 
 
 def test_s192_an_open_custom_label_gets_a_value() -> None:
-    """S-165."""
+    """An open custom label gets a value (S-165)."""
     made = World(static_capacity=True)
     given = static(1)
     made.prepare(replace(given, requirements=(*given.requirements, RequirementSpec("rack", "In", ("r2", "r1")))))

@@ -24,7 +24,7 @@ def telling(log: Log) -> tuple[Telling, list[Any]]:
 
 
 def test_lines_go_where_they_are_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """L-302."""
+    """Lines go where they are wanted (L-302)."""
     log = Log("info", ["stdout", str(tmp_path / "log")])
     told, entries = telling(log)
     told(entries)
@@ -40,7 +40,7 @@ def test_lines_go_where_they_are_wanted(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_only_errors_where_only_errors_are_wanted(capsys: pytest.CaptureFixture[str]) -> None:
-    """L-302."""
+    """Only errors where only errors are wanted (L-302)."""
     told, entries = telling(Log("error", ["stdout"]))
     told(entries)
     assert not capsys.readouterr().out

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_defaults_are_the_references() -> None:
-    """L-290 to L-315."""
+    """The defaults of settings are Karpenter's (L-290 to L-315)."""
     found = read_settings(Flags(), {})
     assert found.engine == Settings(batch_enough=100)
     assert (found.engine.batch_max, found.engine.batch_idle) == (10_000, 1_000)
@@ -28,14 +28,14 @@ def test_defaults_are_the_references() -> None:
 
 
 def test_a_flag_beats_the_environment_which_beats_the_default() -> None:
-    """L-287."""
+    """A flag beats the environment which beats the default (L-287)."""
     environment = {"METRICS_PORT": "9000", "BATCH_IDLE_DURATION": "1m30s", "HEALTH_PROBE_PORT": ""}
     found = read_settings(Flags(metrics_port="9100"), environment)
     assert (found.metrics_port, found.health_port, found.engine.batch_idle) == (9100, 8081, 90_000)
 
 
 def test_gates_of_a_flag_replace_all_of_the_environments() -> None:
-    """L-288."""
+    """Gates of a flag replace all gates of the environment (L-288)."""
     found = read_settings(Flags(feature_gates="NodeOverlay=true,Unknown=true"), {"FEATURE_GATES": "NodeRepair=true"})
     assert (found.engine.node_overlays, found.engine.node_repair) == (True, False)
 
@@ -71,7 +71,7 @@ def test_a_variable_may_have_any_of_gos_booleans(text: str) -> None:
 
 
 def test_defaults_of_spreading_come_from_yaml_or_json() -> None:
-    """L-305."""
+    """Default constraints are read from YAML or JSON (L-305)."""
     text = (
         'podTopologySpread: {"defaultConstraints": '
         '[{"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]}'
@@ -101,7 +101,7 @@ def test_defaults_of_spreading_come_from_yaml_or_json() -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_with_what_is_accepted(variable: str, value: str, accepted: str) -> None:
-    """L-289."""
+    """What cannot be read is refused with what is accepted (L-289)."""
     with pytest.raises(InputError, match=re.escape(accepted)) as caught:
         read_settings(Flags(), {variable: value})
     assert caught.value.code in ("KERF338", "KERF339", "KERF340")

@@ -65,7 +65,7 @@ def test_names_and_columns(
 
 
 def test_a_pool_scales_by_its_replicas() -> None:
-    """L-1."""
+    """A pool scales by its replicas (L-1)."""
     (version,) = definition(BY_NAME["karpenter.sh/v1/NodePool"])["spec"]["versions"]
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.nodes"}
     assert version["subresources"]["scale"] == scale

@@ -62,7 +62,7 @@ def test_what_is_no_go_duration_is_refused(text: str) -> None:
 
 
 def test_never_is_none() -> None:
-    """L-47."""
+    """`Never` is read as None (L-47)."""
     assert parse_nillable_duration("Never") is None
     assert parse_nillable_duration("720h") == 2_592_000_000
     assert format_duration(None) == "Never"

@@ -27,7 +27,7 @@ def pool(key: str, *values: str, ref: dict[str, str] = EC2, labels: dict[str, st
 
 @pytest.mark.parametrize("key", ["karpenter.k8s.aws/instance-famly", "karpenter.sh/instance-family"])
 def test_a_key_that_is_refused_is_told_with_the_one_that_may_be_meant(key: str) -> None:
-    """L-30, L-31."""
+    """A key that is refused is told with the one that may be meant (L-30, L-31)."""
     for found in (pool(key, "m5"), pool(lbl.ARCH, "amd64", labels={key: "m5"})):
         assert [(each.code, each.hint) for each in found.violations] == [("KERF311", f"Is it {FAMILY}?")]
 

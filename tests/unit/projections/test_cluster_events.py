@@ -42,7 +42,7 @@ def launched() -> World:
 
 
 def test_planned_pods_are_nominated() -> None:
-    """L-437."""
+    """Planned pods are nominated (L-437)."""
     world = launched()
     found = told(world)
     nominated = [each for each in found if each.reason == "Nominated"]
@@ -80,7 +80,7 @@ def test_a_launch_without_capacity_is_told_of_the_claim() -> None:
 
 
 def test_an_interruption_is_told_of_node_and_claim() -> None:
-    """L-461."""
+    """An interruption is told of node and claim (L-461)."""
     world = launched()
     since = world.runtime.state.facts.position
     world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1")))
@@ -130,7 +130,7 @@ def test_an_eviction_is_told_by_namespace_and_name() -> None:
 
 
 def test_a_refused_eviction_is_told_of_the_node() -> None:
-    """EV-16."""
+    """A refused eviction is told of the node (EV-16)."""
     world = launched()
     world.node("n1", "aws:///us-west-2a/i-1")
     events, last = ClusterEvents(world.runtime.state), world.store.entries[-1]

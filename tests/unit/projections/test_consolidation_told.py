@@ -81,7 +81,7 @@ def test_d84_d86_what_balanced_refuses_is_in_the_metrics_and_in_no_event() -> No
 
 
 def test_d85_several_nodes_for_one_are_told_once_of_their_nodepool() -> None:
-    """EV-11."""
+    """Several nodes for one are told once of their NodePool (EV-11)."""
     world = beside("Balanced", memory=100)
     (move,) = passes(world)[-1].proposed
     assert (len(move.claims), len(move.replacements)) == (2, 1)

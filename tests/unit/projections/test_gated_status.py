@@ -24,7 +24,7 @@ def reasons(world: World) -> dict[str, dict[str, tuple[bool, str]]]:
 
 
 def test_overlays_of_equal_weight_conflict_and_ready_follows() -> None:
-    """L-54."""
+    """Overlays of equal weight conflict, and Ready follows from that (L-54)."""
     world = World(node_overlays=True)
     world.prepare()
     world.see(Observation(overlay("a", price=1.0)), Observation(overlay("b", price=2.0)))
@@ -54,7 +54,7 @@ def said(status: BufferStatus) -> dict[str, tuple[bool, str]]:
 
 
 def test_a_buffer_without_its_template_is_not_ready() -> None:
-    """L-60, L-61."""
+    """A buffer without its template is not ready (L-60, L-61)."""
     world = World(capacity_buffers=True)
     world.prepare()
     world.see(Observation(CapacityBuffer("u1", "shop", "b", template="t", replicas=2)))
@@ -66,7 +66,7 @@ def test_a_buffer_without_its_template_is_not_ready() -> None:
 
 
 def test_a_buffer_says_what_it_comes_to_and_whether_its_room_is_there() -> None:
-    """L-58, L-59, L-61."""
+    """A buffer says what it comes to and whether its room is there (L-58, L-59, L-61)."""
     world = World(capacity_buffers=True)
     world.prepare()
     shape = PodShape(requests={"memory": 512 * Mi})

@@ -25,7 +25,7 @@ def life() -> list[Line]:
 
 
 def test_the_messages_of_a_life_in_order(life: list[Line]) -> None:
-    """L-361."""
+    """A claim's life is told by Karpenter's messages, in their order (L-361)."""
     assert [each["message"] for each in life] == [
         "found provisionable pod(s)", "computed new nodeclaim(s) to fit pod(s)", "created nodeclaim",
         "launched nodeclaim", "registered nodeclaim", "initialized nodeclaim", "disrupting node(s)", "tainted node",
@@ -62,7 +62,7 @@ def test_the_pods_and_types_are_listed_as_karpenter_does(life: list[Line]) -> No
 
 
 def test_without_a_build_revision_the_commit_is_left_out() -> None:
-    """L-360."""
+    """Without a build revision the commit is left out (L-360)."""
     assert all("commit" not in each for each in lines(whole_life(), ""))
 
 

@@ -48,7 +48,7 @@ def life() -> Samples:
 
 
 def test_a_life_is_counted_from_request_to_end(life: Samples) -> None:
-    """L-366, L-367, L-372, L-373, L-375."""
+    """Counters and durations cover a claim from its request to its end (L-366, L-367, L-372, L-373, L-375)."""
     assert life["karpenter_nodeclaims_created_total"] == {
         (("min_values_relaxed", "false"), ("nodepool", "default"), ("reason", "provisioned")): 1
     }
@@ -62,7 +62,7 @@ def test_a_life_is_counted_from_request_to_end(life: Samples) -> None:
 
 
 def test_pods_are_timed_from_creation_and_from_the_plan(life: Samples) -> None:
-    """L-390, L-392, L-395."""
+    """Pods are timed from creation and from the plan (L-390, L-392, L-395)."""
     assert value(life, "karpenter_pods_bound_duration_seconds_count") == 5
     assert value(life, "karpenter_pods_scheduling_decision_duration_seconds_count") == 5
     bound = value(life, "karpenter_pods_bound_duration_seconds_sum")
@@ -70,7 +70,7 @@ def test_pods_are_timed_from_creation_and_from_the_plan(life: Samples) -> None:
 
 
 def test_turns_are_timed_by_what_they_decided() -> None:
-    """L-399, L-404."""
+    """Turns are timed by what they decided (L-399, L-404)."""
     world = whole_life()
     metrics = Metrics(State(Facts(), world.runtime.state.ix.blobs), "aws")
     passes = [each for each in world.store.entries if each.type == "decision.made" and each.payload.decider == "moves"]
@@ -86,13 +86,13 @@ def test_turns_are_timed_by_what_they_decided() -> None:
 
 
 def test_timeouts_are_there_before_there_is_one() -> None:
-    """L-408."""
+    """Timeouts are there before there is one (L-408)."""
     found = counted(World())["karpenter_voluntary_disruption_consolidation_timeouts_total"]
     assert found == {(("consolidation_type", "single"),): 0, (("consolidation_type", "multi"),): 0}
 
 
 def test_a_launch_without_capacity_counts_as_an_error_and_a_disruption() -> None:
-    """L-368, L-414."""
+    """A launch without capacity counts as an error and a disruption (L-368, L-414)."""
     world = World()
     world.prepare()
     world.pending("a")
@@ -134,7 +134,7 @@ def test_a_scale_in_is_told_with_its_decisions_and_labels() -> None:
 
 
 def test_gauges_tell_of_nodes_pools_and_pods() -> None:
-    """L-377, L-378, L-381, L-386, L-388."""
+    """Gauges describe nodes, NodePools and pods (L-377, L-378, L-381, L-386, L-388)."""
     run = Run(workshop(scale("+1m", 5)), until=HOUR // 6)
     state = run.runtime.state
     metrics = Metrics(state, "aws")

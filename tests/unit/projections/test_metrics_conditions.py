@@ -14,7 +14,7 @@ OF_CLAIM = "operator_nodeclaim_status_condition"
 
 
 def test_gauges_tell_the_conditions_as_they_are() -> None:
-    """L-415, L-416, L-424."""
+    """Gauges tell the conditions as they are (L-415, L-416, L-424)."""
     world = lives.in_service()
     claim = claim_of(world)
     found = scraped(exposition(condition_families(world.runtime.state, world.now + 5_000, "aws")))
@@ -28,7 +28,7 @@ def test_gauges_tell_the_conditions_as_they_are() -> None:
 
 
 def test_a_claim_on_its_way_out_says_since_when() -> None:
-    """L-419."""
+    """A claim on its way out says since when (L-419)."""
     world = lives.in_service()
     for name in lives.PODS:
         world.gone(name)
@@ -39,7 +39,7 @@ def test_a_claim_on_its_way_out_says_since_when() -> None:
 
 
 def test_a_whole_life_moves_each_condition_once() -> None:
-    """L-417, L-418, L-420."""
+    """A whole life moves each condition once (L-417, L-418, L-420)."""
     world = whole_life()
     metrics = ConditionMetrics(State(Facts(), world.runtime.state.ix.blobs), "aws")
     for entry in world.store.entries:

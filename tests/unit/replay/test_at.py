@@ -93,7 +93,7 @@ def test_pods_without_a_place_show() -> None:
 
 
 def test_a_nodepool_that_is_not_ready_says_why() -> None:
-    """L-253."""
+    """A NodePool that is not ready says why (L-253)."""
     world = in_service()
     (line,) = summary(world.runtime.state).pools
     assert (line.name, line.nodes, line.ready, line.wrong, line.registration) == ("default", 1, True, (), "")

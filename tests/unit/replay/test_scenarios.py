@@ -160,7 +160,7 @@ def test_limits_become_requests_where_none_is_given() -> None:
 
 
 def test_unprocessed_pods() -> None:
-    """S-62."""
+    """Without a NodePool that can be used, nothing is decided about any pod (S-62)."""
     ready = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
     found = planned(pods=[pod("w-0")], nodePools=[{**pool(), **ready}])
     assert found["result"]["unprocessed"] == ["w-0"]

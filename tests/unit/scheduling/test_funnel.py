@@ -103,7 +103,7 @@ def test_a_node_pool_without_types_that_nothing_would_help_has_no_near_miss() ->
 
 
 def test_without_pods_a_node_pool_without_types_is_told_of_all_the_same() -> None:
-    """S-66."""
+    """A NodePool without instance types is told of even if no pod waits (S-66)."""
     typo = pool("p", spec(lbl.INSTANCE_TYPE, "In", "t03"))
     (dropped,) = funnel_of(problem(Workloads(), ladder(2, 4), typo)).dropped
     assert dropped.funnel.types == 2
@@ -151,7 +151,7 @@ def test_the_cheapest_of_a_near_miss_is_what_would_be_launched(wanted: dict[str,
 
 
 def test_the_cheapest_of_types_that_are_sold_out_is_the_one_that_would_be() -> None:
-    """S-204."""
+    """The cheapest of types that are sold out is the one that would be (S-204)."""
     types = (_sold("a", z1_spot=0.1, z1_od=3.0), _sold("b", z1_spot=0.9, z1_od=2.0))
     plain = pool("p", spec(lbl.CAPACITY_TYPE, "In", lbl.ON_DEMAND))
     given = problem(Workloads().add("x", 1, shape()), Catalogue(types), plain, unavailable=SOLD_OUT)

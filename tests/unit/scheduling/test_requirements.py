@@ -40,7 +40,7 @@ def test_s2_construction(
 
 
 def test_s3_gt_of_the_largest_integer_is_does_not_exist_without_min_values() -> None:
-    """E-7."""
+    """`Gt` of the largest integer is DoesNotExist, without minValues (E-7)."""
     made = r("Gt", str(MAX_INT64), least=2)
     assert made.operator == "DoesNotExist"
     assert made.min_values is None
@@ -213,7 +213,7 @@ def test_s19_bounded_not_ins_that_cross_are_called_compatible() -> None:
 
 
 def test_s22_suggestions() -> None:
-    """E-11, E-12."""
+    """An unknown label is told with the one that may be meant (E-11, E-12)."""
     base = frozenset([lbl.ZONE, lbl.REGION])
     assert suggestion("zone", base, ()) == lbl.ZONE
     assert suggestion("node.io/zone", base, ()) == lbl.ZONE

@@ -435,7 +435,7 @@ def test_s38_tolerations_and_topology_together() -> None:
 
 
 def test_s141_preferred_zones_narrow_nodes_but_not_the_minimum() -> None:
-    """E-89."""
+    """Preferred zones narrow where a pod goes, but not the spread's minimum (E-89)."""
     zone = (lbl.ZONE, "In", ("z1", "z2"))
     asked, made = spread_over(6, web(spread=(spread(),), preferred_terms=(preferred(1, zone),)))
     assert per_domain(asked, made) == [2, 2, 2]

@@ -63,7 +63,7 @@ def test_instances_are_chosen_by_all_that_is_given_oldest_first(world: Simulatio
 
 
 def test_actions_on_instances(world: Simulation, three: list[str]) -> None:
-    """A-346…A-349."""
+    """Each action on an instance sends the message that EC2 would send (A-346…A-349)."""
     perform(world, t.Maintenance(at=NOW, claim="c1"))
     perform(world, t.Interrupt(at=NOW, claim="c3"))
     perform(world, t.Reclaim(at=NOW, claim="c2"))

@@ -104,7 +104,7 @@ def test_taints_keep_pods_off_and_preferences_only_steer(world: Simulation, shap
 
 
 def test_two_pods_with_one_host_port_need_two_nodes(world: Simulation, shape: Make, node: MakeNode) -> None:
-    """S-97."""
+    """Two pods with one host port need two nodes (S-97)."""
     world.cluster.apply(node("n1"))
     for name in ("p1", "p2"):
         put(world, name, shape(host_ports=(HostPort(8080),)))

@@ -128,7 +128,7 @@ def test_bare_pods_under_max_unavailable_allow_nothing(world: Simulation, node: 
 def test_forced_deletion_ignores_budgets_and_keeps_its_precondition(
     world: Simulation, deployment: MakeDeployment, node: MakeNode
 ) -> None:
-    """D-152."""
+    """Forced deletion ignores budgets and keeps its precondition (D-152)."""
     world.cluster.apply(budget(max_unavailable="0"))
     (pod,) = running(world, deployment(1), node("n"))
     order = DeletePod("claim", "n", "another", pod.namespace, pod.name, 5)

@@ -67,7 +67,7 @@ def test_required_terms_are_alternatives_and_an_empty_term_matches_nothing() -> 
     ],
 )
 def test_tolerations(toleration: Toleration, expected: bool) -> None:
-    """S-38."""
+    """A toleration matches a taint by key, operator, value and effect (S-38)."""
     assert tolerates((toleration,), Taint(key="k", effect="NoSchedule", value="v")) is expected
 
 
@@ -93,7 +93,7 @@ def test_resources_count_the_pod_itself_and_ignore_zero_requests() -> None:
 
 
 def test_host_ports_clash_on_equal_or_unspecified_addresses() -> None:
-    """S-97."""
+    """Host ports clash on equal or unspecified addresses (S-97)."""
     taken = (HostPort(80, "TCP", "10.0.0.1"),)
     assert not ports_free((HostPort(80),), taken)
     assert not ports_free((HostPort(80, "TCP", "10.0.0.1"),), taken)

@@ -84,7 +84,7 @@ def test_a_node_joins_with_labels_and_taints_and_becomes_ready_step_by_step(worl
 
 
 def test_device_resources_are_allocatable_only_after_their_plugin_started(world: Simulation, order: Order) -> None:
-    """L-174."""
+    """Device resources are allocatable only after their plugin started (L-174)."""
     instance = launch(world, order("pool-1", "gpu"))
     at(world, 44.9)
     node = world.cluster.kubelets.node_of(instance)
@@ -95,7 +95,7 @@ def test_device_resources_are_allocatable_only_after_their_plugin_started(world:
 
 
 def test_registration_syncs_and_initialization_labels(world: Simulation, order: Order) -> None:
-    """L-163, L-164, L-176, L-484."""
+    """Registration syncs labels and taints, initialization sets its label (L-163, L-164, L-176, L-484)."""
     instance = launch(world, order())
     at(world, 30)
     node = world.cluster.kubelets.node_of(instance)
@@ -183,7 +183,7 @@ def test_a_pod_ends_after_its_grace_or_its_own_time_to_stop(
 
 
 def test_a_shorter_grace_shortens_and_a_longer_one_does_nothing(world: Simulation, node: MakeNode) -> None:
-    """D-152."""
+    """A shorter grace shortens and a longer one does nothing (D-152)."""
     world.cluster.apply(node("n"))
     world.cluster.kubelets.silence("n")
     digest = world.cluster.api.keep_shape(PodShape(grace=600))

@@ -113,7 +113,7 @@ def test_the_faster_they_come_the_sooner_no_more_are_waited_for(lasted: int, pau
 
 
 def test_a_refusal_of_what_is_planned_for_opens_no_window() -> None:
-    """S-56."""
+    """A refusal of what is planned for opens no window (S-56)."""
     world = burst()
     world.refuse("b", "c", "d")
     world.after(20_000)

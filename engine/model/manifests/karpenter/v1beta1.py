@@ -87,7 +87,8 @@ def _disruption(disruption: Document, report: Report) -> tuple[Document, Any]:
 
 
 def _node_class_ref(ref: Any, annotations: Document, report: Report) -> Any:
-    """L-110, L-130."""
+    """The reference with the group and kind that v1beta1 leaves out, and the old one kept as an annotation (L-110,
+    L-130)."""
     if not isinstance(ref, dict):
         return ref
     annotations[NODE_CLASS_REFERENCE] = msgspec.json.encode(ref, order="sorted").decode()
@@ -100,7 +101,7 @@ def _node_class_ref(ref: Any, annotations: Document, report: Report) -> Any:
 
 
 def _move_kubelet(node: Document, annotations: Document, report: Report) -> None:
-    """L-109, L-131."""
+    """Move the kubelet settings, which v1 has on the NodeClass, to an annotation (L-109, L-131)."""
     kubelet = node.pop("kubelet", None)
     annotations.pop(KUBELET_CONVERSION, None)
     if kubelet is not None:

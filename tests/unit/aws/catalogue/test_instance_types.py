@@ -235,7 +235,7 @@ def test_a_155_a_name_of_another_form_has_neither() -> None:
 
 
 def test_labels_of_m5_large() -> None:
-    """A-142…A-165."""
+    """An m5.large has the labels that EC2's facts give it (A-142…A-165)."""
     found = made("m5.large").requirements
     expected = {
         labels.INSTANCE_TYPE: ("m5.large",),
@@ -258,7 +258,7 @@ def test_labels_of_m5_large() -> None:
 
 
 def test_labels_of_accelerated_types() -> None:
-    """A-163, A-164, A-196, A-473."""
+    """Types with GPUs and accelerators have their labels (A-163, A-164, A-196, A-473)."""
     gpu = made("g4dn.xlarge").requirements
     assert gpu[AWS + "instance-gpu-name"] == ("t4",)
     assert gpu[AWS + "instance-gpu-memory"] == ("16384",)
@@ -272,7 +272,7 @@ def test_labels_of_accelerated_types() -> None:
 
 
 def test_windows_labels() -> None:
-    """A-144, A-145."""
+    """Types of Windows have its labels (A-144, A-145)."""
     settings = NodeSettings(family="Windows2022")
     assert made("m5.large", settings).requirements[labels.OS] == ("windows",)
     assert made("m5.large", settings).requirements[labels.WINDOWS_BUILD] == ("10.0.20348",)

@@ -160,7 +160,7 @@ def test_a_206_the_newest_record_counts() -> None:
 
 
 def test_answers_are_merged_and_never_take_a_price_away() -> None:
-    """A-204, A-206."""
+    """Answers are merged and never take a price away (A-204, A-206)."""
     prices = Prices(on_demand={"a": 1.0, "b": 2.0}, spot=None, source="")
     newer = prices.merged(on_demand={"a": 1.5}, spot={("a", "z"): 0.5})
     assert newer.on_demand == {"a": 1.5, "b": 2.0}

@@ -52,7 +52,7 @@ def data(
 
 
 def test_the_plain_template() -> None:
-    """A-239…A-243, A-255."""
+    """A class that says nothing more gets volumes, metadata options and interfaces by default (A-239…A-243, A-255)."""
     found = data()
     assert found["ImageId"] == "ami-1"
     assert found["IamInstanceProfile"] == {"Name": "profile"}

@@ -112,7 +112,7 @@ def test_a119_a_profile_is_made_for_the_role_and_then_known_for_a_quarter_of_an_
 
 
 def test_a119_another_role_gets_another_profile_and_the_old_one_keeps_its_own(account: Account) -> None:
-    """A-460."""
+    """Another role gets another profile and the old one keeps its own (A-460)."""
     first, _ = account.profiles.resolve(node_class(), "")
     second, _ = account.profiles.resolve(node_class(role="other"), first)
     assert first != second

@@ -97,7 +97,7 @@ def test_definitions_that_are_not_served(api: FakeApi) -> None:
     ],
 )
 def test_nodepools_that_cannot_be_used(api: FakeApi, pools: list[Document], classes: list[Document], says: str) -> None:
-    """L-253."""
+    """NodePools that cannot be used (L-253)."""
     api.answers[f"GET {POOLS}"] = [(200, {"items": pools})]
     api.answers[f"GET {CLASSES}"] = [(200, {"items": classes})]
     (found,) = findings(api)["nodepools"]

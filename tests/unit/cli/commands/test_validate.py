@@ -96,7 +96,7 @@ def test_all_that_is_wrong_is_told_at_once(run: Run, tmp_path: Path) -> None:
 
 
 def test_what_only_controllers_refuse_is_refused_too(run: Run, tmp_path: Path) -> None:
-    """L-36, L-37, A-37."""
+    """What only controllers refuse is refused too (L-36, L-37, A-37)."""
     pool = changed(NODE_POOL, "spec.template.metadata.labels", {"not a key": "x"})
     sizeless = [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "Ti"}}]
     nodes = changed(EC2_NODE_CLASS, "spec.blockDeviceMappings", sizeless)
@@ -218,7 +218,7 @@ def test_wrong_usage(run: Run, tmp_path: Path, command: str) -> None:
 
 
 def test_the_old_version_becomes_v1_and_the_rest_stays(run: Run, tmp_path: Path) -> None:
-    """L-107, L-128, L-129, L-133."""
+    """The old version becomes v1 and the rest stays (L-107, L-128, L-129, L-133)."""
     code, out, err = run("convert", written(tmp_path, OLD_POOL, OLD_CLASS, NODE_POOL, CONFIG_MAP))
     pool, nodes, same, other = yaml.safe_load_all(out)
     assert code == 0

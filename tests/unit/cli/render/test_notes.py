@@ -18,7 +18,7 @@ def test_a_note_of_the_conversion_is_a_sentence() -> None:
 
 
 def test_a_kubelet_that_moved_from_a_pool_says_that_a_simulation_leaves_it_out() -> None:
-    """L-131."""
+    """A kubelet that moved from a pool says that a simulation leaves it out (L-131)."""
     note = Reason("v1beta1-kubelet-on-pool", {"annotation": v1beta1.KUBELET_CONVERSION})
     assert "not applied in a simulation" in note_sentence(note)
 

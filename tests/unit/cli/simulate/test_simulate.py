@@ -139,7 +139,7 @@ def test_what_the_kubelet_and_the_disks_of_a_node_class_leave_counts(
 def test_a_node_class_whose_kubelet_is_an_expression_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A-52."""
+    """A NodeClass whose kubelet is an expression is refused (A-52)."""
     file = written(tmp_path, NODE_CLASS.format(more='  kubelet: {maxPods: "vcpus * 4"}'))
     code, outcome = simulated(capsys, file)
     assert (code, codes(outcome)) == (1, ["KERF522"])

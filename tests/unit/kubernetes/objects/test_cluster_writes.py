@@ -73,7 +73,7 @@ def register(cluster: KubernetesCluster) -> EffectAnswered:
 
 
 def test_registration_is_one_write_when_the_node_is_known() -> None:
-    """L-163, L-164."""
+    """Registration is one write when the node is known (L-163, L-164)."""
     api = FakeApi()
     api.answers[f"PATCH {NODE}"] = [(200, node())]
     answer = write(api, register, cached=node(UNREGISTERED, NOT_READY, finalizers=["other/finalizer"]))
@@ -115,7 +115,7 @@ def test_a_node_is_registered_when_its_pods_are_nominated() -> None:
 
 
 def test_registration_keeps_taints_of_the_same_key_and_effect_and_the_owner_that_is_there() -> None:
-    """L-484."""
+    """Registration keeps taints of the same key and effect and the owner that is there (L-484)."""
     api = FakeApi()
     api.answers[f"PATCH {NODE}"] = [(200, node())]
     mine = {"key": "gpu", "effect": "NoSchedule", "value": "no"}
@@ -126,7 +126,7 @@ def test_registration_keeps_taints_of_the_same_key_and_effect_and_the_owner_that
 
 
 def test_taints_are_not_synced_where_the_label_says_so_but_the_unregistered_one_goes() -> None:
-    """L-485."""
+    """Taints are not synced where the label says so but the unregistered one goes (L-485)."""
     api = FakeApi()
     api.answers[f"PATCH {NODE}"] = [(200, node())]
     write(api, register, cached=node(UNREGISTERED, labels={"karpenter.sh/do-not-sync-taints": "true"}))
@@ -180,7 +180,7 @@ def test_initialization_is_a_label_and_nothing_that_could_conflict() -> None:
 
 
 def test_an_eviction_names_the_pod_by_its_uid_and_its_refusals_keep_their_codes() -> None:
-    """L-205, L-206."""
+    """An eviction names the pod by its UID and its refusals keep their codes (L-205, L-206)."""
     order = EvictPod("c1", "n1", "uid-1", "default", "web")
     for status, ok in ((201, True), (404, False), (409, False), (429, False), (500, False)):
         api = FakeApi()
@@ -192,7 +192,7 @@ def test_an_eviction_names_the_pod_by_its_uid_and_its_refusals_keep_their_codes(
 
 
 def test_a_forced_deletion_has_a_grace_period_and_a_uid() -> None:
-    """D-152."""
+    """A forced deletion has a grace period and a UID (D-152)."""
     api = FakeApi()
     api.answers[f"DELETE {POD}"] = [(200, {})]
     order = DeletePod("c1", "n1", "uid-1", "default", "web", grace=7)
@@ -202,7 +202,7 @@ def test_a_forced_deletion_has_a_grace_period_and_a_uid() -> None:
 
 
 def test_a_node_is_deleted_before_its_finalizer_goes_and_others_keep_theirs() -> None:
-    """L-201."""
+    """A node is deleted before its finalizer goes and others keep theirs (L-201)."""
     api = FakeApi()
     deleting = node(version="8", finalizers=["karpenter.sh/termination", "other/finalizer"])
     api.answers[f"DELETE {NODE}"] = [(200, deleting)]

@@ -137,7 +137,7 @@ def test_what_comes_while_an_object_rests_is_one_write(monkeypatch: pytest.Monke
 
 
 def test_a_claim_that_is_over_takes_its_object_along_once_the_finalizer_is_off() -> None:
-    """L-192."""
+    """A claim that is over takes its object along once the finalizer is off (L-192)."""
     world = lives.launched()
     api = api_for("over")
 

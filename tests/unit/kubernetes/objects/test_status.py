@@ -42,7 +42,7 @@ def test_only_what_differs_is_written() -> None:
 
 
 def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
-    """L-66."""
+    """A condition keeps its time while its status stays (L-66)."""
     same = {"type": "ReadyForProvisioning", "status": "True", "lastTransitionTime": LONG_AGO}
     (body,), _ = written(there(same), {})
     assert body["status"]["conditions"][0]["lastTransitionTime"] == LONG_AGO

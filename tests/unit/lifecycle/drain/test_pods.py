@@ -160,7 +160,7 @@ def test_w77_a_pod_61_s_past_its_deletion_is_not_awaited() -> None:
 
 
 def test_w82_only_a_toleration_of_the_disrupted_taint_keeps_a_pod() -> None:
-    """D-11."""
+    """Only a toleration of the disrupted taint keeps a pod (D-11)."""
     world = serving()
     put(world, "stays", tolerations=(Toleration(operator="Exists"),))
     put(world, "goes", tolerations=(Toleration("node.kubernetes.io/unschedulable", "Exists"),))

@@ -115,7 +115,7 @@ def test_before_the_first_look_it_is_not_ready(telemetry: Telemetry) -> None:
 
 
 def test_a_port_of_0_is_not_opened_and_one_that_is_taken_is_an_error(telemetry: Telemetry) -> None:
-    """L-299."""
+    """A port of 0 is not opened and one that is taken is an error (L-299)."""
     assert asked(telemetry, "/readyz", health=False)[0][0] == 404
     with socket.socket() as taken:
         taken.bind(("0.0.0.0", 0))

@@ -28,7 +28,7 @@ def node_class(document: dict[str, Any]) -> EC2NodeClass:
 
 
 def test_defaults() -> None:
-    """A-42, A-48, L-64."""
+    """What is left out has its default (A-42, A-48, L-64)."""
     found = node_class(EC2_NODE_CLASS)
     assert found.spec.metadata_options == MetadataOptions("enabled", "disabled", 1, "required")
     assert found.spec.subnet_selector_terms == (SubnetTerm({"karpenter.sh/discovery": "kerf"}),)
@@ -58,7 +58,7 @@ def test_names_with_capitals_are_read() -> None:
 
 
 def test_status() -> None:
-    """A-54."""
+    """A status is read whole (A-54)."""
     status = {
         "subnets": [{"id": "subnet-1", "zone": "us-west-2a", "zoneID": "usw2-az1"}],
         "securityGroups": [{"id": "sg-1", "name": "x"}],
@@ -89,7 +89,7 @@ def test_status() -> None:
     ],
 )
 def test_the_effective_family(family: str, term: dict[str, str], effective: str) -> None:
-    """A-31, A-48."""
+    """The effective family is the one given, else that of the alias, else Custom (A-31, A-48)."""
     document = changed(EC2_NODE_CLASS, "spec.amiSelectorTerms", [term])
     assert node_class(changed(document, "spec.amiFamily", family) if family else document).ami_family == effective
 
@@ -194,12 +194,12 @@ def test_a_contradictory_subnet_term_is_let_through_beside_a_sound_one() -> None
 
 @pytest.mark.parametrize("size", ["1Gi", "59000Gi", "64000G", "1G", "57Ti", "58Ti", "64T", "20Gi"])
 def test_volume_sizes(size: str) -> None:
-    """A-37."""
+    """A volume size is read as the definition admits it (A-37)."""
     assert refusals(changed(EC2_NODE_CLASS, DEVICES, [{"ebs": {"volumeSize": size}}])) == {}
 
 
 @pytest.mark.parametrize("size", ["0Gi", "59001Gi", "64001G", "18Ti", "59Ti", "65T", "Ti", "20", "20Mi", "1.5Gi"])
 def test_refused_volume_sizes(size: str) -> None:
-    """A-37."""
+    """A volume size of another form is refused (A-37)."""
     document = changed(EC2_NODE_CLASS, DEVICES, [{"ebs": {"volumeSize": size}}])
     assert refusals(document) == {f"{DEVICES}[0].ebs.volumeSize": "KERF306"}

@@ -19,7 +19,7 @@ def requirement(**fields: Any) -> dict[str, Any]:
 
 
 def test_defaults() -> None:
-    """L-15, L-17…L-21, L-26."""
+    """What is left out has its default (L-15, L-17…L-21, L-26)."""
     expected = NodePool(
         name="default",
         node_class=NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "default"),
@@ -79,14 +79,14 @@ def test_everything_given() -> None:
 
 
 def test_no_budgets_is_no_cap_and_a_budget_without_reasons_matches_nothing() -> None:
-    """L-20, D-48."""
+    """An empty list of budgets caps nothing; a budget with an empty list of reasons matches nothing (L-20, D-48)."""
     assert node_pool(changed(NODE_POOL, "spec.disruption.budgets", [])).budgets == ()
     empty = [{"nodes": "0", "reasons": []}, {"nodes": "3"}]
     assert node_pool(changed(NODE_POOL, "spec.disruption.budgets", empty)).budgets == (Budget("3"),)
 
 
 def test_requirements_may_be_empty_but_not_missing() -> None:
-    """L-13."""
+    """Requirements may be empty but not missing (L-13)."""
     assert node_pool(changed(NODE_POOL, f"{TEMPLATE}.requirements", [])).requirements == ()
     missing = changed(NODE_POOL, f"{TEMPLATE}.requirements", ...)
     assert refusals(missing) == {f"{TEMPLATE}.requirements": "KERF304"}
@@ -121,7 +121,7 @@ def test_requirements_may_be_empty_but_not_missing() -> None:
     ],
 )
 def test_refused_requirements(fields: dict[str, Any], where: str, code: str) -> None:
-    """L-30…L-33, A-69."""
+    """A requirement with a bad key, operator or value is refused (L-30…L-33, A-69)."""
     assert refusals(requirement(**fields))[f"{TEMPLATE}.requirements[0].{where}"] == code
 
 
@@ -223,7 +223,7 @@ def test_refusals(path: str, value: Any, expected: dict[str, str]) -> None:
 
 
 def test_a_static_pool_has_no_weight_and_limits_only_nodes() -> None:
-    """L-29."""
+    """A static pool has no weight and limits only nodes (L-29)."""
     static = changed(NODE_POOL, "spec.replicas", 2)
     assert node_pool(changed(static, "spec.limits", {"nodes": 3})).replicas == 2
     bad = changed(changed(static, "spec.weight", 5), "spec.limits", {"nodes": 3, "memory": "1Gi", "cpu": 1})

@@ -93,7 +93,7 @@ def test_refusals_of_a_node() -> None:
 
 
 def test_a_daemonset_has_the_shape_of_its_template() -> None:
-    """S-79."""
+    """A DaemonSet has the shape of its template (S-79)."""
     decoded = decode(
         {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": {"template": TEMPLATE}}
     )
@@ -192,14 +192,14 @@ def test_a_node_claim() -> None:
 
 
 def test_a_node_claim_expires_after_30_days_unless_it_says_otherwise() -> None:
-    """L-42."""
+    """A node claim expires after 30 days unless it says otherwise (L-42)."""
     claim = decode(changed(CLAIM, "spec.expireAfter", ...)).object
     assert isinstance(claim, NodeClaimObject)
     assert claim.expire_after == 2_592_000_000
 
 
 def test_a_kwok_node_class_is_ready_from_birth() -> None:
-    """L-63."""
+    """A KWOK NodeClass is ready from birth (L-63)."""
     document = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "d"}}
     assert decode(document).object == KWOKNodeClass("d")
     delayed = decode(document | {"spec": {"nodeRegistrationDelay": "5s"}}).object

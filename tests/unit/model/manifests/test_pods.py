@@ -82,7 +82,7 @@ def test_owner(references: list[tuple[str, str, str, bool | None]], owner: Owner
 
 
 def test_annotations_that_decide() -> None:
-    """D-12, D-36."""
+    """do-not-disrupt and the deletion cost are read from annotations (D-12, D-36)."""
     annotations = {
         "karpenter.sh/do-not-disrupt": "30m",
         "controller.kubernetes.io/pod-deletion-cost": "-100",
@@ -94,7 +94,7 @@ def test_annotations_that_decide() -> None:
 
 @pytest.mark.parametrize("text", ["cheap", "inf", "nan"])
 def test_an_unreadable_deletion_cost_counts_as_zero_and_is_noted(text: str) -> None:
-    """D-36."""
+    """An unreadable deletion cost counts as zero and is noted (D-36)."""
     decoded = decode(changed(POD, "metadata.annotations", {"controller.kubernetes.io/pod-deletion-cost": text}))
     assert [(note.code, note.params) for note in decoded.notes] == [("deletion-cost-ignored", {"value": text})]
 
@@ -153,7 +153,7 @@ def test_host_ports_are_sorted_and_those_of_init_containers_do_not_count() -> No
 
 
 def test_only_volumes_of_claims_matter() -> None:
-    """S-152."""
+    """Only volumes of claims matter (S-152)."""
     volumes = [
         {"name": "token", "projected": {}},
         {"name": "data", "persistentVolumeClaim": {"claimName": "pvc-0"}},

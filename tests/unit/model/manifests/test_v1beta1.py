@@ -37,7 +37,7 @@ def codes(document: dict[str, Any]) -> list[str]:
 
 
 def test_defaults_of_v1beta1() -> None:
-    """L-104, L-105, L-128, L-132."""
+    """What a v1beta1 NodePool leaves out has the default of v1beta1 (L-104, L-105, L-128, L-132)."""
     pool = node_pool(POOL)
     assert (pool.consolidation_policy, pool.consolidate_after) == ("WhenEmptyOrUnderutilized", 0)
     assert (pool.expire_after, pool.termination_grace_period, pool.budgets) == (720 * HOUR, None, (Budget("10%"),))
@@ -65,13 +65,13 @@ def test_consolidation(
 
 
 def test_a_wait_with_when_underutilized_is_refused() -> None:
-    """L-106."""
+    """`consolidateAfter` beside `WhenUnderutilized` is refused (L-106)."""
     assert refusals(with_disruption(consolidateAfter="30s")) == {"spec.disruption.consolidateAfter": "KERF310"}
 
 
 @pytest.mark.parametrize(("text", "expected"), [("168h", 168 * HOUR), ("Never", None)])
 def test_expire_after_moves_to_the_template(text: str, expected: int | None) -> None:
-    """L-107, L-129."""
+    """`expireAfter` moves to the template (L-107, L-129)."""
     assert node_pool(with_disruption(expireAfter=text)).expire_after == expected
 
 
@@ -85,7 +85,7 @@ def test_refusals_name_the_field_where_v1beta1_has_it(value: Any, code: str) -> 
 
 
 def test_what_is_copied_unchanged() -> None:
-    """L-127."""
+    """Metadata, taints, requirements, limits, weight and budgets stay as they are (L-127)."""
     spec = POOL["spec"]["template"]["spec"] | {"taints": [{"key": "k", "effect": "NoSchedule"}]}
     document = changed(POOL, TEMPLATE, spec) | {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
     document["spec"] |= {"limits": {"cpu": 5}, "weight": 3}
@@ -106,7 +106,7 @@ def test_what_is_copied_unchanged() -> None:
     ],
 )
 def test_node_class_ref(ref: dict[str, str], expected: NodeClassRef) -> None:
-    """L-110, L-130."""
+    """A reference gets the group and kind that v1beta1 leaves out (L-110, L-130)."""
     decoded = decode(changed(POOL, f"{TEMPLATE}.nodeClassRef", ref))
     assert isinstance(decoded.object, NodePool)
     assert decoded.object.node_class == expected
@@ -114,7 +114,7 @@ def test_node_class_ref(ref: dict[str, str], expected: NodeClassRef) -> None:
 
 
 def test_annotations_keep_what_a_round_trip_needs() -> None:
-    """L-130, L-131."""
+    """Annotations keep what a round trip needs (L-130, L-131)."""
     document = changed(POOL, f"{TEMPLATE}.kubelet", {"maxPods": 20})
     report = Report()
     converted = v1beta1.convert_node_pool(document, report)
@@ -127,7 +127,7 @@ def test_annotations_keep_what_a_round_trip_needs() -> None:
 
 
 def test_a_stale_kubelet_annotation_is_removed() -> None:
-    """L-131."""
+    """A stale kubelet annotation is removed (L-131)."""
     stale = changed(
         POOL, "metadata.annotations", {"compatibility.karpenter.sh/v1beta1-kubelet-conversion": "{}", "a": "b"}
     )
@@ -137,7 +137,7 @@ def test_a_stale_kubelet_annotation_is_removed() -> None:
 
 
 def test_resources_of_a_pool_are_dropped() -> None:
-    """L-111."""
+    """Resources of a pool are dropped (L-111)."""
     assert codes(changed(POOL, f"{TEMPLATE}.resources", {"requests": {"cpu": "1"}})) == ["v1beta1-resources-dropped"]
 
 
@@ -152,7 +152,7 @@ def node_class(
 
 @pytest.mark.parametrize("family", ["AL2", "AL2023", "Bottlerocket", "Windows2019", "Windows2022"])
 def test_a_family_without_terms_becomes_an_alias(family: str) -> None:
-    """L-133, A-73."""
+    """A family without terms becomes an alias (L-133, A-73)."""
     found, notes = node_class({"amiFamily": family})
     alias = f"{family.lower()}@latest"
     assert (found.spec.ami_family, found.spec.ami_selector_terms) == ("", (AMITerm(alias=alias),))
@@ -161,20 +161,20 @@ def test_a_family_without_terms_becomes_an_alias(family: str) -> None:
 
 
 def test_the_alias_version_of_an_annotation_is_used() -> None:
-    """L-133."""
+    """The alias version of an annotation is used (L-133)."""
     found, _ = node_class({"amiFamily": "AL2"}, {"compatibility.karpenter.k8s.aws/v1-alias-version": "v20240807"})
     assert found.spec.ami_selector_terms == (AMITerm(alias="al2@v20240807"),)
     assert found.annotations == {}
 
 
 def test_a_family_with_terms_is_copied() -> None:
-    """L-133."""
+    """A family with terms is copied (L-133)."""
     found, notes = node_class({"amiFamily": "AL2", "amiSelectorTerms": [{"id": "ami-1"}]})
     assert (found.spec.ami_family, found.spec.ami_selector_terms, notes) == ("AL2", (AMITerm(id="ami-1"),), ())
 
 
 def test_ubuntu_without_terms_can_never_be_ready() -> None:
-    """L-134."""
+    """Ubuntu without terms can never be ready (L-134)."""
     found, notes = node_class({"amiFamily": "Ubuntu"})
     assert found.annotations == {
         "compatibility.karpenter.k8s.aws/v1beta1-ubuntu": "amiFamily,blockDeviceMappings,incompatible"
@@ -188,7 +188,7 @@ def test_ubuntu_without_terms_can_never_be_ready() -> None:
 
 
 def test_ubuntu_with_terms_and_devices_changes_only_the_family() -> None:
-    """L-134."""
+    """Ubuntu with terms and devices changes only the family (L-134)."""
     devices = [{"deviceName": "/dev/sda1", "ebs": {"volumeSize": "50Gi"}}]
     found, _ = node_class(
         {"amiFamily": "Ubuntu", "amiSelectorTerms": [{"id": "ami-1"}], "blockDeviceMappings": devices}
@@ -199,22 +199,22 @@ def test_ubuntu_with_terms_and_devices_changes_only_the_family() -> None:
 
 @pytest.mark.parametrize("family", ["Custom", "", None])
 def test_custom_and_no_family_are_custom(family: str | None) -> None:
-    """L-135."""
+    """Custom and no family are custom (L-135)."""
     assert node_class({"amiFamily": family, "amiSelectorTerms": [{"id": "ami-1"}]})[0].spec.ami_family == "Custom"
 
 
 def test_custom_needs_terms() -> None:
-    """L-120."""
+    """The family Custom needs terms that select images (L-120)."""
     assert refusals(changed(NODE_CLASS, "spec.amiFamily", "Custom")) == {"spec.amiSelectorTerms": "KERF304"}
 
 
 def test_an_unknown_family_is_refused() -> None:
-    """L-119."""
+    """An unknown family is refused (L-119)."""
     assert refusals(changed(NODE_CLASS, "spec.amiFamily", "AL2024"))["spec.amiFamily"] == "KERF305"
 
 
 def test_the_hop_limit_that_v1beta1_would_have_stored_is_kept() -> None:
-    """L-121, A-72."""
+    """The hop limit that v1beta1 would have stored is kept (L-121, A-72)."""
     found, notes = node_class({"metadataOptions": {"httpTokens": "optional"}})
     options = found.spec.metadata_options
     assert (options.http_put_response_hop_limit, options.http_tokens, options.http_endpoint) == (

@@ -1,0 +1,60 @@
+"""What holds for every file of the repository: docstrings say something, and nothing points beside the clone."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RULE = re.compile(r"\b(?:EV|LG|S|D|L|A|W|E|M|C)-\d+\b")
+FILLING = re.compile(r"\b(?:to|and|or|also|as|with|see|steps?|item|row|section|rules?)\b|[\W\d_]")
+OUTSIDE = re.compile(r"\.\./shared|/work/|[\"']shared[\"'] /|conformance FORMAT\.md")
+LARGE_SET = "tests/conformance/large_set.py"
+"""It alone may name a folder beside the clone, and the tests that need it are skipped without."""
+
+
+def tracked(*endings: str) -> Iterator[str]:
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return (name for name in names.splitlines() if name.endswith(endings) and (ROOT / name).is_file())
+
+
+def says_nothing(docstring: str) -> bool:
+    """Whether only rule numbers are there, and words between them."""
+    return not FILLING.sub("", RULE.sub("", docstring))
+
+
+@pytest.mark.parametrize(
+    ("docstring", "nothing"),
+    [("S-33.", True), ("A-203…A-206, L-1 (6).", True), ("D-30, steps 11 and 12.", True), ("A pod (S-33).", False)],
+)
+def test_a_docstring_of_numbers_says_nothing(docstring: str, nothing: bool) -> None:
+    assert says_nothing(docstring) is nothing
+
+
+def test_no_docstring_is_only_a_rule_number() -> None:
+    """A docstring says what the rule asks, and then its number."""
+    bare = [
+        f"{name}:{getattr(node, 'lineno', 1)}: {docstring}"
+        for name in tracked(".py")
+        for node in ast.walk(ast.parse((ROOT / name).read_text()))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and (docstring := ast.get_docstring(node))
+        and says_nothing(docstring)
+    ]
+    assert bare == []
+
+
+def test_nothing_points_beside_the_clone() -> None:
+    endings = (".py", ".md", ".go", ".sh", ".yaml", ".toml", "Makefile", ".ci/run", "Dockerfile")
+    own = {LARGE_SET, str(Path(__file__).relative_to(ROOT))}
+    outside = [
+        f"{name}:{number}: {line.strip()}"
+        for name in tracked(*endings)
+        if name not in own
+        for number, line in enumerate((ROOT / name).read_text().splitlines(), start=1)
+        if OUTSIDE.search(line)
+    ]
+    assert outside == []
