@@ -30,6 +30,7 @@ from kerf.engine.record.errors import (
 )
 from kerf.engine.record.observations import OfficeTaken, RecordStarted
 from kerf.engine.record.store import Append, Store
+from tests.support.repository import ROOT
 
 AT = 1_700_000_000_000
 SHAPE, SHAPE_BYTES = content(PodShape(requests={"cpu": 250, "memory": 1 << 30}, labels={"app": "web"}))
@@ -94,7 +95,7 @@ def process(code: str, *arguments: str) -> subprocess.Popen[str]:
         [sys.executable, "-W", "error", "-c", code, *arguments],
         stdout=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
     )
 
 

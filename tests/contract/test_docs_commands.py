@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.repository import ROOT
+
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 _BLOCK = re.compile(r"^```console runnable(?P<options>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 

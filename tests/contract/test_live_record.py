@@ -17,6 +17,7 @@ from kerf.adapters.store.files.bundle import inspect_bundle
 from kerf.adapters.store.open import open_record
 from tests.support.memory import MemoryStore
 from tests.support.postgres import MISSING, binaries, running
+from tests.support.repository import ROOT
 from tests.support.world import World
 
 pytestmark = pytest.mark.slow
@@ -142,5 +143,5 @@ def test_a_bundle_needs_a_record() -> None:
 
 
 def test_a_file_that_nobody_adds_to_is_not_followed() -> None:
-    golden = Path(__file__).parents[1] / "golden" / "workshop-scale-up-and-down"
+    golden = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
     assert kerf("log", str(golden), "--follow").returncode == 0

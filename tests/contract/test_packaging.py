@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import kerf
+from tests.support.repository import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 HOUSES = ("engine", "adapters", "projections", "replay")
 
 pytestmark = pytest.mark.slow

@@ -34,9 +34,10 @@ from kerf.engine.record.store import Append, Store
 from tests.contract.cut_contract import CutContract
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, StoreContract, pods
 from tests.support.postgres import MISSING, binaries, running
+from tests.support.repository import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(binaries() is None, reason=MISSING)]
-GOLDEN = Path(__file__).parents[1] / "golden" / "workshop-scale-up-and-down"
+GOLDEN = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
 _numbers = itertools.count(1)
 
 

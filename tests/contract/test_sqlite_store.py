@@ -37,8 +37,8 @@ from kerf.engine.record.observations import RecordStarted
 from kerf.engine.record.store import Append, Store
 from tests.contract.cut_contract import CutContract, cut, filled
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, StoreContract, pods, turn
+from tests.support.repository import ROOT
 
-ROOT = Path(__file__).parents[2]
 ENTRIES = 120
 
 

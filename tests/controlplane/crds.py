@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import yaml
 
 from tests.controlplane.plane import ControlPlane
+from tests.support.repository import ROOT
 
-FOLDER = Path(__file__).parents[2] / "deploy" / "crds"
+FOLDER = ROOT / "deploy" / "crds"
 SERVED_WITHIN = 30.0  # seconds
 
 

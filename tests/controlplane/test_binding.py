@@ -6,7 +6,6 @@ import json
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,9 +19,10 @@ from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of
 from tests.controlplane.plane import CONDITION, assets
 from tests.controlplane.test_volumes import mounts
+from tests.support.repository import ROOT
 
 pytestmark = pytest.mark.slow
-WORKSHOP = Path(__file__).parents[2] / "docs" / "examples" / "plan" / "workshop.json"
+WORKSHOP = ROOT / "docs" / "examples" / "plan" / "workshop.json"
 ASKED = Namespace(effort=EFFORT, repeat=1, order=ORDERS[0], planned_only=False, services=False)
 CONTAINERS = [{"name": "x", "image": "x", "resources": {"requests": {"cpu": "50m"}}}]
 DAEMON = {"metadata": {"name": "agent"}, "spec": {"template": {"spec": {"containers": CONTAINERS}}}}

@@ -3,7 +3,6 @@
 import copy
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ from kerf.engine.errors import InputError
 from kerf.engine.model.manifests.decode import KINDS, Decoded, decode_many, decode_object
 from kerf.engine.model.manifests.kubernetes import pods as decode_pods
 from kerf.engine.model.manifests.violations import CODES, ManifestError
+from tests.support.repository import ROOT
 from tests.support.small_manifests import EC2_NODE_CLASS, NODE_POOL, POD
 from tests.unit.model.manifests.test_objects import CLAIM, NODE
 
@@ -68,7 +68,7 @@ FULL_POD: dict[str, Any] = {
         ],
     },
 }
-FOLDER = Path(__file__).parents[2] / "docs/examples"
+FOLDER = ROOT / "docs/examples"
 EXAMPLES = sorted(p for p in FOLDER.rglob("*.yaml") if p.parent.name != "simulations")
 VALID: list[dict[str, Any]] = [FULL_POD, NODE, CLAIM, NODE_POOL, EC2_NODE_CLASS] + [
     yaml.safe_load(path.read_text()) for path in EXAMPLES if path.parent.name != "refused"

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-CHARTS = Path(__file__).resolve().parents[2] / "deploy" / "charts"
+from tests.support.repository import ROOT
+
+CHARTS = ROOT / "deploy" / "charts"
 CONDITION = "needs helm: run `make helm`, or have helm on the PATH"
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from kerf.adapters.cli.main import main
 from kerf.adapters.store.sqlite.store import SQLiteStore
+from tests.support.repository import ROOT
 
-ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs/examples"
 WORKSHOP = str(EXAMPLES / "workshop")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -21,8 +20,9 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
 from tests.support.memory import MemoryStore
+from tests.support.repository import ROOT
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+EXAMPLES = ROOT / "docs" / "examples"
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 HOUR = 3_600_000
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.support.repository import ROOT
+
 HOUSES = ("engine", "adapters", "replay", "projections")
 CODE = re.compile(r"KERF\d{3}\b")
 ROW = re.compile(r"^\| (KERF\d{3}) \|", re.MULTILINE)

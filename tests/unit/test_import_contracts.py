@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.repository import ROOT
+
 HOUSES = ("engine", "adapters", "projections", "replay")
 COMPOSITION_ROOTS = ("cli", "manager")
 

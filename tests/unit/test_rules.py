@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.repository import ROOT
+
 DOCS = ROOT / "docs"
 PAGES = ("scheduling", "disruption", "lifecycle", "aws")
 DIFFERENCES = ("differences.md", "differences-scheduling.md", "differences-disruption.md")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore import xform_name
 from botocore.loaders import Loader
 
-ROOT = Path(__file__).parents[3]
+from tests.support.repository import ROOT
+
 CALL = re.compile(r"(ec2|ssm|iam|sqs|pricing|eks)\.([a-z_]+)\b")
 BY_ANOTHER_NAME = {"sqs:DeleteMessageBatch": "sqs:DeleteMessage"}
 IMPLIED = {"iam:PassRole", "iam:TagInstanceProfile"}

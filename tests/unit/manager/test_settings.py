@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +11,7 @@ from kerf.adapters.manager.settings import NAMES, Flags, SettingError, read_sett
 from kerf.adapters.store.retention.policy import DAY, Retention
 from kerf.engine.errors import InputError
 from kerf.engine.model.settings import Settings
-
-ROOT = Path(__file__).resolve().parents[3]
+from tests.support.repository import ROOT
 
 
 def test_defaults_are_the_references() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +14,9 @@ from kerf.engine.model.crds.schema import Schema, compiled
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClassSpec, EC2NodeClassStatus
 from kerf.engine.model.manifests.karpenter.nodepools_wire import NodeClaimSpecWire, NodePoolSpecWire
 from kerf.engine.model.manifests.violations import CODES
+from tests.support.repository import ROOT
 
-FOLDER = Path(__file__).parents[3] / "deploy" / "crds"
+FOLDER = ROOT / "deploy" / "crds"
 
 
 def schemas(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:

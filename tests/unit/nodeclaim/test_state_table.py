@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import pytest
 from msgspec import Struct
@@ -13,6 +12,7 @@ from kerf.engine.nodeclaim.state_machine import ClaimMachine
 from kerf.engine.nodeclaim.state_table import ADOPTABLE, STATES, STEADY, TransitionRefused, next_state
 from kerf.engine.nodeclaim.state_table_markdown import markdown
 from kerf.engine.record import claim_events as ev
+from tests.support.repository import ROOT
 
 REF = NodeClassRef("g", "K", "n")
 SAMPLES: dict[type[Struct], list[Struct]] = {
@@ -81,5 +81,5 @@ def test_a_refusal_names_claim_state_event_and_position() -> None:
 
 
 def test_the_docs_show_this_table() -> None:
-    page = Path(__file__).parents[3] / "docs" / "nodeclaim.md"
+    page = ROOT / "docs" / "nodeclaim.md"
     assert page.read_text() == markdown(), "docs/nodeclaim.md differs: write it anew with table_text.markdown()"

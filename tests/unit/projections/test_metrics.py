@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -15,6 +13,7 @@ from kerf.projections.metrics.cluster_gauges import state_families
 from kerf.projections.metrics.counters import Metrics
 from kerf.projections.metrics.families import DURATIONS, Distribution
 from tests.support.records import whole_life
+from tests.support.repository import ROOT
 from tests.support.simulated import HOUR, Run, scale, workshop
 from tests.support.world import World
 
@@ -191,5 +190,5 @@ def test_every_metric_is_in_the_documents() -> None:
     run = Run(workshop(), until=60_000)
     metrics = Metrics(run.runtime.state, "aws")
     told = [*metrics.families(), *state_families(run.runtime.state, metrics, 0)]
-    text = (Path(__file__).resolve().parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     assert [family.name for family in told if f"`{family.name}`" not in text] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ from kerf.engine.record.decisions import Decision
 from kerf.engine.record.observations import InputRefused, LaunchAnswered
 from kerf.engine.runtime.runtime import Runtime
 from tests.support.memory import MemoryStore
+from tests.support.repository import ROOT
 
 MINUTE = 60_000
 WORLD = """
@@ -243,7 +243,7 @@ def test_a_deployment_scaled_up_gets_a_node_and_scaled_to_nothing_the_node_goes(
 
 
 def test_the_example_of_the_manual(catalogue: Catalogue) -> None:
-    manual = (Path(__file__).parents[3] / "docs" / "simulation.md").read_text()
+    manual = (ROOT / "docs" / "simulation.md").read_text()
     (example,) = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)
     simulation, store, _ = run(catalogue, *documents(example), until=90 * MINUTE)
     assert not [entry for entry in store.entries if isinstance(entry.payload, InputRefused)]

@@ -25,9 +25,10 @@ from kerf.engine.state.base import FACTS, restore, upcast_facts
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.load import load
 from kerf.engine.state.state import Facts
+from tests.support.repository import ROOT
 
 HERE = Path(__file__).parent / "bases"
-GOLDEN = Path(__file__).parents[2] / "golden" / "workshop-scale-up-and-down"
+GOLDEN = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
 NUMBERS = range(1, FACTS.schema + 1)
 POSITION = 46
 

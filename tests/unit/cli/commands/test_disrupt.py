@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kerf.adapters.cli.main import main
+from tests.support.repository import ROOT
 
-EXAMPLE = Path(__file__).resolve().parents[4] / "docs" / "examples" / "disrupt" / "scale-in.json"
+EXAMPLE = ROOT / "docs" / "examples" / "disrupt" / "scale-in.json"
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:

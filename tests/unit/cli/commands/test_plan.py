@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from kerf.adapters.cli.main import main
+from tests.support.repository import ROOT
 
-EXAMPLES = Path(__file__).parents[4] / "docs/examples/plan"
+EXAMPLES = ROOT / "docs/examples/plan"
 
 
 def planned(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[dict[str, Any]]]:

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from kerf.adapters.cli.main import main
+from tests.support.repository import ROOT
 from tests.support.small_manifests import EC2_NODE_CLASS, NODE_POOL, changed
 
-ROOT = Path(__file__).parents[4]
 EXAMPLES = ROOT / "docs" / "examples"
 OLD_POOL = {
     "apiVersion": "karpenter.sh/v1beta1",

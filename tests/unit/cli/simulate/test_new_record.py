@@ -15,8 +15,9 @@ from kerf.engine.record.errors import RecordExists, StoreFull, StoreLocked, Stor
 from kerf.engine.record.observations import OfficeTaken, RecordStarted
 from kerf.engine.record.store import Append
 from tests.contract.store_contract import turn
+from tests.support.repository import ROOT
 
-WORKSHOP = str(Path(__file__).parents[4] / "docs/examples/workshop")
+WORKSHOP = str(ROOT / "docs/examples/workshop")
 
 
 def made(path: Path, holder: str = SIMULATE, record: str = "first") -> bytes:

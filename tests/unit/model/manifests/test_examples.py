@@ -12,8 +12,9 @@ from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.model.manifests.decode import Decoded, decode_object
 from kerf.engine.model.manifests.violations import CODES, ManifestError
+from tests.support.repository import ROOT
 
-DOCS = Path(__file__).parents[4] / "docs"
+DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
 # simulations/ holds whole scenes for `kerf simulate`, Timelines among them; tests/contract/test_docs_commands.py runs
 # them
