@@ -20,7 +20,7 @@ from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBud
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, Toleration, is_terminal
 from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.scheduling.matching.resources import total
-from kerf.engine.scheduling.pods.evictability import PodRules
+from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 
 NO_LIMIT = 1 << 62
@@ -114,8 +114,8 @@ class Cluster(Struct, frozen=True):
         return self.base.pools
 
     @property
-    def rules(self) -> PodRules:
-        return PodRules(self.shapes, self.budgets, self.now)
+    def rules(self) -> EvictionRules:
+        return EvictionRules(self.shapes, self.budgets, self.now)
 
     def pool(self, name: str) -> NodePool | None:
         return next((each.pool for each in self.pools if each.pool.name == name), None)

@@ -40,8 +40,8 @@ from kerf.engine.nodeclaim.disruption_reasons import DRIFTED as HAS_DRIFTED
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.record.decisions import Move, MovesResult, PlannedClaim, Verdict
 from kerf.engine.scheduling.matching.requirements import Requirement
-from kerf.engine.scheduling.pods.evictability import FOR_GOOD, protected_until
-from kerf.engine.scheduling.provision import named
+from kerf.engine.scheduling.pods.evictability import FOREVER, protected_until
+from kerf.engine.scheduling.provision import planned_claim
 from kerf.engine.state.provisioning_window import closes_at
 from kerf.engine.state.state import State
 
@@ -175,7 +175,7 @@ def drift(cluster: Cluster, candidate: Candidate, places: DriftPlaces | None = N
     outcome = (places or DriftPlaces(cluster, asking=True)).found(cluster, candidate)
     if outcome.failure is not None:
         return outcome.failure
-    replacements = tuple(named("", each) for each in outcome.claims)
+    replacements = tuple(planned_claim("", each) for each in outcome.claims)
     return Move(HAS_DRIFTED, (candidate.node.place.claim,), replacements, outcome.placements)
 
 
@@ -307,7 +307,7 @@ def _look_at(state: State, cluster: Cluster, short: frozenset[str], now: int) ->
     shielded = (pod for node in cluster.nodes if node.managed for pod in node.pods if pod.do_not_disrupt)
     times += map(protected_until, shielded)
     times += [window_ends(facts.pools[name], now) for name in sorted(short & facts.pools.keys())]
-    return min((at for at in times if now < at < min(NEVER, FOR_GOOD)), default=0)
+    return min((at for at in times if now < at < min(NEVER, FOREVER)), default=0)
 
 
 def window_ends(pool: NodePool, now: int) -> int:

@@ -21,7 +21,7 @@ from kerf.engine.disruption.cluster import (
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.planner import Ground, Line
+from kerf.engine.scheduling.planner import CompiledProblem, PodQueue
 from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod
 
 
@@ -38,7 +38,7 @@ class _Leaver(Struct, frozen=True):
     """The pods of one node that move if it goes: as they are asked about, and as they counted until then."""
 
     asked: tuple[PendingPod, ...]
-    line: Line
+    line: PodQueue
     bound: tuple[BoundPod, ...]
 
 
@@ -63,12 +63,12 @@ class Questions:
         there = {(each.namespace, each.shape) for each in self._bound}
         pairs = {(namespace, shape): PendingPod("", namespace, "", shape) for namespace, shape in there}
         pairs |= {(each.namespace, each.shape): each for each in still.pods}
-        self._ground = Ground(
+        self._ground = CompiledProblem(
             replace(still, pods=tuple(each for _, each in sorted(pairs.items())), bound=tuple(self._bound))
         )
         self._numbers = {each.name: each.number for each in self._ground.nodes}
         self._counted = self._ground.topology.counted()
-        self._free_line = self._ground.lined_up(self._free)
+        self._free_line = self._ground.queue_of(self._free)
         self._within = self._limits({})
 
     def plan(self, leaving: frozenset[str], most_claims: float) -> Answer | None:
@@ -104,7 +104,7 @@ class Questions:
             pods = [pod for pod in node.pods if rules.moves(pod)]
             asked = tuple(wanting(pod, pod.shape, {}, None) for pod in pods)
             found = self._leavers[node.name] = _Leaver(
-                asked, self._ground.lined_up(asked), tuple(bound([replace(node, pods=tuple(pods))], frozenset()))
+                asked, self._ground.queue_of(asked), tuple(bound([replace(node, pods=tuple(pods))], frozenset()))
             )
         return found
 

@@ -16,7 +16,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import INITIALIZED, LAUNCHED, REGISTERED, TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import LaunchInstance
-from kerf.engine.scheduling.claims_without_pods import bare
+from kerf.engine.scheduling.claims_without_pods import claim_without_pods
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.state import Found, State
 
@@ -140,7 +140,7 @@ def _price(claim: NodeClaimObject, state: State) -> float:
 
 def _launch(claim: NodeClaimObject, state: State, now: int) -> Step:
     requirements = Requirements.of_specs(claim.requirements)
-    asked = bare(requirements, claim.labels, claim.requests, claim.node_class, state, now)
+    asked = claim_without_pods(requirements, claim.labels, claim.requests, claim.node_class, state, now)
     order = LaunchInstance(
         claim=claim.name,
         node_pool=claim.labels.get(lbl.NODEPOOL, ""),

@@ -16,8 +16,13 @@ from kerf.engine.nodeclaim.disruption_reasons import OVERPROVISIONED
 from kerf.engine.nodeclaim.state_table import GOING, REQUESTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import LaunchInstance, StaticResult
-from kerf.engine.scheduling.claims_without_pods import Bare, launch, of_template, planned
-from kerf.engine.scheduling.pods.evictability import PodRules
+from kerf.engine.scheduling.claims_without_pods import (
+    ClaimWithoutPods,
+    claim_from_template,
+    launch_order,
+    planned_without_pods,
+)
+from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.provision import claim_names
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
@@ -85,27 +90,27 @@ def _scale_up(pool: NodePool, running: int, counted: int, state: State, now: int
     return _launches(pool, running, asked, state)
 
 
-def asked_for(pool: NodePool, count: int, state: State, now: int) -> list[Bare]:
+def asked_for(pool: NodePool, count: int, state: State, now: int) -> list[ClaimWithoutPods]:
     """What so many claims that come at once are launched as: no more of them in a reservation than it has left (A-210),
     but where nothing else is to be had. None if there is nothing at all."""
-    first = asked = of_template(pool, state, now)
+    first = asked = claim_from_template(pool, state, now)
     if not first.choice.offers:
         return []
     found, taken = [first], Counter[str]()
     while len(found) < count:
         if asked.choice.reservation:
             taken[asked.choice.reservation] += 1
-            asked = of_template(pool, state, now, taken)
+            asked = claim_from_template(pool, state, now, taken)
         found.append(asked if asked.choice.offers else first)
     return found
 
 
-def _launches(pool: NodePool, running: int, asked: list[Bare], state: State) -> Outcome:
+def _launches(pool: NodePool, running: int, asked: list[ClaimWithoutPods], state: State) -> Outcome:
     assert pool.replicas is not None
     named = list(zip(claim_names([pool.name] * len(asked), state), asked, strict=True))
-    claims = tuple(planned(name, pool.name, each) for name, each in named)
+    claims = tuple(planned_without_pods(name, pool.name, each) for name, each in named)
     result = StaticResult(pool.name, pool.replicas, running, Reason("static-scale-up", {"count": len(asked)}), claims)
-    return Outcome(result, tuple(launch(name, pool, each) for name, each in named))
+    return Outcome(result, tuple(launch_order(name, pool, each) for name, each in named))
 
 
 def _blocked(pool: NodePool, running: int, reason: Reason, state: State, retry_at: int = 0) -> Outcome:
@@ -158,7 +163,7 @@ def _rank(claim: NodeClaim, state: State, now: int) -> tuple[int, bool, float]:
     node = node_of(claim, state)
     pods = _pods_on(node.name, state) if node is not None else []
     shapes = {pod.shape: state.ix.blobs.shape(pod.shape) for pod in pods}
-    rules = PodRules(shapes, (), now)
+    rules = EvictionRules(shapes, (), now)
     protected = any(not rules.disruptable(pod) for pod in pods)
     if not protected and all(owned_by(pod, DAEMONSET) for pod in pods):
         return EMPTY, False, 0.0

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, SpreadConstraint
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import LAUNCHED, REGISTERED
-from kerf.engine.scheduling.matching.label_selectors import of_spread
+from kerf.engine.scheduling.matching.label_selectors import spread_selector
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.state.pod_nominations import is_contested
 from kerf.engine.state.state import State
@@ -73,7 +73,7 @@ class Nominating:
         known = self._known.get((pair, other))
         if known is None:
             shape, labels = state.ix.blobs.shape(pair[1]), state.ix.blobs.shape(other[1]).labels
-            selectors = (of_spread(each, pair[0], shape.labels) for each in _spread(shape))
+            selectors = (spread_selector(each, pair[0], shape.labels) for each in _spread(shape))
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
             known = self._known[pair, other] = any(each.selects(other[0], labels) for each in selectors)

@@ -20,10 +20,10 @@ from kerf.engine.scheduling.packing.finished_claims import claim_labels
 from kerf.engine.scheduling.problem.from_state import unavailable
 from kerf.engine.state.state import State
 
-NOTHING: Mapping[str, int] = MappingProxyType({})
+NONE_TAKEN: Mapping[str, int] = MappingProxyType({})
 
 
-class Bare(Struct, frozen=True):
+class ClaimWithoutPods(Struct, frozen=True):
     """What a claim without pods asks for, and what it may be launched as now."""
 
     requirements: Requirements
@@ -41,23 +41,25 @@ class Bare(Struct, frozen=True):
         return self.choice.offers[0].price if self.choice.offers else 0.0
 
 
-def of_template(pool: NodePool, state: State, now: int, taken: Mapping[str, int] = NOTHING) -> Bare:
+def claim_from_template(
+    pool: NodePool, state: State, now: int, taken: Mapping[str, int] = NONE_TAKEN
+) -> ClaimWithoutPods:
     """S-192: the template's requirements without types, no requests; custom labels as in S-165. `taken`: of
     reservations, by those that are launched beside it."""
     own = {**pool.labels, NODEPOOL: pool.name, pool.node_class.label: pool.node_class.name}
     requirements = Requirements.of_specs(pool.requirements).merged(Requirements.of_labels(own))
-    return bare(requirements, claim_labels(own, requirements), {}, pool.node_class, state, now, taken)
+    return claim_without_pods(requirements, claim_labels(own, requirements), {}, pool.node_class, state, now, taken)
 
 
-def bare(
+def claim_without_pods(
     requirements: Requirements,
     labels: Mapping[str, str],
     requests: Resources,
     node_class: NodeClassRef,
     state: State,
     now: int,
-    taken: Mapping[str, int] = NOTHING,
-) -> Bare:
+    taken: Mapping[str, int] = NONE_TAKEN,
+) -> ClaimWithoutPods:
     """What claims with these requirements may be launched as; no offers while the NodeClass has no catalogue."""
     digest = catalogue_of(state, node_class.key)
     choice = Choice("", ())
@@ -71,10 +73,10 @@ def bare(
         most = state.facts.settings.max_launch_types
         left_over = taken_from(catalogue, taken)
         choice = choose(left_over, names, requirements, unavailable(state, now), max_types=most)
-    return Bare(requirements, dict(labels), requests, choice)
+    return ClaimWithoutPods(requirements, dict(labels), requests, choice)
 
 
-def planned(name: str, pool: str, asked: Bare) -> PlannedClaim:
+def planned_without_pods(name: str, pool: str, asked: ClaimWithoutPods) -> PlannedClaim:
     return PlannedClaim(
         name=name,
         node_pool=pool,
@@ -88,7 +90,7 @@ def planned(name: str, pool: str, asked: Bare) -> PlannedClaim:
     )
 
 
-def launch(name: str, pool: NodePool, asked: Bare) -> LaunchInstance:
+def launch_order(name: str, pool: NodePool, asked: ClaimWithoutPods) -> LaunchInstance:
     return LaunchInstance(
         claim=name,
         node_pool=pool.name,

@@ -29,8 +29,8 @@ from kerf.engine.scheduling.packing.packing import Packing
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.pods.pod_classes import PodClasses
-from kerf.engine.scheduling.pods.pod_volumes import claim_names, of_claims, problems
-from kerf.engine.scheduling.pods.validation import refusals
+from kerf.engine.scheduling.pods.pod_volumes import claim_names, volume_problems, volumes_of_claims
+from kerf.engine.scheduling.pods.validation import pod_refusals
 from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.scheduling.topology.topology import Topology
@@ -39,16 +39,16 @@ __all__ = ["OpenedClaim", "Plan", "plan", "usable_pools"]
 
 STRICT = "Strict"
 
-Queued = tuple[PendingPod, PodClass]
+QueuedPod = tuple[PendingPod, PodClass]
 Failure = tuple[PendingPod, PodClass, tuple[Reason, ...]]
-Turn = tuple[int, int, int, int, str]
+PackingOrder = tuple[int, int, int, int, str]
 """By which pods are packed (S-85), those that are `PendingPod.ahead` first."""
 
 
-class Line(NamedTuple):
+class PodQueue(NamedTuple):
     """Pods of a plan: those to pack, those that are ignored (S-42), and those that cannot be tried."""
 
-    queue: list[tuple[Turn, Queued]]
+    queue: list[tuple[PackingOrder, QueuedPod]]
     ignored: list[Failure]
     failures: list[Failure]
 
@@ -60,11 +60,11 @@ def plan(problem: Problem, tracer: Tracer | None = None, most_claims: float = ma
     Raises KeyError if a pod or DaemonSet names a shape, or a NodePool a catalogue, that the problem does
     not hold: the caller builds problems, so that is a defect and not bad input.
     """
-    ground = Ground(problem, tracer)
-    return ground.plan([ground.lined_up(problem.pods)], ground.nodes, tracer, most_claims)
+    compiled = CompiledProblem(problem, tracer)
+    return compiled.plan([compiled.queue_of(problem.pods)], compiled.nodes, tracer, most_claims)
 
 
-class Ground:
+class CompiledProblem:
     """A problem's places and rules, compiled: all of a plan that does not depend on which of its pods are placed."""
 
     def __init__(self, problem: Problem, tracer: Tracer | None = None) -> None:
@@ -72,14 +72,16 @@ class Ground:
         self._strict = problem.settings.min_values_policy == STRICT
         pools = usable_pools(problem.pools)
         given_daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        templates = self._made(problem, given_daemons)
-        told = templates if problem.left_out is None else self._made(_whole(problem), given_daemons)
+        templates = self._templates_of(problem, given_daemons)
+        explained = (
+            templates if problem.left_out is None else self._templates_of(_with_left_out(problem), given_daemons)
+        )
         self._any_pool = bool(pools)
-        self._dropped = tuple(explain_dropped(each, tracer) for each in told if not each.types)
+        self._dropped = tuple(explain_dropped(each, tracer) for each in explained if not each.types)
         self.templates = [each for each in templates if each.types]
-        self._told = self.templates if told is templates else [each for each in told if each.types]
+        self._explained = self.templates if explained is templates else [each for each in explained if each.types]
         used = {each.name: each.remaining for each in self.templates}
-        for each in self._told:
+        for each in self._explained:
             each.remaining = used.get(each.name, each.remaining)
         soft = any(taint.effect == PREFER_NO_SCHEDULE for each in pools for taint in each.pool.taints)  # S-33
         facts = problem.volumes or VolumeFacts()
@@ -101,27 +103,27 @@ class Ground:
         self._classes = PodClasses(problem.shapes, self.topology, policy, soft, problem.volumes, self._devices)
         self._refused: dict[tuple[str, tuple[str, ...]], tuple[Reason, ...]] = {}
 
-    def _made(self, problem: Problem, given: Sequence[Daemon]) -> list[Template]:
+    def _templates_of(self, problem: Problem, given: Sequence[Daemon]) -> list[Template]:
         return [
             template_of(each, problem, given, strict=self._strict, variant=problem.variant)
             for each in usable_pools(problem.pools)
         ]
 
     def plan(
-        self, lines: Iterable[Line], nodes: Sequence[ExistingNode], tracer: Tracer | None, most_claims: float
+        self, queues: Iterable[PodQueue], nodes: Sequence[ExistingNode], tracer: Tracer | None, most_claims: float
     ) -> Plan:
-        """Of the pods of all these lines. `nodes`: those of here, in their order, some of them `gone`. Limits of
+        """Of the pods of all these queues. `nodes`: those of here, in their order, some of them `gone`. Limits of
         templates and counts of topology are used up."""
         settings = self._problem.settings
-        lines = list(lines)
-        queue = [each for _, each in sorted(chain.from_iterable(each.queue for each in lines), key=itemgetter(0))]
-        ignored = [failure for each in lines for failure in each.ignored]
-        failures = [failure for each in lines for failure in each.failures]
+        queues = list(queues)
+        queue = [each for _, each in sorted(chain.from_iterable(each.queue for each in queues), key=itemgetter(0))]
+        ignored = [failure for each in queues for failure in each.ignored]
+        failures = [failure for each in queues for failure in each.failures]
         packing = Packing(
             nodes,
             self._lanes,
             self.templates,
-            self._told,
+            self._explained,
             self._classes,
             self.topology,
             not self._strict,
@@ -130,7 +132,7 @@ class Ground:
             most_claims,
         )
         failures += [(pod, wanted, (*self._dropped, *why)) for pod, wanted, why in packing.run(queue)]
-        claims, unmet = _finish(packing, self._launches, self._strict, tracer, self._devices)
+        claims, unmet = _finished_claims(packing, self._launches, self._strict, tracer, self._devices)
         by_uid = {pod.uid: (pod, wanted) for pod, wanted in queue} if unmet else {}
         failures += [(*by_uid[uid], (why,)) for uid, why in unmet]
         if tracer is not None:
@@ -141,17 +143,17 @@ class Ground:
         return Plan(
             claims,
             _placements(packing.filled.values()),
-            _grouped(failures),
-            _grouped(ignored),
+            _grouped_by_reason(failures),
+            _grouped_by_reason(ignored),
             truncated,
             uneven=uneven,
         )
 
-    def lined_up(self, pods: Iterable[PendingPod]) -> Line:
+    def queue_of(self, pods: Iterable[PendingPod]) -> PodQueue:
         """Who is tried at all: not whom S-42 refuses, nor whose devices are ignored or unknown (S-92); without any
         NodePool nobody (S-62)."""
         problem, devices = self._problem, self._devices
-        queue: list[tuple[Turn, Queued]] = []
+        queue: list[tuple[PackingOrder, QueuedPod]] = []
         ignored: list[Failure] = []
         failures: list[Failure] = []
         for pod in pods:
@@ -177,16 +179,16 @@ class Ground:
                 features = list(wanted.unsupported)
                 failures.append((pod, wanted, (reason(Code.NOT_SUPPORTED_YET, features=features),)))
             else:
-                turn = -pod.ahead, -wanted.cpu, -wanted.memory, pod.created, pod.uid
-                queue.append((turn, (pod, wanted)))
-        return Line(queue, ignored, failures)
+                order = -pod.ahead, -wanted.cpu, -wanted.memory, pod.created, pod.uid
+                queue.append((order, (pod, wanted)))
+        return PodQueue(queue, ignored, failures)
 
     def _refusals(self, digest: str, claims: tuple[str, ...]) -> tuple[Reason, ...]:
         found = self._refused.get((digest, claims))
         if found is None:
-            found = refusals(self._problem.shapes[digest])
+            found = pod_refusals(self._problem.shapes[digest])
             if self._problem.volumes is not None:
-                found += problems(self._problem.volumes, claims)
+                found += volume_problems(self._problem.volumes, claims)
             self._refused[digest, claims] = found
         return found
 
@@ -198,7 +200,7 @@ def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
     return sorted(by_name, key=lambda each: -each.pool.weight)
 
 
-def _whole(problem: Problem) -> Problem:
+def _with_left_out(problem: Problem) -> Problem:
     """The question with what it leaves out."""
     gone = problem.left_out
     assert gone is not None
@@ -211,10 +213,10 @@ def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts)
     for pod in problem.bound:
         shape = problem.shapes[pod.shape]
         if shape.volumes and pod.node in by_name:
-            by_name[pod.node].attach(of_claims(facts, claim_names(pod.namespace, pod.name, shape)).attached)
+            by_name[pod.node].attach(volumes_of_claims(facts, claim_names(pod.namespace, pod.name, shape)).attached)
 
 
-def _finish(
+def _finished_claims(
     packing: Packing, launches: Launches, strict: bool, tracer: Tracer | None, devices: Devices | None
 ) -> tuple[tuple[OpenedClaim, ...], list[tuple[str, Reason]]]:
     """The claims as planned, and the pods of those that the cut of the type list leaves below minValues
@@ -245,7 +247,7 @@ def _by_name(pod: PendingPod) -> tuple[str, str, str]:
     return pod.namespace, pod.name, pod.uid
 
 
-def _grouped(failures: Iterable[Failure]) -> tuple[Unplaced, ...]:
+def _grouped_by_reason(failures: Iterable[Failure]) -> tuple[Unplaced, ...]:
     """Pods of one class that failed for the same reasons, together; ordered by first pod."""
     groups: dict[tuple[int, str], tuple[list[PendingPod], tuple[Reason, ...]]] = {}
     for pod, wanted, why in sorted(failures, key=lambda each: _by_name(each[0])):

@@ -19,7 +19,7 @@ from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.problem.problem import Problem
-from kerf.engine.scheduling.relaunch_delay import InVain, in_vain, launched_lately, without
+from kerf.engine.scheduling.relaunch_delay import DelayedPods, delayed_pods, problem_without, recently_launched
 from kerf.engine.state.provisioning_window import closes_at
 from kerf.engine.state.state import State
 
@@ -27,7 +27,7 @@ VERSION = 22
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
 
 
-class Outcome(Struct, frozen=True):
+class ProvisionOutcome(Struct, frozen=True):
     result: ProvisionResult
     intents: tuple[LaunchInstance, ...] = ()
 
@@ -45,42 +45,42 @@ def due_at(state: State) -> int:
     return min(times, default=0)
 
 
-def provision(state: State, now: int, tracer: Tracer | None = None) -> Outcome:
+def provision(state: State, now: int, tracer: Tracer | None = None) -> ProvisionOutcome:
     """One pass. A result equal to the latest recorded one only names that one (`repeats`)."""
     problem = problem_of(state, now)
-    planned, vain = _planned(problem, state, now, tracer)
+    planned, delayed = _planned(problem, state, now, tracer)
     names = claim_names([opened.node_pool for opened in planned.claims], state)
-    claims = tuple(named(name, opened) for name, opened in zip(names, planned.claims, strict=True))
+    claims = tuple(planned_claim(name, opened) for name, opened in zip(names, planned.claims, strict=True))
     result = ProvisionResult(
         claims,
         planned.placements,
-        (*planned.unplaced, *vain.unplaced),
+        (*planned.unplaced, *delayed.unplaced),
         planned.ignored,
-        retry_at=vain.until,
+        retry_at=delayed.until,
         truncated=planned.truncated,
         first_price=planned.first_price,
         lower_bound=planned.lower_bound,
         unbound=len(planned.unbound) if planned.rated else None,
     )
     if not claims and not result.truncated and not result.retry_at and content(result)[0] == state.facts.plan_digest:
-        return Outcome(ProvisionResult(repeats=state.facts.plan))
-    return Outcome(result, launch_orders(claims, problem))
+        return ProvisionOutcome(ProvisionResult(repeats=state.facts.plan))
+    return ProvisionOutcome(result, launch_orders(claims, problem))
 
 
-def _planned(problem: Problem, state: State, now: int, tracer: Tracer | None) -> tuple[Plan, InVain]:
+def _planned(problem: Problem, state: State, now: int, tracer: Tracer | None) -> tuple[Plan, DelayedPods]:
     """The plan without the pods that wait for another node. Only what is told in the end is traced."""
     effort = problem.settings.effort
-    lately = launched_lately(state.facts, now)
-    if not lately:
-        return best_plan(problem, effort, tracer), InVain()
+    recent = recently_launched(state.facts, now)
+    if not recent:
+        return best_plan(problem, effort, tracer), DelayedPods()
     planned = best_plan(problem, effort)
-    vain = in_vain(planned, lately, state.facts)
-    if vain.pods or tracer is not None:
-        planned = best_plan(without(problem, vain.pods), effort, tracer)
-    return planned, vain
+    delayed = delayed_pods(planned, recent, state.facts)
+    if delayed.pods or tracer is not None:
+        planned = best_plan(problem_without(problem, delayed.pods), effort, tracer)
+    return planned, delayed
 
 
-def named(name: str, opened: OpenedClaim) -> PlannedClaim:
+def planned_claim(name: str, opened: OpenedClaim) -> PlannedClaim:
     return PlannedClaim(
         name=name,
         node_pool=opened.node_pool,

@@ -14,7 +14,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.matching.requirements import Conflict, Requirements
 from kerf.engine.scheduling.topology.rules import Rule
 
-SHOWN_DOMAINS = 25
+MAX_DOMAINS_SHOWN = 25
 """S-136: how many domains a reason names."""
 
 
@@ -120,7 +120,7 @@ def conflict_reason(found: tuple[Conflict, ...], own: Requirements, **params: st
 def topology_reason(rule: Rule, **params: str) -> Reason:
     """The rule and how many pods are in each domain (S-136); claims of this pass are only counted."""
     named = sorted((d, pods) for d, pods in rule.count.counts.items() if isinstance(d, str))
-    shown = [f"{domain}={pods}" for domain, pods in named[:SHOWN_DOMAINS]]
+    shown = [f"{domain}={pods}" for domain, pods in named[:MAX_DOMAINS_SHOWN]]
     more = len(rule.count.counts) - len(shown)
     domains = [*shown, f"and {more} more"] if more else shown
     return reason(Code.TOPOLOGY, rule=rule.kind, key=rule.key, domains=domains, **params)

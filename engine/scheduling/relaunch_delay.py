@@ -15,10 +15,11 @@ from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.state.state import Facts
 
-PATIENCE = 10_000  # ms
+RELAUNCH_DELAY = 10_000
+"""Between the launch for a pod and another one for it, in milliseconds (S-57)."""
 
 
-class InVain(Struct, frozen=True):
+class DelayedPods(Struct, frozen=True):
     """Pods that wait for another node, and why; `until`: when one may be launched for the first of them, 0 for none."""
 
     pods: frozenset[str] = frozenset()
@@ -26,13 +27,13 @@ class InVain(Struct, frozen=True):
     until: int = 0
 
 
-def launched_lately(facts: Facts, now: int) -> dict[str, str]:
+def recently_launched(facts: Facts, now: int) -> dict[str, str]:
     """Pod (uid) → the claim that was requested for it less than PATIENCE ago, and whose node has joined. (If the room
     of one that has not goes to others, then by kerf's own plan.)"""
     young = [
         claim
         for _, claim in sorted(facts.claims.items())
-        if claim.created + PATIENCE > now
+        if claim.created + RELAUNCH_DELAY > now
         and claim.registered
         and claim.state not in GOING
         and claim.instance_status not in ENDED
@@ -40,25 +41,25 @@ def launched_lately(facts: Facts, now: int) -> dict[str, str]:
     return {uid: claim.name for claim in young for uid in claim.pods if uid in facts.pods}
 
 
-def in_vain(planned: Plan, lately: dict[str, str], facts: Facts) -> InVain:
-    """Of the pods that the plan opens claims for, those for which one was requested lately."""
+def delayed_pods(planned: Plan, recent: dict[str, str], facts: Facts) -> DelayedPods:
+    """Of the pods that the plan opens claims for, those for which one was requested recent."""
     waiting: dict[str, list[str]] = {}
     for opened in planned.claims:
         for uid in opened.pods:
-            if uid in lately:
-                waiting.setdefault(lately[uid], []).append(uid)
+            if uid in recent:
+                waiting.setdefault(recent[uid], []).append(uid)
     if not waiting:
-        return InVain()
-    return InVain(
+        return DelayedPods()
+    return DelayedPods(
         pods=frozenset(uid for uids in waiting.values() for uid in uids),
         unplaced=tuple(
             Unplaced(tuple(uids), (reason(Code.LAUNCHED_IN_VAIN, claim=name),))
             for name, uids in sorted(waiting.items())
         ),
-        until=min(facts.claims[name].created for name in waiting) + PATIENCE,
+        until=min(facts.claims[name].created for name in waiting) + RELAUNCH_DELAY,
     )
 
 
-def without(problem: Problem, pods: frozenset[str]) -> Problem:
+def problem_without(problem: Problem, pods: frozenset[str]) -> Problem:
     """The question about all other pods."""
     return replace(problem, pods=tuple(pod for pod in problem.pods if pod.uid not in pods))

@@ -16,7 +16,7 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, MoveResult, RegisterNode
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen, ObjectGone
-from kerf.engine.scheduling.pods.evictability import ALWAYS, FOR_GOOD, protected_until
+from kerf.engine.scheduling.pods.evictability import ALWAYS, FOREVER, protected_until
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.decision_events import NORMAL, WARNING, About, Told
 from kerf.projections.status.nodepool import nodepool_status
@@ -121,7 +121,7 @@ class ObjectEvents:
             self._annotated.pop(pod.uid, None)
             return []
         until = protected_until(pod)
-        if until == FOR_GOOD or (until and until <= entry.at):
+        if until == FOREVER or (until and until <= entry.at):
             return []
         said = f"{text}|{until}"
         if self._annotated.get(pod.uid) == said:

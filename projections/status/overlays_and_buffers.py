@@ -11,7 +11,13 @@ from msgspec import Struct
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.scheduling.launchable.node_overlays import Condition, evaluated
-from kerf.engine.scheduling.problem.capacity_buffers import Provisioning, Ready, Sources, provisioning, resolved
+from kerf.engine.scheduling.problem.capacity_buffers import (
+    BufferProvisioning,
+    BufferReadiness,
+    BufferSources,
+    buffer_provisioning,
+    resolve_buffer,
+)
 from kerf.engine.state.state import State
 
 UNHEALTHY = "UnhealthyDependents"
@@ -78,15 +84,15 @@ class BufferStatuses:
         facts = state.facts
         if not facts.settings.capacity_buffers:
             return []
-        sources = Sources(facts.pod_templates, facts.workloads, state.ix.blobs.shape)
+        sources = BufferSources(facts.pod_templates, facts.workloads, state.ix.blobs.shape)
         made = []
         for _, each in sorted(facts.buffers.items()):
-            found = resolved(each, sources)
-            ready = found.reason is Ready.RESOLVED
+            found = resolve_buffer(each, sources)
+            ready = found.reason is BufferReadiness.RESOLVED
             conditions = [Stated("ReadyForProvisioning", ready, found.reason.value)]
-            room = provisioning(each, found, self._plan)
+            room = buffer_provisioning(each, found, self._plan)
             if room is not None:
-                conditions.append(Stated("Provisioning", room is Provisioning.FITS, room.value))
+                conditions.append(Stated("Provisioning", room is BufferProvisioning.FITS, room.value))
             template = facts.pod_templates.get(f"{each.namespace}/{each.template}") if ready else None
             made.append(
                 BufferStatus(

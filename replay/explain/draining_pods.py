@@ -11,7 +11,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
 from kerf.engine.nodeclaim.effects import eviction
 from kerf.engine.nodeclaim.state_table import DRAINING
-from kerf.engine.scheduling.pods.evictability import PodRules, protected_until
+from kerf.engine.scheduling.pods.evictability import EvictionRules, protected_until
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
@@ -51,7 +51,7 @@ def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State) -> Rea
     if effect is None or effect.ok is None:
         return Reason("waiting-for-effect", {"effect": "the eviction"})
     shapes = {pod.shape: state.ix.blobs.shape(pod.shape)}
-    budgets = PodRules(shapes, tuple(state.facts.pdbs.values()), state.facts.at).blocked_now(pod)
+    budgets = EvictionRules(shapes, tuple(state.facts.pdbs.values()), state.facts.at).blocked_now(pod)
     if not budgets:
         return Reason("waiting-to-retry", {"effect": f"the eviction ({effect.code})"})
     names = [f"{each.namespace}/{each.name}" for each in budgets]

@@ -23,7 +23,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import disruption_reasons as why
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import INITIALIZED, STEADY
-from kerf.engine.scheduling.pods.evictability import FOR_GOOD, protected_until
+from kerf.engine.scheduling.pods.evictability import FOREVER, protected_until
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.nodeclaims.drift import AS_ASKED
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
@@ -195,7 +195,7 @@ def _due(reason: Reason, claim: NodeClaim, state: State, node: ClusterNode) -> i
             at = window_ends(pool, now) if pool is not None else 0
         case _:
             return 0
-    return soonest(at) if now < at < min(NEVER, FOR_GOOD) else 0
+    return soonest(at) if now < at < min(NEVER, FOREVER) else 0
 
 
 def _histories(told: Iterable[Judged]) -> dict[str, list[Judged]]:

@@ -18,8 +18,14 @@ from kerf.engine.model.kubernetes.services import Service
 from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.scheduling.launchable.node_overlays import Condition, evaluated, overlaid
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.problem.capacity_buffers import Ready, Sources, provisioning, resolved, virtual_pods
-from kerf.engine.scheduling.problem.default_spread import Kinship, with_defaults
+from kerf.engine.scheduling.problem.capacity_buffers import (
+    BufferReadiness,
+    BufferSources,
+    buffer_provisioning,
+    resolve_buffer,
+    virtual_pods,
+)
+from kerf.engine.scheduling.problem.default_spread import SelectorSources, with_default_spread
 from kerf.engine.scheduling.problem.scheduler_config import default_constraints
 
 List = Callable[[str], list[dict[str, Any]]]
@@ -34,7 +40,7 @@ class Extensions(Struct, frozen=True):
 
     shapes: dict[str, PodShape]
     constraints: tuple[SpreadConstraint, ...] = ()
-    kinship: Kinship = Kinship()
+    kinship: SelectorSources = SelectorSources()
     overlays: tuple[NodeOverlay, ...] = ()
     buffers: tuple[CapacityBuffer, ...] = ()
     templates: Mapping[str, PodTemplate] = {}
@@ -43,7 +49,7 @@ class Extensions(Struct, frozen=True):
         """With the default constraints (S-150)."""
         if not self.constraints:
             return pods
-        given, made = with_defaults(pods, self.shapes, self.constraints, self.kinship)
+        given, made = with_default_spread(pods, self.shapes, self.constraints, self.kinship)
         self.shapes.update(made)
         return given
 
@@ -68,15 +74,15 @@ class Extensions(Struct, frozen=True):
         return told
 
     def _of_buffer(self, buffer: CapacityBuffer, planned: Plan) -> dict[str, Any]:
-        found = resolved(buffer, self._sources())
+        found = resolve_buffer(buffer, self._sources())
         made: dict[str, Any] = {"name": buffer.key, "readyForProvisioning": str(found.reason)}
-        if found.reason is Ready.RESOLVED:
+        if found.reason is BufferReadiness.RESOLVED:
             made["replicas"] = found.replicas
-        condition = provisioning(buffer, found, planned)
+        condition = buffer_provisioning(buffer, found, planned)
         return made | ({"provisioning": str(condition)} if condition is not None else {})
 
-    def _sources(self) -> Sources:
-        return Sources(self.templates, self.kinship.workloads, self.shapes.__getitem__)
+    def _sources(self) -> BufferSources:
+        return BufferSources(self.templates, self.kinship.workloads, self.shapes.__getitem__)
 
 
 def read_extensions(scenario: Mapping[str, Any], listed: List, read: Read, shapes: dict[str, PodShape]) -> Extensions:
@@ -88,7 +94,7 @@ def read_extensions(scenario: Mapping[str, Any], listed: List, read: Read, shape
     return Extensions(
         shapes=shapes,
         constraints=default_constraints(scenario.get("schedulerConfig")),
-        kinship=Kinship(tuple(services), {each.key: each for each in workloads}),
+        kinship=SelectorSources(tuple(services), {each.key: each for each in workloads}),
         overlays=tuple(read(each, _OVERLAYS, "NodeOverlay", NodeOverlay) for each in listed("nodeOverlays")),
         buffers=tuple(read(each, _BUFFERS, "CapacityBuffer", CapacityBuffer) for each in listed("capacityBuffers")),
         templates={each.key: each for each in templates},
@@ -105,5 +111,5 @@ def refused(told: Mapping[str, Any]) -> list[str]:
     return lines + [
         f"CapacityBuffer {each['name']} is not ready: {each['readyForProvisioning']}"
         for each in told.get("buffers", ())
-        if each["readyForProvisioning"] != Ready.RESOLVED
+        if each["readyForProvisioning"] != BufferReadiness.RESOLVED
     ]

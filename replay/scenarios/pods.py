@@ -8,14 +8,14 @@ from typing import Any
 
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
-from kerf.engine.scheduling.pods.evictability import PodRules
+from kerf.engine.scheduling.pods.evictability import EvictionRules
 
 
 def reschedulable(
     pods: Iterable[Pod], budgets: Iterable[PodDisruptionBudget], shapes: Mapping[str, PodShape], now: int
 ) -> list[Pod]:
     """The pods that need another place because their node goes (S-46…S-49)."""
-    rules = PodRules(shapes, tuple(budgets), now)
+    rules = EvictionRules(shapes, tuple(budgets), now)
     return [pod for pod in pods if rules.moves(pod)]
 
 

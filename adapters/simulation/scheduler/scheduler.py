@@ -27,7 +27,7 @@ from kerf.adapters.simulation.scheduler.filters import (
 from kerf.adapters.simulation.scheduler.topology_filters import TopologyFilter, needs_others
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import HostPort, Pod, PodShape, Resources, SpreadConstraint, is_terminal
-from kerf.engine.scheduling.problem.default_spread import Kinship, with_defaults
+from kerf.engine.scheduling.problem.default_spread import SelectorSources, with_default_spread
 
 Possible = Callable[[Node, "Occupancy"], bool]
 _WAKING = ("namespace", "pvc", "pv", "storageclass", "csinode", "deviceclass", "resourceslice", "resourceclaim")
@@ -179,8 +179,8 @@ class Binder:
         shape = self._api.shape(pod)
         if not self._spread:
             return shape
-        kinship = Kinship(tuple(self._api.services.values()), self._api.workloads)
-        (given,), made = with_defaults([pod], {pod.shape: shape}, self._spread, kinship)
+        kinship = SelectorSources(tuple(self._api.services.values()), self._api.workloads)
+        (given,), made = with_default_spread([pod], {pod.shape: shape}, self._spread, kinship)
         return made.get(given.shape, shape)
 
     def _choose(self, pod: Pod) -> str | None:

@@ -15,7 +15,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.disruption_reasons import DRIFTED as HAS_DRIFTED
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.decisions import Move
-from kerf.engine.scheduling.claims_without_pods import planned
+from kerf.engine.scheduling.claims_without_pods import planned_without_pods
 from kerf.engine.state.state import State
 
 
@@ -63,6 +63,6 @@ def _replaced(candidates: list[Candidate], now: int, state: State) -> list[Move]
     pool = candidates[0].pool
     asked = asked_for(pool, len(candidates), state, now)
     return [
-        Move(HAS_DRIFTED, (each.node.place.claim,), (planned("", pool.name, new),))
+        Move(HAS_DRIFTED, (each.node.place.claim,), (planned_without_pods("", pool.name, new),))
         for each, new in zip(candidates, asked, strict=False)
     ]

@@ -19,7 +19,7 @@ from kerf.engine.nodeclaim.disruption_reasons import UNDERUTILIZED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeletePod, EvictPod
 from kerf.engine.scheduling.matching.taints import tolerates_all
-from kerf.engine.scheduling.pods.evictability import FOR_GOOD, protected_until
+from kerf.engine.scheduling.pods.evictability import FOREVER, protected_until
 from kerf.engine.state.state import State
 
 DISRUPTED = Taint(lbl.DISRUPTED_TAINT, "NoSchedule")
@@ -79,7 +79,7 @@ def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, it
         return wait("waiting-for-group", due=due)
     protected = protected_until(pod)
     if now < protected:  # D-147, D-12
-        return wait("do-not-disrupt", due=soonest(due, 0 if protected == FOR_GOOD else protected))
+        return wait("do-not-disrupt", due=soonest(due, 0 if protected == FOREVER else protected))
     stays = stays_until(claim, pod, state)
     if now < stays:
         return wait("waiting-for-next-place", due=soonest(due, stays))

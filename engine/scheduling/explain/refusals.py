@@ -26,9 +26,9 @@ from kerf.engine.scheduling.explain.type_filters import (
 )
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.launchable.templates import NODES, State, Template
-from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.resources import added
-from kerf.engine.scheduling.matching.taints import text, untolerated
+from kerf.engine.scheduling.matching.taints import taint_text, untolerated
 from kerf.engine.scheduling.packing.open_claim import Claim
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topology_reason
@@ -82,8 +82,8 @@ def explain_claim(claim: Claim, wanted: PodClass) -> Reason:
     template, name = claim.template, claim.template.name
     taints = untolerated(template.pool.taints, wanted.tolerations)
     if taints:
-        return reason(Code.TAINTS, node_pool=name, taints=[text(each) for each in taints])
-    taken = conflicts(wanted.ports, claim.ports)
+        return reason(Code.TAINTS, node_pool=name, taints=[taint_text(each) for each in taints])
+    taken = port_conflicts(wanted.ports, claim.ports)
     if taken:
         return reason(Code.HOST_PORTS, node_pool=name, ports=port_names(wanted))
     following = template.step(claim.state, wanted.requirements)
@@ -127,7 +127,7 @@ def _refusal(template: Template, wanted: PodClass, hurdles: list[Hurdle]) -> Rea
     name = template.name
     taints = untolerated(template.pool.taints, wanted.tolerations)
     if taints:
-        return reason(Code.TAINTS, node_pool=name, taints=[text(each) for each in taints])
+        return reason(Code.TAINTS, node_pool=name, taints=[taint_text(each) for each in taints])
     following = template.step(template.state, wanted.requirements)
     if not isinstance(following, State):
         return conflict_reason(following, template.state.requirements, node_pool=name)

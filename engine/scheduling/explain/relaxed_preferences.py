@@ -9,7 +9,7 @@ from msgspec import Struct
 from kerf.engine.model.kubernetes.pods import AffinityTerm, NodeTerm, PodShape
 from kerf.engine.model.labels import normalise
 from kerf.engine.scheduling.matching.requirements import Requirements
-from kerf.engine.scheduling.matching.taints import SOFT
+from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
 
 REQUIRED, PREFERRED, AFFINITY, ANTI_AFFINITY = "required-term", "preferred-term", "affinity", "anti-affinity"
 SPREAD, SOFT_TAINTS = "spread", "soft-taints"
@@ -37,7 +37,7 @@ def given_up(before: PodShape, after: PodShape) -> tuple[GivenUp, ...]:
         if each not in after.preferred_terms
     ]
     found += [GivenUp(SPREAD, key=normalise(each.topology_key)) for each in before.spread if each not in after.spread]
-    if SOFT in after.tolerations and SOFT not in before.tolerations:
+    if TOLERATES_PREFER_NO_SCHEDULE in after.tolerations and TOLERATES_PREFER_NO_SCHEDULE not in before.tolerations:
         found.append(GivenUp(SOFT_TAINTS))
     return tuple(found)
 

@@ -13,9 +13,9 @@ from msgspec import Struct
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.launchable.daemons import DaemonGroup
 from kerf.engine.scheduling.launchable.templates import NODES, SIMULATION_ONLY, State, Template
-from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import Conflict, Requirements
-from kerf.engine.scheduling.matching.taints import text, untolerated
+from kerf.engine.scheduling.matching.taints import taint_text, untolerated
 from kerf.engine.scheduling.pods.pod_class import PodClass
 
 LIMITS, REQUIREMENT, OFFERING, LEFT_OUT, UNAVAILABLE = "limits", "requirement", "offering", "left-out", "unavailable"
@@ -44,7 +44,7 @@ def hurdles_of(template: Template, wanted: PodClass) -> list[Hurdle]:
     untolerable = untolerated(template.pool.taints, wanted.tolerations)
     conflicting = _conflicts(template, wanted)
     return [
-        *(Hurdle(TAINT, 0, taint.key, text(taint)) for taint in untolerable),
+        *(Hurdle(TAINT, 0, taint.key, taint_text(taint)) for taint in untolerable),
         *(Hurdle(REQUIREMENT, 0, each.key, str(each.incoming)) for each in conflicting),
         *requirement_hurdles(template.catalogue, requirements.without(each.key for each in conflicting)),
         *_limit_hurdles(template),
@@ -104,7 +104,7 @@ def _resource_hurdles(template: Template, wanted: PodClass) -> Iterator[Hurdle]:
         besides = max(group.requests.get(name, 0) for group in groups)
         yield Hurdle(RESOURCE, passed, name, str(wanted.requests.get(name, 0)), besides)
     if wanted.ports:
-        free = sum(group.types for group in groups if not conflicts(wanted.ports, group.ports))
+        free = sum(group.types for group in groups if not port_conflicts(wanted.ports, group.ports))
         yield Hurdle(HOST_PORTS, free, "", " ".join(port_names(wanted)))
 
 

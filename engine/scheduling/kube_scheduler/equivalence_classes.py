@@ -16,7 +16,7 @@ from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SchedulerVa
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.pods.pod_requirements import alternatives_of
-from kerf.engine.scheduling.pods.pod_volumes import PodVolumes, claim_names, of_claims
+from kerf.engine.scheduling.pods.pod_volumes import PodVolumes, claim_names, volumes_of_claims
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 NODE_AFFINITY_WEIGHT, TAINT_TOLERATION_WEIGHT = 2, 3
@@ -131,7 +131,7 @@ class EquivalenceClasses:
         found = self._by_pod.get(key)
         if found is None:
             facts = self._problem.volumes
-            volumes = of_claims(facts, claims, hosts=True) if facts is not None else PodVolumes()
+            volumes = volumes_of_claims(facts, claims, hosts=True) if facts is not None else PodVolumes()
             found = self._by_pod[key] = self._interned((pod.namespace, pod.shape), shape, volumes, newer)
         return found
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint, Taint, Toleration
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term
+from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys
@@ -147,7 +147,7 @@ class InterpodRules:
                     yield self._count(each.topology_key, (self._selector(each, pair[0], shape),)), sign * each.weight
 
     def _spread(self, pair: ShapeKey, shape: PodShape, each: SpreadConstraint) -> SpreadRule:
-        selectors = (of_spread(each, pair[0], shape.labels),)
+        selectors = (spread_selector(each, pair[0], shape.labels),)
         hard = each.when_unsatisfiable == HARD_SPREAD
         asked = (
             alternatives_of(shape) if each.node_affinity_policy == "Honor" else (),
@@ -178,7 +178,7 @@ class InterpodRules:
         return self._known((normalise(key), pair), normalise(key), pair.__eq__, EVERY_NODE)
 
     def _selector(self, term: AffinityTerm, namespace: str, shape: PodShape) -> PodSelector:
-        return of_term(term, namespace, shape.labels, self._problem.namespaces)
+        return term_selector(term, namespace, shape.labels, self._problem.namespaces)
 
     def _selects(self, selectors: PodSelectors, pair: ShapeKey) -> bool:
         labels = self._problem.shapes[pair[1]].labels
@@ -210,6 +210,6 @@ def max_pods_per_node(pair: ShapeKey, problem: Problem) -> int:
     own = namespace, shape.labels
     apart = (each for each in shape.anti_affinity if not each.weight and each.topology_key == HOSTNAME)
     evenly = (each for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD)
-    limits = [1 for each in apart if of_term(each, *own, problem.namespaces).selects(*own)]
-    limits += [e.max_skew for e in evenly if e.topology_key == HOSTNAME and of_spread(e, *own).selects(*own)]
+    limits = [1 for each in apart if term_selector(each, *own, problem.namespaces).selects(*own)]
+    limits += [e.max_skew for e in evenly if e.topology_key == HOSTNAME and spread_selector(e, *own).selects(*own)]
     return min(limits, default=0)

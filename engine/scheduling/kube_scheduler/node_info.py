@@ -14,7 +14,7 @@ from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.resources import total as summed
 from kerf.engine.scheduling.plan import OpenedClaim
-from kerf.engine.scheduling.pods.pod_volumes import Attachment, claim_names, of_claims
+from kerf.engine.scheduling.pods.pod_volumes import Attachment, claim_names, volumes_of_claims
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 
 NOTHING: Resources = {}
@@ -82,7 +82,7 @@ def existing_node(given: NodeInput, expected: Iterable[Daemon], problem: Problem
         there = [each for each in problem.bound if each.node == given.name and problem.shapes[each.shape].volumes]
         claims = [name for each in there for name in claim_names(each.namespace, each.name, problem.shapes[each.shape])]
         made = made.fresh()
-        made.attach(of_claims(facts, claims).attached, facts.limits[given.name])
+        made.attach(volumes_of_claims(facts, claims).attached, facts.limits[given.name])
     return made
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import ASSUMED, HostPort, Resources
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
-from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.pods.pod_volumes import Attachment
 
@@ -74,7 +74,7 @@ class NodeUsage:
         for name, amount in load.requests.items():
             if amount > free.get(name, 0):
                 return False
-        return not (load.ports and conflicts(load.ports, self._ports)) and self._attaches(load.volumes)
+        return not (load.ports and port_conflicts(load.ports, self._ports)) and self._attaches(load.volumes)
 
     def _attaches(self, volumes: frozenset[Attachment]) -> bool:
         limits = self._seat.limits

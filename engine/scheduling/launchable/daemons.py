@@ -17,7 +17,7 @@ from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirements
 from kerf.engine.scheduling.matching.resources import total
-from kerf.engine.scheduling.matching.taints import SOFT, tolerates_all
+from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE, tolerates_all
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
 
 
@@ -34,7 +34,7 @@ class Daemon(Struct, frozen=True):
     ) -> int:
         """Those of the types on whose nodes it runs (S-81); startup taints do not matter. Unlike in the reference, a
         label that no NodePool defines may be one of the type's, which its nodes will carry."""
-        if not tolerates_all(taints, (*self.tolerations, SOFT)):
+        if not tolerates_all(taints, (*self.tolerations, TOLERATES_PREFER_NO_SCHEDULE)):
             return 0
         known = WELL_KNOWN.union(catalogue.labels)
         runs = 0
@@ -45,7 +45,7 @@ class Daemon(Struct, frozen=True):
 
     def expected_on(self, taints: Iterable[Taint], labels: Requirements) -> bool:
         """Whether an existing node will get it (S-84): no label may be undefined."""
-        return tolerates_all(taints, (*self.tolerations, SOFT)) and any(
+        return tolerates_all(taints, (*self.tolerations, TOLERATES_PREFER_NO_SCHEDULE)) and any(
             labels.compatible(each) for each in self.alternatives
         )
 

@@ -26,7 +26,7 @@ from kerf.engine.model.labels import (
 )
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, compiled
 from kerf.engine.scheduling.launchable.daemons import Daemon, groups
-from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import Conflict, Requirement, Requirements
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.problem.problem import PoolInput, Problem
@@ -204,7 +204,7 @@ class Template:
         left = 0
         for group in self.groups:
             members = candidates & group.types
-            if not members or (wanted and conflicts(wanted, (*group.ports, *taken))):
+            if not members or (wanted and port_conflicts(wanted, (*group.ports, *taken))):
                 continue
             left |= members & self.catalogue.fitting(added(requests, group.requests) if group.requests else requests)
         return left

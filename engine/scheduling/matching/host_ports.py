@@ -9,14 +9,14 @@ from kerf.engine.model.kubernetes.pods import HostPort
 UNSPECIFIED = frozenset(["", "0.0.0.0", "::"])
 
 
-def clash(a: HostPort, b: HostPort) -> bool:
+def port_conflict(a: HostPort, b: HostPort) -> bool:
     """Equal port and protocol, and equal addresses or one of them unspecified."""
     if a.port != b.port or a.protocol != b.protocol:
         return False
     return a.ip == b.ip or a.ip in UNSPECIFIED or b.ip in UNSPECIFIED
 
 
-def conflicts(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> tuple[HostPort, ...]:
+def port_conflicts(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> tuple[HostPort, ...]:
     """The wanted ports that are taken."""
     taken = tuple(used)
-    return tuple(port for port in wanted if any(clash(port, other) for other in taken))
+    return tuple(port for port in wanted if any(port_conflict(port, other) for other in taken))

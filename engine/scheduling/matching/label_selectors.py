@@ -25,11 +25,11 @@ class PodSelector(Struct, frozen=True, cache_hash=True):
             not self.nothing
             and namespace in self.namespaces
             and all(labels.get(key) == value for key, value in self.labels)
-            and all(holds(each, labels) for each in self.expressions)
+            and all(expression_matches(each, labels) for each in self.expressions)
         )
 
 
-def holds(expression: Expression, labels: Mapping[str, str]) -> bool:
+def expression_matches(expression: Expression, labels: Mapping[str, str]) -> bool:
     """Label selectors know In, NotIn, Exists and DoesNotExist; a missing label satisfies the negative ones."""
     value = labels.get(expression.key)
     if expression.operator == "In":
@@ -39,42 +39,47 @@ def holds(expression: Expression, labels: Mapping[str, str]) -> bool:
     return (value is not None) == (expression.operator == "Exists")
 
 
-def selects(selector: Selector | None, labels: Mapping[str, str]) -> bool:
+def selector_matches(selector: Selector | None, labels: Mapping[str, str]) -> bool:
     """A selector alone, as for the labels of a namespace."""
     return _selector(frozenset([""]), selector, ()).selects("", labels)
 
 
-def of_spread(constraint: SpreadConstraint, namespace: str, labels: Mapping[str, str]) -> PodSelector:
+def spread_selector(constraint: SpreadConstraint, namespace: str, labels: Mapping[str, str]) -> PodSelector:
     """The pods that a spread constraint of a pod with these labels counts (S-124, S-125)."""
-    return _selector(frozenset([namespace]), constraint.selector, _keyed("In", constraint.match_label_keys, labels))
+    return _selector(
+        frozenset([namespace]), constraint.selector, _label_expressions("In", constraint.match_label_keys, labels)
+    )
 
 
-def of_term(
+def term_selector(
     term: AffinityTerm, namespace: str, labels: Mapping[str, str], namespaces: Iterable[Namespace]
 ) -> PodSelector:
     """The pods that an affinity term of such a pod speaks of (S-124)."""
     named = frozenset(term.namespaces)
     if term.namespace_selector is not None:
-        named |= frozenset(each.name for each in namespaces if selects(term.namespace_selector, each.labels))
+        named |= frozenset(each.name for each in namespaces if selector_matches(term.namespace_selector, each.labels))
     elif not named:
         named = frozenset([namespace])
-    more = [*_keyed("In", term.match_label_keys, labels), *_keyed("NotIn", term.mismatch_label_keys, labels)]
+    more = [
+        *_label_expressions("In", term.match_label_keys, labels),
+        *_label_expressions("NotIn", term.mismatch_label_keys, labels),
+    ]
     return _selector(named, term.selector, more)
 
 
-def of_shape(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -> tuple[PodSelector, ...]:
+def shape_selectors(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -> tuple[PodSelector, ...]:
     """All pods that the spreads and the terms of such a pod speak of."""
-    spreads = (of_spread(each, namespace, shape.labels) for each in shape.spread)
+    spreads = (spread_selector(each, namespace, shape.labels) for each in shape.spread)
     terms = (*shape.affinity, *shape.anti_affinity)
-    return (*spreads, *(of_term(each, namespace, shape.labels, namespaces) for each in terms))
+    return (*spreads, *(term_selector(each, namespace, shape.labels, namespaces) for each in terms))
 
 
-def of_company(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -> list[PodSelector]:
+def company_selectors(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -> list[PodSelector]:
     """For each required term of affinity the pods that such a pod must be with."""
-    return [of_term(each, namespace, shape.labels, namespaces) for each in shape.affinity if not each.weight]
+    return [term_selector(each, namespace, shape.labels, namespaces) for each in shape.affinity if not each.weight]
 
 
-def _keyed(operator: str, keys: Iterable[str], labels: Mapping[str, str]) -> list[Expression]:
+def _label_expressions(operator: str, keys: Iterable[str], labels: Mapping[str, str]) -> list[Expression]:
     return [Expression(key, operator, (labels[key],)) for key in keys if key in labels]
 
 

@@ -20,7 +20,7 @@ from kerf.engine.model.labels import HOSTNAME, normalise
 
 MAX_INT64 = 2**63 - 1
 MIN_INT64 = -(2**63)
-SHOWN_VALUES = 5
+MAX_VALUES_SHOWN = 5
 """S-14: how many values the text of a requirement lists."""
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
@@ -167,9 +167,9 @@ class Requirement(Struct, frozen=True, cache_hash=True):
         text = f"{self.key} {self.operator}"
         if self.values:
             shown = sorted(self.values)
-            more = len(shown) - SHOWN_VALUES
+            more = len(shown) - MAX_VALUES_SHOWN
             tail = [f"and {more} others"] if more > 0 else []
-            text += f" [{' '.join(shown[:SHOWN_VALUES] + tail)}]"
+            text += f" [{' '.join(shown[:MAX_VALUES_SHOWN] + tail)}]"
         if self.gte is not None:
             text += f" >={self.gte}"
         if self.lte is not None:
@@ -331,15 +331,15 @@ class Requirements:
         return not incoming._by_key or not self.incompatibilities(incoming, undefined)
 
 
-KNOWN_NODES, KNOWN_LABELS = 1 << 14, 1 << 16
+MAX_CACHED_LABEL_SETS, MAX_CACHED_LABELS = 1 << 14, 1 << 16
 """How many are kept: nodes' labels are asked for again with each plan."""
 
 
-@lru_cache(maxsize=KNOWN_NODES)
+@lru_cache(maxsize=MAX_CACHED_LABEL_SETS)
 def _of_labels(labels: tuple[tuple[str, str], ...]) -> Requirements:
     return Requirements(_of_label(key, value) for key, value in labels)
 
 
-@lru_cache(maxsize=KNOWN_LABELS)
+@lru_cache(maxsize=MAX_CACHED_LABELS)
 def _of_label(key: str, value: str) -> Requirement:
     return requirement(key, "In", (value,))

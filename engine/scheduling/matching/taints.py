@@ -12,7 +12,7 @@ _CANONICAL = re.compile(r"0|-?[1-9][0-9]*")
 """The integers that Lt and Gt compare, as Kubernetes writes them: "+5" and "007" are none."""
 
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
-SOFT = Toleration(operator="Exists", effect=PREFER_NO_SCHEDULE)
+TOLERATES_PREFER_NO_SCHEDULE = Toleration(operator="Exists", effect=PREFER_NO_SCHEDULE)
 """What S-33 step 6 and S-81 add: it tolerates every PreferNoSchedule taint."""
 
 
@@ -45,6 +45,6 @@ def tolerates_all(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) 
     return not untolerated(taints, tolerations)
 
 
-def text(taint: Taint) -> str:
+def taint_text(taint: Taint) -> str:
     """key[=value]:effect."""
     return f"{taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect}"

@@ -16,7 +16,7 @@ from kerf.engine.model.labels import CAPACITY_TYPE, ZONE, ZONE_ID, normalise
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.launchable.templates import NODES
-from kerf.engine.scheduling.matching.label_selectors import of_shape
+from kerf.engine.scheduling.matching.label_selectors import shape_selectors
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.optimizer.partial_problems import counted_capacity, limited_resources
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
@@ -186,7 +186,7 @@ def independent_pods(problem: Problem) -> frozenset[ShapeKey]:
     present = sorted(pending | {(each.namespace, each.shape) for each in problem.bound})
     selectors = tuple(
         dict.fromkeys(
-            each for pair in present for each in of_shape(problem.shapes[pair[1]], pair[0], problem.namespaces)
+            each for pair in present for each in shape_selectors(problem.shapes[pair[1]], pair[0], problem.namespaces)
         )
     )
     return frozenset(

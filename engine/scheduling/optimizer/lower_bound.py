@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import PodShape
-from kerf.engine.scheduling.matching.taints import SOFT
+from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind, all_options
 from kerf.engine.scheduling.optimizer.linear_relaxation import PricedNode, resource_prices
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
@@ -87,7 +87,7 @@ def loosened(shape: PodShape, menu: InstanceOptions) -> PodKind:
     if len(shape.required_terms) > 1:
         shape = replace(shape, required_terms=())
     requirements = requirements_of(shape, preferences=False)
-    return PodKind(menu.amounts(shape.requests), requirements, (*shape.tolerations, SOFT))
+    return PodKind(menu.amounts(shape.requests), requirements, (*shape.tolerations, TOLERATES_PREFER_NO_SCHEDULE))
 
 
 def _crowd(menu: InstanceOptions, kind: PodKind, total: list[int]) -> _PodCrowd:

@@ -19,7 +19,7 @@ from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.packing.nodes_by_domain import Lane, Lanes
 from kerf.engine.scheduling.packing.open_claim import Claim
 from kerf.engine.scheduling.packing.reservations import Reservations
-from kerf.engine.scheduling.pods.demand import Demand, Domains
+from kerf.engine.scheduling.pods.demand import Demand, NodeDomains
 from kerf.engine.scheduling.pods.pod_class import PodClass
 
 
@@ -30,7 +30,7 @@ class NodeSearch:
         self._nodes = nodes
         self._tracer = tracer
         self._lanes = lanes
-        self._looks: dict[int, dict[Domains, int]] = {}
+        self._looks: dict[int, dict[NodeDomains, int]] = {}
 
     def find(self, wanted: PodClass) -> ExistingNode | None:
         if not self._nodes:
@@ -55,7 +55,7 @@ class NodeSearch:
     def _allowed(self, node: ExistingNode, demand: Demand) -> bool:
         return demand.allows_domains(tuple(node.domains(key) for key in demand.keys))
 
-    def _first(self, wanted: PodClass, domains: Domains, lane: Lane, looked: dict[Domains, int]) -> int:
+    def _first(self, wanted: PodClass, domains: NodeDomains, lane: Lane, looked: dict[NodeDomains, int]) -> int:
         """The first node of a lane that accepts, else their number; those before it have refused for good."""
         at, nodes, numbers = looked.get(domains, 0), self._nodes, lane.numbers
         cpu, memory = wanted.cpu, wanted.memory

@@ -10,11 +10,11 @@ from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.allocation import Site
 from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for
-from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import NEGATIVE, Conflict, Requirements
 from kerf.engine.scheduling.matching.resources import added, fits, lacking
-from kerf.engine.scheduling.matching.taints import text, untolerated
-from kerf.engine.scheduling.pods.demand import Values
+from kerf.engine.scheduling.matching.taints import taint_text, untolerated
+from kerf.engine.scheduling.pods.demand import LabelValues
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.pods.pod_volumes import Attachment
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod
@@ -47,7 +47,7 @@ class ExistingNode:
         self.pods: list[PendingPod] = []
         self._limits: Mapping[str, int] = {}
         self._attached: set[Attachment] = set()
-        self._domains: dict[str, Values] = {}
+        self._domains: dict[str, LabelValues] = {}
         self._entered: dict[int, Domain | None] = {}  # by count of this problem's topology: where pods enter it
         self.number = 0  # its place in the order of nodes
         self.shared = True  # between passes, so that none may put pods on it
@@ -105,7 +105,7 @@ class ExistingNode:
             and wanted.memory <= self.memory
             and fits(wanted.requests, self.remaining)
             and not self.drivers_full(wanted.attached)
-            and not conflicts(wanted.ports, self.ports)
+            and not port_conflicts(wanted.ports, self.ports)
         )
 
     def suits(self, wanted: PodClass) -> bool:
@@ -136,7 +136,7 @@ class ExistingNode:
         asked = sorted({driver for driver, _ in attached})
         return [driver for driver in asked if driver in self._limits and counts[driver] > self._limits[driver]]
 
-    def domains(self, key: str) -> Values:
+    def domains(self, key: str) -> LabelValues:
         """The values that a label has or, on a claim not launched yet, may come to have; none if it is missing. Of a
         label that is open, or well known and still to come, nothing is known."""
         if key not in self._domains:
@@ -171,8 +171,8 @@ class ExistingNode:
         """Why it does not accept the class; only asked when it does not."""
         taints = untolerated(self.taints, wanted.tolerations)
         if taints:
-            return reason(Code.TAINTS, taints=[text(each) for each in taints])
-        ports = conflicts(wanted.ports, self.ports)
+            return reason(Code.TAINTS, taints=[taint_text(each) for each in taints])
+        ports = port_conflicts(wanted.ports, self.ports)
         if ports:
             return reason(Code.HOST_PORTS, ports=[f"{each.port}/{each.protocol}" for each in sorted(ports)])
         if not fits(wanted.requests, self.remaining):

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
-from kerf.engine.scheduling.pods.demand import Demand, Domains
+from kerf.engine.scheduling.pods.demand import Demand, NodeDomains
 from kerf.engine.scheduling.pods.pod_class import PodClass
 
 
@@ -40,10 +40,10 @@ class Lanes:
         self._nodes = nodes
         self._traced = traced
         self._on_host = Counter(node.host for node in nodes)
-        self._by_keys: dict[tuple[str, ...], dict[Domains, list[int]]] = {}
-        self._by_class: dict[int, list[tuple[Domains, Lane]]] = {}
+        self._by_keys: dict[tuple[str, ...], dict[NodeDomains, list[int]]] = {}
+        self._by_class: dict[int, list[tuple[NodeDomains, Lane]]] = {}
 
-    def of(self, wanted: PodClass) -> list[tuple[Domains, Lane]]:
+    def of(self, wanted: PodClass) -> list[tuple[NodeDomains, Lane]]:
         found = self._by_class.get(wanted.number)
         if found is None:
             found = self._by_class[wanted.number] = [
@@ -52,7 +52,7 @@ class Lanes:
             ]
         return found
 
-    def whole(self, demand: Demand) -> dict[Domains, list[int]]:
+    def whole(self, demand: Demand) -> dict[NodeDomains, list[int]]:
         """The nodes by their domains, with those that refuse."""
         found = self._by_keys.get(demand.keys)
         if found is None:

@@ -15,7 +15,7 @@ from kerf.engine.model.kubernetes.pods import HostPort, Resources
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.devices.allocation import DeviceWant
 from kerf.engine.scheduling.launchable.templates import State, Template
-from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.packing.reservations import Reservations
 from kerf.engine.scheduling.pods.demand import Option
@@ -58,7 +58,7 @@ class Claim:
             return True
         streak = 2 * self._taken if self._class is wanted else 1
         self.settle()
-        if conflicts(wanted.ports, self.ports):
+        if port_conflicts(wanted.ports, self.ports):
             return False
         if wanted.devices is not None:
             options = self._with_devices(wanted.devices, options)

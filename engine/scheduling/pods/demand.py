@@ -19,13 +19,13 @@ from kerf.engine.scheduling.topology.rules import Domain, DomainCount, Rule, Tog
 Option = tuple[int, State]
 """A state that a claim may be narrowed to, and its rank: lower ones come first (S-140, S-156)."""
 
-Values = tuple[str, ...] | None
+LabelValues = tuple[str, ...] | None
 """What a label of a node is, or may come to be; () if it is missing, None if nothing is known."""
 
-Domains = tuple[Values, ...]
+NodeDomains = tuple[LabelValues, ...]
 """Of a node, for several keys."""
 
-NOWHERE: tuple[Option, ...] = ()
+NO_OPTIONS: tuple[Option, ...] = ()
 
 
 class Demand:
@@ -88,7 +88,7 @@ class Demand:
                 left = there if left is None else left & there
         return left
 
-    def allows_domains(self, domains: Domains) -> bool:
+    def allows_domains(self, domains: NodeDomains) -> bool:
         """The rules over other keys, for a node with these values of `keys`; of a label that is not known yet every
         value that it may have must do."""
         return all(
@@ -96,7 +96,7 @@ class Demand:
             for values, (_, rules, _) in zip(domains, self._by_key, strict=True)
         )
 
-    def refusing_node(self, host: str, domains_of: Callable[[str], Values]) -> Rule | None:
+    def refusing_node(self, host: str, domains_of: Callable[[str], LabelValues]) -> Rule | None:
         """The first rule that refuses a node, None if none does."""
         for rule in (*self.host_rules, *self.rules):
             if not _allows_node(rule, (host,) if rule.key == HOSTNAME else domains_of(rule.key)):
@@ -143,7 +143,7 @@ class Demand:
 
     def _options(self, template: Template, state: State) -> tuple[Option, ...]:
         if self.never(template, state):
-            return NOWHERE
+            return NO_OPTIONS
         base = template.step(state, self.requirements)
         assert isinstance(base, State)
         if not self.alternatives:
@@ -151,7 +151,7 @@ class Demand:
         found: list[Option] = []
         for each in self.alternatives:
             there = template.step(base, each)
-            options = self._in_domains(template, there) if isinstance(there, State) else NOWHERE
+            options = self._in_domains(template, there) if isinstance(there, State) else NO_OPTIONS
             worst = found[-1][0] + 1 if found else 0  # whatever the domains: a later alternative is a later choice
             found += [(worst + rank, option) for rank, option in options]
         return tuple(found)
@@ -195,7 +195,7 @@ class Demand:
         return [each for each in narrowed if each[1].viable]
 
 
-def _allows_node(rule: Rule, values: Values) -> bool:
+def _allows_node(rule: Rule, values: LabelValues) -> bool:
     """For a node with this value of the rule's label, or with one of these (S-137)."""
     if values is None:
         return False

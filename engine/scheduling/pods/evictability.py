@@ -12,16 +12,16 @@ from kerf.engine.model.durations import parse_go_duration
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import NODE_OWNER, Pod, PodShape, Taint, is_active, is_reschedulable, owned_by
 from kerf.engine.model.labels import DISRUPTED_TAINT
-from kerf.engine.scheduling.matching.label_selectors import selects
+from kerf.engine.scheduling.matching.label_selectors import selector_matches
 from kerf.engine.scheduling.matching.taints import tolerates_all
 
-DISRUPTED = (Taint(DISRUPTED_TAINT, "NoSchedule"),)
+DISRUPTED_TAINTS = (Taint(DISRUPTED_TAINT, "NoSchedule"),)
 ALWAYS = "true"
-NOTHING_UNAVAILABLE = ("0", "0%")
+NONE_UNAVAILABLE = ("0", "0%")
 ALL_AVAILABLE = "100%"
 
 
-FOR_GOOD = 1 << 62
+FOREVER = 1 << 62
 """A moment that does not come."""
 
 
@@ -29,17 +29,17 @@ def protected_until(pod: Pod) -> int:
     """D-12: until when do-not-disrupt is in force (ms since the epoch): FOR_GOOD without an end and before the pod has
     started, 0 if it is off, as it is with any text that is neither `true` nor a duration."""
     if pod.do_not_disrupt in ("", ALWAYS):
-        return FOR_GOOD if pod.do_not_disrupt else 0
+        return FOREVER if pod.do_not_disrupt else 0
     try:
         length = parse_go_duration(pod.do_not_disrupt)
     except InputError:
         return 0
     if length <= 0:
         return 0
-    return pod.started + length if pod.started else FOR_GOOD
+    return pod.started + length if pod.started else FOREVER
 
 
-class PodRules(Struct, frozen=True):
+class EvictionRules(Struct, frozen=True):
     """The predicates at one moment. `now` in milliseconds since the epoch."""
 
     shapes: Mapping[str, PodShape]
@@ -58,7 +58,7 @@ class PodRules(Struct, frozen=True):
         """Whether the eviction API is asked for a pod at all (D-10, D-11)."""
         return (
             is_active(pod)
-            and not tolerates_all(DISRUPTED, self.shapes[pod.shape].tolerations)
+            and not tolerates_all(DISRUPTED_TAINTS, self.shapes[pod.shape].tolerations)
             and not owned_by(pod, NODE_OWNER)
             and not self.protected(pod)
         )
@@ -68,7 +68,9 @@ class PodRules(Struct, frozen=True):
         if not self.budgets or not self.evictable(pod):
             return ()
         labels = self.shapes[pod.shape].labels
-        found = [each for each in self.budgets if each.namespace == pod.namespace and selects(each.selector, labels)]
+        found = [
+            each for each in self.budgets if each.namespace == pod.namespace and selector_matches(each.selector, labels)
+        ]
         return tuple(sorted(found, key=lambda each: (each.name, each.uid)))
 
     def blocked_now(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
@@ -84,7 +86,7 @@ class PodRules(Struct, frozen=True):
         if len(found) > 1:
             return True
         return any(
-            each.max_unavailable in NOTHING_UNAVAILABLE or each.min_available == ALL_AVAILABLE
+            each.max_unavailable in NONE_UNAVAILABLE or each.min_available == ALL_AVAILABLE
             for each in found
             if not _excused(each, pod)
         )

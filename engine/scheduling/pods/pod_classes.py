@@ -17,8 +17,13 @@ from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.scheduling.devices.allocation import Devices, DeviceWant
 from kerf.engine.scheduling.pods.demand import Demand
 from kerf.engine.scheduling.pods.pod_class import PodClass
-from kerf.engine.scheduling.pods.pod_requirements import contradictions, relaxed, requirements_of, terms_again
-from kerf.engine.scheduling.pods.pod_volumes import PodVolumes, of_claims
+from kerf.engine.scheduling.pods.pod_requirements import (
+    contradictions,
+    relaxed_shape,
+    required_terms_again,
+    requirements_of,
+)
+from kerf.engine.scheduling.pods.pod_volumes import PodVolumes, volumes_of_claims
 from kerf.engine.scheduling.topology.topology import Bonds, Topology
 
 RESPECT = "Respect"
@@ -62,7 +67,7 @@ class PodClasses:
         if found is None:
             given = self._shapes[digest]
             shape = self._consistent(given, given) or given
-            volumes = of_claims(self._facts, claims) if self._facts is not None else None
+            volumes = volumes_of_claims(self._facts, claims) if self._facts is not None else None
             want = self._devices.want(devices) if self._devices is not None and devices is not None else None
             found = self._by_digest[key] = self._intern(namespace, given, shape, volumes, want)
         return found
@@ -78,7 +83,7 @@ class PodClasses:
     def _next(self, given: PodShape, shape: PodShape) -> PodShape | None:
         """One step further. Required terms are the first thing that S-33 gives up; unlike there, those before the last
         one get their turn without preferences, too: kube-scheduler would bind the pod by any of them."""
-        return relaxed(shape, self._soft_taints) or terms_again(given, shape)
+        return relaxed_shape(shape, self._soft_taints) or required_terms_again(given, shape)
 
     def _consistent(self, given: PodShape, shape: PodShape | None) -> PodShape | None:
         """Relaxed until it does not contradict itself, None if it always does: no node could take it as it is."""

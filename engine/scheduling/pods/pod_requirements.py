@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Expression, PodShape, SpreadConstraint
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirement, Requirements, requirement
-from kerf.engine.scheduling.matching.taints import SOFT
+from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
 
 HARD_SPREAD = "DoNotSchedule"
 
@@ -58,7 +58,7 @@ def _without_soft_spread(spread: tuple[SpreadConstraint, ...]) -> tuple[SpreadCo
     return spread
 
 
-def relaxed(shape: PodShape, soft_taints: bool) -> PodShape | None:
+def relaxed_shape(shape: PodShape, soft_taints: bool) -> PodShape | None:
     """The shape after the first step of S-33 that changes something, None if nothing is left to give up.
 
     `soft_taints`: some NodePool carries a PreferNoSchedule taint, so tolerating those is a step too.
@@ -78,8 +78,8 @@ def relaxed(shape: PodShape, soft_taints: bool) -> PodShape | None:
     spread = _without_soft_spread(shape.spread)
     if spread != shape.spread:
         return replace(shape, spread=spread)
-    if soft_taints and SOFT not in shape.tolerations:
-        return replace(shape, tolerations=(*shape.tolerations, SOFT))
+    if soft_taints and TOLERATES_PREFER_NO_SCHEDULE not in shape.tolerations:
+        return replace(shape, tolerations=(*shape.tolerations, TOLERATES_PREFER_NO_SCHEDULE))
     return None
 
 
@@ -89,17 +89,17 @@ def hard_keys(shape: PodShape) -> frozenset[str]:
     return frozenset(normalise(each.topology_key) for each in hard) - {HOSTNAME}
 
 
-def terms_again(given: PodShape, shape: PodShape) -> PodShape | None:
+def required_terms_again(given: PodShape, shape: PodShape) -> PodShape | None:
     """At the end of S-33, of a pod that gave up more than required terms: as it is now, with those that it gave up
     first. None if they were tried like this before."""
     last = given.required_terms[-1:]
     others = tuple(each for each in given.required_terms if (each,) != last)
-    if not others or shape.required_terms != last or _softness(shape) == _softness(given):
+    if not others or shape.required_terms != last or _preferences(shape) == _preferences(given):
         return None
     return replace(shape, required_terms=others)
 
 
-def _softness(shape: PodShape) -> tuple[object, ...]:
+def _preferences(shape: PodShape) -> tuple[object, ...]:
     return shape.affinity, shape.anti_affinity, shape.preferred_terms, shape.spread, shape.tolerations
 
 

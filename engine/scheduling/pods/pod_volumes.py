@@ -29,7 +29,7 @@ def claim_names(namespace: str, pod: str, shape: PodShape) -> tuple[str, ...]:
     return tuple(f"{namespace}/{each.claim or f'{pod}-{each.name}'}" for each in shape.volumes)
 
 
-def problems(facts: VolumeFacts, claims: Iterable[str]) -> tuple[Reason, ...]:
+def volume_problems(facts: VolumeFacts, claims: Iterable[str]) -> tuple[Reason, ...]:
     """Why a pending pod is refused because of its first volume that is not in order (S-153); empty if all are."""
     for name in claims:
         found = _problem(facts, name)
@@ -59,13 +59,13 @@ def _problem(facts: VolumeFacts, name: str) -> str:
     return "an unbound claim of a class that binds at once" if given.immediate else ""
 
 
-def of_claims(facts: VolumeFacts, claims: Iterable[str], *, hosts: bool = False) -> PodVolumes:
+def volumes_of_claims(facts: VolumeFacts, claims: Iterable[str], *, hosts: bool = False) -> PodVolumes:
     """What the claims ask; one that is missing asks nothing (S-157, S-158). `hosts`: Local volumes ask for their host,
     as kube-scheduler has it."""
     found = [facts.claims[name] for name in claims if name in facts.claims]
     attached = [(_driver(facts, each), f"{each.namespace}/{each.name}") for each in found]
     return PodVolumes(
-        _combined(_alternatives(facts, each, hosts) for each in found),
+        _combinations(_alternatives(facts, each, hosts) for each in found),
         tuple(sorted({each for each in attached if each[0]})),
     )
 
@@ -98,7 +98,7 @@ def _without_hostname(term: NodeTerm) -> NodeTerm:
     return NodeTerm(tuple(each for each in term.expressions if normalise(each.key) != HOSTNAME))
 
 
-def _combined(volumes: Iterator[list[Requirements]]) -> tuple[Requirements, ...]:
+def _combinations(volumes: Iterator[list[Requirements]]) -> tuple[Requirements, ...]:
     """Every choice of one alternative per volume; those that contradict themselves only if there is no other
     (S-155)."""
     choices: list[tuple[Requirements, bool]] = [(Requirements(), True)]

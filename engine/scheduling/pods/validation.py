@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
-class Problem(StrEnum):
+class RequirementProblem(StrEnum):
     """What can be wrong with one requirement."""
 
     OPERATOR = "unknown operator"
@@ -64,33 +64,33 @@ def requirement_problems(spec: RequirementSpec) -> tuple[Reason, ...]:
     return tuple(found)
 
 
-def _problems(key: str, spec: RequirementSpec) -> Iterator[Problem]:
+def _problems(key: str, spec: RequirementSpec) -> Iterator[RequirementProblem]:
     if spec.operator not in OPERATORS:
-        yield Problem.OPERATOR
+        yield RequirementProblem.OPERATOR
     if not is_qualified_name(key):
-        yield Problem.KEY
+        yield RequirementProblem.KEY
     if not all(is_label_value(value) for value in spec.values):
-        yield Problem.VALUE
+        yield RequirementProblem.VALUE
     if spec.operator == "In":
         if not spec.values:
-            yield Problem.NO_VALUES
+            yield RequirementProblem.NO_VALUES
         if len(spec.values) < (spec.min_values or 0):
-            yield Problem.TOO_FEW_VALUES
+            yield RequirementProblem.TOO_FEW_VALUES
     if spec.operator in COMPARISONS:
         operand = parse_integer(spec.values[0]) if len(spec.values) == 1 else None
         if operand is None or operand < 0:
-            yield Problem.OPERAND
+            yield RequirementProblem.OPERAND
         elif spec.operator == "Lt" and operand == 0:
-            yield Problem.EMPTY_RANGE  # the reference would crash on it (S-12)
+            yield RequirementProblem.EMPTY_RANGE  # the reference would crash on it (S-12)
     if key == CAPACITY_TYPE and spec.operator == "In" and spec.values:
         known = CAPACITY_TYPES.intersection(spec.values)
         if not known:
-            yield Problem.CAPACITY_TYPE
+            yield RequirementProblem.CAPACITY_TYPE
         elif len(known) < (spec.min_values or 0):
-            yield Problem.TOO_FEW_CAPACITY_TYPES
+            yield RequirementProblem.TOO_FEW_CAPACITY_TYPES
 
 
-def refusals(shape: PodShape) -> tuple[Reason, ...]:
+def pod_refusals(shape: PodShape) -> tuple[Reason, ...]:
     """Why a pending pod is left out of the pass (S-42 a to c), empty if it is accepted. Its heaviest preference is one
     of its requirements here even if the policy is to ignore preferences."""
     found: list[Reason] = []

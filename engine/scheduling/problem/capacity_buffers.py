@@ -18,7 +18,7 @@ from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.scheduling.plan import Plan
 
 
-class Ready(StrEnum):
+class BufferReadiness(StrEnum):
     """The reason of the condition ReadyForProvisioning (L-60); it is True for the first one alone."""
 
     RESOLVED = "Resolved"
@@ -27,7 +27,7 @@ class Ready(StrEnum):
     RESOLUTION_FAILED = "ResolutionFailed"
 
 
-class Provisioning(StrEnum):
+class BufferProvisioning(StrEnum):
     """The reason of the condition Provisioning (L-61); it is True for the last one alone."""
 
     NOT_READY = "NotReadyForProvisioning"
@@ -36,15 +36,15 @@ class Provisioning(StrEnum):
     FITS = "FitsExistingCapacity"
 
 
-class Resolved(Struct, frozen=True):
+class ResolvedBuffer(Struct, frozen=True):
     """What a buffer comes to. `shape` is that of its pods, None if it is not ready."""
 
-    reason: Ready
+    reason: BufferReadiness
     replicas: int = 0
     shape: PodShape | None = None
 
 
-class Sources(Struct, frozen=True):
+class BufferSources(Struct, frozen=True):
     """What buffers refer to, by key; `shape` finds a shape by its digest."""
 
     templates: Mapping[str, PodTemplate]
@@ -52,28 +52,28 @@ class Sources(Struct, frozen=True):
     shape: Callable[[str], PodShape]
 
 
-def resolved(buffer: CapacityBuffer, sources: Sources) -> Resolved:
+def resolve_buffer(buffer: CapacityBuffer, sources: BufferSources) -> ResolvedBuffer:
     """S-177, S-178. A strategy other than active capacity is another controller's."""
     if buffer.strategy != ACTIVE:
-        return Resolved(Ready.RESOLUTION_FAILED)
+        return ResolvedBuffer(BufferReadiness.RESOLUTION_FAILED)
     scale = None
     if buffer.template:
         template = sources.templates.get(f"{buffer.namespace}/{buffer.template}")
         if template is None:
-            return Resolved(Ready.POD_TEMPLATE_NOT_FOUND)
+            return ResolvedBuffer(BufferReadiness.POD_TEMPLATE_NOT_FOUND)
         digest = template.shape
     elif buffer.kind in SCALABLE:
         workload = sources.workloads.get(f"{buffer.kind}/{buffer.namespace}/{buffer.workload}")
         if workload is None:
-            return Resolved(Ready.SCALABLE_REF_NOT_FOUND)
+            return ResolvedBuffer(BufferReadiness.SCALABLE_REF_NOT_FOUND)
         digest, scale = workload.shape, workload.replicas
     else:
-        return Resolved(Ready.RESOLUTION_FAILED)
+        return ResolvedBuffer(BufferReadiness.RESOLUTION_FAILED)
     shape = replace(sources.shape(digest), volumes=())  # S-179: nobody will make these volumes
-    return Resolved(Ready.RESOLVED, desired(buffer, scale, shape.requests), shape)
+    return ResolvedBuffer(BufferReadiness.RESOLVED, desired_replicas(buffer, scale, shape.requests), shape)
 
 
-def desired(buffer: CapacityBuffer, scale: int | None, requests: Resources) -> int:
+def desired_replicas(buffer: CapacityBuffer, scale: int | None, requests: Resources) -> int:
     """S-178: the larger of `replicas` and the percentage of the workload's scale, as far as the limits go; as much as
     these hold if nothing else is said. (The API's text says the smaller one; the reference's code, and with it every
     buffer that is in use, takes the larger.)"""
@@ -86,12 +86,12 @@ def desired(buffer: CapacityBuffer, scale: int | None, requests: Resources) -> i
     return min(max(wanted), *held) if held else max(wanted)
 
 
-def virtual_pods(buffers: Iterable[CapacityBuffer], sources: Sources) -> tuple[list[Pod], dict[str, PodShape]]:
+def virtual_pods(buffers: Iterable[CapacityBuffer], sources: BufferSources) -> tuple[list[Pod], dict[str, PodShape]]:
     """The pods that buffers stand for (S-179), by namespace and name of the buffer, and their shapes by digest."""
     pods: list[Pod] = []
     shapes: dict[str, PodShape] = {}
     for buffer in sorted(buffers, key=lambda each: (each.namespace, each.name)):
-        found = resolved(buffer, sources)
+        found = resolve_buffer(buffer, sources)
         if found.shape is None:
             continue
         digest, _ = content(found.shape)
@@ -103,16 +103,18 @@ def virtual_pods(buffers: Iterable[CapacityBuffer], sources: Sources) -> tuple[l
     return pods, shapes
 
 
-def provisioning(buffer: CapacityBuffer, found: Resolved, planned: Plan | ProvisionResult) -> Provisioning | None:
+def buffer_provisioning(
+    buffer: CapacityBuffer, found: ResolvedBuffer, planned: Plan | ProvisionResult
+) -> BufferProvisioning | None:
     """What a pass says of a buffer (S-181); None if it did not look at all of its pods."""
-    if found.reason is not Ready.RESOLVED:
-        return Provisioning.NOT_READY
+    if found.reason is not BufferReadiness.RESOLVED:
+        return BufferProvisioning.NOT_READY
     if not found.replicas:
-        return Provisioning.EMPTY
+        return BufferProvisioning.EMPTY
     uids = {f"{buffer.uid}-{number}" for number in range(1, found.replicas + 1)}
     there = uids & {uid for each in planned.placements for uid in each.pods}
     lacking = {uid for each in planned.claims for uid in each.pods}
     lacking |= {uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods}
     if lacking & uids:
-        return Provisioning.REQUIRES_NEW
-    return Provisioning.FITS if there == uids else None
+        return BufferProvisioning.REQUIRES_NEW
+    return BufferProvisioning.FITS if there == uids else None

@@ -14,10 +14,10 @@ from kerf.engine.model.kubernetes.services import Service
 from kerf.engine.model.kubernetes.workloads import Workload
 
 REPLICATION_CONTROLLER = "v1/ReplicationController"
-SELECTING = ("apps/v1/ReplicaSet", "apps/v1/StatefulSet")
+SELECTING_CONTROLLERS = ("apps/v1/ReplicaSet", "apps/v1/StatefulSet")
 
 
-class Kinship(Struct, frozen=True):
+class SelectorSources(Struct, frozen=True):
     """What selectors are deduced from. `services` are taken by namespace and name, later ones winning; `workloads` are
     found by their key."""
 
@@ -39,13 +39,16 @@ class Kinship(Struct, frozen=True):
         return Selector(wanted, (*own, *controller.selector.expressions))
 
     def _controller(self, namespace: str, owner: Owner | None) -> Workload | None:
-        if owner is None or not owner.controller or owner.kind not in (REPLICATION_CONTROLLER, *SELECTING):
+        if owner is None or not owner.controller or owner.kind not in (REPLICATION_CONTROLLER, *SELECTING_CONTROLLERS):
             return None
         return self.workloads.get(f"{owner.kind}/{namespace}/{owner.name}")
 
 
-def with_defaults(
-    pods: Iterable[Pod], shapes: Mapping[str, PodShape], constraints: tuple[SpreadConstraint, ...], kinship: Kinship
+def with_default_spread(
+    pods: Iterable[Pod],
+    shapes: Mapping[str, PodShape],
+    constraints: tuple[SpreadConstraint, ...],
+    kinship: SelectorSources,
 ) -> tuple[list[Pod], dict[str, PodShape]]:
     """The pods as if those without constraints carried the default ones (S-150), and the shapes that this makes, by
     digest. `shapes` holds those of the pods."""

@@ -14,9 +14,9 @@ from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.startup_taints import counting_taints
 from kerf.engine.nodeclaim.state_table import GOING, REQUESTED
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
-from kerf.engine.scheduling.pods.evictability import PodRules
-from kerf.engine.scheduling.problem.capacity_buffers import Sources, virtual_pods
-from kerf.engine.scheduling.problem.default_spread import Kinship, with_defaults
+from kerf.engine.scheduling.pods.evictability import EvictionRules
+from kerf.engine.scheduling.problem.capacity_buffers import BufferSources, virtual_pods
+from kerf.engine.scheduling.problem.default_spread import SelectorSources, with_default_spread
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.objects.daemonsets import daemon_shape
@@ -97,7 +97,7 @@ def buffer_pods(state: State) -> list[Pod]:
     if not keeps_room(facts):
         return []
     buffers = [facts.buffers[key] for key in sorted(facts.buffers)]
-    pods, shapes = virtual_pods(buffers, Sources(facts.pod_templates, facts.workloads, blobs.shape))
+    pods, shapes = virtual_pods(buffers, BufferSources(facts.pod_templates, facts.workloads, blobs.shape))
     for digest, shape in shapes.items():
         blobs.offer(digest, shape)
     return pods
@@ -119,8 +119,8 @@ def spread_by_default(state: State, pods: list[Pod]) -> list[Pod]:
     if not facts.settings.default_spread:
         return pods
     shapes = {digest: blobs.shape(digest) for digest in sorted({pod.shape for pod in pods})}
-    kinship = Kinship(tuple(facts.services[key] for key in sorted(facts.services)), facts.workloads)
-    given, made = with_defaults(pods, shapes, facts.settings.default_spread, kinship)
+    kinship = SelectorSources(tuple(facts.services[key] for key in sorted(facts.services)), facts.workloads)
+    given, made = with_default_spread(pods, shapes, facts.settings.default_spread, kinship)
     for digest, shape in made.items():
         blobs.offer(digest, shape)
     return given
@@ -134,7 +134,7 @@ def _moving(state: State, claim: NodeClaim, now: int) -> list[Pod]:
         return pods
     shapes = {pod.shape: state.ix.blobs.shape(pod.shape) for pod in pods}
     budgets = tuple(sorted(state.facts.pdbs.values(), key=lambda b: (b.namespace, b.name, b.uid)))
-    rules = PodRules(shapes, budgets, now)
+    rules = EvictionRules(shapes, budgets, now)
     return [pod for pod in pods if rules.moves(pod)]
 
 
@@ -152,14 +152,14 @@ def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[Bou
         if not is_terminal(p) and p.uid not in here
     ]
     limited = any(node.limits for node in facts.csi_nodes.values())
-    asks = any(_relates(blobs.shape(digest), limited) for digest in sorted({p.shape for p in moving}))
+    asks = any(_notices_other_pods(blobs.shape(digest), limited) for digest in sorted({p.shape for p in moving}))
     if not asks and not any(blobs.shape(digest).anti_affinity for digest in sorted({p.shape for p in found})):
         return ()
     found.sort(key=lambda p: (p.namespace, p.name, p.uid))
     return tuple(BoundPod(p.uid, p.namespace, p.shape, places[p.node], bool(p.deleting), p.name) for p in found)
 
 
-def _relates(shape: PodShape, limited: bool) -> bool:
+def _notices_other_pods(shape: PodShape, limited: bool) -> bool:
     """Whether it matters to the pod which others are where; `limited`: some node takes so many volumes only."""
     return bool(shape.spread or shape.affinity or shape.anti_affinity or (limited and shape.volumes))
 
@@ -194,12 +194,12 @@ def _usage(state: State, pool: str, offered: PoolCatalogues) -> Resources:
     total: Counter[str] = Counter()
     for claim in state.facts.claims.values():
         if claim.node_pool == pool and claim.state not in GOING:
-            total.update(_most_capacity(claim, state, offered))
+            total.update(_counted_capacity(claim, state, offered))
             total["nodes"] += 1
     return dict(sorted(total.items()))
 
 
-def _most_capacity(claim: NodeClaim, state: State, offered: PoolCatalogues) -> Resources:
+def _counted_capacity(claim: NodeClaim, state: State, offered: PoolCatalogues) -> Resources:
     """The capacity that counts against limits: for a claim in flight the largest it may still become (S-70)."""
     return offered.over_types(claim, largest=True) if claim.state == REQUESTED else capacity_of(claim, state)
 
@@ -226,15 +226,15 @@ def _nodes(state: State, offered: PoolCatalogues) -> tuple[NodeInput, ...]:
     for name in sorted(facts.claims):
         claim = facts.claims[name]
         if claim.state not in GOING and claim.instance_status not in ENDED:
-            found.append(_managed(claim, node_of(claim, state), state, offered))
+            found.append(_managed_node(claim, node_of(claim, state), state, offered))
     for name in sorted(facts.nodes):
         node = facts.nodes[name]
         if name not in ix.claim_by_node and not node.deleting and not node.labels.get(lbl.NODEPOOL):
-            found.append(_input(node.name, "", node.labels, node, state, node.allocatable, node.taints))
-    return _as_before(found, state)
+            found.append(_node_input(node.name, "", node.labels, node, state, node.allocatable, node.taints))
+    return _reuse_known(found, state)
 
 
-def _as_before(nodes: list[NodeInput], state: State) -> tuple[NodeInput, ...]:
+def _reuse_known(nodes: list[NodeInput], state: State) -> tuple[NodeInput, ...]:
     """For nodes that equal those of the problem before these themselves, with what has been compiled of them: from one
     pass to the next few change."""
     before: dict[str, NodeInput] = state.ix.node_inputs
@@ -262,10 +262,10 @@ def _leaving(state: State, nodes: tuple[NodeInput, ...], places: dict[str, str])
     return tuple(NodeInput(node.name, "", node.labels, node.taints, {}) for node in found)
 
 
-def _managed(claim: NodeClaim, node: Node | None, state: State, offered: PoolCatalogues) -> NodeInput:
+def _managed_node(claim: NodeClaim, node: Node | None, state: State, offered: PoolCatalogues) -> NodeInput:
     """By its Node as far as that is there (S-71 to S-73), else by what the claim promises."""
     if node is not None and claim.initialized:
-        return _input(node.name, claim.name, node.labels, node, state, node.allocatable, node.taints)
+        return _node_input(node.name, claim.name, node.labels, node, state, node.allocatable, node.taints)
     promised = counting_taints(claim.taints, claim.startup_taints)
     if claim.state == REQUESTED:
         room = offered.over_types(claim, largest=False)
@@ -276,11 +276,11 @@ def _managed(claim: NodeClaim, node: Node | None, state: State, offered: PoolCat
     allocatable = {**claim.allocatable, **{k: v for k, v in node.allocatable.items() if v}}  # S-73
     if claim.registered:
         taints = counting_taints(node.taints, claim.startup_taints)
-        return _input(node.name, claim.name, node.labels, node, state, allocatable, taints, initialized=False)
-    return _input(claim.name, claim.name, claim.labels, node, state, allocatable, promised, initialized=False)
+        return _node_input(node.name, claim.name, node.labels, node, state, allocatable, taints, initialized=False)
+    return _node_input(claim.name, claim.name, claim.labels, node, state, allocatable, promised, initialized=False)
 
 
-def _input(
+def _node_input(
     name: str,
     claim: str,
     labels: dict[str, str],

@@ -59,8 +59,8 @@ class PoolInput(Struct, frozen=True):
     usage: Resources = {}
 
 
-_Made = TypeVar("_Made")
-KEPT = 8
+_Compiled = TypeVar("_Made")
+MAX_COMPILED_PER_NODE = 8
 """Of so many things compiled of one node."""
 
 
@@ -90,15 +90,15 @@ class NodeInput(Struct, frozen=True, dict=True):
     def _compiled(self) -> dict[Hashable, Any]:
         return {}
 
-    def compiled(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
+    def compiled(self, what: Hashable, make: Callable[[], _Compiled]) -> _Compiled:
         """What is made of it once, for many problems are about the same nodes. `what`: all that it depends on besides.
         Some are kept, not all: a node may stay as it is for months, and catalogues change with each price."""
         known = self._compiled
         if what not in known:
-            if len(known) >= KEPT:
+            if len(known) >= MAX_COMPILED_PER_NODE:
                 known.clear()
             known[what] = make()
-        made: _Made = known[what]
+        made: _Compiled = known[what]
         return made
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.launchable.templates import State, Template
-from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term
+from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys, requirements_of
@@ -138,13 +138,13 @@ class Topology:
         return rules
 
     def _of_term(self, term: AffinityTerm, namespace: str, labels: Mapping[str, str]) -> PodSelector:
-        return of_term(term, namespace, labels, self._namespaces)
+        return term_selector(term, namespace, labels, self._namespaces)
 
     def _spread(self, constraint: SpreadConstraint, namespace: str, given: PodShape, shape: PodShape) -> Rule:
         """For kube-scheduler a hard constraint looks at the nodes of every required term; a soft one, which costs
         money to keep, only at those of the term that is being tried. Under policy Ignore a hard one looks at all nodes
         (unlike S-138)."""
-        selector = of_spread(constraint, namespace, given.labels)
+        selector = spread_selector(constraint, namespace, given.labels)
         key = normalise(constraint.topology_key)
         hard = constraint.when_unsatisfiable == HARD_SPREAD
         looks_at = NodeFilter(

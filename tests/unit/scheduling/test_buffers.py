@@ -15,12 +15,12 @@ from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.capacity_buffers import (
-    Provisioning,
-    Ready,
-    Sources,
-    desired,
-    provisioning,
-    resolved,
+    BufferProvisioning,
+    BufferReadiness,
+    BufferSources,
+    buffer_provisioning,
+    desired_replicas,
+    resolve_buffer,
     virtual_pods,
 )
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod
@@ -35,9 +35,9 @@ def buffer(**fields: Any) -> CapacityBuffer:
     return CapacityBuffer("u", "shop", "b", **fields)
 
 
-def sources(*workloads: Workload, templates: tuple[PodTemplate, ...] = ()) -> Sources:
+def sources(*workloads: Workload, templates: tuple[PodTemplate, ...] = ()) -> BufferSources:
     given, owners = {each.key: each for each in templates}, {each.key: each for each in workloads}
-    return Sources(given, owners, {DIGEST: POD}.__getitem__)
+    return BufferSources(given, owners, {DIGEST: POD}.__getitem__)
 
 
 def deployment(replicas: int) -> Workload:
@@ -69,26 +69,26 @@ OF_TEMPLATE = sources(templates=(PodTemplate("shop", "t", DIGEST),))
     ],
 )
 def test_s178_how_many_pods(fields: dict[str, Any], scale: int | None, expected: int) -> None:
-    assert desired(buffer(**fields), scale, POD.requests) == expected
+    assert desired_replicas(buffer(**fields), scale, POD.requests) == expected
 
 
 def test_s177_what_a_buffer_refers_to() -> None:
-    assert resolved(buffer(template="t", replicas=2), OF_TEMPLATE) == (
-        resolved(buffer(kind="apps/v1/Deployment", workload="d", percentage=20), sources(deployment(10)))
+    assert resolve_buffer(buffer(template="t", replicas=2), OF_TEMPLATE) == (
+        resolve_buffer(buffer(kind="apps/v1/Deployment", workload="d", percentage=20), sources(deployment(10)))
     )
     reasons = {
-        "no template": resolved(buffer(template="gone", replicas=1), OF_TEMPLATE).reason,
-        "no workload": resolved(buffer(kind="apps/v1/Deployment", workload="d"), OF_TEMPLATE).reason,
-        "no kind of it": resolved(buffer(kind="batch/v1/Job", workload="d"), sources(deployment(1))).reason,
-        "neither": resolved(buffer(replicas=1), OF_TEMPLATE).reason,
-        "somebody else's": resolved(buffer(template="t", replicas=1, strategy="other"), OF_TEMPLATE).reason,
+        "no template": resolve_buffer(buffer(template="gone", replicas=1), OF_TEMPLATE).reason,
+        "no workload": resolve_buffer(buffer(kind="apps/v1/Deployment", workload="d"), OF_TEMPLATE).reason,
+        "no kind of it": resolve_buffer(buffer(kind="batch/v1/Job", workload="d"), sources(deployment(1))).reason,
+        "neither": resolve_buffer(buffer(replicas=1), OF_TEMPLATE).reason,
+        "somebody else's": resolve_buffer(buffer(template="t", replicas=1, strategy="other"), OF_TEMPLATE).reason,
     }
     assert reasons == {
-        "no template": Ready.POD_TEMPLATE_NOT_FOUND,
-        "no workload": Ready.SCALABLE_REF_NOT_FOUND,
-        "no kind of it": Ready.RESOLUTION_FAILED,
-        "neither": Ready.RESOLUTION_FAILED,
-        "somebody else's": Ready.RESOLUTION_FAILED,
+        "no template": BufferReadiness.POD_TEMPLATE_NOT_FOUND,
+        "no workload": BufferReadiness.SCALABLE_REF_NOT_FOUND,
+        "no kind of it": BufferReadiness.RESOLUTION_FAILED,
+        "neither": BufferReadiness.RESOLUTION_FAILED,
+        "somebody else's": BufferReadiness.RESOLUTION_FAILED,
     }
 
 
@@ -130,11 +130,11 @@ def test_s180_pods_that_wait_get_the_room_that_there_is_before_larger_ones_of_a_
 def test_s181_what_a_pass_says_of_a_buffer() -> None:
     small = shape(500)
     given = buffer(template="t", replicas=2)
-    found = replace(resolved(given, OF_TEMPLATE), shape=small)
-    assert provisioning(given, found, planned(2, small, room=2000)) is Provisioning.FITS
-    assert provisioning(given, found, planned(2, small, room=600)) is Provisioning.REQUIRES_NEW
-    assert provisioning(given, found, planned(2, shape(90_000))) is Provisioning.REQUIRES_NEW
-    assert provisioning(given, found, Plan()) is None
-    assert provisioning(given, replace(found, replicas=0), Plan()) is Provisioning.EMPTY
-    missing = resolved(buffer(template="gone"), OF_TEMPLATE)
-    assert provisioning(given, missing, Plan()) is Provisioning.NOT_READY
+    found = replace(resolve_buffer(given, OF_TEMPLATE), shape=small)
+    assert buffer_provisioning(given, found, planned(2, small, room=2000)) is BufferProvisioning.FITS
+    assert buffer_provisioning(given, found, planned(2, small, room=600)) is BufferProvisioning.REQUIRES_NEW
+    assert buffer_provisioning(given, found, planned(2, shape(90_000))) is BufferProvisioning.REQUIRES_NEW
+    assert buffer_provisioning(given, found, Plan()) is None
+    assert buffer_provisioning(given, replace(found, replicas=0), Plan()) is BufferProvisioning.EMPTY
+    missing = resolve_buffer(buffer(template="gone"), OF_TEMPLATE)
+    assert buffer_provisioning(given, missing, Plan()) is BufferProvisioning.NOT_READY

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Toleration
-from kerf.engine.scheduling.matching.taints import SOFT
+from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_classes import PodClasses
-from kerf.engine.scheduling.pods.pod_requirements import relaxed, requirements_of
+from kerf.engine.scheduling.pods.pod_requirements import relaxed_shape, requirements_of
 from kerf.engine.scheduling.problem.problem import NodeInput
 from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.scheduling.topology.topology import Topology
@@ -27,7 +27,7 @@ def spread(key: str, hard: bool = False) -> SpreadConstraint:
 
 def steps(shape: PodShape, soft_taints: bool = False) -> list[PodShape]:
     found = []
-    while (following := relaxed(shape, soft_taints)) is not None:
+    while (following := relaxed_shape(shape, soft_taints)) is not None:
         found.append(shape := following)
     return found
 
@@ -57,7 +57,7 @@ def test_s33_order_of_all_steps() -> None:
     assert third == replace(second, anti_affinity=(AffinityTerm(lbl.HOSTNAME),))
     assert fourth == replace(third, preferred_terms=())
     assert fifth == replace(fourth, spread=(spread(lbl.ZONE, hard=True),))
-    assert sixth == replace(fifth, tolerations=(SOFT,))
+    assert sixth == replace(fifth, tolerations=(TOLERATES_PREFER_NO_SCHEDULE,))
 
 
 def test_s33_e29_the_last_required_term_stays() -> None:
@@ -77,8 +77,11 @@ def test_s34_e35_schedule_anyway_goes_in_the_order_a_c_b() -> None:
 
 def test_s33_step_6_only_with_soft_taints_and_only_once() -> None:
     assert steps(PodShape()) == []
-    assert steps(PodShape(tolerations=(SOFT,)), soft_taints=True) == []
-    assert steps(PodShape(tolerations=(Toleration("x"),)), soft_taints=True)[0].tolerations[-1] == SOFT
+    assert steps(PodShape(tolerations=(TOLERATES_PREFER_NO_SCHEDULE,)), soft_taints=True) == []
+    assert (
+        steps(PodShape(tolerations=(Toleration("x"),)), soft_taints=True)[0].tolerations[-1]
+        == TOLERATES_PREFER_NO_SCHEDULE
+    )
 
 
 def test_s37_under_policy_ignore_preferences_form_no_rules() -> None:
@@ -98,7 +101,7 @@ def test_classes_join_shapes_that_differ_in_what_no_rule_reads() -> None:
     shapes = {
         "a": base,
         "b": replace(base, labels={"app": "b"}, priority=7, grace=3, requests={"memory": 5, "cpu": 100}),
-        "c": replace(base, tolerations=(SOFT,)),
+        "c": replace(base, tolerations=(TOLERATES_PREFER_NO_SCHEDULE,)),
         "d": replace(base, anti_affinity=(AffinityTerm("z", Selector({"app": "a"})),)),
     }
     asked = Workloads()

@@ -14,7 +14,7 @@ from kerf.engine.model.kubernetes.services import Service
 from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.default_spread import Kinship, with_defaults
+from kerf.engine.scheduling.problem.default_spread import SelectorSources, with_default_spread
 from kerf.engine.scheduling.problem.scheduler_config import SchedulerConfigError, default_constraints
 from tests.support.judge import faults
 from tests.unit.scheduling.problems import Workloads, ladder, problem, shape
@@ -24,20 +24,20 @@ SHAPE = shape(labels={"app": "a", "tier": "web"})
 REPLICASET, JOB, CONTROLLER = "apps/v1/ReplicaSet", "batch/v1/Job", "v1/ReplicationController"
 
 
-def kin(*workloads: Workload, services: tuple[Service, ...] = ()) -> Kinship:
-    return Kinship(services, {each.key: each for each in workloads})
+def kin(*workloads: Workload, services: tuple[Service, ...] = ()) -> SelectorSources:
+    return SelectorSources(services, {each.key: each for each in workloads})
 
 
 def replica_set(name: str, selector: Selector | None, kind: str = REPLICASET) -> Workload:
     return Workload(kind, "default", name, "", selector=selector)
 
 
-def planned(given: PodShape, owner: Owner | None, kinship: Kinship, count: int = 4) -> Plan:
+def planned(given: PodShape, owner: Owner | None, kinship: SelectorSources, count: int = 4) -> Plan:
     """The plan for so many pods of one owner, with one zonal default; valid by the judge, who sees the constraint."""
     work = Workloads()
     digest = work.shape(given)
     pods = [Pod(f"p-{i}", "default", f"p-{i}", digest, owner=owner) for i in range(count)]
-    found, made = with_defaults(pods, work.shapes, ZONAL, kinship)
+    found, made = with_default_spread(pods, work.shapes, ZONAL, kinship)
     work.shapes.update(made)
     for pod in found:
         work.add(pod.name, 1, work.shapes[pod.shape])

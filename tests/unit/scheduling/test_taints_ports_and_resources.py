@@ -5,9 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kerf.engine.model.kubernetes.pods import HostPort, Taint, Toleration
-from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.resources import added, fits, lacking, total
-from kerf.engine.scheduling.matching.taints import SOFT, text, tolerates, tolerates_all, untolerated
+from kerf.engine.scheduling.matching.taints import (
+    TOLERATES_PREFER_NO_SCHEDULE,
+    taint_text,
+    tolerates,
+    tolerates_all,
+    untolerated,
+)
 
 GPU = Taint("dedicated", "NoSchedule", "gpu")
 
@@ -47,9 +53,9 @@ def test_s38_only_canonical_integers_are_compared(text: str) -> None:
 def test_s38_every_effect_counts_and_the_untolerated_are_named() -> None:
     soft = Taint("slow", "PreferNoSchedule")
     assert untolerated((GPU, soft), (Toleration("dedicated", "Exists"),)) == (soft,)
-    assert tolerates_all((soft,), (SOFT,))
-    assert not tolerates_all((GPU,), (SOFT,))
-    assert [text(each) for each in (GPU, soft)] == ["dedicated=gpu:NoSchedule", "slow:PreferNoSchedule"]
+    assert tolerates_all((soft,), (TOLERATES_PREFER_NO_SCHEDULE,))
+    assert not tolerates_all((GPU,), (TOLERATES_PREFER_NO_SCHEDULE,))
+    assert [taint_text(each) for each in (GPU, soft)] == ["dedicated=gpu:NoSchedule", "slow:PreferNoSchedule"]
 
 
 @pytest.mark.parametrize(
@@ -64,8 +70,8 @@ def test_s38_every_effect_counts_and_the_untolerated_are_named() -> None:
     ],
 )
 def test_s97_host_ports(a: HostPort, b: HostPort, expected: bool) -> None:
-    assert bool(conflicts([a], [b])) is expected
-    assert bool(conflicts([b], [a])) is expected
+    assert bool(port_conflicts([a], [b])) is expected
+    assert bool(port_conflicts([b], [a])) is expected
 
 
 def test_s75_fits() -> None:

@@ -8,7 +8,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, PodShape
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.pods.validation import Problem, refusals, requirement_problems
+from kerf.engine.scheduling.pods.validation import RequirementProblem, pod_refusals, requirement_problems
 from kerf.engine.scheduling.reasons import Code
 from tests.unit.scheduling.problems import Workloads, ladder, preferred, problem, spec, term
 
@@ -16,21 +16,21 @@ from tests.unit.scheduling.problems import Workloads, ladder, preferred, problem
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (spec("k", "Has", "a"), Problem.OPERATOR),
-        (spec("a/b/c", "Exists"), Problem.KEY),
-        (spec("Bad_Domain/k", "Exists"), Problem.KEY),
-        (spec("k", "In", "not valid"), Problem.VALUE),
-        (spec("k", "In"), Problem.NO_VALUES),
-        (spec("k", "In", "a", least=2), Problem.TOO_FEW_VALUES),
-        (spec("k", "Gt", "1", "2"), Problem.OPERAND),
-        (spec("k", "Lte", "-1"), Problem.OPERAND),  # and no label value either
-        (spec("k", "Gte", "x"), Problem.OPERAND),
-        (spec("k", "Lt", "0"), Problem.EMPTY_RANGE),
-        (spec(lbl.CAPACITY_TYPE, "In", "cheap"), Problem.CAPACITY_TYPE),
-        (spec(lbl.CAPACITY_TYPE, "In", "spot", "cheap", least=2), Problem.TOO_FEW_CAPACITY_TYPES),
+        (spec("k", "Has", "a"), RequirementProblem.OPERATOR),
+        (spec("a/b/c", "Exists"), RequirementProblem.KEY),
+        (spec("Bad_Domain/k", "Exists"), RequirementProblem.KEY),
+        (spec("k", "In", "not valid"), RequirementProblem.VALUE),
+        (spec("k", "In"), RequirementProblem.NO_VALUES),
+        (spec("k", "In", "a", least=2), RequirementProblem.TOO_FEW_VALUES),
+        (spec("k", "Gt", "1", "2"), RequirementProblem.OPERAND),
+        (spec("k", "Lte", "-1"), RequirementProblem.OPERAND),  # and no label value either
+        (spec("k", "Gte", "x"), RequirementProblem.OPERAND),
+        (spec("k", "Lt", "0"), RequirementProblem.EMPTY_RANGE),
+        (spec(lbl.CAPACITY_TYPE, "In", "cheap"), RequirementProblem.CAPACITY_TYPE),
+        (spec(lbl.CAPACITY_TYPE, "In", "spot", "cheap", least=2), RequirementProblem.TOO_FEW_CAPACITY_TYPES),
     ],
 )
-def test_s26_problems(given: RequirementSpec, problem: Problem) -> None:
+def test_s26_problems(given: RequirementSpec, problem: RequirementProblem) -> None:
     found = requirement_problems(given)
     assert {each.code for each in found} == {Code.INVALID_REQUIREMENT}
     assert problem.value in {each.params["problem"] for each in found}
@@ -54,7 +54,7 @@ def test_s26_valid(given: RequirementSpec) -> None:
 @pytest.mark.parametrize("key", [lbl.HOSTNAME, "karpenter.sh/custom", "karpenter.k8s.aws/foo", "x.karpenter.sh/y"])
 def test_s25_e18_restricted_labels(key: str) -> None:
     given = PodShape(node_selector={key: "x"})
-    (found,) = refusals(given)
+    (found,) = pod_refusals(given)
     assert found.code == Code.RESTRICTED_LABEL
     assert found.params == {"key": key}
 
@@ -68,7 +68,7 @@ def test_s25_e18_restricted_labels(key: str) -> None:
 )
 def test_s42_e20_opting_out(expressions: list[tuple[str, str, tuple[str, ...]]]) -> None:
     given = PodShape(required_terms=(term(*expressions),))
-    assert [each.code for each in refusals(given)] == [Code.OPTED_OUT]
+    assert [each.code for each in pod_refusals(given)] == [Code.OPTED_OUT]
 
 
 @pytest.mark.parametrize("policy", ["Respect", "Ignore"])
@@ -82,5 +82,5 @@ def test_s42_a_pod_that_prefers_to_opt_out_is_left_out_whatever_becomes_of_prefe
 def test_s42_match_fields_and_every_term_are_looked_at() -> None:
     fields = NodeTerm(fields=(Expression("metadata.name", "In", ("n",)),))
     given = PodShape(required_terms=(term(("k", "Exists", ())), fields, term(("k", "Gt", ("x",)))))
-    codes = [each.code for each in refusals(given)]
+    codes = [each.code for each in pod_refusals(given)]
     assert codes == [Code.MATCH_FIELDS, Code.INVALID_REQUIREMENT]

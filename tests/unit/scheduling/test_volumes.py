@@ -23,7 +23,7 @@ from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.optimizer.node_sets.node_set_search import NodeSetSearch
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.pods.pod_volumes import of_claims
+from kerf.engine.scheduling.pods.pod_volumes import volumes_of_claims
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from kerf.engine.scheduling.reasons import Code
 from tests.support.judge import faults
@@ -88,7 +88,9 @@ def test_s154_e114_alternatives_are_tried_in_their_order() -> None:
 
 def test_s155_e115_only_the_combination_that_agrees() -> None:
     known = facts(bound("a", zones("z1"), zones("z2")), bound("b", zones("z2"), zones("z3")))
-    assert [str(each) for each in of_claims(known, ("default/a", "default/b")).alternatives] == [f"{lbl.ZONE} In [z2]"]
+    assert [str(each) for each in volumes_of_claims(known, ("default/a", "default/b")).alternatives] == [
+        f"{lbl.ZONE} In [z2]"
+    ]
     assert zone_of(planned(asked(known, Workloads().add("w", 1, using("a", "b"))))) == ("z2",)
 
 

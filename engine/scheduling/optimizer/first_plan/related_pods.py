@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
-from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_shape
+from kerf.engine.scheduling.matching.label_selectors import PodSelector, shape_selectors
 from kerf.engine.scheduling.problem.problem import Problem
 
 
@@ -18,7 +18,7 @@ def problem_of_related_pods(problem: Problem, uids: Iterable[str]) -> Problem:
     does."""
     wanted = frozenset(uids)
     pairs = dict.fromkeys((each.namespace, each.shape) for each in problem.pods)
-    selectors = {pair: of_shape(problem.shapes[pair[1]], pair[0], problem.namespaces) for pair in pairs}
+    selectors = {pair: shape_selectors(problem.shapes[pair[1]], pair[0], problem.namespaces) for pair in pairs}
     those = dict.fromkeys((each.namespace, each.shape) for each in problem.pods if each.uid in wanted)
     looked_at = frozenset(each for pair in those for each in selectors[pair])
     looking = frozenset(

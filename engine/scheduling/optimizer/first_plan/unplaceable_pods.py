@@ -21,7 +21,12 @@ from msgspec import Struct
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, ZONE, normalise
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
-from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_company, of_spread, of_term
+from kerf.engine.scheduling.matching.label_selectors import (
+    PodSelector,
+    company_selectors,
+    spread_selector,
+    term_selector,
+)
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.first_plan.problem_changes import pending_by_topology
 from kerf.engine.scheduling.plan import Plan
@@ -100,7 +105,7 @@ class UnplaceablePods:
 
     def _sought(self, pair: ShapeKey) -> list[list[ShapeKey]]:
         """For each term of affinity that no bound pod meets, those who do."""
-        selectors = of_company(self._problem.shapes[pair[1]], pair[0], self._problem.namespaces)
+        selectors = company_selectors(self._problem.shapes[pair[1]], pair[0], self._problem.namespaces)
         return [self._pending.selected(each) for each in selectors if not self._bound.selected(each)]
 
     # ── in domains of which there are too few ──────────────────────────────────────
@@ -131,14 +136,14 @@ class UnplaceablePods:
         for term in shape.anti_affinity:
             key = normalise(term.topology_key)
             if not term.weight and self._domains.get(key) is not None:
-                selector = of_term(term, namespace, shape.labels, self._problem.namespaces)
+                selector = term_selector(term, namespace, shape.labels, self._problem.namespaces)
                 if selector.selects(namespace, shape.labels):
                     yield SeparatedPods(selector, key, 1)
         for each in shape.spread:
             key = normalise(each.topology_key)
             known = self._domains.get(key)
             if each.when_unsatisfiable == HARD_SPREAD and known is not None and len(known) < (each.min_domains or 0):
-                selector = of_spread(each, namespace, shape.labels)
+                selector = spread_selector(each, namespace, shape.labels)
                 if selector.selects(namespace, shape.labels):
                     asked = alternatives_of(shape), shape.tolerations, _spread_keys(shape)
                     yield SeparatedPods(

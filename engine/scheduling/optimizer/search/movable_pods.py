@@ -15,7 +15,7 @@ from msgspec import Struct
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
-from kerf.engine.scheduling.matching.label_selectors import PodSelector, of_spread, of_term
+from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
 from kerf.engine.scheduling.plan import OpenedClaim
@@ -154,8 +154,12 @@ def _movable_by_itself(shape: PodShape) -> bool:
 def _topology_rules(problem: Problem, namespace: str, digest: str) -> Iterator[TopologyRule]:
     shape = problem.shapes[digest]
     for each in shape.spread:
-        yield TopologyRule(of_spread(each, namespace, shape.labels), normalise(each.topology_key), each.max_skew)
+        yield TopologyRule(spread_selector(each, namespace, shape.labels), normalise(each.topology_key), each.max_skew)
     for term in shape.affinity:
-        yield TopologyRule(of_term(term, namespace, shape.labels, problem.namespaces), normalise(term.topology_key), 0)
+        yield TopologyRule(
+            term_selector(term, namespace, shape.labels, problem.namespaces), normalise(term.topology_key), 0
+        )
     for term in shape.anti_affinity:
-        yield TopologyRule(of_term(term, namespace, shape.labels, problem.namespaces), normalise(term.topology_key), 1)
+        yield TopologyRule(
+            term_selector(term, namespace, shape.labels, problem.namespaces), normalise(term.topology_key), 1
+        )

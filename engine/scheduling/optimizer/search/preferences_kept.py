@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.tracer import Candidate, NearDropped, TypeFunnel
-from kerf.engine.scheduling.matching.taints import SOFT
+from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
@@ -43,5 +43,5 @@ def _preferences(shape: PodShape) -> int:
         len(shape.preferred_terms)
         + sum(each.weight > 0 for each in (*shape.affinity, *shape.anti_affinity))
         + sum(each.when_unsatisfiable != "DoNotSchedule" for each in shape.spread)
-        + (SOFT not in shape.tolerations)
+        + (TOLERATES_PREFER_NO_SCHEDULE not in shape.tolerations)
     )

@@ -17,7 +17,7 @@ from operator import le, mul
 from msgspec import Struct
 
 from kerf.engine.scheduling.launchable.templates import State
-from kerf.engine.scheduling.matching.host_ports import conflicts
+from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOption, InstanceOptions, NodeDemands, PodKind
 from kerf.engine.scheduling.optimizer.linear_relaxation import PricedNode, ResourcePrices, resource_prices
@@ -188,7 +188,7 @@ class Regrouping:
             index, count = pick
             kind = self._kinds[index]
             following = self._joined(way, state, kind)
-            if following is None or conflicts(kind.ports, ports):
+            if following is None or port_conflicts(kind.ports, ports):
                 looked = [each for each in looked if each != index]
                 continue
             state, ports = following, ports + kind.ports

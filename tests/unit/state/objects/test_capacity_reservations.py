@@ -12,9 +12,9 @@ from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observati
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_of
-from kerf.engine.scheduling.planner import Ground
+from kerf.engine.scheduling.planner import CompiledProblem
 from kerf.engine.scheduling.problem.from_state import problem_of
-from kerf.engine.scheduling.problem.problem import KEPT
+from kerf.engine.scheduling.problem.problem import MAX_COMPILED_PER_NODE
 from kerf.engine.state import snapshot
 from tests.property.test_fold import re_derived
 from tests.support.world import NODE_CLASS, Mi, World, pool
@@ -104,13 +104,13 @@ def test_what_is_compiled_of_a_node_that_stays_as_it_is_is_not_kept_for_ever() -
     made = world(1)
     made.see(Observation(Node("alone", ready=True, allocatable={"cpu": 4_000, "memory": 8_192 * Mi, "pods": 10})))
     same, known = set(), []
-    for left in range(2, 3 * KEPT):
+    for left in range(2, 3 * MAX_COMPILED_PER_NODE):
         made.see(Observation(ReservationsSeen(KEY, {"cr-1": left})))
         problem = problem_of(made.runtime.state, made.now)
-        Ground(problem)
+        CompiledProblem(problem)
         KubeScheduler(problem)
         (node,) = problem.nodes
         same.add(id(node))
         known.append(len(node._compiled))
     assert len(same) == 1
-    assert max(known) == KEPT
+    assert max(known) == MAX_COMPILED_PER_NODE
