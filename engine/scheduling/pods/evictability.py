@@ -26,7 +26,7 @@ FOREVER = 1 << 62
 
 
 def protected_until(pod: Pod) -> int:
-    """D-12: until when do-not-disrupt is in force (ms since the epoch): FOR_GOOD without an end and before the pod has
+    """D-12: until when do-not-disrupt is in force (ms since the epoch): FOREVER without an end and before the pod has
     started, 0 if it is off, as it is with any text that is neither `true` nor a duration."""
     if pod.do_not_disrupt in ("", ALWAYS):
         return FOREVER if pod.do_not_disrupt else 0
