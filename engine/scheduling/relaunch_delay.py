@@ -42,7 +42,7 @@ def recently_launched(facts: Facts, now: int) -> dict[str, str]:
 
 
 def delayed_pods(planned: Plan, recent: dict[str, str], facts: Facts) -> DelayedPods:
-    """Of the pods that the plan opens claims for, those for which one was requested recent."""
+    """Of the pods that the plan opens claims for, those for which one was requested recently."""
     waiting: dict[str, list[str]] = {}
     for opened in planned.claims:
         for uid in opened.pods:

@@ -48,7 +48,7 @@ def with_default_spread(
     pods: Iterable[Pod],
     shapes: Mapping[str, PodShape],
     constraints: tuple[SpreadConstraint, ...],
-    kinship: SelectorSources,
+    sources: SelectorSources,
 ) -> tuple[list[Pod], dict[str, PodShape]]:
     """The pods as if those without constraints carried the default ones (S-150), and the shapes that this makes, by
     digest. `shapes` holds those of the pods."""
@@ -57,7 +57,7 @@ def with_default_spread(
 
     def digest_of(pod: Pod) -> str:
         shape = shapes[pod.shape]
-        selector = None if shape.spread else kinship.selector(pod.namespace, shape.labels, pod.owner)
+        selector = None if shape.spread else sources.selector(pod.namespace, shape.labels, pod.owner)
         if selector is None:
             return pod.shape
         spread = tuple(replace(each, selector=selector) for each in constraints)

@@ -119,8 +119,8 @@ def spread_by_default(state: State, pods: list[Pod]) -> list[Pod]:
     if not facts.settings.default_spread:
         return pods
     shapes = {digest: blobs.shape(digest) for digest in sorted({pod.shape for pod in pods})}
-    kinship = SelectorSources(tuple(facts.services[key] for key in sorted(facts.services)), facts.workloads)
-    given, made = with_default_spread(pods, shapes, facts.settings.default_spread, kinship)
+    sources = SelectorSources(tuple(facts.services[key] for key in sorted(facts.services)), facts.workloads)
+    given, made = with_default_spread(pods, shapes, facts.settings.default_spread, sources)
     for digest, shape in made.items():
         blobs.offer(digest, shape)
     return given

@@ -59,9 +59,9 @@ class PoolInput(Struct, frozen=True):
     usage: Resources = {}
 
 
-_Compiled = TypeVar("_Made")
+_Compiled = TypeVar("_Compiled")
 MAX_COMPILED_PER_NODE = 8
-"""Of so many things compiled of one node."""
+"""How many things compiled from one node are kept with it."""
 
 
 class NodeInput(Struct, frozen=True, dict=True):
@@ -98,8 +98,8 @@ class NodeInput(Struct, frozen=True, dict=True):
             if len(known) >= MAX_COMPILED_PER_NODE:
                 known.clear()
             known[what] = make()
-        made: _Compiled = known[what]
-        return made
+        compiled: _Compiled = known[what]
+        return compiled
 
 
 class LeftOut(Struct, frozen=True):
