@@ -74,7 +74,7 @@ def shape_selectors(shape: PodShape, namespace: str, namespaces: Iterable[Namesp
     return (*spreads, *(term_selector(each, namespace, shape.labels, namespaces) for each in terms))
 
 
-def company_selectors(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -> list[PodSelector]:
+def required_affinity_selectors(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -> list[PodSelector]:
     """For each required term of affinity the pods that such a pod must be with."""
     return [term_selector(each, namespace, shape.labels, namespaces) for each in shape.affinity if not each.weight]
 

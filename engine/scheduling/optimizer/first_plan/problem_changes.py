@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.labels import CAPACITY_TYPE, ZONE, normalise
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.matching.label_selectors import company_selectors
+from kerf.engine.scheduling.matching.label_selectors import required_affinity_selectors
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.problem.problem import Problem
@@ -86,7 +86,7 @@ def single_changes(problem: Problem, before: ProblemChange, made: Plan) -> Itera
 def _with_affinity_partners(problem: Problem, group: frozenset[str]) -> frozenset[str]:
     """All pods (uids) of the class of these, and those that they must be with; none if these must be with nobody."""
     first = next(each for each in problem.pods if each.uid in group)
-    selectors = company_selectors(problem.shapes[first.shape], first.namespace, problem.namespaces)
+    selectors = required_affinity_selectors(problem.shapes[first.shape], first.namespace, problem.namespaces)
     if not selectors:
         return frozenset()
     pairs = {(each.namespace, each.shape) for each in problem.pods}

@@ -23,7 +23,7 @@ from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, ZONE, normalise
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.matching.label_selectors import (
     PodSelector,
-    company_selectors,
+    required_affinity_selectors,
     spread_selector,
     term_selector,
 )
@@ -105,7 +105,7 @@ class UnplaceablePods:
 
     def _sought(self, pair: ShapeKey) -> list[list[ShapeKey]]:
         """For each term of affinity that no bound pod meets, those who do."""
-        selectors = company_selectors(self._problem.shapes[pair[1]], pair[0], self._problem.namespaces)
+        selectors = required_affinity_selectors(self._problem.shapes[pair[1]], pair[0], self._problem.namespaces)
         return [self._pending.selected(each) for each in selectors if not self._bound.selected(each)]
 
     # ── in domains of which there are too few ──────────────────────────────────────
