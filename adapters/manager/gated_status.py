@@ -30,8 +30,8 @@ _OVERLAYS = (NodeOverlay, NodePool, CatalogueSeen, ObjectGone, OfficeTaken)
 _BUFFERS = (CapacityBuffer, PodTemplate, Workload, Decision, ObjectGone, OfficeTaken)
 
 
-class GatedObjects:
-    """Told of each turn's entries; `run` until cancelled."""
+class GatedStatus:
+    """Called with each turn's entries; `run` until cancelled."""
 
     def __init__(self, session: Session, state: State) -> None:
         self._writer, self._state = StatusWriter(session), state

@@ -1,4 +1,4 @@
-"""Puts kerf together on a real API server: watches in, a runtime in office, effects and NodeClaim objects out."""
+"""The controller on a real API server: watches in, turns of the runtime, effects and NodeClaim objects out."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ POOLS_EVERY = 1.0  # seconds
 POOLS_AGAIN = 5.0  # seconds, after a refusal
 QUIET_EVERY = 1.0  # seconds between looks at which claims are Consolidatable, while something happens
 SHOWN_ON_POOLS: tuple[type[Struct], ...] = (NodePool, NodeClassSeen, Node, *CLAIM_EVENTS)
-Tell = Callable[[Sequence[Entry]], None]
+Report = Callable[[Sequence[Entry]], None]
 
 
-class InCluster:
-    """`run` until `stop`. `tell` gets each turn's entries. With settings that say `observe`, nothing is written."""
+class KubernetesController:
+    """`run` until `stop`. `report` gets each turn's entries. In observe mode nothing is written."""
 
     def __init__(
-        self, session: Session, runtime: Runtime, provider: Provider, *, tell: Tell, nominate: bool = True
+        self, session: Session, runtime: Runtime, provider: Provider, *, report: Report, nominate: bool = True
     ) -> None:
         self._observes = runtime.state.facts.settings.observe
         self._nominate = nominate and not self._observes
-        self._session, self.runtime, self._provider, self._tell = session, runtime, provider, tell
+        self._session, self.runtime, self._provider, self._report = session, runtime, provider, report
         self._inbox = Inbox()
         self._first: dict[str, list[Observation]] = {}  # by path, until all kinds are listed
         self._live = False
         self._stored = 0  # of what was put into the inbox
-        self._turned, self._told = asyncio.Event(), asyncio.Event()
+        self._turned, self._stopping = asyncio.Event(), asyncio.Event()
         self._claims = ClaimObjects(session, claim_conditions)
         self.claim_uid = self._claims.uid
         self._upkeep = ClaimUpkeep()
@@ -119,21 +119,21 @@ class InCluster:
         self._inbox.wake()
 
     def stop(self) -> None:
-        self._told.set()
+        self._stopping.set()
         self.controller.stop()
 
     async def _started(self, watching: list[asyncio.Task[Any]]) -> bool:
         """Whether everything is listed and the provider has been asked, and nobody said stop before."""
         starting = asyncio.create_task(self._start(watching), name="start")
-        told = asyncio.create_task(self._told.wait(), name="told to stop")
+        stopping = asyncio.create_task(self._stopping.wait(), name="stop")
         try:
-            await asyncio.wait([starting, told], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
             if starting.done():
                 starting.result()
             return starting.done()
         finally:
             starting.cancel()
-            told.cancel()
+            stopping.cancel()
 
     async def _start(self, watching: list[asyncio.Task[Any]]) -> None:
         await self._synced(watching)
@@ -259,7 +259,7 @@ class InCluster:
             self._pools_changed.set()
         if any(isinstance(entry.payload, QUIETED_BY) for entry in entries):
             self._quiet_changed.set()
-        self._tell(entries)
+        self._report(entries)
 
     async def _keep_consolidatable(self) -> None:
         """D-55: shown when it becomes true, which no event says."""
@@ -278,7 +278,7 @@ class InCluster:
         if self._nominations is not None:
             await self._nominations.written(node)
 
-    # ── for the provider (providers.World) ──────────────────────────────────────────────────────────────────
+    # ── for the provider (provider.ProviderHost) ──────────────────────────────────────────────────────────────────
 
     def put(self, observations: Iterable[Observation]) -> None:
         self._inbox.put(observations)

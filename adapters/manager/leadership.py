@@ -1,35 +1,39 @@
-"""Who may run: the holder of the Lease in control mode, the holder of a file lock in observe mode."""
+"""Leader election: in control mode the holder of the Lease runs, in observe mode the holder of a file lock."""
 
 from __future__ import annotations
 
 import asyncio
 import fcntl
+import sys
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import gettempdir
 from typing import IO, Protocol
 
+from kerf.adapters.kubernetes.lease import Lease
+from kerf.adapters.kubernetes.session import Session
+from kerf.adapters.manager.settings import Options
 from kerf.engine.errors import InputError, KerfError
 
 _FILE = "sqlite://"
 
 
-class Office(Protocol):
-    """As kerf.adapters.kubernetes.lease.Lease: `acquire`, then `hold` for as long as it lasts, then `release`."""
+class Leadership(Protocol):
+    """`acquire`, then `hold` for as long as there is work, then `release`. `Lease` is one of them."""
 
     async def acquire(self) -> int:
-        """Returns when it is held, with the number of times that it has changed hands."""
+        """Returns once it is held: the number of times that it has changed hands."""
         ...
 
     async def hold(self) -> None:
-        """Ends only with an error: it is lost."""
+        """Ends only with an error: the leadership is lost."""
         ...
 
     async def release(self) -> None: ...
 
 
-class Nobody:
-    """No election: there is only ever one."""
+class NoElection:
+    """For --disable-leader-election: whoever runs is the leader."""
 
     async def acquire(self) -> int:
         return 0
@@ -47,7 +51,7 @@ class RecordLocked(KerfError):
     code = "KERF343"
 
 
-class FileLock(Nobody):
+class FileLock(NoElection):
     """Held until the process ends. Raises RecordLocked (KERF343), at once, when another process has it."""
 
     def __init__(self, file: Path) -> None:
@@ -72,8 +76,22 @@ class FileLock(Nobody):
             self._open.close()
 
 
-def lock_of(store: str) -> Path:
-    """The lock's file for a record: beside a SQLite file, else in the folder for temporary files."""
+def lock_file(store: str) -> Path:
+    """The lock file of a record: beside a SQLite file, else in the folder for temporary files."""
     if store.startswith(_FILE):
         return Path(store.removeprefix(_FILE) + ".lock")
     return Path(gettempdir()) / f"kerf-{blake2b(store.encode(), digest_size=8).hexdigest()}.lock"
+
+
+def leadership(store: str, session: Session, options: Options, identity: str, *, observe: bool) -> Leadership:
+    """What this process has to hold while it works. `store` is the record's URL."""
+    if observe:
+        return FileLock(lock_file(store))
+    if not options.leader_election:
+        return NoElection()
+    namespace, name = options.lease_namespace, options.lease_name
+
+    def waits(holder: str) -> None:
+        print(f"waiting for the Lease {namespace}/{name}, which {holder} holds", file=sys.stderr, flush=True)
+
+    return Lease(session, namespace=namespace, identity=identity, name=name, waits=waits)

@@ -1,4 +1,4 @@
-"""What a controller says while it works: log lines, metrics, and Kubernetes Events, each turn from its entries."""
+"""What the controller reports of each turn, from its entries: log lines, metrics, Kubernetes Events and status."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TextIO
 
 from kerf.adapters.controller.controller import REPORT, AdapterFault
 from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
-from kerf.adapters.manager.gated_status import GatedObjects
-from kerf.adapters.manager.metrics.serving import Telemetry
+from kerf.adapters.manager.gated_status import GatedStatus
+from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.adapters.manager.settings import SettingError
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State
@@ -19,56 +19,56 @@ from kerf.projections.karpenter_logs import ERROR, KarpenterLog, line
 from kerf.projections.kubernetes_events.decision_events import ClusterEvents, Told
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
 
-AGAIN = 1.0  # seconds, after a defect
+RESTART_AFTER = 1.0  # seconds, after a defect
 
 
-class Telling:
-    """Called with each turn's entries, between turns. Events are told from when there is a `recorder`, the status of
-    NodeOverlays and CapacityBuffers is kept from when there is a `keeper`."""
+class TurnReports:
+    """Called with each turn's entries, between turns: writes log lines and counts metrics, and once they are set, sends
+    Events (`events`) and keeps the status of NodeOverlays and CapacityBuffers (`gated`)."""
 
-    def __init__(self, state: State, log: Log, telemetry: Telemetry) -> None:
-        self.recorder: EventRecorder | None = None
-        self.keeper: GatedObjects | None = None
+    def __init__(self, state: State, log: LogOutput, telemetry: Telemetry) -> None:
+        self.events: EventRecorder | None = None
+        self.gated: GatedStatus | None = None
         log.know(state)
         self._log, self._telemetry = log, telemetry
-        self._events = (ClusterEvents(state), ObjectEvents(state))
+        self._projections = (ClusterEvents(state), ObjectEvents(state))
 
     def __call__(self, entries: Sequence[Entry]) -> None:
-        """What is said must not stop what is done: an error of one of them is said too, and that is all."""
-        for tell in (self._log, self._telemetry, self._tell_events, self.keeper):
+        """A defect in a report must not stop the controller: it is printed, and the other reports go on."""
+        for report in (self._log, self._telemetry, self._send_events, self.gated):
             try:
-                if tell is not None:
-                    tell(entries)
+                if report is not None:
+                    report(entries)
             except Exception as error:
                 fault = AdapterFault(f"{type(error).__name__}: {error}", where="telling", hint=REPORT)
                 sys.stderr.write(f"{fault}\n")
 
-    def _tell_events(self, entries: Sequence[Entry]) -> None:
-        told = [each for entry in entries for events in self._events for each in events.apply(entry)]
-        if self.recorder is not None:
-            self.recorder.tell(map(_happening, told))
+    def _send_events(self, entries: Sequence[Entry]) -> None:
+        events = [event for entry in entries for projection in self._projections for event in projection.apply(entry)]
+        if self.events is not None:
+            self.events.tell(map(_happening, events))
 
 
-async def kept_up(work: Callable[[], Awaitable[None]], where: str) -> None:
-    """Work that never ends by itself, begun again when a defect has ended it: else its task would be over, and nobody
-    would be told of anything any more."""
+async def restarted(work: Callable[[], Awaitable[None]], where: str) -> None:
+    """Run work that never ends by itself, and start it again when a defect has ended it. Otherwise its task would be
+    over and its reports would cease unnoticed."""
     while True:
         try:
             await work()
         except Exception as error:
             fault = AdapterFault(f"{type(error).__name__}: {error}", where=where, hint=REPORT)
             sys.stderr.write(f"{fault}\n")
-            await asyncio.sleep(AGAIN)
+            await asyncio.sleep(RESTART_AFTER)
 
 
-def _happening(told: Told) -> Happening:
-    about = told.about
+def _happening(event: Told) -> Happening:
+    about = event.about
     subject = Subject(about.api_version, about.kind, about.name, about.namespace, about.uid)
-    return Happening(subject, told.type, told.reason, told.message, told.key, told.window, told.limit)
+    return Happening(subject, event.type, event.reason, event.message, event.key, event.window, event.limit)
 
 
-class Log:
-    """Karpenter's log lines, where the settings want them."""
+class LogOutput:
+    """Karpenter's log lines, written to the outputs that the settings name (L-302)."""
 
     def __init__(self, level: str, outputs: Sequence[str]) -> None:
         self._log = KarpenterLog()
@@ -79,14 +79,14 @@ class Log:
         self._log.know(state)
 
     def __call__(self, entries: Sequence[Entry]) -> None:
-        lines = [made for entry in entries for made in self._log.apply(entry)]
-        text = "".join(line(made) + "\n" for made in lines if made["level"] == ERROR or not self._errors_only)
+        lines = [fields for entry in entries for fields in self._log.apply(entry)]
+        text = "".join(line(fields) + "\n" for fields in lines if fields["level"] == ERROR or not self._errors_only)
         for stream in self._streams if text else ():
             stream.write(text)
             stream.flush()
 
     def close(self) -> None:
-        """The files that it made."""
+        """Close the files that it opened."""
         for stream in self._streams:
             if stream not in (sys.stdout, sys.stderr):
                 stream.close()

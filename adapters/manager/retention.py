@@ -1,5 +1,5 @@
-"""Retention while the controller runs: now and then it is looked whether the record is to be cut, and it is cut bit by
-bit, in threads of its own, so that turns hardly wait."""
+"""Retention while the controller runs. Now and then it checks whether the record is to be cut. A cut is done
+bit by bit, in threads of its own, so that turns hardly wait."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from kerf.projections.metrics.families import COUNTER, GAUGE, Family
 
 EVERY = 60.0  # seconds
 PAUSE = 0.05  # between two steps: each holds writers up for some milliseconds
-_PATIENCE = 600.0  # seconds that an announcement may take to be in the record
+_ANNOUNCEMENT_TIMEOUT = 600.0  # seconds that an announcement may take to be in the record
 Put = Callable[[Iterable[Observation]], None]
 
 
-class Retaining:
-    """`run` beside the controller, for ever. What fails is told, and tried again: the record stays good."""
+class RetentionLoop:
+    """`run` beside the controller until cancelled. A failure is reported and tried again; the record stays intact."""
 
     def __init__(
-        self, store: ChainedStore, runtime: Runtime, put: Put, wanted: Retention, *, now: Callable[[], int],
+        self, store: ChainedStore, runtime: Runtime, put: Put, policy: Retention, *, now: Callable[[], int],
         failed: Callable[[KerfError], None], every: float = EVERY,
     ) -> None:  # fmt: skip
         self.extent: Extent | None = None
         self.errors = 0
-        self._store, self._runtime, self._put, self._wanted = store, runtime, put, wanted
+        self._store, self._runtime, self._put, self._policy = store, runtime, put, policy
         self._now, self._failed, self._every = now, failed, every
 
     async def run(self) -> None:
@@ -47,13 +47,13 @@ class Retaining:
             await asyncio.sleep(self._every)
 
     async def look(self) -> None:
-        """Finishes what an earlier process began, and cuts once if that is due. Raises StoreError."""
+        """Finish a cut that an earlier process began, then cut once if that is due. Raises StoreError."""
         await self._remove()
         self.extent = await asyncio.to_thread(extent, self._store)
-        found = await asyncio.to_thread(self._due)
-        if found is None or not self._runtime.ready:
+        cut = await asyncio.to_thread(self._due)
+        if cut is None or not self._runtime.ready:
             return
-        announced = await asyncio.to_thread(self._propose, found)
+        announced = await asyncio.to_thread(self._propose, cut)
         position = await self._recorded(announced)
         if position:
             await asyncio.to_thread(cutting.begin, self._store, position)
@@ -63,17 +63,17 @@ class Retaining:
     def _due(self) -> Due | None:
         with self._store.session() as session:
             rows = session.run("SELECT position FROM snapshots WHERE schema = ? ORDER BY 1", SCHEMA)
-        return due(self._store, self._wanted, self._now(), candidates=[position for (position,) in rows])
+        return due(self._store, self._policy, self._now(), candidates=[position for (position,) in rows])
 
-    def _propose(self, found: Due) -> RecordCut:
-        return cutting.propose(self._store, base_at(self._store, found.base), after=found.after)
+    def _propose(self, cut: Due) -> RecordCut:
+        return cutting.propose(self._store, base_at(self._store, cut.base), after=cut.after)
 
     async def _recorded(self, announced: RecordCut) -> int:
-        """The position of the announcement once it is stored, 0 if that takes too long: then all is as before."""
+        """The position of the announcement once it is stored; 0 if that takes too long, and then nothing is cut."""
         facts = self._runtime.state.facts
         before = facts.cut
         self._put([Observation(announced)])
-        until = asyncio.get_running_loop().time() + _PATIENCE
+        until = asyncio.get_running_loop().time() + _ANNOUNCEMENT_TIMEOUT
         while asyncio.get_running_loop().time() < until:
             await asyncio.sleep(PAUSE)
             position = facts.cut

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from kerf.adapters.cli.doctor.rights import Right, needed
-from kerf.adapters.manager.settings import NAMES, Flags, read_settings
+from kerf.adapters.manager.flags import Flags
+from kerf.adapters.manager.settings import NAMES, read_settings
 from tests.support.helm import CHARTS, helm, of_kind, rendered
 
 pytestmark = pytest.mark.slow

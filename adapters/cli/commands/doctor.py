@@ -15,12 +15,13 @@ from cyclopts import Parameter
 
 from kerf.adapters.cli.doctor.finding import BAD, NOTE, OK, Finding
 from kerf.adapters.cli.doctor.rights import NODE_CLASSES, Right, needed
-from kerf.adapters.cli.parameters import Json
+from kerf.adapters.cli.parameters import Json, kubeconfig_of_environment
 from kerf.adapters.cli.render.notes import print_gate_notes
 from kerf.adapters.cli.render.output import Printer, emit_json
 from kerf.adapters.kubernetes.errors import ClusterError, NoCluster, Unreachable
 from kerf.adapters.kubernetes.session import Answer, Session, connect
-from kerf.adapters.manager.settings import Flags, Options, read_settings
+from kerf.adapters.manager.flags import Flags
+from kerf.adapters.manager.settings import Options, read_settings
 from kerf.adapters.store.open import open_record, require_url
 from kerf.engine.errors import KerfError
 from kerf.engine.record.errors import RecordNotFound, StoreLocked
@@ -54,7 +55,7 @@ def doctor(
     """
     options = read_settings(settings, os.environ)
     print_gate_notes(options.notes)
-    findings = asyncio.run(_all(mode, provider, store, kubeconfig or _from_environment(), context, options))
+    findings = asyncio.run(_all(mode, provider, store, kubeconfig or kubeconfig_of_environment(), context, options))
     if json:
         emit_json(findings)
     else:
@@ -258,8 +259,3 @@ def _new_record(url: str) -> Finding:
     if not os.access(folder, os.W_OK):
         return Finding("record", BAD, f"there is none, and {folder} is no folder that can be written")
     return Finding("record", OK, f"there is none yet; kerf makes it in {folder}")
-
-
-def _from_environment() -> Path | None:
-    named = os.environ.get("KUBECONFIG")
-    return Path(named) if named else None

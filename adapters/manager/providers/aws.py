@@ -27,8 +27,8 @@ from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
 from kerf.adapters.kubernetes.objects.nodeclasses import NodeClassObjects
 from kerf.adapters.kubernetes.session import Session
 from kerf.adapters.kubernetes.watch.watched_kinds import EC2_NODE_CLASSES, Resource
-from kerf.adapters.manager.providers.ec2_instances import InstanceUpkeep
-from kerf.adapters.manager.providers.provider import World
+from kerf.adapters.manager.providers.ec2_instances import InstanceMaintenance
+from kerf.adapters.manager.providers.provider import ProviderHost
 from kerf.adapters.manager.settings import AwsOptions, SettingError
 from kerf.engine.errors import KerfError
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
@@ -39,7 +39,7 @@ from kerf.engine.runtime.ports import Cloud
 LONGEST, SHORTEST = 60.0, 1.0  # seconds between two looks at what is due
 RETRY = (1.0, 60.0)  # seconds, from a queue that cannot be read to the next try
 DELETING = 5.0  # seconds between two looks at a class that is being deleted
-SHOWN = 5  # names in an Event (A-81)
+MAX_NAMES_SHOWN = 5  # in an Event (A-81)
 DNS = "/api/v1/namespaces/kube-system/services/kube-dns"
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class AwsProvider:
         self._objects, self._interruptions, self._clock = objects, interruptions, clock
         self._news = asyncio.Event()
         self._pool = ThreadPoolExecutor(3, thread_name_prefix="aws")  # classes, instances, messages
-        self._upkeep = InstanceUpkeep(self._cloud, self._pool)
+        self._instances = InstanceMaintenance(self._cloud, self._pool)
 
     @property
     def cloud(self) -> Cloud:
@@ -95,20 +95,20 @@ class AwsProvider:
         self._news.clear()
         return await self._looked()
 
-    def tell_with(self, recorder: EventRecorder) -> None:
+    def report_to(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
 
     def node_name(self, claim: NodeClaim) -> str:
         """Nodes are named by EC2, which kerf is not told."""
         return ""
 
-    async def run(self, world: World) -> None:
-        tasks = [asyncio.create_task(self._keep(world), name="EC2NodeClasses")]
+    async def run(self, host: ProviderHost) -> None:
+        tasks = [asyncio.create_task(self._keep(host), name="EC2NodeClasses")]
         if self._objects is not None:
-            tasks.append(asyncio.create_task(self._upkeep.name(world), name="names of instances"))
-            tasks.append(asyncio.create_task(self._upkeep.look(world), name="health of instances"))
+            tasks.append(asyncio.create_task(self._instances.name(host), name="names of instances"))
+            tasks.append(asyncio.create_task(self._instances.look(host), name="health of instances"))
         if self._interruptions is not None:
-            tasks.append(asyncio.create_task(self._listen(world, self._interruptions), name="interruption queue"))
+            tasks.append(asyncio.create_task(self._listen(host, self._interruptions), name="interruption queue"))
         try:
             await asyncio.gather(*tasks)
         finally:
@@ -121,13 +121,13 @@ class AwsProvider:
 
     # ── NodeClasses ─────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _keep(self, world: World) -> None:
+    async def _keep(self, host: ProviderHost) -> None:
         """The objects as they were last resolved; then whatever is due, or has changed."""
         while True:
             for node_class in list(self._classes.values()):
-                await self._bring(node_class, world)
+                await self._bring(node_class, host)
             await self._pause()
-            world.put(await self._looked())
+            host.put(await self._looked())
 
     async def _pause(self) -> None:
         """Until a class changed, or something is due."""
@@ -150,14 +150,14 @@ class AwsProvider:
             self.error = fault
             return [Observation(InputRefused(fault.code, "aws", "EC2NodeClasses", message=str(fault)))]
 
-    async def _bring(self, node_class: EC2NodeClass, world: World) -> None:
+    async def _bring(self, node_class: EC2NodeClass, host: ProviderHost) -> None:
         """A-66, A-74: its finalizer, hash and status; or its end. A refusal is tried again with the next look."""
         resolved = self._cloud.resolved(node_class.name)
         if self._objects is None or resolved is None:
             return
         try:
             if node_class.deleting:
-                await self._end(node_class, self._objects, world)
+                await self._end(node_class, self._objects, host)
                 return
             hashes = hash_annotations(replace(resolved, annotations=node_class.annotations))
             await self._objects.mark(node_class.name, FINALIZER, hashes)
@@ -168,11 +168,11 @@ class AwsProvider:
         except (ClusterError, Unreachable, AwsError) as error:
             self.error = error
 
-    async def _end(self, node_class: EC2NodeClass, objects: NodeClassObjects, world: World) -> None:
+    async def _end(self, node_class: EC2NodeClass, objects: NodeClassObjects, host: ProviderHost) -> None:
         """A-81: not while a NodeClaim names it; what was made for it goes before it does."""
         if not objects.held(node_class.name, FINALIZER):
             return
-        users = await world.claims_of(GROUP, node_class.name)
+        users = await host.claims_of(GROUP, node_class.name)
         if users:
             self._tell_waiting(node_class, users)
             return
@@ -182,8 +182,8 @@ class AwsProvider:
     def _tell_waiting(self, node_class: EC2NodeClass, users: list[str]) -> None:
         if self._recorder is None:
             return
-        more = f" and {len(users) - SHOWN} other(s)" if len(users) > SHOWN else ""
-        message = f"Waiting on NodeClaim termination for {', '.join(users[:SHOWN])}{more}"
+        more = f" and {len(users) - MAX_NAMES_SHOWN} other(s)" if len(users) > MAX_NAMES_SHOWN else ""
+        message = f"Waiting on NodeClaim termination for {', '.join(users[:MAX_NAMES_SHOWN])}{more}"
         about = Subject(f"{GROUP}/v1", KIND, node_class.name, uid=node_class.uid)
         key = (node_class.uid or node_class.name,)
         told = Happening(about, "Normal", "WaitingOnNodeClaimTermination", message, key, window=600_000)
@@ -191,20 +191,20 @@ class AwsProvider:
 
     # ── interruptions ───────────────────────────────────────────────────────────────────────────────────────
 
-    async def _listen(self, world: World, queue: AwsInterruptions) -> None:
+    async def _listen(self, host: ProviderHost, queue: AwsInterruptions) -> None:
         """A message is deleted when it is in the record, not before (A-343, A-344)."""
         delay, most = RETRY
         said = ""
         while True:
             try:
-                await world.record(await _aside(queue.poll))
+                await host.record(await _aside(queue.poll))
                 await self._elsewhere(queue.acknowledge)
                 delay, said, self.error = RETRY[0], "", None
             except KerfError as error:
                 self.error = error
                 if str(error) != said:  # once, not with every try
                     said = str(error)
-                    world.put([Observation(InputRefused(error.code, "queue", "interruptions", message=said))])
+                    host.put([Observation(InputRefused(error.code, "queue", "interruptions", message=said))])
                 await asyncio.sleep(delay)
                 delay = min(most, delay * 2)
 

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.session import AwsError
-from kerf.adapters.manager.providers.provider import World
+from kerf.adapters.manager.providers.provider import ProviderHost
 from kerf.engine.errors import KerfError
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, Observation
 
@@ -17,7 +17,7 @@ LOOK_AFTER, LOOK_EVERY = 10.0, 60.0  # from the start, when claims have been ado
 REFUSED = "UnauthorizedOperation"
 
 
-class InstanceUpkeep:
+class InstanceMaintenance:
     """`name` and `look` until cancelled. Errors are kept, and said once."""
 
     def __init__(self, cloud: AwsCloud, pool: Executor) -> None:
@@ -26,11 +26,11 @@ class InstanceUpkeep:
         self._named: set[str] = set()
         self._unwell: set[tuple[str, str]] = set()
 
-    async def name(self, world: World) -> None:
+    async def name(self, host: ProviderHost) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(NAME_EVERY)
-            joined = {instance: node for instance, node in (await world.instances()).items() if node}
+            joined = {instance: node for instance, node in (await host.instances()).items() if node}
             self._named &= joined.keys()
             wanted = {instance: joined[instance] for instance in sorted(joined.keys() - self._named)[:NAMED_AT_ONCE]}
             if not wanted:
@@ -39,10 +39,10 @@ class InstanceUpkeep:
                 await loop.run_in_executor(self._pool, self._cloud.name, wanted)
                 self._named |= wanted.keys()
             except AwsError as error:
-                self._say(world, error)
+                self._say(host, error)
                 await asyncio.sleep(LOOK_EVERY)
 
-    async def look(self, world: World) -> None:
+    async def look(self, host: ProviderHost) -> None:
         """Ends when EC2 does not let kerf look: until the next start, as A-351 has it."""
         loop = asyncio.get_running_loop()
         await asyncio.sleep(LOOK_AFTER)
@@ -50,16 +50,16 @@ class InstanceUpkeep:
             try:
                 found = await loop.run_in_executor(self._pool, self._cloud.unhealthy)
             except AwsError as error:
-                self._say(world, error)
+                self._say(host, error)
                 if error.aws_code == REFUSED:
                     await asyncio.Event().wait()
             else:
-                await self._tell(world, set(found))
+                await self._tell(host, set(found))
             await asyncio.sleep(LOOK_EVERY)
 
-    async def _tell(self, world: World, found: set[tuple[str, str]]) -> None:
+    async def _tell(self, host: ProviderHost, found: set[tuple[str, str]]) -> None:
         """A-353: each once, for as long as EC2 says so; instances of others are theirs to look after."""
-        own = await world.instances()
+        own = await host.instances()
         found = {each for each in found if each[0] in own}
         news = [
             Observation(InterruptionSeen(f"status/{instance}/{kind}", kind, instance))
@@ -67,9 +67,9 @@ class InstanceUpkeep:
         ]
         self._unwell = found
         if news:
-            world.put(news)
+            host.put(news)
 
-    def _say(self, world: World, error: AwsError) -> None:
+    def _say(self, host: ProviderHost, error: AwsError) -> None:
         if self.error is None or str(self.error) != str(error):
-            world.put([Observation(InputRefused(error.code, "aws", "instances", message=str(error)))])
+            host.put([Observation(InputRefused(error.code, "aws", "instances", message=str(error)))])
         self.error = error

@@ -13,7 +13,8 @@ import pytest
 
 from kerf.adapters.kubernetes import lease as lease_module
 from kerf.adapters.kubernetes.lease import Lease
-from kerf.adapters.manager.metrics.serving import Serving, Telemetry
+from kerf.adapters.manager.metrics.server import MetricsServer
+from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling import provision as provisioning
 from tests.unit.controller.test_controller import Scene
@@ -61,7 +62,7 @@ def test_the_loop_goes_on_while_a_decider_computes(monkeypatch: pytest.MonkeyPat
 
     async def run() -> None:
         scene, port = Scene(), _free_port()
-        probes = Serving(Telemetry(provider="kwok", state_metrics=False), metrics_port=0, health_port=port)
+        probes = MetricsServer(Telemetry(provider="kwok", state_metrics=False), metrics_port=0, health_port=port)
         await probes.open()
         async with serving(Counting()) as session:
             lease = Lease(session, namespace="kube-system", identity="me")

@@ -10,24 +10,24 @@ from typing import Any
 import pytest
 
 from kerf.adapters.manager import reporting as module
-from kerf.adapters.manager.metrics.serving import Telemetry
-from kerf.adapters.manager.reporting import Log, Telling
+from kerf.adapters.manager.metrics.telemetry import Telemetry
+from kerf.adapters.manager.reporting import LogOutput, TurnReports
 from kerf.adapters.manager.settings import SettingError
 from kerf.engine.state.state import Facts, State
 from tests.support.records import whole_life
 
 
-def telling(log: Log) -> tuple[Telling, list[Any]]:
+def reports_and_entries(log: LogOutput) -> tuple[TurnReports, list[Any]]:
     world = whole_life()
-    told = Telling(State(Facts(), world.runtime.state.ix.blobs), log, Telemetry(provider="kwok", state_metrics=True))
-    return told, world.store.entries
+    state = State(Facts(), world.runtime.state.ix.blobs)
+    return TurnReports(state, log, Telemetry(provider="kwok", state_metrics=True)), world.store.entries
 
 
 def test_lines_go_where_they_are_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Lines go where they are wanted (L-302)."""
-    log = Log("info", ["stdout", str(tmp_path / "log")])
-    told, entries = telling(log)
-    told(entries)
+    log = LogOutput("info", ["stdout", str(tmp_path / "log")])
+    reports, entries = reports_and_entries(log)
+    reports(entries)
     log.close()
     shown = capsys.readouterr().out
     assert [json.loads(line)["message"] for line in shown.splitlines()][2:4] == [
@@ -36,13 +36,13 @@ def test_lines_go_where_they_are_wanted(tmp_path: Path, capsys: pytest.CaptureFi
     ]
     assert (tmp_path / "log").read_text() == shown
     with pytest.raises(SettingError, match="Give stdout, stderr or a file"):
-        Log("info", [str(tmp_path / "no" / "log")])
+        LogOutput("info", [str(tmp_path / "no" / "log")])
 
 
 def test_only_errors_where_only_errors_are_wanted(capsys: pytest.CaptureFixture[str]) -> None:
     """Only errors where only errors are wanted (L-302)."""
-    told, entries = telling(Log("error", ["stdout"]))
-    told(entries)
+    reports, entries = reports_and_entries(LogOutput("error", ["stdout"]))
+    reports(entries)
     assert not capsys.readouterr().out
 
 
@@ -50,7 +50,7 @@ def test_a_defect_in_what_is_said_stops_nothing(capsys: pytest.CaptureFixture[st
     """The log fails, and the metrics behind it are counted."""
     counted: list[Any] = []
 
-    class Broken(Log):
+    class Broken(LogOutput):
         def __call__(self, entries: Any) -> None:
             raise KeyError("pods")
 
@@ -60,14 +60,14 @@ def test_a_defect_in_what_is_said_stops_nothing(capsys: pytest.CaptureFixture[st
 
     world = whole_life()
     state = State(Facts(), world.runtime.state.ix.blobs)
-    Telling(state, Broken("info", []), Counting(provider="kwok", state_metrics=True))(world.store.entries)
+    TurnReports(state, Broken("info", []), Counting(provider="kwok", state_metrics=True))(world.store.entries)
     assert "KERF605: KeyError: 'pods'" in capsys.readouterr().err
     assert counted == world.store.entries
 
 
 def test_a_defect_does_not_end_what_tells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A task that is over says nothing, and nobody looks at it before kerf ends."""
-    monkeypatch.setattr(module, "AGAIN", 0.0)
+    monkeypatch.setattr(module, "RESTART_AFTER", 0.0)
     written: list[int] = []
     there = [1, 0, 2]
 
@@ -77,7 +77,7 @@ def test_a_defect_does_not_end_what_tells(capsys: pytest.CaptureFixture[str], mo
         await asyncio.Event().wait()
 
     async def run() -> None:
-        task = asyncio.create_task(module.kept_up(work, "events"))
+        task = asyncio.create_task(module.restarted(work, "events"))
         async with asyncio.timeout(60):
             while len(written) < 2 and not task.done():
                 await asyncio.sleep(0)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.adapters.manager.retention import Retaining
+from kerf.adapters.manager.retention import RetentionLoop
 from kerf.adapters.store.retention import cut as cutting
 from kerf.adapters.store.retention.policy import DAY, Due, Retention, due, extent
 from kerf.adapters.store.sqlite.store import SQLiteStore
@@ -57,8 +57,8 @@ class Controller:
     def put(self, observations: Iterable[Observation]) -> None:
         self.runtime.turn(list(observations), self.now)
 
-    def retaining(self, store: SQLiteStore, wanted: Retention) -> Retaining:
-        return Retaining(
+    def retaining(self, store: SQLiteStore, wanted: Retention) -> RetentionLoop:
+        return RetentionLoop(
             store, self.runtime, self.put, wanted, now=lambda: self.now, failed=self.said.append, every=0.0
         )  # fmt: skip
 
@@ -68,7 +68,7 @@ def controller(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> Controlle
     return Controller(store, monkeypatch)
 
 
-def look(retaining: Retaining) -> None:
+def look(retaining: RetentionLoop) -> None:
     asyncio.run(retaining.look())
 
 

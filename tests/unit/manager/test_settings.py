@@ -7,7 +7,8 @@ import re
 import pytest
 
 from kerf.adapters.cli.render.notes import print_gate_notes
-from kerf.adapters.manager.settings import NAMES, Flags, SettingError, read_settings
+from kerf.adapters.manager.flags import Flags
+from kerf.adapters.manager.settings import NAMES, SettingError, read_settings
 from kerf.adapters.store.retention.policy import DAY, Retention
 from kerf.engine.errors import InputError
 from kerf.engine.model.settings import Settings

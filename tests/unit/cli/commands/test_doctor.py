@@ -10,7 +10,8 @@ import pytest
 
 from kerf.adapters.cli.commands.doctor import _clock, _cluster, _store
 from kerf.adapters.cli.doctor.finding import BAD, NOTE, OK, Finding
-from kerf.adapters.manager.settings import Flags, read_settings
+from kerf.adapters.manager.flags import Flags
+from kerf.adapters.manager.settings import read_settings
 from kerf.adapters.store.open import open_record
 from tests.unit.kubernetes.fake_api import Document, FakeApi, serving
 

@@ -10,8 +10,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from kerf.adapters.manager.metrics import serving
-from kerf.adapters.manager.metrics.serving import PortInUse, Serving, Telemetry
+from kerf.adapters.manager.metrics import telemetry as telemetry_module
+from kerf.adapters.manager.metrics.server import MetricsServer, PortInUse
+from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.engine.record.errors import StoreFull
 from kerf.engine.runtime.runtime import Runtime
 from tests.support.world import World
@@ -43,7 +44,7 @@ def asked(telemetry: Telemetry, *paths: str, health: bool = True) -> list[tuple[
 
     async def run() -> list[tuple[int, str]]:
         port = free_port()
-        serving = Serving(telemetry, metrics_port=port, health_port=port if health else 0)
+        serving = MetricsServer(telemetry, metrics_port=port, health_port=port if health else 0)
         await serving.open()
         try:
             async with aiohttp.ClientSession() as client:
@@ -70,7 +71,7 @@ def test_one_that_reads_its_record_is_alive_and_says_how_far_it_is(telemetry: Te
     assert alive[0] == 200
     assert ready == (503, "the record is being read: position 5000 of 1000000\n")
     assert "kerf_ready 0.0" in metrics[1]
-    telemetry.take_office(World().runtime)
+    telemetry.record_is_read(World().runtime)
     assert asked(telemetry, "/readyz") == [(200, "ok\n")]
 
 
@@ -84,7 +85,7 @@ def test_one_that_waits_for_the_lease_is_ready(telemetry: Telemetry) -> None:
 
 def test_ready_is_what_sees_and_writes(telemetry: Telemetry) -> None:
     runtime = World().runtime
-    telemetry.take_office(runtime)
+    telemetry.record_is_read(runtime)
     telemetry.watch(world(runtime, Watch("/api/v1/pods")))
     ready, metrics = asked(telemetry, "/readyz", "/metrics")
     assert ready == (200, "ok\n")
@@ -123,7 +124,7 @@ def test_a_port_of_0_is_not_opened_and_one_that_is_taken_is_an_error(telemetry: 
         port = taken.getsockname()[1]
 
         async def run() -> None:
-            serving = Serving(telemetry, metrics_port=port, health_port=0)
+            serving = MetricsServer(telemetry, metrics_port=port, health_port=0)
             try:
                 await serving.open()
             finally:
@@ -139,7 +140,7 @@ def test_state_metrics_can_be_left_out() -> None:
     found = {}
     for wanted in (True, False):
         telemetry = Telemetry(provider="kwok", state_metrics=wanted)
-        telemetry.take_office(runtime)
+        telemetry.record_is_read(runtime)
         telemetry.watch(world(runtime))
         ((_, found[wanted]),) = asked(telemetry, "/metrics")
     assert "karpenter_cluster_state_node_count" in found[True]
@@ -149,11 +150,11 @@ def test_state_metrics_can_be_left_out() -> None:
 
 
 def test_a_scrape_during_a_long_turn_gets_what_the_last_one_got_and_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "KEPT", 0.0)
-    monkeypatch.setattr(serving, "PATIENCE", 0.0)
+    monkeypatch.setattr(telemetry_module, "SCRAPE_CACHED", 0.0)
+    monkeypatch.setattr(telemetry_module, "MAX_TURN_WAIT", 0.0)
     driven = World()
     telemetry = Telemetry(provider="kwok", state_metrics=True)
-    telemetry.take_office(driven.runtime)
+    telemetry.record_is_read(driven.runtime)
     watched = world(driven.runtime)
     telemetry.watch(watched)
 

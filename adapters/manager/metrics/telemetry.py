@@ -1,4 +1,4 @@
-"""What kerf says of itself over HTTP: /metrics, /healthz and /readyz (L-299, L-340)."""
+"""What the controller says of itself: its metrics, and what keeps it from being ready (L-299, L-340)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ import platform
 import time
 from collections.abc import Sequence
 
-from aiohttp import web
-
 import kerf
 from kerf.adapters.controller.controller import wall_clock
-from kerf.adapters.manager.kubernetes_controller import InCluster
-from kerf.adapters.manager.metrics.exposition import CONTENT_TYPE, exposition
+from kerf.adapters.manager.kubernetes_controller import KubernetesController
+from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.adapters.manager.metrics.request_metrics import RequestMetrics, process_text
-from kerf.adapters.manager.retention import Retaining
-from kerf.engine.errors import InputError
+from kerf.adapters.manager.retention import RetentionLoop
 from kerf.engine.record.entries import Entry
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state.state import State
@@ -26,41 +23,36 @@ from kerf.projections.metrics.counters import Metrics
 from kerf.projections.metrics.families import GAUGE, Family
 from kerf.projections.metrics.offerings import offering_families
 
-KEPT = 5.0  # seconds that what was scraped is given again: a scrape looks at every pod
-PATIENCE = 2.0
+SCRAPE_CACHED = 5.0  # seconds for which a scrape is answered with the last one: it looks at every pod
+MAX_TURN_WAIT = 2.0
 """Seconds that a scrape waits for the end of a turn. A plan for thousands of pods takes longer: then it gets what the
 last scrape got, with its age."""
 
 
-class PortInUse(InputError):
-    """A port cannot be listened on."""
-
-    code = "KERF341"
-
-
 class Telemetry:
-    """Told of turns while in office; asked at any time. `state_metrics`: whether pods, nodes and NodePools are told."""
+    """Called with each turn's entries; asked at any time. `state_metrics`: with those of pods, nodes and NodePools."""
 
     def __init__(self, *, provider: str, state_metrics: bool) -> None:
         self.requests = RequestMetrics()
         self._provider, self._state_metrics = provider, state_metrics
-        self._world: InCluster | None = None
+        self._world: KubernetesController | None = None
         self._metrics: Metrics | None = None
         self._conditions: ConditionMetrics | None = None
         self._made: tuple[float, bytes] | None = None
         self._reading: tuple[int, int] | None = None
-        self.retaining: Retaining | None = None
+        self.retention: RetentionLoop | None = None
 
     def read(self, position: int, last: int) -> None:
-        """The record is being read, and that far: kerf is alive, and not ready yet."""
+        """The record is read up to a position: kerf is alive, but not ready yet."""
         self._reading = position, last
 
-    def take_office(self, runtime: Runtime) -> None:
+    def record_is_read(self, runtime: Runtime) -> None:
+        """Metrics are counted from here on."""
         self._reading = None
         self._metrics = Metrics(runtime.state, self._provider)
         self._conditions = ConditionMetrics(runtime.state, self._provider)
 
-    def watch(self, world: InCluster) -> None:
+    def watch(self, world: KubernetesController) -> None:
         self._world = world
 
     def __call__(self, entries: Sequence[Entry]) -> None:
@@ -72,7 +64,7 @@ class Telemetry:
             self._metrics.turned(entries, self._world.controller.took)
 
     def faults(self) -> list[str]:
-        """What keeps kerf from being ready; one that waits for the Lease is ready, as the reference's is (L-340)."""
+        """What keeps kerf from being ready. While it waits for the Lease it is ready, as Karpenter is (L-340)."""
         world = self._world
         if self._reading is not None:
             return [f"the record is being read: position {self._reading[0]} of {self._reading[1]}"]
@@ -87,14 +79,14 @@ class Telemetry:
 
     async def metrics(self) -> bytes:
         """Prometheus's text. No turn runs while the state is read."""
-        if self._made is not None and time.monotonic() - self._made[0] < KEPT:
+        if self._made is not None and time.monotonic() - self._made[0] < SCRAPE_CACHED:
             return self._last(*self._made)
         world, metrics = self._world, self._metrics
         families = [_build(), *self._synced(), *self.requests.families()]
-        families += self.retaining.families() if self.retaining is not None else []
+        families += self.retention.families() if self.retention is not None else []
         if world is None or metrics is None:
             return exposition(families) + process_text()
-        if not await _taken(world.controller.between_turns, PATIENCE if self._made is not None else None):
+        if not await _taken(world.controller.between_turns, MAX_TURN_WAIT if self._made is not None else None):
             assert self._made is not None
             return self._last(*self._made)
         try:
@@ -141,47 +133,3 @@ def _build() -> Family:
     family = Family(PREFIX + "build_info", GAUGE, "What runs.", ("version", "goversion", "goarch", "commit"))
     family.set(1, kerf.__version__, f"python{platform.python_version()}", platform.machine(), "")
     return family
-
-
-class Serving:
-    """Opens the ports; `close` when done. A port of 0 is not opened; one port may serve both."""
-
-    def __init__(self, telemetry: Telemetry, *, metrics_port: int, health_port: int) -> None:
-        self._telemetry = telemetry
-        self._paths: dict[int, list[web.RouteDef]] = {}
-        if metrics_port:
-            self._paths.setdefault(metrics_port, []).append(web.get("/metrics", self._metrics))
-        if health_port:
-            health = [web.get("/healthz", self._alive), web.get("/readyz", self._ready)]
-            self._paths.setdefault(health_port, []).extend(health)
-        self._runners: list[web.AppRunner] = []
-
-    async def open(self) -> None:
-        """Raises PortInUse (KERF341)."""
-        for port, routes in self._paths.items():
-            app = web.Application()
-            app.add_routes(routes)
-            runner = web.AppRunner(app, access_log=None, handle_signals=False)
-            self._runners.append(runner)
-            await runner.setup()
-            try:
-                await web.TCPSite(runner, port=port).start()
-            except OSError as error:
-                hint = "Name another with --metrics-port and --health-probe-port, or 0 for none"
-                raise PortInUse(str(error), where=f"port {port}", hint=hint) from error
-
-    async def close(self) -> None:
-        for runner in self._runners:
-            await runner.cleanup()
-
-    async def _metrics(self, request: web.Request) -> web.StreamResponse:
-        return web.Response(body=await self._telemetry.metrics(), headers={"Content-Type": CONTENT_TYPE})
-
-    async def _alive(self, request: web.Request) -> web.StreamResponse:
-        return web.Response(text="ok\n")
-
-    async def _ready(self, request: web.Request) -> web.StreamResponse:
-        faults = self._telemetry.faults()
-        if faults:
-            return web.Response(status=503, text="".join(f"{each}\n" for each in faults))
-        return web.Response(text="ok\n")

@@ -1,0 +1,140 @@
+"""The controller's process: leadership, reading the record, work, and how each of them ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerf.adapters.kubernetes.errors import LeaseLost
+from kerf.adapters.manager import manager as module
+from kerf.adapters.manager.flags import Flags
+from kerf.adapters.manager.manager import Manager, ManagerConfig
+from kerf.adapters.manager.settings import read_settings
+from kerf.adapters.store.open import open_record
+from kerf.engine.record.observations import OfficeTaken
+from tests.unit.kubernetes.fake_api import FakeApi, serving
+
+SECONDS = 60
+
+
+class Leader:
+    """A leadership that is held at once, lost when a test says so, and given up once."""
+
+    def __init__(self) -> None:
+        self.held, self.lost, self.released = asyncio.Event(), asyncio.Event(), 0
+        self.held.set()
+
+    async def acquire(self) -> int:
+        await self.held.wait()
+        return 4
+
+    async def hold(self) -> None:
+        await self.lost.wait()
+        raise LeaseLost("another has taken it")
+
+    async def release(self) -> None:
+        self.released += 1
+
+
+def run(folder: Path, play: Callable[[Manager, Leader], Any]) -> Leader:
+    """A manager on an empty cluster; `play` acts on it while it runs. Raises what the manager raises."""
+    flags = Flags(metrics_port="0", health_probe_port="0", log_output_paths=str(folder / "log"))
+    store, options = f"sqlite://{folder}/record.kerf", read_settings(flags, {})
+    config = ManagerConfig(False, "kwok", store, None, None, True, options)
+
+    async def go() -> Leader:
+        api = FakeApi()
+        api.listing()
+        async with asyncio.timeout(SECONDS), serving(api) as session:
+            manager = Manager(config, session)
+            leader = manager._leadership = Leader()
+            running = asyncio.create_task(manager.run())
+            acting = asyncio.create_task(play(manager, leader))
+            try:
+                await running
+            finally:
+                acting.cancel()
+            return leader
+
+    return asyncio.run(go())
+
+
+async def until_ready(manager: Manager) -> None:
+    while manager._telemetry._metrics is None or manager._telemetry.faults():
+        await asyncio.sleep(0.01)
+
+
+def taken(folder: Path) -> list[int]:
+    """The epochs in the record."""
+    store = open_record(str(folder / "record.kerf"))
+    found = [entry.payload.epoch for entry in store.scan() if isinstance(entry.payload, OfficeTaken)]
+    store.close()
+    return found
+
+
+def test_it_becomes_ready_and_ends_when_told_to(tmp_path: Path) -> None:
+    async def play(manager: Manager, leader: Leader) -> None:
+        await until_ready(manager)
+        manager.stop()
+
+    assert run(tmp_path, play).released == 1
+    assert taken(tmp_path) == [5]
+    run(tmp_path, play)
+    assert taken(tmp_path) == [5, 6]
+
+
+def test_told_to_stop_while_it_waits_for_the_lease_it_opens_no_record(tmp_path: Path) -> None:
+    async def play(manager: Manager, leader: Leader) -> None:
+        leader.held.clear()
+        await asyncio.sleep(0.05)
+        manager.stop()
+
+    assert run(tmp_path, play).released == 0
+    assert not (tmp_path / "record.kerf").exists()
+
+
+def test_a_lost_lease_ends_it_with_an_error(tmp_path: Path) -> None:
+    leaders: list[Leader] = []
+
+    async def play(manager: Manager, leader: Leader) -> None:
+        leaders.append(leader)
+        await until_ready(manager)
+        leader.lost.set()
+
+    with pytest.raises(LeaseLost, match="KERF604"):
+        run(tmp_path, play)
+    assert leaders[0].released == 1
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_long_record_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: bool) -> None:
+    """When the Lease is lost, that is the error; when it is told to stop, there is none."""
+    positions: list[int] = []
+
+    def endless(*_: Any, progress: Callable[[int], None], **__: Any) -> None:
+        while True:
+            positions.append(len(positions))
+            progress(len(positions))
+            time.sleep(0.001)
+
+    monkeypatch.setattr(module, "Runtime", endless)
+
+    async def play(manager: Manager, leader: Leader) -> None:
+        while len(positions) < 5:
+            await asyncio.sleep(0.01)
+        if lost:
+            leader.lost.set()
+        else:
+            manager.stop()
+
+    if lost:
+        with pytest.raises(LeaseLost):
+            run(tmp_path, play)
+    else:
+        assert run(tmp_path, play).released == 1
+    assert len(positions) >= 5
