@@ -50,7 +50,7 @@ from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.large_set import LARGE_SET
 from tests.conformance.mutations import mutated
-from tests.controlplane.plane import CONDITION, assets
+from tests.support.controlplane.plane import CONDITION, assets
 
 Seats = Mapping[str, str]
 """The node of each pod, by uid."""

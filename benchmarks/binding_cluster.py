@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from benchmarks.binding_objects import VOLUME_BOUND, Document, Key, Stage, key_of
 from kerf.engine.model.labels import ZONE
-from tests.controlplane.plane import ControlPlane, collection
+from tests.support.controlplane.plane import ControlPlane, collection
 
 FLAGS = {
     "kube-apiserver": (

@@ -36,9 +36,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.karpenter import Karpenter
 from benchmarks.scheduling import baseline
-from tests.controlplane import crds
-from tests.controlplane.plane import CONDITION, ControlPlane, assets
-from tests.controlplane.running import Kerf, cpu_seconds, node_claims
+from tests.support.controlplane import crds
+from tests.support.controlplane.plane import CONDITION, ControlPlane, assets
+from tests.support.controlplane.running import Kerf, cpu_seconds, node_claims
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKLOAD = ROOT / "benchmarks" / "workloads" / "scale-500.json"

@@ -8,8 +8,8 @@ import resource
 import subprocess
 from pathlib import Path
 
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.running import Controller
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.running import Controller
 
 CONTROLLER, SCHEDULING = "karpenter-kwok", "scheduling.test"
 

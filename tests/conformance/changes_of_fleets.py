@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from tests.conformance.changes_of_pods import HOSTNAME, Dice, Scenario, annotate, at, label, pods_of, some
-from tests.support.judge_candidates import CAPACITY_TYPE, DO_NOT_DISRUPT, NODEPOOL, TYPE, ZONE
+from tests.support.judges.candidates import CAPACITY_TYPE, DO_NOT_DISRUPT, NODEPOOL, TYPE, ZONE
 
 MOST_NODES, MOST_PODS = 14, 150
 

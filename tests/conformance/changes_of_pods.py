@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.support.judge_candidates import CAPACITY_TYPE, DO_NOT_DISRUPT, NODEPOOL, TYPE, ZONE
+from tests.support.judges.candidates import CAPACITY_TYPE, DO_NOT_DISRUPT, NODEPOOL, TYPE, ZONE
 
 HOSTNAME = "kubernetes.io/hostname"
 Scenario = dict[str, Any]

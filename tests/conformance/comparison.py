@@ -23,7 +23,7 @@ class Verdict(StrEnum):
     NOT_YET = "not supported yet"
     """Some pod carries what kerf does not place yet."""
     INVALID = "invalid"
-    """The judge (tests/support/judge.py) refuses the plan."""
+    """The judge (tests/support/judges/plans.py) refuses the plan."""
     ERROR = "error"
     """The scenario could not be planned."""
 

@@ -19,8 +19,8 @@ from tests.conformance import changes_of_pods as pods
 from tests.conformance.changes_of_fleets import MOST_NODES
 from tests.conformance.changes_of_pods import Dice, Scenario
 from tests.conformance.large_set import LARGE_SET
-from tests.support.carried_out import carried_out
-from tests.support.judge_commands import TOLERANCE, Court
+from tests.support.judges.commands import TOLERANCE, Court
+from tests.support.scenarios.carried_out import carried_out
 
 LARGE = 40
 """Nodes of a tenth of the clusters."""

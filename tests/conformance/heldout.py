@@ -31,7 +31,7 @@ from tests.conformance.karpenters import built, decided, plan_of
 from tests.conformance.large_set import LARGE_SET
 from tests.conformance.likenesses import alike
 from tests.conformance.mutations import Scenario, mutated
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 
 RUNS = 3
 BATCH = 25

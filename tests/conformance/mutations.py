@@ -16,7 +16,7 @@ from typing import Any
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.large_set import LARGE_SET
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 
 MOST_PODS = 120
 TOLERANCE = 1e-9

@@ -12,7 +12,7 @@ from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
 from kerf.replay.scenarios.plan_scenarios import read_catalogues, read_scenarios
 from tests.conformance.disruption_mutations import found, mutated, wrong
 from tests.conformance.large_set import ABSENT, LARGE_SET
-from tests.support.judge_commands import Court
+from tests.support.judges.commands import Court
 
 SEEDS = 60
 SPOILT = 25

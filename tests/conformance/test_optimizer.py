@@ -18,7 +18,7 @@ from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.large_set import ABSENT, LARGE_SET
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 
 TOLERANCE = 1e-9
 COLUMNS = ("scenarios", "first", "price", "bound", "cheaper", "dearer", "whole first", "whole")

@@ -16,7 +16,7 @@ from kerf.engine.scheduling.planner import plan
 from kerf.replay.scenarios.plan_scenarios import plan_scenario, problem_of, read_catalogues, read_scenarios
 from tests.conformance.comparison import ACCEPTED, Verdict, dearer, improved, verdict
 from tests.conformance.large_set import ABSENT, LARGE_SET
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 
 DONE: dict[str, int] = {
     "workshop": 1,

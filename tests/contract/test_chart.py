@@ -14,7 +14,7 @@ import yaml
 from kerf.adapters.cli.doctor.rights import Right, needed
 from kerf.adapters.manager.flags import Flags
 from kerf.adapters.manager.settings import NAMES, read_settings
-from tests.support.helm import CHARTS, helm, of_kind, rendered
+from tests.support.servers.helm import CHARTS, helm, of_kind, rendered
 
 pytestmark = pytest.mark.slow
 POSTGRES = "store.postgres.existingSecret=kerf-store"

@@ -11,7 +11,7 @@ import yaml
 
 from kerf.adapters.manager.settings import NAMES
 from kerf.engine.model.feature_gates import FIELDS, OTHERS
-from tests.support.helm import CHARTS
+from tests.support.servers.helm import CHARTS
 
 ELSEWHERE = {
     "feature_gates", "metrics_port", "health_probe_port", "leader_election_namespace", "log_level", "log_output_paths",

@@ -16,8 +16,8 @@ import pytest
 from kerf.adapters.store.files.bundle import inspect_bundle
 from kerf.adapters.store.open import open_record
 from tests.support.memory import MemoryStore
-from tests.support.postgres import MISSING, binaries, running
 from tests.support.repository import ROOT
+from tests.support.servers.postgres import MISSING, binaries, running
 from tests.support.world import World
 
 pytestmark = pytest.mark.slow

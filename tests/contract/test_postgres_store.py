@@ -33,8 +33,8 @@ from kerf.engine.record.errors import (
 from kerf.engine.record.store import Append, Store
 from tests.contract.cut_contract import CutContract
 from tests.contract.store_contract import SHAPE, SHAPE_BYTES, StoreContract, pods
-from tests.support.postgres import MISSING, binaries, running
 from tests.support.repository import ROOT
+from tests.support.servers.postgres import MISSING, binaries, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(binaries() is None, reason=MISSING)]
 GOLDEN = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import crds
-from tests.controlplane.live import QUICK, Live
-from tests.controlplane.plane import CONDITION, ControlPlane, assets
-from tests.controlplane.running import Kerf, node_class
+from tests.support.controlplane import crds
+from tests.support.controlplane.live import QUICK, Live
+from tests.support.controlplane.plane import CONDITION, ControlPlane, assets
+from tests.support.controlplane.running import Kerf, node_class
 
 
 @pytest.fixture(scope="module")

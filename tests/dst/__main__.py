@@ -19,7 +19,7 @@ from kerf.adapters.simulation.faults import FaultPlan
 from tests.dst.coverage import table
 from tests.dst.play import Outcome, play
 from tests.dst.scenario import scenario
-from tests.support.invariants import Broken
+from tests.support.invariants.ledger import Broken
 from tests.support.records import stored
 
 PROGRESS = 25

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from kerf.engine.model.kubernetes.devices import Device, ResourceSlice
-from tests.support.simulated import ZONES, documents
+from tests.support.simulation.run import ZONES, documents
 
 Document = dict[str, Any]
 

@@ -25,10 +25,10 @@ from kerf.replay.verify.verify import verify
 from tests.dst.beginning import STATIC, keeps_its_nodes
 from tests.dst.coverage import counted
 from tests.dst.scenario import CALM, END, MINUTE, STORM, Scenario
-from tests.support.invariants import Broken
+from tests.support.invariants.ledger import Broken
+from tests.support.invariants.witness import Witness
 from tests.support.memory import MemoryStore
-from tests.support.simulated import Run
-from tests.support.witness import Witness
+from tests.support.simulation.run import Run
 
 HEAL = 11 * MINUTE
 """After the storm, users mend what only they can mend."""

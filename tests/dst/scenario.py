@@ -15,7 +15,7 @@ from kerf.engine.model.kubernetes.devices import ResourceSlice
 from kerf.engine.model.settings import Settings
 from tests.dst import beginning
 from tests.dst.beginning import NAMESPACE, STATIC, Document
-from tests.support.simulated import ZONES
+from tests.support.simulation.run import ZONES
 
 MINUTE = 60_000
 STORM = 60 * MINUTE

@@ -15,8 +15,8 @@ from kerf.engine.record.decisions import Decision, MoveResult, MovesResult
 from kerf.engine.record.entries import Entry
 from tests.dst.play import Outcome, play
 from tests.dst.scenario import scenario
-from tests.support.grounds import Picture
-from tests.support.invariants import Ledger
+from tests.support.invariants.grounds import Picture
+from tests.support.invariants.ledger import Ledger
 
 RECORDED = 1
 """A seed whose record has moves of every kind that the tests below tamper with."""

@@ -17,7 +17,7 @@ from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.kubernetes.devices import Device, ResourceSlice
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.store import Store
-from tests.support.simulated import Run, documents
+from tests.support.simulation.run import Run, documents
 
 HERE = Path(__file__).parent
 WORKSHOP = ("workshop/nodepool.yaml", "workshop/ec2nodeclass.yaml", "workshop/inflate.yaml")

@@ -26,10 +26,10 @@ from tests.dst.play import Play
 from tests.dst.scenario import scenario
 from tests.golden.remake import HERE as GOLDEN
 from tests.golden.remake import simulate
-from tests.support.chaos import chaos
 from tests.support.memory import MemoryStore
-from tests.support.postgres import running
 from tests.support.records import stored
+from tests.support.servers.postgres import running
+from tests.support.simulation.chaos import chaos
 
 HERE = Path(__file__).parent
 DIGESTS = "digests.json"

@@ -13,7 +13,7 @@ from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.settings import Settings
 from kerf.replay.verify.verify import verify
 from tests.support.records import stored
-from tests.support.simulated import Run, scale, workshop
+from tests.support.simulation.run import Run, scale, workshop
 
 
 def static() -> Run:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import yaml
 
-from tests.controlplane import crds
-from tests.controlplane.plane import ControlPlane, assets
 from tests.controlplane.reference import standin
 from tests.controlplane.reference.suite import KWOK, KWOK_VERSION, MODULE, CannotBuild, Suite, device_driver, download
-from tests.controlplane.running import Kerf
+from tests.support.controlplane import crds
+from tests.support.controlplane.plane import ControlPlane, assets
+from tests.support.controlplane.running import Kerf
 
 GATES = "NodeRepair=true,CapacityBuffer=true,StaticCapacity=true"
 """Those that the reference's own runs of its suites switch on."""

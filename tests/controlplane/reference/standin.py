@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from tests.controlplane.plane import ControlPlane
+from tests.support.controlplane.plane import ControlPlane
 
 METRICS_PORT = 8080  # where the suite asks for them
 _PODS = "/api/v1/namespaces/kube-system/pods"

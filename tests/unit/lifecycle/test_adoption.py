@@ -22,7 +22,7 @@ from kerf.engine.record.observations import (
     Observation,
     TaggedInstance,
 )
-from tests.property.test_fold import re_derived
+from tests.property.record.test_fold import re_derived
 from tests.support.lives import DISRUPTED, PROVIDER, claim_of, in_service
 from tests.support.world import NODE_CLASS, START, World
 

@@ -23,7 +23,7 @@ from kerf.engine.record.observations import (
     Observation,
 )
 from kerf.engine.state import snapshot
-from tests.property.test_fold import re_derived
+from tests.property.record.test_fold import re_derived
 from tests.support.world import CATALOGUE, NODE_CLASS, START, World, pool
 from tests.unit.projections.test_cluster_events import told
 from tests.unit.projections.test_metrics import counted, value

@@ -17,7 +17,7 @@ from kerf.projections.kubernetes_events.decision_events import (
     Told,
 )
 from kerf.projections.prose.reasons import sentence
-from tests.support.simulated import HOUR, Run, scale, workshop
+from tests.support.simulation.run import HOUR, Run, scale, workshop
 from tests.support.world import World
 
 

@@ -14,7 +14,7 @@ from kerf.projections.metrics.counters import Metrics
 from kerf.projections.metrics.families import DURATIONS, Distribution
 from tests.support.records import whole_life
 from tests.support.repository import ROOT
-from tests.support.simulated import HOUR, Run, scale, workshop
+from tests.support.simulation.run import HOUR, Run, scale, workshop
 from tests.support.world import World
 
 Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]

@@ -12,7 +12,7 @@ from kerf.engine.record.decisions import Decision, MoveResult, ProvisionResult
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
-from tests.property.test_fold import re_derived
+from tests.property.record.test_fold import re_derived
 from tests.support.lives import PROVIDER, claim_of
 from tests.support.world import START, Mi, World, pool
 from tests.unit.lifecycle.test_adoption import claim

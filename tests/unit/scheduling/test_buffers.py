@@ -24,7 +24,7 @@ from kerf.engine.scheduling.problem.capacity_buffers import (
     virtual_pods,
 )
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, problem, shape
 
 POD = shape(1000, GI, labels={"app": "a"}, volumes=(VolumeRef("data", "claim"),))

@@ -16,7 +16,7 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.default_spread import SelectorSources, with_default_spread
 from kerf.engine.scheduling.problem.scheduler_config import SchedulerConfigError, default_constraints
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 from tests.unit.scheduling.problems import Workloads, ladder, problem, shape
 
 ZONAL = (SpreadConstraint(lbl.ZONE),)

@@ -12,7 +12,7 @@ from kerf.engine.model.kubernetes.pods import AffinityTerm, HostPort, PodShape, 
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, problem, shape, spec
 
 WEB = Selector({"app": "web"})

@@ -11,7 +11,7 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from kerf.engine.scheduling.reasons import Code, sentence
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, preferred, problem, shape, spec
 
 

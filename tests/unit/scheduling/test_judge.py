@@ -14,7 +14,7 @@ from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, problem, shape
 
 WEB = Selector({"app": "web"})

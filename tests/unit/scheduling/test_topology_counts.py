@@ -16,7 +16,7 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 from tests.support.lives import PODS, in_service
 from tests.unit.scheduling.problems import GI, ZONES, Workloads, ladder, pool, problem, shape, spec, term
 

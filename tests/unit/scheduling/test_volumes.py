@@ -26,7 +26,7 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_volumes import volumes_of_claims
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from kerf.engine.scheduling.reasons import Code
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 from tests.unit.scheduling.problems import GI, Workloads, ladder, problem, shape
 
 CLASSES = {"gp3": StorageClass("gp3", EBS), "now": StorageClass("now", EBS, immediate=True)}

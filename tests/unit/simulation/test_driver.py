@@ -27,7 +27,7 @@ from kerf.engine.record.observations import (
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State
 from kerf.replay.verify.verify import verify
-from tests.support.simulated import Run, scale, workshop
+from tests.support.simulation.run import Run, scale, workshop
 
 
 class Script:

@@ -69,7 +69,7 @@ from kerf.engine.record.observations import (
 )
 from kerf.engine.state.state import Facts
 from tests.contract.store_contract import turn
-from tests.property.payloads import entries
+from tests.support.payloads import entries
 
 SHAPE = PodShape(
     requests={"cpu": 500, "acme.example/gpu": 1},

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from kerf.adapters.cli.main import main
+from tests.support.manifests.small import EC2_NODE_CLASS, NODE_POOL, changed
 from tests.support.repository import ROOT
-from tests.support.small_manifests import EC2_NODE_CLASS, NODE_POOL, changed
 
 EXAMPLES = ROOT / "docs" / "examples"
 OLD_POOL = {

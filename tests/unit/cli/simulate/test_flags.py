@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kerf.adapters.cli.main import main
-from tests.support.simulate_command import WORKSHOP, simulated
+from tests.support.simulation.command import WORKSHOP, simulated
 
 
 @pytest.mark.parametrize("until", ["soon", "-1h", "0s"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kerf.adapters.cli.main import main
-from tests.support.simulate_command import WORKSHOP, simulated, written
+from tests.support.simulation.command import WORKSHOP, simulated, written
 
 GATED = """
 apiVersion: v1

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from kerf.adapters.cli.simulate.composition import zones_of
-from tests.support.simulate_command import WORKSHOP, simulated, written
+from tests.support.simulation.command import WORKSHOP, simulated, written
 
 MISTYPED = """
 apiVersion: karpenter.sh/v1

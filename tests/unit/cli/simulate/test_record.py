@@ -12,7 +12,7 @@ import pytest
 
 from kerf.adapters.cli.main import main
 from kerf.adapters.store.sqlite.store import SQLiteStore
-from tests.support.simulate_command import WORKSHOP, example, simulated, written
+from tests.support.simulation.command import WORKSHOP, example, simulated, written
 
 
 def test_a_record_of_a_simulation_is_replaced_and_nothing_else(

@@ -9,7 +9,7 @@ import pytest
 
 from kerf.adapters.cli.input.documents import read_documents
 from kerf.adapters.cli.main import main
-from tests.support.simulate_command import WORKSHOP, codes, entries, example, simulated, written
+from tests.support.simulation.command import WORKSHOP, codes, entries, example, simulated, written
 
 
 def test_bad_documents_are_refused_one_by_one_and_the_rest_goes_on(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kerf.adapters.cli.main import main
-from tests.support.simulate_command import EXAMPLES, WORKSHOP, codes, entries, example, simulated, written
+from tests.support.simulation.command import EXAMPLES, WORKSHOP, codes, entries, example, simulated, written
 
 NODE_POOL = """
 apiVersion: karpenter.sh/v1

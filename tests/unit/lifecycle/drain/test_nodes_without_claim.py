@@ -11,7 +11,7 @@ from kerf.engine.record.decisions import DeleteNode, EvictPod, TaintNode
 from kerf.engine.record.observations import EffectAnswered, ObjectGone, Observation
 from kerf.engine.state import snapshot
 from kerf.projections.timeline.timeline import Timeline
-from tests.property.test_fold import re_derived
+from tests.property.record.test_fold import re_derived
 from tests.support.lives import DISRUPTED
 from tests.support.world import START, World
 

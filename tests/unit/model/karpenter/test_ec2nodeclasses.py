@@ -18,7 +18,7 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
 )
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
-from tests.support.small_manifests import EC2_NODE_CLASS, changed, decode, refusals
+from tests.support.manifests.small import EC2_NODE_CLASS, changed, decode, refusals
 
 
 def node_class(document: dict[str, Any]) -> EC2NodeClass:

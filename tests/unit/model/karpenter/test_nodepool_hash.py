@@ -7,7 +7,7 @@ import pytest
 from kerf.engine.model.karpenter.nodepool_hash import template_hash
 from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.pods import Taint
-from tests.support.small_manifests import NODE_POOL, changed, node_pool
+from tests.support.manifests.small import NODE_POOL, changed, node_pool
 
 TEST_CLASS = NodeClassRef("karpenter.test.sh", "TestNodeClass", "default")
 K1, K2 = Taint("k1", "NoSchedule", "v1"), Taint("k2", "NoExecute")

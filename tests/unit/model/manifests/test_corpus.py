@@ -6,7 +6,7 @@ import pytest
 from kerf.engine.model.crds.definitions import admit
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.manifests.violations import CODES, ManifestError, Report
-from tests.support.manifest_corpus import CASES, Case
+from tests.support.manifests.corpus import CASES, Case
 
 
 def test_the_corpus_is_a_few_hundred_cases_of_both_kinds() -> None:

@@ -8,7 +8,7 @@ from kerf.engine.model.karpenter.nodepool_hash import hashed
 from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.model.manifests.violations import ManifestError
-from tests.support.small_manifests import NODE_POOL, changed, decode, node_pool, refusals
+from tests.support.manifests.small import NODE_POOL, changed, decode, node_pool, refusals
 
 HOUR = 3_600_000
 TEMPLATE = "spec.template.spec"

@@ -17,7 +17,7 @@ from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.model.manifests.decode import KINDS, decode_many, decode_object
 from kerf.engine.model.manifests.karpenter.nodepools import KWOKNodeClass
 from kerf.engine.model.manifests.violations import ManifestError
-from tests.support.small_manifests import POD, changed, decode, pod, refusals
+from tests.support.manifests.small import POD, changed, decode, pod, refusals
 
 NODE: dict[str, Any] = {
     "apiVersion": "v1",

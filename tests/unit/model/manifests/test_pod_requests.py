@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.small_manifests import POD, changed, pod
+from tests.support.manifests.small import POD, changed, pod
 
 
 def container(requests: dict[str, Any] | None = None, *, name: str = "app", **more: Any) -> dict[str, Any]:

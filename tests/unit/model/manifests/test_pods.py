@@ -19,7 +19,7 @@ from kerf.engine.model.kubernetes.pods import (
     is_provisionable,
 )
 from kerf.engine.model.manifests.decode import decode_object
-from tests.support.small_manifests import POD, changed, decode, pod, refusals
+from tests.support.manifests.small import POD, changed, decode, pod, refusals
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

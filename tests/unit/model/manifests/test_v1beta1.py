@@ -10,7 +10,7 @@ from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool
 from kerf.engine.model.manifests.karpenter import v1beta1
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.reasons import Reason
-from tests.support.small_manifests import EC2_NODE_CLASS, NODE_POOL, changed, decode, node_pool, refusals
+from tests.support.manifests.small import EC2_NODE_CLASS, NODE_POOL, changed, decode, node_pool, refusals
 
 HOUR = 3_600_000
 TEMPLATE = "spec.template.spec"

@@ -9,7 +9,7 @@ from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
-from tests.support.judge import Judge
+from tests.support.judges.plans import Judge
 from tests.unit.scheduling.devices.cases import claim, gpu, question, template
 from tests.unit.scheduling.problems import instance_type
 

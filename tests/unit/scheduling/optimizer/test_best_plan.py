@@ -16,7 +16,7 @@ from kerf.engine.scheduling.optimizer.effort import Effort, planning_touches, to
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, shape, spec
 
 EFFORT = 100

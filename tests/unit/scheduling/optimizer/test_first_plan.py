@@ -20,7 +20,7 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import Code
-from tests.support.judge import faults
+from tests.support.judges.plans import faults
 from tests.unit.scheduling.problems import Workloads, instance_type, ladder, pool, problem, shape
 
 APP = {"app": "x"}

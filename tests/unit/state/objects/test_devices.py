@@ -13,8 +13,8 @@ from kerf.engine.record.decisions import Decision, InitializeNode, ProvisionResu
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.state import snapshot
-from tests.support.gpus import DRIVER, WITH_GPUS, allocated, claim, gpu_world, published, see
 from tests.support.lives import PROVIDER, UNREGISTERED, claim_of
+from tests.support.manifests.gpus import DRIVER, WITH_GPUS, allocated, claim, gpu_world, published, see
 from tests.support.world import Mi, World
 
 ASKS = ("g=own",)

@@ -1,0 +1,209 @@
+"""`kerf run --provider aws` on a real API server and scheduler, against moto on 127.0.0.1."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerf.adapters.aws.mock.environment import CLUSTER, ROLE
+from kerf.engine.record.claim_events import Requested, Tainted
+from kerf.engine.record.observations import InputRefused, InterruptionSeen, LaunchAnswered
+from tests.support.controlplane.aws import Aws, aws_of, ec2_node_class, ec2_node_pool, tags_of
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.running import (
+    Kerf,
+    deployment,
+    eventually,
+    is_true,
+    node_claims,
+    recorded,
+    running_pods,
+)
+
+CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def aws(plane: ControlPlane) -> Iterator[Aws]:
+    with aws_of(plane) as made:
+        yield made
+
+
+@pytest.fixture
+def kerf(plane: ControlPlane, aws: Aws, tmp_path: Path) -> Iterator[Kerf]:
+    """In control mode, on the served account; started by the test."""
+    name = tmp_path.name[:50].replace("_", "-").lower()
+    process = Kerf(plane, tmp_path, "--provider", "aws", "--lease-name", name)
+    process.environment = {**aws.endpoint.environment, "CLUSTER_NAME": CLUSTER, "INTERRUPTION_QUEUE": CLUSTER}
+    try:
+        yield process
+    finally:
+        if process.running:
+            process.kill()
+
+
+def node_class(plane: ControlPlane, name: str = "default") -> dict[str, Any]:
+    status, found = plane.request("GET", f"{CLASSES}/{name}")
+    return dict(found) if status == 200 else {}
+
+
+def test_a_node_comes_from_ec2_and_goes_again(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
+    """A-54, A-56, A-66, A-74: the class; A-273, A-321: the instance; and its end."""
+    kerf.start()
+    plane.apply(ec2_node_class())
+    plane.apply(ec2_node_pool(disruption={"consolidateAfter": "0s", "consolidationPolicy": "WhenEmpty"}))
+    plane.apply(deployment("web", 3, "1"))
+    eventually(lambda: is_true(node_class(plane), "Ready"), kerf=kerf)
+    found = node_class(plane)
+    assert found["metadata"]["finalizers"] == ["karpenter.k8s.aws/termination"]
+    assert found["metadata"]["annotations"]["karpenter.k8s.aws/ec2nodeclass-hash-version"] == "kerf2"
+    assert len(found["status"]["subnets"]) == 3
+    assert found["status"]["securityGroups"][0]["name"] == "nodes"
+    assert found["status"]["instanceProfile"].startswith(f"{CLUSTER}_")
+    assert {each["observedGeneration"] for each in found["status"]["conditions"]} == {1}
+    eventually(lambda: len(running_pods(plane)) == 3, kerf=kerf)
+    (claim,) = eventually(lambda: [each for each in node_claims(plane) if is_true(each, "Initialized")], kerf=kerf)
+    (instance,) = aws.instances()
+    assert claim["status"]["providerID"].endswith(instance["InstanceId"])
+    assert tags_of(instance)["karpenter.sh/nodeclaim"] == claim["metadata"]["name"]
+    profile = aws.shim.iam.get_instance_profile(InstanceProfileName=found["status"]["instanceProfile"])
+    assert [role["RoleName"] for role in profile["InstanceProfile"]["Roles"]] == [ROLE]
+    assert plane.request("DELETE", "/apis/apps/v1/namespaces/default/deployments/web")[0] == 200
+    eventually(lambda: not node_claims(plane), kerf=kerf, seconds=120)
+    assert not aws.instances()
+    assert not plane.items("/api/v1/nodes")
+    assert kerf.stop() == 0
+    assert "same" in kerf.verify()
+
+
+def settled(plane: ControlPlane, kerf: Kerf, pods: int) -> set[str]:
+    """All pods run and all claims are ready; the claims' names."""
+    eventually(lambda: len(running_pods(plane)) == pods, kerf=kerf, seconds=90)
+    eventually(lambda: all(is_true(each, "Ready") for each in node_claims(plane)), kerf=kerf)
+    return {each["metadata"]["name"] for each in node_claims(plane)}
+
+
+def test_an_interrupted_instance_is_drained_and_replaced(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
+    """A-343, A-346, A-355: the message is deleted when it is recorded; garbage is refused and deleted too."""
+    plane.apply(deployment("interrupted", 3, "1"))
+    kerf.start()
+    before = settled(plane, kerf, 3)
+    (old,) = aws.instances()
+    aws.operator.send("{")
+    aws.operator.interrupt_spot(old["InstanceId"])
+    eventually(lambda: not before & {each["metadata"]["name"] for each in node_claims(plane)}, kerf=kerf, seconds=120)
+    assert settled(plane, kerf, 3)
+    (new,) = aws.instances()
+    assert new["InstanceId"] != old["InstanceId"]
+    node = aws.nodes[new["InstanceId"]]
+    eventually(lambda: tags_of(aws.instances()[0]).get("Name") == node, kerf=kerf)  # A-323
+    assert kerf.stop() == 0
+    seen = recorded(kerf.record)
+    assert [each.why for each in seen if isinstance(each, Tainted)] == ["interrupted"]
+    assert [each.code for each in seen if isinstance(each, InputRefused)] == ["KERF350"]
+    assert sum(isinstance(each, InterruptionSeen) for each in seen) == 1
+    counted = aws.shim.sqs.get_queue_attributes(
+        QueueUrl=aws.operator.queue_url,
+        AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
+    )
+    assert set(counted["Attributes"].values()) == {"0"}
+    assert "same" in kerf.verify()
+
+
+def test_an_instance_whose_system_check_fails_goes_at_once(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
+    """A-351, A-361: without the queue, and its pods are not waited for. Nobody else's instance is looked after."""
+    (old,) = aws.instances()
+    since = datetime.now(UTC) - timedelta(minutes=3)
+    details = [{"Name": "reachability", "Status": "failed", "ImpairedSince": since}]
+    aws.shim.unwell = [
+        {"InstanceId": instance, "SystemStatus": {"Status": "impaired", "Details": details}}
+        for instance in (old["InstanceId"], "i-0123456789abcdef0")
+    ]
+    kerf.start()
+    eventually(lambda: [each for each in recorded(kerf.record) if isinstance(each, Tainted)], kerf=kerf)
+    eventually(lambda: aws.instances() and aws.instances()[0]["InstanceId"] != old["InstanceId"], kerf=kerf)
+    aws.shim.unwell = []
+    assert settled(plane, kerf, 3)
+    assert kerf.stop() == 0
+    seen = recorded(kerf.record)
+    assert [each.kind for each in seen if isinstance(each, InterruptionSeen)] == ["system_status"]
+    (tainted,) = [each for each in seen if isinstance(each, Tainted)]
+    assert (tainted.why, tainted.deadline is not None) == ("interrupted", True)
+    assert "same" in kerf.verify()
+
+
+def test_a_class_is_not_deleted_while_claims_use_it(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
+    """A-81, A-219: it waits with an Event; then its profiles and templates go, and it."""
+    kerf.start()
+    names = settled(plane, kerf, 3)
+    profile = node_class(plane)["status"]["instanceProfile"]
+    assert plane.request("DELETE", f"{CLASSES}/default")[0] == 200
+    eventually(lambda: waiting(plane, names), kerf=kerf)
+    assert node_class(plane)["metadata"]["deletionTimestamp"]
+    assert plane.request("DELETE", "/apis/karpenter.sh/v1/nodepools/default")[0] == 200
+    eventually(lambda: not node_class(plane), kerf=kerf, seconds=120)
+    assert not node_claims(plane)
+    assert not aws.instances()
+    templates = aws.shim.ec2.describe_launch_templates()["LaunchTemplates"]
+    assert not templates
+    named = [each["InstanceProfileName"] for each in aws.shim.iam.list_instance_profiles()["InstanceProfiles"]]
+    assert profile not in named
+    plane.request("DELETE", "/apis/apps/v1/namespaces/default/deployments/interrupted")
+    assert kerf.stop() == 0
+    assert "same" in kerf.verify()
+
+
+def waiting(plane: ControlPlane, claims: set[str]) -> list[dict[str, Any]]:
+    events = plane.items("/api/v1/namespaces/default/events")
+    told = [event for event in events if event["reason"] == "WaitingOnNodeClaimTermination"]
+    return [event for event in told if all(claim in event["message"] for claim in claims)]
+
+
+def test_what_has_no_capacity_is_bought_elsewhere(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
+    """A-212, A-291: spot is not to be had at all; the next claim is on demand."""
+    aws.operator.shortage(capacity_type="spot")
+    plane.apply(ec2_node_class())
+    pool = ec2_node_pool(disruption={"consolidateAfter": "Never"})
+    requirements = pool["spec"]["template"]["spec"]["requirements"]
+    (kinds,) = [each for each in requirements if each["key"] == "karpenter.sh/capacity-type"]
+    kinds["values"] = ["on-demand", "spot"]
+    plane.apply(pool)
+    plane.apply(deployment("elsewhere", 2, "1"))
+    kerf.start()
+    settled(plane, kerf, 2)
+    aws.operator.plan.clear()
+    assert kerf.stop() == 0
+    answers = [each for each in recorded(kerf.record) if isinstance(each, LaunchAnswered)]
+    assert answers[0].kind == "insufficient-capacity"
+    assert (answers[-1].capacity_type, bool(answers[-1].instance)) == ("on-demand", True)
+    (instance,) = aws.instances()
+    assert "InstanceLifecycle" not in instance
+    assert "same" in kerf.verify()
+
+
+def test_killed_while_ec2_launches_it_launches_nothing_twice(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
+    """Design, idea 4: the instance is there, the answer never came; the next process finds it by its tag."""
+    kerf.start()
+    settled(plane, kerf, 2)
+    answered = aws.endpoint.held["CreateFleet"] = threading.Event()
+    before, calls = len(aws.instances()), aws.calls("CreateFleet")
+    plane.apply(deployment("killed", 2, "3"))
+    eventually(lambda: len(aws.instances()) > before, kerf=kerf)
+    kerf.kill()
+    del aws.endpoint.held["CreateFleet"]
+    answered.set()
+    kerf.start()
+    settled(plane, kerf, 4)
+    assert kerf.stop() == 0
+    launches = [each for each in recorded(kerf.record) if isinstance(each, Requested)]
+    assert len(aws.instances()) == before + len({each.claim for each in launches})
+    assert aws.calls("CreateFleet") == calls + len(launches)
+    found = [each for each in recorded(kerf.record) if isinstance(each, LaunchAnswered) and each.adopted]
+    assert found
+    assert "same" in kerf.verify()

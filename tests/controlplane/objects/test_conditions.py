@@ -1,0 +1,27 @@
+"""The conditions of NodeClaim objects on a real API server, as `kubectl wait` and Karpenter's own tests see them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.running import Kerf, deployment, eventually, is_true, node_claims, node_class, node_pool
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_claim_is_consolidatable_once_its_pods_have_been_quiet(plane: ControlPlane, kerf: Kerf) -> None:
+    """C-1, D-55: it comes with time alone, and goes when a pod comes."""
+    plane.apply(node_class())
+    plane.apply(node_pool(disruption={"consolidateAfter": "3s", "budgets": [{"nodes": "0"}]}))
+    plane.apply(deployment("quiet", 1, "100m"))
+    kerf.start()
+    (claim,) = eventually(lambda: [each for each in node_claims(plane) if is_true(each, "Consolidatable")], kerf=kerf)
+    told = {each["type"]: each for each in claim["status"]["conditions"]}
+    assert set(told) == {"Launched", "Registered", "Initialized", "Ready", "Consolidatable", "ConsistentStateFound"}
+    assert {each["status"] for each in told.values()} == {"True"}
+    assert claim["status"]["lastPodEventTime"]
+    pool = "/apis/karpenter.sh/v1/nodepools/default"
+    patch = {"spec": {"disruption": {"consolidateAfter": "Never"}}}
+    assert plane.request("PATCH", pool, patch, "application/merge-patch+json")[0] == 200
+    eventually(lambda: not any(is_true(each, "Consolidatable") for each in node_claims(plane)), kerf=kerf)

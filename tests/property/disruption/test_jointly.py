@@ -1,0 +1,84 @@
+"""Sets of nodes that go at once, on random clusters: held to rules that are worked out here anew."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from hypothesis import given, settings
+from msgspec.structs import replace
+
+from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
+from kerf.engine.disruption.consolidation.joint_search import jointly
+from kerf.engine.disruption.consolidation.karpenter_methods import allowed
+from kerf.engine.disruption.consolidation.sequential_search import Moves
+from kerf.engine.disruption.eligibility import Candidate, census, consolidation, judge
+from kerf.engine.model.karpenter.nodepools import Budget
+from tests.property.disruption.test_moves import SEEDS, bill, made
+
+
+def opened(seed: int) -> Cluster:
+    """A random cluster whose budgets let all nodes go."""
+    start = made(seed)
+    pools = [replace(each, pool=replace(each.pool, budgets=(Budget("100%"),))) for each in start.pools]
+    return replace(start, base=replace(start.base, pools=tuple(pools)))
+
+
+def going(moves: Moves) -> list[Candidate]:
+    return [each for command in moves.commands for each in command.candidates]
+
+
+@settings(max_examples=80, deadline=None)
+@given(seed=SEEDS)
+def test_only_candidates_go_and_the_budgets_would_let_all_of_them(seed: int) -> None:
+    """Only candidates go and the budgets would let all of them (D-30, D-51, D-81)."""
+    start = opened(seed)
+    found = jointly(start).moves
+    if found is None:
+        return
+    gone = going(found)
+    assert len({each.name for each in gone}) == len(gone)
+    assert all(isinstance(judge(each.node, start), Candidate) and each.node.consolidatable for each in gone)
+    spent = Counter(each.pool.name for each in gone)
+    for reason in (EMPTY, UNDERUTILIZED):
+        assert all(spent[name] <= left for name, left in allowed(start, reason).items())
+    totals = pool_totals(start, census(start, consolidation).eligible)
+    assert all(approves(each, totals) for each in found.commands if each.reason != EMPTY)
+    assert {each.name for each in gone} | set(found.kept) == {each.name for each in start.nodes}
+
+
+@settings(max_examples=80, deadline=None)
+@given(seed=SEEDS)
+def test_every_pod_has_a_place_on_what_stays_and_all_of_them_fit(seed: int) -> None:
+    """D-96: no pod moves twice, and nothing is launched."""
+    start = opened(seed)
+    found = jointly(start).moves
+    if found is None:
+        return
+    names = {each.name for each in going(found)}
+    here = {each.name: Counter(each.place.available) for each in start.nodes if each.name not in names}
+    for command in found.commands:
+        moving = {} if command.reason == EMPTY else {pod.uid: pod for each in command.candidates for pod in each.pods}
+        assert Counter(uid for each in command.placements for uid in each.pods) == Counter(list(moving))
+        assert not command.replacements
+        for place in command.placements:
+            for uid in place.pods:
+                here[place.node].subtract({**start.shapes[moving[uid].shape].requests, "pods": 1})
+    assert all(amount >= 0 for room in here.values() for amount in room.values())
+    saved = math.fsum(each.savings for each in found.commands)
+    assert saved > 0
+    assert math.isclose(found.end_price, bill(start) - saved, abs_tol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_equal_clusters_get_equal_sets_whatever_the_order_of_their_nodes(seed: int) -> None:
+    start = opened(seed)
+    there, back = jointly(start), jointly(replace(start, nodes=start.nodes[::-1]))
+    assert (there.turns, there.work) == (back.turns, back.work)
+    assert (there.moves is None) == (back.moves is None)
+    if there.moves is not None and back.moves is not None:
+        assert [each.names for each in there.moves.commands] == [each.names for each in back.moves.commands]
+        assert there.moves.end_price == back.moves.end_price

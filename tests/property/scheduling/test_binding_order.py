@@ -1,0 +1,82 @@
+"""Which pods of a plan can be bound in some order: found by what has risen since a pod was refused, with the outcome of
+going through all pods again and again (S-134)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.scheduling.kube_scheduler.binding_order import BindingOrder, PlacedPod, may_wait_for_others
+from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey, TopologyNode
+from kerf.engine.scheduling.kube_scheduler.node_info import planned_node
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem.problem import Problem
+from tests.property.scheduling.test_more_choice import pair
+
+SEEDS = 120
+
+
+def again_and_again(
+    company: InterpodCounts, manners: InterpodRules, pods: Iterable[PlacedPod], late: frozenset[ShapeKey]
+) -> list[str]:
+    ruled, held = list[PlacedPod](), list[PlacedPod]()
+    for each in pods:
+        (held if each[0] in late or not may_wait_for_others(manners, each[0]) else ruled).append(each)
+    while ruled or any(each[0] in late for each in held):
+        rest = []
+        for each in ruled:
+            if company.allows(*each[:2]):
+                company.bound(*each[:2])
+            else:
+                rest.append(each)
+        if len(rest) == len(ruled):
+            ready = [each for each in held if each[0] not in late or company.allows(*each[:2])]
+            if not ready:
+                return [uid for each, _, uid in (*rest, *held) if may_wait_for_others(manners, each)]
+            first = rest[0] if rest else ready[0]
+            counts = [each.count for each in manners.demands[first[0]].spreads]
+            chosen = min(ready, key=lambda each: (company.crowd(each[0], each[1], counts), each))
+            held.remove(chosen)
+            company.bound(*chosen[:2])
+        ruled = rest
+    return []
+
+
+def shuffled(made: Plan, rng: random.Random) -> Plan:
+    """Some pods on other nodes than planned: there they may have to wait for others, or for ever."""
+    uids = [uid for each in made.claims for uid in each.pods]
+    for _ in range(rng.choice([0, 1, 3, len(uids)])):
+        a, b = rng.randrange(len(uids)), rng.randrange(len(uids))
+        uids[a], uids[b] = uids[b], uids[a]
+    rest = iter(uids)
+    return replace(made, claims=tuple(replace(c, pods=tuple(next(rest) for _ in c.pods)) for c in made.claims))
+
+
+def seated(problem: Problem, made: Plan) -> tuple[list[TopologyNode], list[PlacedPod]]:
+    seats = [planned_node(f"~{number}", each, (), problem) for number, each in enumerate(made.claims)]
+    places = [TopologyNode(n, each.labels, each.known, each.name, each.taints) for n, each in enumerate(seats)]
+    pairs = {each.uid: (each.namespace, each.shape) for each in problem.pods}
+    return places, [(pairs[uid], number, uid) for number, each in enumerate(made.claims) for uid in each.pods]
+
+
+@pytest.mark.parametrize("some_are_late", [False, True])
+def test_the_pods_that_are_left_over_are_those_of_the_plain_way(some_are_late: bool) -> None:
+    stuck = 0
+    for seed in range(SEEDS):
+        rng = random.Random(seed)
+        problem = pair(seed, 4, 7)[0]
+        made = plan(problem)
+        if not made.claims:
+            continue
+        places, pods = seated(problem, shuffled(made, rng))
+        manners = InterpodRules(problem)
+        late = frozenset(each[0] for each in pods if some_are_late and rng.random() < 0.5)
+        found = BindingOrder(InterpodCounts(problem, manners, places), manners, pods, late).left_over()
+        assert found == again_and_again(InterpodCounts(problem, manners, places), manners, pods, late), f"seed {seed}"
+        stuck += bool(found)
+    assert stuck > SEEDS // 10

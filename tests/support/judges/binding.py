@@ -1,0 +1,165 @@
+"""Whether the pods of a plan can be bound one after another, as kube-scheduler would: hard spreads and required
+affinity at every step."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint
+from tests.support.judges.labels import Host, Kind, tolerates, wants_node
+
+SHUFFLES = 10
+Matches = Callable[[Kind, Kind, SpreadConstraint | AffinityTerm], bool]
+"""Whether the term of a pod of the second kind speaks of pods of the first."""
+
+
+class Binding:
+    def __init__(self, hosts: Sequence[Host], shapes: Mapping[str, PodShape], matches: Matches) -> None:
+        self._hosts, self._shapes, self._matches = hosts, shapes, matches
+        kinds = sorted({kind for host in hosts for kind in host.planned})
+        self._counted = frozenset(
+            kind
+            for kind in kinds
+            for owner in kinds
+            for each in shapes[owner[1]].spread
+            if each.when_unsatisfiable == "DoNotSchedule" and matches(kind, owner, each)
+        )
+
+    def stuck(self, by_size: list[tuple[Host, Kind]]) -> list[tuple[Host, Kind]]:
+        """The pods that cannot be bound. One order in which everybody gets a place is enough: those without rules as
+        late as possible, large pods first (S-85), those that no spread counts first, or any of some others."""
+        orders = [by_size, sorted(by_size, key=lambda each: self._urgency(each[1]))]
+        orders += [random.Random(seed).sample(by_size, len(by_size)) for seed in range(SHUFFLES)]
+        stuck = self._bound_late(by_size, frozenset())
+        if stuck:
+            stuck = self._bound_late(by_size, self._guests({kind for _, kind in by_size}))
+        for order in orders:
+            if stuck:
+                stuck = self._bound_in(order)
+        return stuck
+
+    def _guests(self, kinds: set[Kind]) -> frozenset[Kind]:
+        """Those with rules that a hard spread of others counts, and none of their own over the same key and pods."""
+        found = set()
+        for owner in kinds:
+            for each in self._shapes[owner[1]].spread:
+                if each.when_unsatisfiable != "DoNotSchedule":
+                    continue
+                for kind in kinds:
+                    own = [(s.topology_key, s.selector) for s in self._shapes[kind[1]].spread]
+                    if self._matches(kind, owner, each) and (each.topology_key, each.selector) not in own:
+                        found.add(kind)
+        return frozenset(kind for kind in found if self._ruled(kind))
+
+    def _bound_late(self, order: list[tuple[Host, Kind]], guests: frozenset[Kind]) -> list[tuple[Host, Kind]]:
+        """Pods with rules of their own first; one without, or a guest, only when those are stuck, where fewest are."""
+        here: dict[int, Counter[Kind]] = {id(host): Counter(host.bound) for host in self._hosts}
+        ruled = [each for each in order if self._ruled(each[1]) and each[1] not in guests]
+        free = [each for each in order if not self._ruled(each[1]) or each[1] in guests]
+        while ruled or any(kind in guests for _, kind in free):
+            rest = []
+            for host, kind in ruled:
+                if self._bindable(host, kind, here):
+                    here[id(host)][kind] += 1
+                else:
+                    rest.append((host, kind))
+            if len(rest) == len(ruled):
+                ready = [each for each in free if each[1] not in guests or self._bindable(*each, here)]
+                if not ready:
+                    return rest + [each for each in free if each[1] in guests]
+                stuck = rest[0][1] if rest else ready[0][1]
+                host, kind = min(ready, key=lambda each: self._crowd(each, stuck, here))
+                free.remove((host, kind))
+                here[id(host)][kind] += 1
+            ruled = rest
+        return []
+
+    def _ruled(self, kind: Kind) -> bool:
+        shape = self._shapes[kind[1]]
+        hard = any(each.when_unsatisfiable == "DoNotSchedule" for each in shape.spread)
+        return hard or any(not each.weight for each in shape.affinity)
+
+    def _crowd(self, pod: tuple[Host, Kind], stuck: Kind, here: Mapping[int, Counter[Kind]]) -> tuple[bool, int, str]:
+        """Whether a pod does not count for those that are stuck, and how many that do are in its domain."""
+        host, kind = pod
+        for each in self._shapes[stuck[1]].spread:
+            if self._matches(kind, stuck, each) and host.domain(each.topology_key) is not None:
+                domain = host.domain(each.topology_key)
+                others = (other for other in self._hosts if other.domain(each.topology_key) == domain)
+                pods = sum(n for other in others for k, n in here[id(other)].items() if self._matches(k, stuck, each))
+                return False, pods, host.name
+        return True, 0, host.name
+
+    def _bound_in(self, order: list[tuple[Host, Kind]]) -> list[tuple[Host, Kind]]:
+        """The pods that are left over; each that can be bound is, and then all before it are tried again."""
+        here: dict[int, Counter[Kind]] = {id(host): Counter(host.bound) for host in self._hosts}
+        left = order
+        while left:
+            rest = []
+            for host, kind in left:
+                if self._bindable(host, kind, here):
+                    here[id(host)][kind] += 1
+                else:
+                    rest.append((host, kind))
+            if len(rest) == len(left):
+                return rest
+            left = rest
+        return []
+
+    def _urgency(self, kind: Kind) -> int:
+        if self._ruled(kind):
+            return 1
+        return 2 if kind in self._counted else 0
+
+    def _bindable(self, host: Host, kind: Kind, here: Mapping[int, Counter[Kind]]) -> bool:
+        shape = self._shapes[kind[1]]
+        hard = [each for each in shape.spread if each.when_unsatisfiable == "DoNotSchedule"]
+        return all(self._within_skew(host, kind, each, here) for each in hard) and self._near(host, kind, here)
+
+    def _within_skew(self, host: Host, kind: Kind, each: SpreadConstraint, here: Mapping[int, Counter[Kind]]) -> bool:
+        key: str = each.topology_key
+        shape = self._shapes[kind[1]]
+        keys = [s.topology_key for s in shape.spread if s.when_unsatisfiable == "DoNotSchedule"]
+        counts: Counter[str] = Counter()
+        for other in self._hosts:
+            domain = other.domain(key)
+            fits = any(wants_node(shape, labels) for labels in other.labels)
+            if domain is None or (each.node_affinity_policy == "Honor" and not fits):
+                continue
+            if any(other.values(k) == {None} for k in keys):  # a node counts if it has the labels of all of them
+                continue
+            if each.node_taints_policy == "Honor" and not tolerates(shape, other.taints):
+                continue
+            there = sum(n for k, n in here[id(other)].items() if self._matches(k, kind, each))
+            if there or not other.leaving:  # a domain of nodes that leave, without such pods, goes with them
+                counts[domain] += there
+        mine = host.domain(key)
+        if mine is None:
+            return False
+        enough = len(counts) >= (each.min_domains or 0)
+        least = min(counts.values(), default=0) if enough else 0
+        own = self._matches(kind, kind, each)
+        return bool(counts[mine] + own - least <= each.max_skew)
+
+    def _near(self, host: Host, kind: Kind, here: Mapping[int, Counter[Kind]]) -> bool:
+        """Required affinity: pods that match all terms, in the domain of each; or nobody matches anywhere, and the pod
+        matches its own terms."""
+        terms = [each for each in self._shapes[kind[1]].affinity if not each.weight]
+        if not terms:
+            return True
+
+        def friends(other: Host) -> bool:
+            return any(n and all(self._matches(k, kind, t) for t in terms) for k, n in here[id(other)].items())
+
+        if any(None in host.values(term.topology_key) for term in terms):
+            return False
+        keys = [term.topology_key for term in terms]
+        labelled = [other for other in self._hosts if any(None not in other.values(key) for key in keys)]
+        there = [other for other in labelled if friends(other)]
+        if not there:
+            return all(self._matches(kind, kind, term) for term in terms)
+        return host in there or all(
+            host.values(term.topology_key) <= {other.domain(term.topology_key) for other in there} for term in terms
+        )

@@ -1,0 +1,318 @@
+"""Whether a plan's pods can have their devices: a judge that shares no code with the planner's allocation.
+
+Every place is judged with whatever it may become: a node with what is published for it, a claim with what each of its
+types will publish. All ways to hand out devices are tried, so keep problems small. Selectors are read here by pattern:
+`device.driver == "…"` and `device.attributes["…"].name == "…"`, joined by `&&`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+from msgspec import Struct
+
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.kubernetes.devices import (
+    ALL,
+    AttributeBinding,
+    Capacity,
+    Device,
+    DeviceRequest,
+    ResourceClaim,
+    ResourceSlice,
+)
+from kerf.engine.model.kubernetes.pods import NodeTerm, Taint, Toleration
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
+from tests.support.judges.labels import expression_holds
+
+Key = tuple[str, str, str]
+Where = tuple[str, Mapping[str, str]]
+"""A node's name and labels."""
+_TERM = re.compile(r'device\.(?:driver|attributes\["(?P<domain>[^"]+)"\]\.(?P<name>\w+)) == "(?P<value>[^"]+)"')
+
+
+class Thing(Struct, frozen=True):
+    """A device in its pool. `values`: its attributes, those that only a node has among them."""
+
+    key: Key
+    device: Device
+    values: dict[str, object]
+
+
+class Purse(Struct):
+    """What is left of devices and counters."""
+
+    whole: set[Key]
+    parts: Counter[tuple[Key, str]]
+    counters: Counter[tuple[str, str, str, str]]
+
+    def copy(self) -> Purse:
+        return Purse(set(self.whole), Counter(self.parts), Counter(self.counters))
+
+
+def device_faults(problem: Problem, planned: Plan) -> list[str]:
+    """What is wrong with the plan, as far as devices go."""
+    if problem.devices is None or problem.settings.ignore_dra_requests:
+        return []
+    found = []
+    nodes = {each.name: each for each in problem.nodes}
+    for placement in planned.placements:
+        node = nodes[placement.node]
+        if node.initialized and not on_node(problem, node, wanted_by(problem, placement.pods)):
+            found.append(f"node {node.name}: its pods cannot have their devices")
+    pools = {each.pool.name: each.catalogue for each in problem.pools}
+    for number, opened in enumerate(planned.claims):
+        wanted = wanted_by(problem, opened.pods)
+        kinds = {each.name: each for each in problem.catalogues[pools[opened.node_pool]].types}
+        labels = {each.key: each.values[0] for each in opened.requirements if each.operator == "In" and each.values}
+        found += [
+            f"claim {number} as {name}: its pods cannot have their devices"
+            for name in opened.instance_types
+            if not on_type(problem, kinds[name], wanted, labels)
+        ]
+    places = [*(each.pods for each in planned.claims), *(each.pods for each in planned.placements)]
+    counts = Counter(each.key for uids in places for each in wanted_by(problem, uids) if each.allocation is None)
+    return found + [f"{key} at {count} places" for key, count in counts.items() if count > 1]
+
+
+def wanted_by(problem: Problem, uids: Iterable[str]) -> list[ResourceClaim]:
+    """Each claim once, however many pods share it."""
+    assert problem.devices is not None
+    pods = frozenset(uids)
+    keys = {key for pod in problem.pods if pod.uid in pods for key in pod.device_claims}
+    return [problem.devices.claims[key] for key in sorted(keys)]
+
+
+def on_node(problem: Problem, node: NodeInput, wanted: list[ResourceClaim]) -> bool:
+    """Whether these claims can be met together on a node whose drivers have published."""
+    assert problem.devices is not None
+    where: Where = (node.name, node.labels)
+    there = _published(problem, where, own=True)
+    return not wanted or _met(problem, wanted, there, _budget(problem.devices.slices.values()), where)
+
+
+def on_type(problem: Problem, kind: InstanceType, wanted: list[ResourceClaim], labels: Mapping[str, str]) -> bool:
+    """Whether they can on a new node of this type, with these labels."""
+    there = as_published(kind.slices, kind.bindings) + _published(problem, ("", labels), own=False)
+    return not wanted or _met(problem, wanted, there, _budget(kind.slices), ("", labels))
+
+
+# ── what there is ──────────────────────────────────────
+
+
+def _published(problem: Problem, where: Where, *, own: bool) -> list[Thing]:
+    assert problem.devices is not None
+    slices = [each for each in problem.devices.slices.values() if own or not each.owner]
+    found = []
+    for each in slices:
+        pool = [other for other in slices if (other.driver, other.pool) == (each.driver, each.pool)]
+        latest = [other for other in pool if other.generation == max(one.generation for one in pool)]
+        if each not in latest or each.count != len(latest):
+            continue
+        devices = tuple(one for one in each.devices if _reaches(one if _says(one) else each, where))
+        found += as_published([ResourceSlice(each.name, each.driver, each.pool, devices=devices)], ())
+    return found
+
+
+def _says(device: Device) -> bool:
+    return bool(device.node or device.all_nodes or device.terms)
+
+
+def _reaches(given: ResourceSlice | Device, where: Where) -> bool:
+    return given.all_nodes or bool(given.node and given.node == where[0]) or _some_term(given.terms, where)
+
+
+def _some_term(terms: Sequence[NodeTerm], where: Where) -> bool:
+    name, labels = where
+    return any(
+        all(expression_holds(each, dict(labels)) for each in term.expressions)
+        and all(each.key == "metadata.name" and name in each.values for each in term.fields)
+        for term in terms
+    )
+
+
+def as_published(slices: Iterable[ResourceSlice], bindings: Sequence[AttributeBinding]) -> list[Thing]:
+    found = []
+    for part in slices:
+        for device in part.devices:
+            key = (part.driver, part.pool, device.name)
+            values: dict[str, object] = {}
+            for each in bindings:
+                if key in each.devices and len(_joined(bindings, each.attribute, key)) > 1:
+                    values[each.attribute] = _joined(bindings, each.attribute, key)
+            found.append(Thing(key, device, {**values, **device.attributes}))
+    return found
+
+
+def _joined(bindings: Sequence[AttributeBinding], attribute: str, key: Key) -> frozenset[Key]:
+    """All devices that share the attribute with this one, however far."""
+    found = {key}
+    while True:
+        more = {
+            one for each in bindings if each.attribute == attribute and found & {*each.devices} for one in each.devices
+        }
+        if more <= found:
+            return frozenset(found)
+        found |= more
+
+
+def _budget(slices: Iterable[ResourceSlice]) -> Counter[tuple[str, str, str, str]]:
+    return Counter(
+        {
+            (part.driver, part.pool, each.counter_set, name): amount
+            for part in slices
+            for each in part.counters
+            for name, amount in each.counters.items()
+        }
+    )
+
+
+# ── whether it suffices ──────────────────────────────────────
+
+
+def _met(
+    problem: Problem,
+    wanted: list[ResourceClaim],
+    there: list[Thing],
+    budget: Counter[tuple[str, str, str, str]],
+    where: Where,
+) -> bool:
+    assert problem.devices is not None
+    purse = Purse(set(), Counter(), budget)
+    by_key = {each.key: each for each in there}
+    for claim in problem.devices.claims.values():
+        if claim.allocation is None or _frees(problem, claim):
+            continue
+        for each in claim.allocation.devices:
+            key = (each.driver, each.pool, each.device)
+            if key in by_key:
+                _pay(purse, by_key[key], dict(each.consumed))
+            else:
+                purse.whole.add(key)
+    left = []
+    for claim in wanted:
+        if claim.allocation is None or _frees(problem, claim):
+            left.append(claim)
+        elif claim.allocation.terms and not _some_term(claim.allocation.terms, where):
+            return False
+    return _claims(problem, left, there, purse)
+
+
+def _frees(problem: Problem, claim: ResourceClaim) -> bool:
+    assert problem.devices is not None
+    return bool(claim.pods) and not claim.others and problem.devices.leaving.issuperset(claim.pods)
+
+
+def _claims(problem: Problem, wanted: list[ResourceClaim], there: list[Thing], purse: Purse) -> bool:
+    if not wanted:
+        return True
+    return any(
+        _agree(wanted[0], taken) and _claims(problem, wanted[1:], there, rest)
+        for taken, rest in _ways(problem, wanted[0], 0, there, purse)
+    )
+
+
+Taken = list[tuple[str, Thing]]
+
+
+def _ways(
+    problem: Problem, claim: ResourceClaim, number: int, there: list[Thing], purse: Purse
+) -> Iterator[tuple[Taken, Purse]]:
+    if number == len(claim.requests):
+        yield [], purse
+        return
+    request = claim.requests[number]
+    for each in request.first_of or (request,):
+        fitting = [thing for thing in there if _selected(problem, each, thing)]
+        count = len(fitting) if each.mode == ALL else each.count
+        for group in combinations(fitting, count) if count else ():
+            rest = purse.copy()
+            if all(_afford(rest, each, thing) for thing in group):
+                for others, last in _ways(problem, claim, number + 1, there, rest):
+                    yield [(request.name, thing) for thing in group] + others, last
+
+
+def _selected(problem: Problem, request: DeviceRequest, thing: Thing) -> bool:
+    assert problem.devices is not None
+    selectors = (*problem.devices.classes[request.device_class].selectors, *request.selectors)
+    return all(_holds(term, thing) for each in selectors for term in each.split("&&"))
+
+
+def _holds(term: str, thing: Thing) -> bool:
+    found = _TERM.fullmatch(term.strip())
+    assert found is not None, f"the judge cannot read {term}"
+    if found["domain"] is None:
+        return thing.key[0] == found["value"]
+    return thing.device.attributes.get(f"{found['domain']}/{found['name']}") == found["value"]
+
+
+def _afford(purse: Purse, request: DeviceRequest, thing: Thing) -> bool:
+    if any(each.effect != "None" and not _tolerated(each, request.tolerations) for each in thing.device.taints):
+        return False
+    if request.admin:
+        return True
+    asked = _asked(thing.device, request.capacity)
+    if asked is None or thing.key in purse.whole:
+        return False
+    _pay(purse, thing, asked if thing.device.shared else {})
+    full = any(purse.parts[thing.key, name] > given.value for name, given in thing.device.capacity.items())
+    return not full and all(amount >= 0 for amount in purse.counters.values())
+
+
+def _pay(purse: Purse, thing: Thing, consumed: dict[str, int]) -> None:
+    known = any(key == thing.key and amount for (key, _), amount in purse.parts.items())
+    if thing.device.shared:
+        for name, amount in consumed.items():
+            purse.parts[thing.key, name] += amount
+    else:
+        purse.whole.add(thing.key)
+    for use in () if known else thing.device.consumes:
+        for name, amount in use.counters.items():
+            purse.counters[thing.key[0], thing.key[1], use.counter_set, name] -= amount
+
+
+def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    return any(
+        each.effect in ("", taint.effect)
+        and each.key in ("", taint.key)
+        and (each.operator == "Exists" or each.value == taint.value)
+        for each in tolerations
+    )
+
+
+def _asked(device: Device, wanted: Mapping[str, int]) -> dict[str, int] | None:
+    if set(wanted) - set(device.capacity):
+        return None
+    found = {name: _rounded(given, wanted.get(name)) for name, given in device.capacity.items()}
+    return None if None in found.values() else {name: amount for name, amount in found.items() if amount is not None}
+
+
+def _rounded(given: Capacity, wanted: int | None) -> int | None:
+    if wanted is None:
+        return given.value if given.default is None else given.default
+    allowed = list(given.values) or [wanted]
+    if given.range is not None:
+        last = given.range.max if given.range.max is not None else given.value
+        allowed = (
+            list(range(given.range.min, last + 1, given.range.step))
+            if given.range.step
+            else [max(wanted, given.range.min)]
+        )
+        allowed = [each for each in allowed if each <= last]
+    enough = [each for each in allowed if wanted <= each <= given.value]
+    return min(enough) if enough else None
+
+
+def _agree(claim: ResourceClaim, taken: Taken) -> bool:
+    if len(taken) > 32:
+        return False
+    for each in claim.constraints:
+        meant = [thing for name, thing in taken if not each.requests or name in each.requests]
+        values = [thing.values.get(each.match) for thing in meant]
+        if None in values or len({(type(value), value) for value in values}) > 1:
+            return False
+    return True
