@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from msgspec import Struct
 
-from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
-from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
-from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
-from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.model.kubernetes.daemonsets import DaemonSet
-from kerf.engine.model.kubernetes.devices import DeviceClass, ResourceClaim, ResourceSlice
-from kerf.engine.model.kubernetes.namespaces import Namespace
-from kerf.engine.model.kubernetes.nodes import Node
-from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
-from kerf.engine.model.kubernetes.pod_templates import PodTemplate
-from kerf.engine.model.kubernetes.pods import Pod
-from kerf.engine.model.kubernetes.services import Service
-from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
-from kerf.engine.model.kubernetes.workloads import Workload
+from kerf.engine.model.kinds.kind import WatchedKind
+from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.decisions import Decision
@@ -30,35 +19,21 @@ def _kebab(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
 
 
+def entry_types_of(kinds: Iterable[WatchedKind]) -> tuple[EntryType, ...]:
+    """What the record calls the objects of watched kinds."""
+    return tuple(EntryType(f"{kind.name}.seen", kind.schema, kind.struct, kind.upcasters) for kind in kinds)
+
+
 OBSERVATIONS: tuple[EntryType, ...] = (
     EntryType("record.started", 1, seen.RecordStarted),
     EntryType("record.office-taken", 1, seen.OfficeTaken),
     EntryType("record.cut", 1, seen.RecordCut),
     EntryType("settings.seen", 1, seen.SettingsSeen),
-    EntryType("pod.seen", 1, Pod),
-    EntryType("node.seen", 1, Node),
-    EntryType("nodepool.seen", 1, NodePool),
+    *entry_types_of(WATCHED),
     EntryType("nodeclass.seen", 1, seen.NodeClassSeen),
-    EntryType("daemonset.seen", 1, DaemonSet),
-    EntryType("pdb.seen", 1, PodDisruptionBudget),
-    EntryType("namespace.seen", 1, Namespace),
-    EntryType("pvc.seen", 1, VolumeClaim),
-    EntryType("pv.seen", 1, Volume),
-    EntryType("storageclass.seen", 1, StorageClass),
-    EntryType("csinode.seen", 1, CSINode),
-    EntryType("volumeattachment.seen", 1, VolumeAttachment),
-    EntryType("service.seen", 1, Service),
-    EntryType("workload.seen", 1, Workload),
-    EntryType("podtemplate.seen", 1, PodTemplate),
-    EntryType("nodeoverlay.seen", 1, NodeOverlay),
-    EntryType("capacitybuffer.seen", 1, CapacityBuffer),
-    EntryType("resourceclaim.seen", 1, ResourceClaim),
-    EntryType("deviceclass.seen", 1, DeviceClass),
-    EntryType("resourceslice.seen", 1, ResourceSlice),
     EntryType("object.gone", 1, seen.ObjectGone),
     EntryType("catalogue.seen", 1, seen.CatalogueSeen),
     EntryType("reservations.seen", 1, seen.ReservationsSeen),
-    EntryType("nodeclaim.seen", 1, NodeClaimObject),
     EntryType("nodeclaim.deletion-seen", 1, seen.NodeClaimDeletionSeen),
     EntryType("launch.answered", 1, seen.LaunchAnswered),
     EntryType("instance.seen", 1, seen.InstanceSeen),
@@ -87,10 +62,7 @@ def stream_of(payload: Struct) -> str:
 
 
 BLOB_FIELD: dict[type[Struct], str] = {
-    Pod: "shape",
-    DaemonSet: "shape",
-    Workload: "shape",
-    PodTemplate: "shape",
+    **{kind.struct: kind.digest_field for kind in WATCHED if kind.digest_field},
     seen.CatalogueSeen: "digest",
     seen.NodeClassSeen: "digest",
 }

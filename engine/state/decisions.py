@@ -20,7 +20,7 @@ from kerf.engine.state import pod_bursts as burst
 from kerf.engine.state.nodeclaims.consistency import CONSISTENCY, consistency_decided
 from kerf.engine.state.nodeclaims.drift import DRIFT, drift_decided
 from kerf.engine.state.nodeclaims.events import asked_for, look_at_interrupted
-from kerf.engine.state.objects.feature_gated import buffered
+from kerf.engine.state.objects.capacity_buffers import buffered
 from kerf.engine.state.objects.static_nodepools import static_decided
 from kerf.engine.state.provisioning_window import in_service, nomination
 from kerf.engine.state.state import State

@@ -11,14 +11,7 @@ from msgspec.structs import replace
 from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
-from kerf.engine.model.kubernetes.daemonsets import DaemonSet
-from kerf.engine.model.kubernetes.devices import DeviceClass, ResourceClaim, ResourceSlice
-from kerf.engine.model.kubernetes.namespaces import Namespace
-from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
-from kerf.engine.model.kubernetes.pod_templates import PodTemplate
-from kerf.engine.model.kubernetes.services import Service
-from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
-from kerf.engine.model.kubernetes.workloads import Workload
+from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event, Param
@@ -107,11 +100,7 @@ def _unknown(unknown: UnknownEntry, entry: Entry) -> list[Event]:
 
 
 PLAIN: dict[type[Struct], Callable[[Any, Entry], list[Event]]] = {
-    **dict.fromkeys((DaemonSet, PodDisruptionBudget, Service, Workload, PodTemplate), _object),
-    NodeOverlay: extension,
-    Namespace: _object,
-    **dict.fromkeys((VolumeClaim, Volume, StorageClass, CSINode, VolumeAttachment), _object),
-    **dict.fromkeys((ResourceClaim, DeviceClass, ResourceSlice), _object),
+    **{kind.struct: extension if kind.announced else _object for kind in WATCHED},
     seen.CatalogueSeen: _catalogue,
     seen.ReservationsSeen: _reservations,
     seen.RecordStarted: _started,

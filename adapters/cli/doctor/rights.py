@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
+
+from kerf.engine.model.kinds.kind import WatchedKind
+from kerf.engine.model.kinds.watched import WATCHED
 
 READ = ("get", "list", "watch")
 NODE_CLASSES = {"kwok": ("karpenter.kwok.sh", "kwoknodeclasses"), "aws": ("karpenter.k8s.aws", "ec2nodeclasses")}
 """API group and resource, by provider."""
-_WATCHED: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("karpenter.sh", ("nodepools", "nodeclaims", "nodeoverlays")),
-    ("autoscaling.x-k8s.io", ("capacitybuffers",)),
-    ("", ("pods", "nodes", "persistentvolumes", "persistentvolumeclaims", "replicationcontrollers", "namespaces",
-          "podtemplates", "services")),
-    ("storage.k8s.io", ("storageclasses", "csinodes", "volumeattachments")),
-    ("apps", ("daemonsets", "deployments", "replicasets", "statefulsets")),
-    ("policy", ("poddisruptionbudgets",)),
-    ("resource.k8s.io", ("deviceclasses", "resourceclaims", "resourceslices")),
-)  # fmt: skip
-_WRITTEN: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("karpenter.sh", "nodeclaims", ("create", "patch", "delete")),
-    ("karpenter.sh", "nodeclaims/status", ("patch",)),
-    ("karpenter.sh", "nodepools", ("patch",)),
-    ("karpenter.sh", "nodepools/status", ("patch",)),
-    ("karpenter.sh", "nodeoverlays/status", ("patch",)),
-    ("autoscaling.x-k8s.io", "capacitybuffers/status", ("patch",)),
-    ("", "nodes", ("patch", "delete")),
-    ("", "pods/eviction", ("create",)),
-    ("", "pods", ("delete",)),
-    ("", "pods/status", ("patch",)),
-    ("", "events", ("create", "patch")),
-)
 
 
 class Right(Struct, frozen=True, order=True):
@@ -47,14 +29,17 @@ class Right(Struct, frozen=True, order=True):
         return f"{self.verb} {place}{where}"
 
 
-def needed(mode: str, provider: str, *, lease_namespace: str, lease_name: str) -> list[Right]:
+def needed(
+    mode: str, provider: str, *, lease_namespace: str, lease_name: str, kinds: Sequence[WatchedKind] = WATCHED
+) -> list[Right]:
     """All of them, in a fixed order."""
     group, resource = NODE_CLASSES[provider]
-    watched = (*_WATCHED, (group, (resource,)))
-    rights = [Right(group, each, verb) for group, resources in watched for each in resources for verb in READ]
+    watched = [(served.group, served.plural) for kind in kinds for served in kind.served]
+    rights = [Right(*each, verb) for each in (*watched, (group, resource)) for verb in READ]
     if mode == "observe":
         return sorted(rights)
-    rights += [Right(group, each, verb) for group, each, verbs in _WRITTEN for verb in verbs]
+    rights += [right for kind in kinds for right in _written(kind)]
+    rights += [Right("", "events", verb) for verb in ("create", "patch")]
     if provider == "kwok":
         rights.append(Right("", "nodes", "create"))
     else:  # A-403: finalizer and hash; status
@@ -63,3 +48,13 @@ def needed(mode: str, provider: str, *, lease_namespace: str, lease_name: str) -
     rights.append(Right(*leases, "create", lease_namespace))
     rights += [Right(*leases, verb, lease_namespace, lease_name) for verb in ("get", "update")]
     return sorted(rights)
+
+
+def _written(kind: WatchedKind) -> list[Right]:
+    """What control mode does to the objects of a kind."""
+    return [
+        Right(served.group, f"{served.plural}/{part}" if part else served.plural, verb)
+        for served in kind.served
+        for part, verbs in kind.writes
+        for verb in verbs
+    ]

@@ -8,6 +8,7 @@ clock.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -16,79 +17,37 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.admission import with_priority
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
-from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
-from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, is_terminal
 from kerf.engine.model.kubernetes.priority_classes import PriorityClass
 from kerf.engine.model.kubernetes.services import Service
 from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
 from kerf.engine.model.kubernetes.workloads import Workload
+from kerf.engine.record.entry_types import blob_of
 from kerf.engine.record.observations import ObjectGone, Observation
 
-Object = (
-    Pod
-    | Node
-    | NodePool
-    | DaemonSet
-    | PodDisruptionBudget
-    | Namespace
-    | VolumeClaim
-    | Volume
-    | StorageClass
-    | CSINode
-    | VolumeAttachment
-    | Service
-    | Workload
-    | PodTemplate
-    | NodeOverlay
-    | CapacityBuffer
-    | DeviceClass
-    | ResourceSlice
-    | ResourceClaim
-)
-"""What the engine watches. Workloads are told of only where the settings ask for them."""
+Object = Struct
+"""A struct of one of the kinds that are held here."""
 
-KIND_OF: dict[type[Struct], str] = {
-    Namespace: "namespace",
-    NodePool: "nodepool",
-    DaemonSet: "daemonset",
-    PodDisruptionBudget: "pdb",
-    StorageClass: "storageclass",
-    Volume: "pv",
-    VolumeClaim: "pvc",
-    CSINode: "csinode",
-    VolumeAttachment: "volumeattachment",
-    Service: "service",
-    Workload: "workload",
-    PodTemplate: "podtemplate",
-    NodeOverlay: "nodeoverlay",
-    CapacityBuffer: "capacitybuffer",
-    DeviceClass: "deviceclass",
-    ResourceSlice: "resourceslice",
-    ResourceClaim: "resourceclaim",
-    Node: "node",
-    Pod: "pod",
-}
+HELD = tuple(kind for kind in WATCHED if kind.facts)
+"""What the engine watches, but for NodeClaims. Workloads are told of only where the settings ask for them."""
+KIND_OF: dict[type[Struct], str] = {kind.struct: kind.name for kind in HELD}
 """Lower-case singulars (see ObjectGone), in the order in which a first list should be told."""
+_KEY_OF: dict[type[Struct], Callable[[Struct], str]] = {kind.struct: attrgetter(kind.key) for kind in HELD}
 
 DEFAULT_GRACE = 30
 """Seconds, when a pod names none (the API's default)."""
 
 
 def key_of(item: Object) -> str:
-    """The uid where names repeat between namespaces, else the name (see ObjectGone)."""
-    if isinstance(item, Pod | DaemonSet | PodDisruptionBudget):
-        return item.uid
-    if isinstance(item, VolumeClaim | Service | Workload | PodTemplate | CapacityBuffer | ResourceClaim):
-        return item.key
-    return item.name
+    """By what ObjectGone and the tables know an object."""
+    return _KEY_OF[type(item)](item)
 
 
 class Change(Struct, frozen=True):
@@ -104,49 +63,29 @@ class ApiServer:
     """Tables by kind, and the indexes of pods that every controller needs."""
 
     def __init__(self, clock: Clock) -> None:
-        self.pods: dict[str, Pod] = {}
-        self.nodes: dict[str, Node] = {}
-        self.pools: dict[str, NodePool] = {}
-        self.daemon_sets: dict[str, DaemonSet] = {}
-        self.budgets: dict[str, PodDisruptionBudget] = {}
-        self.namespaces: dict[str, Namespace] = {}
-        self.claims: dict[str, VolumeClaim] = {}
-        self.volumes: dict[str, Volume] = {}
-        self.storage_classes: dict[str, StorageClass] = {}
-        self.csi_nodes: dict[str, CSINode] = {}
-        self.attachments: dict[str, VolumeAttachment] = {}
-        self.services: dict[str, Service] = {}
-        self.workloads: dict[str, Workload] = {}
-        self.device_classes: dict[str, DeviceClass] = {}
-        self.resource_slices: dict[str, ResourceSlice] = {}
-        self.resource_claims: dict[str, ResourceClaim] = {}
+        self._tables: dict[str, dict[str, Any]] = {kind.name: {} for kind in HELD}
+        self.pods: dict[str, Pod] = self._tables["pod"]
+        self.nodes: dict[str, Node] = self._tables["node"]
+        self.pools: dict[str, NodePool] = self._tables["nodepool"]
+        self.daemon_sets: dict[str, DaemonSet] = self._tables["daemonset"]
+        self.budgets: dict[str, PodDisruptionBudget] = self._tables["pdb"]
+        self.namespaces: dict[str, Namespace] = self._tables["namespace"]
+        self.claims: dict[str, VolumeClaim] = self._tables["pvc"]
+        self.volumes: dict[str, Volume] = self._tables["pv"]
+        self.storage_classes: dict[str, StorageClass] = self._tables["storageclass"]
+        self.csi_nodes: dict[str, CSINode] = self._tables["csinode"]
+        self.attachments: dict[str, VolumeAttachment] = self._tables["volumeattachment"]
+        self.services: dict[str, Service] = self._tables["service"]
+        self.workloads: dict[str, Workload] = self._tables["workload"]
+        self.device_classes: dict[str, DeviceClass] = self._tables["deviceclass"]
+        self.resource_slices: dict[str, ResourceSlice] = self._tables["resourceslice"]
+        self.resource_claims: dict[str, ResourceClaim] = self._tables["resourceclaim"]
         self.claim_templates: dict[str, ResourceClaimTemplate] = {}  # nobody watches these two
         self.priorities: dict[str, PriorityClass] = {}
         self.gated: dict[str, tuple[str, ...]] = {}
         """Pod uid → its scheduling gates: no scheduler looks at these pods, and watches do not show the gates."""
         self.shapes: dict[str, PodShape] = {}
         self._clock = clock
-        self._tables: dict[str, dict[str, Any]] = {
-            "pod": self.pods,
-            "node": self.nodes,
-            "nodepool": self.pools,
-            "daemonset": self.daemon_sets,
-            "pdb": self.budgets,
-            "namespace": self.namespaces,
-            "pvc": self.claims,
-            "pv": self.volumes,
-            "storageclass": self.storage_classes,
-            "csinode": self.csi_nodes,
-            "volumeattachment": self.attachments,
-            "service": self.services,
-            "workload": self.workloads,
-            "podtemplate": {},
-            "nodeoverlay": {},
-            "capacitybuffer": {},
-            "deviceclass": self.device_classes,
-            "resourceslice": self.resource_slices,
-            "resourceclaim": self.resource_claims,
-        }
         self._blobs: dict[str, dict[str, Struct]] = {}
         self._names: dict[tuple[str, str], str] = {}
         self._on_node: dict[str, dict[str, None]] = {}
@@ -243,9 +182,8 @@ class ApiServer:
     # ── bookkeeping ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _observation(self, item: Object) -> Observation:
-        if isinstance(item, Pod | DaemonSet | Workload | PodTemplate):
-            return Observation(item, self._blobs[item.shape])
-        return Observation(item)
+        digest = blob_of(item)
+        return Observation(item, self._blobs[digest]) if digest else Observation(item)
 
     def _changed(self, change: Change, observation: Observation) -> None:
         if change.kind == "pod":

@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 from msgspec import Struct
 
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.cluster.apiserver import KIND_OF, Object, key_of
+from kerf.adapters.simulation.cluster.apiserver import KIND_OF, key_of
 from kerf.adapters.simulation.cluster.cluster import VirtualCluster
 from kerf.adapters.simulation.faults import Chance, FaultPlan
 from kerf.adapters.simulation.seeded_random import Dice
@@ -131,6 +131,4 @@ def _kind(observation: Observation) -> str:
 
 
 def _key(payload: Struct) -> str:
-    if isinstance(payload, Object):
-        return key_of(payload)
-    raise TypeError(f"{type(payload).__name__} is not a watched object")
+    return key_of(payload)

@@ -6,61 +6,30 @@ takes the fast way; one with values of wrong types is repaired first, so that it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
+from kerf.engine.model.kinds.kind import WatchedKind
+from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.model.manifests.karpenter import v1beta1
 from kerf.engine.model.manifests.karpenter.capacity_buffers import BufferWire, read_capacity_buffer
 from kerf.engine.model.manifests.karpenter.ec2nodeclasses import EC2NodeClassWire, read_ec2_node_class
-from kerf.engine.model.manifests.karpenter.nodeoverlays import OverlayWire, read_node_overlay
-from kerf.engine.model.manifests.karpenter.nodepools import read_kwok_node_class, read_node_claim, read_node_pool
-from kerf.engine.model.manifests.karpenter.nodepools_wire import KWOKNodeClassWire, NodeClaimWire, NodePoolWire
-from kerf.engine.model.manifests.kubernetes.daemonsets import read_daemonset
+from kerf.engine.model.manifests.karpenter.nodepools import read_kwok_node_class, read_node_pool
+from kerf.engine.model.manifests.karpenter.nodepools_wire import KWOKNodeClassWire, NodePoolWire
 from kerf.engine.model.manifests.kubernetes.devices import (
-    read_device_class,
-    read_resource_claim,
     read_resource_claim_template,
-    read_resource_slice,
 )
 from kerf.engine.model.manifests.kubernetes.devices_wire import (
-    DeviceClassWire,
     ResourceClaimTemplateWire,
-    ResourceClaimWire,
-    SliceWire,
 )
-from kerf.engine.model.manifests.kubernetes.namespaces import read_namespace
-from kerf.engine.model.manifests.kubernetes.nodes import NodeWire, read_node
-from kerf.engine.model.manifests.kubernetes.pod_disruption_budgets import BudgetWire, read_pod_disruption_budget
-from kerf.engine.model.manifests.kubernetes.pod_templates import TemplateWire, read_pod_template
-from kerf.engine.model.manifests.kubernetes.pods import read_pod
-from kerf.engine.model.manifests.kubernetes.pods_wire import PodWire
 from kerf.engine.model.manifests.kubernetes.priority_classes import PriorityClassWire, read_priority_class
-from kerf.engine.model.manifests.kubernetes.services import ServiceWire, read_service
-from kerf.engine.model.manifests.kubernetes.volumes import (
-    AttachmentWire,
-    ClaimWire,
-    CSINodeWire,
-    StorageClassWire,
-    VolumeWire,
-    read_attachment,
-    read_csi_node,
-    read_storage_class,
-    read_volume,
-    read_volume_claim,
-)
-from kerf.engine.model.manifests.kubernetes.workloads import (
-    ControllerWire,
-    WorkloadWire,
-    read_replication_controller,
-    read_workload,
-)
 from kerf.engine.model.manifests.repair import repair
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
-from kerf.engine.model.manifests.wire import ObjectWire, Read
+from kerf.engine.model.manifests.wire import Read
 from kerf.engine.model.reasons import Reason
 
 Document = dict[str, Any]
@@ -85,35 +54,18 @@ class Kind(Struct, frozen=True):
     moved: dict[str, str] = {}
 
 
+def decoders(kinds: Iterable[WatchedKind]) -> dict[str, Kind]:
+    """How the watched kinds are read, by apiVersion and kind."""
+    return {served.api: Kind(served.wire, served.read) for kind in kinds for served in kind.served}
+
+
 KINDS: dict[str, Kind] = {
-    "v1/Pod": Kind(PodWire, read_pod),
-    "v1/Node": Kind(NodeWire, read_node),
-    "v1/Namespace": Kind(ObjectWire, read_namespace),
-    "v1/PersistentVolumeClaim": Kind(ClaimWire, read_volume_claim),
-    "v1/PersistentVolume": Kind(VolumeWire, read_volume),
-    "storage.k8s.io/v1/StorageClass": Kind(StorageClassWire, read_storage_class),
+    **decoders(WATCHED),
     "scheduling.k8s.io/v1/PriorityClass": Kind(PriorityClassWire, read_priority_class),
-    "storage.k8s.io/v1/CSINode": Kind(CSINodeWire, read_csi_node),
-    "storage.k8s.io/v1/VolumeAttachment": Kind(AttachmentWire, read_attachment),
-    "resource.k8s.io/v1/ResourceSlice": Kind(SliceWire, read_resource_slice),
-    "resource.k8s.io/v1/ResourceClaim": Kind(ResourceClaimWire, read_resource_claim),
     "resource.k8s.io/v1/ResourceClaimTemplate": Kind(ResourceClaimTemplateWire, read_resource_claim_template),
-    "resource.k8s.io/v1/DeviceClass": Kind(DeviceClassWire, read_device_class),
-    "apps/v1/DaemonSet": Kind(WorkloadWire, read_daemonset),
-    "apps/v1/Deployment": Kind(WorkloadWire, read_workload),
-    "apps/v1/ReplicaSet": Kind(WorkloadWire, read_workload),
-    "apps/v1/StatefulSet": Kind(WorkloadWire, read_workload),
-    "v1/ReplicationController": Kind(ControllerWire, read_replication_controller),
-    "v1/Service": Kind(ServiceWire, read_service),
-    "v1/PodTemplate": Kind(TemplateWire, read_pod_template),
-    "policy/v1/PodDisruptionBudget": Kind(BudgetWire, read_pod_disruption_budget),
-    "karpenter.sh/v1/NodePool": Kind(NodePoolWire, read_node_pool),
     "karpenter.sh/v1beta1/NodePool": Kind(
         NodePoolWire, read_node_pool, v1beta1.convert_node_pool, v1beta1.NODEPOOL_MOVED
     ),
-    "karpenter.sh/v1/NodeClaim": Kind(NodeClaimWire, read_node_claim),
-    "karpenter.sh/v1alpha1/NodeOverlay": Kind(OverlayWire, read_node_overlay),
-    "autoscaling.x-k8s.io/v1beta1/CapacityBuffer": Kind(BufferWire, read_capacity_buffer),
     "autoscaling.x-k8s.io/v1alpha1/CapacityBuffer": Kind(BufferWire, read_capacity_buffer),
     "karpenter.k8s.aws/v1/EC2NodeClass": Kind(EC2NodeClassWire, read_ec2_node_class),
     "karpenter.k8s.aws/v1beta1/EC2NodeClass": Kind(
@@ -126,10 +78,10 @@ KINDS: dict[str, Kind] = {
 _ALIKE = 0.9
 """How alike (0 to 1, difflib's ratio) a kind's name must be to be offered for a misspelt one."""
 _SUCCESSORS = {"Provisioner": "NodePool", "Machine": "NodeClaim", "AWSNodeTemplate": "EC2NodeClass"}  # L-138
-_CLUSTER_SCOPED = (
-    "Node", "Namespace", "NodePool", "NodeClaim", "NodeOverlay", "EC2NodeClass", "KWOKNodeClass", "PersistentVolume",
-    "StorageClass", "CSINode", "VolumeAttachment", "PriorityClass", "ResourceSlice", "DeviceClass",
-)  # fmt: skip
+_CLUSTER_SCOPED = frozenset(
+    [served.api.rpartition("/")[2] for kind in WATCHED if not kind.namespaced for served in kind.served]
+    + ["EC2NodeClass", "KWOKNodeClass", "PriorityClass"]
+)
 _MALFORMED = (msgspec.DecodeError, ValueError, RecursionError)
 
 

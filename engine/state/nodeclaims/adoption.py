@@ -7,10 +7,7 @@ when it is old enough.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
-from msgspec import Struct
+from collections.abc import Sequence
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
@@ -82,7 +79,7 @@ def _of_found(state: State, instance: str) -> bool:
     return any(found.claim.provider_id.endswith(f"/{instance}") for found in state.facts.found.values())
 
 
-def _claim_seen(state: State, claim: NodeClaimObject, entry: Entry) -> None:
+def claim_object_seen(state: State, claim: NodeClaimObject, entry: Entry) -> None:
     if not is_news(state, claim):
         return
     known = state.facts.claims.get(claim.name)
@@ -106,7 +103,7 @@ def claim_object_gone(state: State, name: str, entry: Entry) -> None:
         state.ix.touched[name] = entry.position
 
 
-def _instances_listed(state: State, listed: InstancesListed, entry: Entry) -> None:
+def instances_listed(state: State, listed: InstancesListed, entry: Entry) -> None:
     facts = state.facts
     missing = frozenset(listed.missing)
     for claim in facts.claims.values():
@@ -128,9 +125,3 @@ def _demote(state: State, claim: NodeClaim, entry: Entry) -> None:
     claim.labels = {**left, lbl.CAPACITY_TYPE: lbl.ON_DEMAND}
     state.ix.touched[claim.name] = entry.position
     room_changed(state, entry.at)
-
-
-ADOPTION_HANDLERS: dict[type[Struct], Callable[[State, Any, Entry], None]] = {
-    NodeClaimObject: _claim_seen,
-    InstancesListed: _instances_listed,
-}

@@ -15,7 +15,7 @@ from kerf.engine.record.claim_events import Adopted, Initialized, Launched, Laun
 from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves
-from kerf.engine.state.nodeclaims import drift as upkeep
+from kerf.engine.state.nodeclaims import drift
 from kerf.engine.state.objects.nodepool_health import claim_moved
 from kerf.engine.state.objects.static_nodepools import claim_changed
 from kerf.engine.state.provisioning_window import nomination, room_changed, unsettle
@@ -59,7 +59,7 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         facts.launches.pop(name, None)
         facts.orphans.pop(event.instance, None)
         if isinstance(event, Adopted):
-            upkeep.adopted(state, claim)
+            drift.adopted(state, claim)
             claim.nominated_until = entry.at + nomination(facts.settings)  # its pods may not all have been seen yet
     elif isinstance(event, Requested):  # its launch was asked for by the decision that stands before it
         launch = facts.launches.get(name)
@@ -291,4 +291,20 @@ def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> N
     if not claim.interruption:
         claim.interruption = message.kind
         claim.interrupted = min(message.sent or entry.at, entry.at)
+        state.ix.touched[name] = entry.position
+
+
+def deletion_seen(state: State, deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> None:
+    claim = state.facts.claims.get(deletion.claim)
+    if claim is not None and not claim.deletion:
+        claim.deletion = deletion.actor or "unknown"
+        state.ix.touched[claim.name] = entry.position
+
+
+def instance_seen(state: State, instance: seen.InstanceSeen, entry: Entry) -> None:
+    if instance.status == "gone" and not nodes_of_instance(state, instance.instance):
+        state.facts.orphans.pop(instance.instance, None)
+    name = state.ix.claim_by_instance.get(instance.instance)
+    if name is not None:
+        state.facts.claims[name].instance_status = instance.status
         state.ix.touched[name] = entry.position

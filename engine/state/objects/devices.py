@@ -3,26 +3,18 @@ node's own, which its initialization waits for (L-175)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, TypeVar
 
-from msgspec import Struct
-
+from kerf.engine.model.kinds.kind import WatchedKind
 from kerf.engine.model.kubernetes.devices import DeviceClass, DeviceFacts, ResourceClaim, ResourceSlice
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.entries import Entry
-from kerf.engine.state.provisioning_window import room_changed, unsettle
-from kerf.engine.state.state import Facts, State
+from kerf.engine.state.objects.kept import ObjectRules, plans_changed
+from kerf.engine.state.state import State
 
 _Key = TypeVar("_Key")
 _Item = ResourceClaim | DeviceClass | ResourceSlice
-_TABLES: dict[str, Callable[[Facts], dict[str, Any]]] = {
-    "resourceclaim": lambda facts: facts.resource_claims,
-    "deviceclass": lambda facts: facts.device_classes,
-    "resourceslice": lambda facts: facts.resource_slices,
-}
-"""By kind as in ObjectGone."""
-DEVICE_KINDS = tuple(_TABLES)
 
 
 def device_facts(state: State) -> DeviceFacts | None:
@@ -52,20 +44,13 @@ def index_devices(state: State) -> None:
         _index(state, each)
 
 
-def device_gone(state: State, kind: str, key: str, entry: Entry) -> None:
-    """One of DEVICE_KINDS was deleted."""
-    old = _TABLES[kind](state.facts).pop(key, None)
-    if old is not None:
-        _forget(state, old)
-        _changed(state, entry, old)
+def device_rules(kind: WatchedKind) -> ObjectRules:
+    """What the fold does with the objects of one of the three kinds."""
+    table = attrgetter(kind.facts)
+    key_of = attrgetter(kind.key)
 
-
-def _seen(kind: str) -> Callable[[State, Any, Entry], None]:
-    table = _TABLES[kind]
-
-    def handler(state: State, item: _Item, entry: Entry) -> None:
-        key = item.key if isinstance(item, ResourceClaim) else item.name
-        known = table(state.facts)
+    def seen(state: State, item: Any, entry: Entry) -> None:
+        key, known = key_of(item), table(state.facts)
         old = known.get(key)
         if old == item:
             return
@@ -73,9 +58,17 @@ def _seen(kind: str) -> Callable[[State, Any, Entry], None]:
             _forget(state, old)
         known[key] = item
         _index(state, item)
-        _changed(state, entry, item, old)
+        _look_at_nodes(state, entry, item, old)
+        plans_changed(state, kind, entry)
 
-    return handler
+    def gone(state: State, key: str, entry: Entry) -> None:
+        old = table(state.facts).pop(key, None)
+        if old is not None:
+            _forget(state, old)
+            _look_at_nodes(state, entry, old)
+            plans_changed(state, kind, entry)
+
+    return ObjectRules(seen, gone)
 
 
 def _index(state: State, item: _Item) -> None:
@@ -105,24 +98,10 @@ def _nodes(given: ResourceSlice) -> list[str]:
     return [name for name in dict.fromkeys((given.node, given.owner)) if name]
 
 
-def _changed(state: State, entry: Entry, *items: _Item | None) -> None:
-    """A plan looks at devices only for pods that ask for some; a node that is not initialized may wait for slices."""
+def _look_at_nodes(state: State, entry: Entry, *items: _Item | None) -> None:
+    """A node that is not initialized may wait for slices of its own."""
     facts, ix = state.facts, state.ix
-    for name in [node for each in items if isinstance(each, ResourceSlice) for node in _nodes(each)]:
+    for name in [node for item in items if isinstance(item, ResourceSlice) for node in _nodes(item)]:
         claim = ix.claim_by_node.get(name)
         if claim is not None and not facts.claims[claim].initialized:
             ix.touched[claim] = entry.position
-    if facts.settings.ignore_dra_requests:
-        return
-    unsettle(facts, entry.at)
-    if facts.batch_last == entry.at:  # the window knows already
-        return
-    if ix.going or any(ix.blobs.shape(facts.pods[uid].shape).resource_claims for uid in ix.pending):
-        room_changed(state, entry.at)
-
-
-DEVICE_HANDLERS: dict[type[Struct], Callable[[State, Any, Entry], None]] = {
-    ResourceClaim: _seen("resourceclaim"),
-    DeviceClass: _seen("deviceclass"),
-    ResourceSlice: _seen("resourceslice"),
-}

@@ -1,0 +1,37 @@
+"""How the fold takes NodePools."""
+
+from __future__ import annotations
+
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.record.entries import Entry
+from kerf.engine.state.nodeclaims.drift import pool_kept
+from kerf.engine.state.objects import nodepool_health
+from kerf.engine.state.objects.static_nodepools import forget_pool, look_at_pool
+from kerf.engine.state.provisioning_window import room_changed, unsettle
+from kerf.engine.state.state import State
+
+
+def nodepool_seen(state: State, pool: NodePool, entry: Entry) -> None:
+    if state.facts.pools.get(pool.name) == pool:
+        return
+    state.facts.pools[pool.name] = pool
+    pool_kept(state, pool)
+    nodepool_health.pool_seen(state, pool, entry)
+    _touch_pool(state, pool.name, entry)
+    look_at_pool(state, pool.name)
+    room_changed(state, entry.at)
+
+
+def _touch_pool(state: State, name: str, entry: Entry) -> None:
+    for claim in state.facts.claims.values():
+        if claim.node_pool == name:
+            state.ix.touched[claim.name] = entry.position
+
+
+def nodepool_gone(state: State, name: str, entry: Entry) -> None:
+    facts = state.facts
+    forget_pool(state, name)
+    facts.health.pop(name, None)
+    if facts.pools.pop(name, None) is not None:
+        _touch_pool(state, name, entry)
+        unsettle(facts, entry.at)

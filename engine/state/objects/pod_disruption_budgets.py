@@ -1,0 +1,43 @@
+"""How the fold takes PodDisruptionBudgets: refused evictions are tried again when one changes."""
+
+from __future__ import annotations
+
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
+from kerf.engine.nodeclaim.claim import Effect
+from kerf.engine.record.entries import Entry
+from kerf.engine.state.provisioning_window import room_changed, unsettle
+from kerf.engine.state.state import State
+
+BUDGET_CODES = ("429", "500")  # what the eviction API says when one PodDisruptionBudget, or several, forbid it (D-150)
+
+
+def budget_seen(state: State, pdb: PodDisruptionBudget, entry: Entry) -> None:
+    if state.facts.pdbs.get(pdb.uid) != pdb:
+        state.facts.pdbs[pdb.uid] = pdb
+        _budget_changed(state, pdb.namespace, entry)
+
+
+def _budget_changed(state: State, namespace: str, entry: Entry) -> None:
+    """Evictions that a PodDisruptionBudget refused are tried again as soon as one of their namespace changes; pods that
+    it lets go now need another place."""
+    unsettle(state.facts, entry.at)
+    if state.ix.going:
+        room_changed(state, entry.at)
+    for name in state.ix.going:
+        effects = state.facts.claims[name].effects.values()
+        refused = [each for each in effects if each.ok is False and each.code in BUDGET_CODES and _of(each, namespace)]
+        for effect in refused:
+            effect.retry_at = entry.at
+        if refused:
+            state.ix.touched[name] = entry.position
+
+
+def _of(effect: Effect, namespace: str) -> bool:
+    """Whether it is about a pod of this namespace."""
+    return effect.pod.partition("/")[0] == namespace
+
+
+def budget_gone(state: State, uid: str, entry: Entry) -> None:
+    budget = state.facts.pdbs.pop(uid, None)
+    if budget is not None:
+        _budget_changed(state, budget.namespace, entry)
