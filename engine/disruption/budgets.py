@@ -12,12 +12,11 @@ from msgspec import Struct
 
 from kerf.engine.errors import InputError
 from kerf.engine.model.cron import next_after, parse
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.reasons import Reason
 
 UNLIMITED = 2_147_483_647
-EMPTY, UNDERUTILIZED, DRIFTED = "Empty", "Underutilized", "Drifted"
-REASONS = (EMPTY, UNDERUTILIZED, DRIFTED)
 
 MOST_AHEAD = 200
 """No more nodes of a NodePool wait for room than so many, but for those of the first round."""
@@ -39,7 +38,7 @@ class Use(Struct, frozen=True):
     consuming: int = 0
 
 
-def allowance(pool: NodePool, reason: str, total: int, now: int) -> Allowance:
+def allowance(pool: NodePool, reason: DisruptionReason, total: int, now: int) -> Allowance:
     """What the pool's budgets allow for one reason, before what is consumed (D-47, D-48)."""
     faults: list[Reason] = []
     least = UNLIMITED
@@ -47,14 +46,14 @@ def allowance(pool: NodePool, reason: str, total: int, now: int) -> Allowance:
         try:
             nodes = value(budget, total, now)
         except InputError as error:
-            faults.append(Reason("bad-budget", {"nodepool": pool.name, "budget": index, "error": error.message}))
+            faults.append(Reason.of(DisruptionCode.BAD_BUDGET, nodepool=pool.name, budget=index, error=error.message))
             continue
-        if not budget.reasons or reason in budget.reasons:
+        if not budget.reasons or reason.karpenter in budget.reasons:
             least = min(least, nodes)
     return Allowance(0 if faults else least, tuple(faults))
 
 
-def left(pool: NodePool, reason: str, use: Use, now: int, rounds: int = 1) -> int:
+def left(pool: NodePool, reason: DisruptionReason, use: Use, now: int, rounds: int = 1) -> int:
     """How many further nodes may go now (D-51), or, with more `rounds` than one, after others have gone."""
     nodes = allowance(pool, reason, use.total, now).nodes
     return max(0, max(nodes, min(rounds * nodes, MOST_AHEAD)) - use.consuming)
@@ -95,14 +94,14 @@ class Ledger:
         self._left = {
             (pool.name, reason): left(pool, reason, used.get(pool.name, Use()), now, rounds)
             for pool in pools
-            for reason in REASONS
+            for reason in BUDGET_REASONS
         }
 
-    def left(self, pool: str, reason: str) -> int:
+    def left(self, pool: str, reason: DisruptionReason) -> int:
         return self._left.get((pool, reason), 0)
 
     def take(self, pool: str) -> None:
-        for reason in REASONS:
+        for reason in BUDGET_REASONS:
             if (pool, reason) in self._left:
                 self._left[pool, reason] = max(0, self._left[pool, reason] - 1)
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.binding import Binding
-from kerf.engine.disruption.budgets import DRIFTED, EMPTY, active
+from kerf.engine.disruption.budgets import active
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.consolidation.balanced_policy import BALANCED, Totals, pool_totals, scores
@@ -31,12 +31,12 @@ from kerf.engine.disruption.moves.cluster_with_moves import underway, without_la
 from kerf.engine.errors import InputError
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.cron import next_after, parse
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import is_reschedulable
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.disruption_reasons import DRIFTED as HAS_DRIFTED
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.record.decisions import Move, MovesResult, PlannedClaim, Verdict
 from kerf.engine.scheduling.matching.requirements import Requirement
@@ -52,7 +52,7 @@ SETTLE = 1_000
 """So long a pass waits for what belongs to the change that brings it about."""
 MOST_DRIFTED = 100
 """Simulations for drifted nodes in one pass, at most."""
-NO_WAY = ("no-place", "no-usable-nodepool")
+NO_WAY = (DisruptionCode.NO_PLACE, DisruptionCode.NO_USABLE_NODEPOOL)
 """What they come to when a node's pods have nowhere to go (D-64, D-90)."""
 TURN = 60_000
 """When so many came to nothing, others are tried this long (ms) after."""
@@ -108,7 +108,7 @@ def own_moves(cluster: Cluster, known: Judged | None, refused: dict[str, Reason]
     end_price = math.fsum([chosen.end_price, *(each.savings for each in dropped)])
     if at_once.moves is not None and least < end_price - LEAST:
         return at_once.moves, at_once.turns
-    refused |= {name: Reason("left-over") for each in dropped for name in each.names}
+    refused |= {name: Reason.of(DisruptionCode.LEFT_OVER) for each in dropped for name in each.names}
     return replace(chosen, commands=tuple(kept), end_price=end_price), ()
 
 
@@ -135,11 +135,11 @@ def _drifted_in_turn(cluster: Cluster, refused: dict[str, Reason], places: Drift
     promised: set[str] = set()
     tried = 0
     for each in in_turn(by_age(census(cluster, eligibility.drift, eventual=True).chosen), cluster.now):
-        if allowed(cluster, DRIFTED)[each.pool.name] <= 0:
-            refused[each.name] = Reason("budget", {"nodepool": each.pool.name})
+        if allowed(cluster, DisruptionReason.DRIFTED)[each.pool.name] <= 0:
+            refused[each.name] = Reason.of(DisruptionCode.BUDGET, nodepool=each.pool.name)
             continue
         if each.name in promised:
-            refused[each.name] = Reason("nominated")
+            refused[each.name] = Reason.of(DisruptionCode.NOMINATED)
             continue
         if tried >= MOST_DRIFTED:
             break
@@ -176,7 +176,7 @@ def drift(cluster: Cluster, candidate: Candidate, places: DriftPlaces | None = N
     if outcome.failure is not None:
         return outcome.failure
     replacements = tuple(planned_claim("", each) for each in outcome.claims)
-    return Move(HAS_DRIFTED, (candidate.node.place.claim,), replacements, outcome.placements)
+    return Move(DisruptionReason.DRIFTED.value, (candidate.node.place.claim,), replacements, outcome.placements)
 
 
 def _by_worth(commands: Iterable[Command]) -> list[Command]:
@@ -184,7 +184,8 @@ def _by_worth(commands: Iterable[Command]) -> list[Command]:
     waits for no other."""
     parts: list[Command] = []
     for command in commands:
-        parts += [removal([each]) for each in command.candidates] if command.reason == EMPTY else [command]
+        empty = command.reason == DisruptionReason.EMPTY
+        parts += [removal([candidate]) for candidate in command.candidates] if empty else [command]
     return sorted(parts, key=lambda each: (round(-each.savings / len(each.candidates), 9), each.evictions, each.names))
 
 
@@ -201,13 +202,13 @@ def _totals(cluster: Cluster, known: Judged | None, commands: Iterable[Command])
 def move_of(command: Command, turns: tuple[int, ...] = (), totals: Mapping[str, Totals] = NO_TOTALS) -> Move:
     """`turns`: by which pods of nodes leave that go together; `totals`: of the NodePools that score it (D-84)."""
     return Move(
-        why=command.reason.lower(),
+        why=command.reason.value,
         claims=tuple(sorted(each.node.place.claim for each in command.candidates)),
         replacements=tuple(map(_planned, command.replacements)),
         placements=command.placements,
         savings=command.savings,
-        turns=turns if command.reason != EMPTY else (),
-        scores=scores(command, totals) if totals and command.reason != EMPTY else (),
+        turns=turns if command.reason != DisruptionReason.EMPTY else (),
+        scores=scores(command, totals) if totals and command.reason != DisruptionReason.EMPTY else (),
     )
 
 
@@ -252,7 +253,7 @@ def _verdicts(
             continue
         move, why = going.get(claim.name), kept.get(node.name)
         if move is not None:
-            reason = Reason("move-proposed", {"why": move.why})
+            reason = Reason.of(DisruptionCode.MOVE_PROPOSED, why=move.why)
         elif why is not None:
             reason = _precisely(why, state, claim.name, node)
         else:
@@ -283,16 +284,16 @@ def _bare(node: ClusterNode) -> bool:
 
 def _precisely(why: Reason, state: State, claim: str, node: ClusterNode | None) -> Reason:
     """`node`: if it counts that nothing on it has to move."""
-    if why.code == "not-consolidatable" and node is not None and _bare(node):
-        return Reason("empty-not-long-enough")
-    if why.code == "nominated" and state.ix.waiting_for.get(claim):
-        return Reason("awaiting-pods")
+    if why.code == DisruptionCode.NOT_CONSOLIDATABLE and node is not None and _bare(node):
+        return Reason.of(DisruptionCode.EMPTY_NOT_LONG_ENOUGH)
+    if why.code == DisruptionCode.NOMINATED and state.ix.waiting_for.get(claim):
+        return Reason.of(DisruptionCode.AWAITING_PODS)
     return why
 
 
 def _short_of_budget(kept: Iterable[Reason]) -> frozenset[str]:
     """The NodePools that have nodes which only a budget keeps."""
-    return frozenset(str(why.params.get("nodepool", "")) for why in kept if why.code == "budget")
+    return frozenset(str(why.params.get("nodepool", "")) for why in kept if why.code == DisruptionCode.BUDGET)
 
 
 def _look_at(state: State, cluster: Cluster, short: frozenset[str], now: int) -> int:

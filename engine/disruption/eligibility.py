@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.cost import NODE_COST, node_price, rescheduling_cost, savings_ratio
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod, is_reschedulable
@@ -108,7 +109,7 @@ def judge(
     if why is None and not (eventual and node.grace_period is not None):  # D-31
         why = _held_by_pods(node, cluster)
     if why is not None or pool is None:
-        return why or Reason("no-nodepool")
+        return why or Reason.of(DisruptionCode.NO_NODEPOOL)
     instance_type = types[pool.name].get(node.labels.get(INSTANCE_TYPE, ""))
     pods = tuple(pod for pod in node.pods if is_reschedulable(pod))
     price = node_price(instance_type, node.labels)
@@ -118,30 +119,30 @@ def judge(
 def _unfit(node: ClusterNode, now: int) -> Reason | None:
     """D-30, steps 1 to 8, and the pause after a failure (D-66)."""
     if node.queued:
-        return Reason("being-disrupted")
+        return Reason.of(DisruptionCode.BEING_DISRUPTED)
     if not node.managed:
-        return Reason("not-managed")
+        return Reason.of(DisruptionCode.NOT_MANAGED)
     if not node.has_node:
-        return Reason("no-node")
+        return Reason.of(DisruptionCode.NO_NODE)
     if not node.initialized:
-        return Reason("not-initialized")
+        return Reason.of(DisruptionCode.NOT_INITIALIZED)
     if node.marked:
-        return Reason("going")
+        return Reason.of(DisruptionCode.GOING)
     if node.nominated:
-        return Reason("nominated")
+        return Reason.of(DisruptionCode.NOMINATED)
     if node.annotations.get(DO_NOT_DISRUPT) == "true":
-        return Reason("do-not-disrupt")
+        return Reason.of(DisruptionCode.DO_NOT_DISRUPT)
     if NODEPOOL not in node.labels:
-        return Reason("no-nodepool-label", {"label": NODEPOOL})
-    return Reason("held-back") if now < node.held_until else None
+        return Reason.of(DisruptionCode.NO_NODEPOOL_LABEL, label=NODEPOOL)
+    return Reason.of(DisruptionCode.HELD_BACK) if now < node.held_until else None
 
 
 def _unknown_pool(node: ClusterNode, pool: NodePool | None, types: Container[str]) -> Reason | None:
     """Whether the NodePool is missing or has no instance types (D-30, step 9)."""
     if pool is None:
-        return Reason("no-nodepool", {"nodepool": node.node_pool})
+        return Reason.of(DisruptionCode.NO_NODEPOOL, nodepool=node.node_pool)
     if pool.name not in types:
-        return Reason("no-instance-types", {"nodepool": pool.name})
+        return Reason.of(DisruptionCode.NO_INSTANCE_TYPES, nodepool=pool.name)
     return None
 
 
@@ -150,13 +151,13 @@ def _held_by_pods(node: ClusterNode, cluster: Cluster) -> Reason | None:
     rules = cluster.rules
     shielded = [pod for pod in node.pods if pod.do_not_disrupt]
     if shielded and (held := [pod for pod in shielded if not rules.disruptable(pod)]):
-        return Reason("pod-do-not-disrupt", {"pod": min(held, key=_by_name).key})
+        return Reason.of(DisruptionCode.POD_DO_NOT_DISRUPT, pod=min(held, key=_by_name).key)
     blocked = [(pod, found) for pod in node.pods if (found := rules.blocked_now(pod))] if rules.budgets else []
     if blocked:
         pod, budgets = min(blocked, key=lambda each: _by_name(each[0]))
         names = [f"{each.namespace}/{each.name}" for each in budgets]
-        code = "pod-budget-exhausted" if len(names) == 1 else "several-pod-budgets"
-        return Reason(code, {"pod": pod.key, "budgets": names})
+        code = DisruptionCode.POD_BUDGET_EXHAUSTED if len(names) == 1 else DisruptionCode.SEVERAL_POD_BUDGETS
+        return Reason.of(code, pod=pod.key, budgets=names)
     return None
 
 
@@ -171,44 +172,44 @@ def emptiness(candidate: Candidate) -> Reason | None:
     """D-59. A node whose running pods all cost nothing to evict is empty too (D-35)."""
     pool = candidate.pool
     if pool.replicas is not None:
-        return Reason("static-nodepool")
+        return Reason.of(DisruptionCode.STATIC_NODEPOOL)
     if pool.consolidate_after is None:
-        return Reason("consolidate-after-never")
+        return Reason.of(DisruptionCode.CONSOLIDATE_AFTER_NEVER)
     if candidate.node.buffers:
-        return Reason("holds-buffers", {"buffers": candidate.node.buffers})
+        return Reason.of(DisruptionCode.HOLDS_BUFFERS, buffers=candidate.node.buffers)
     if not candidate.empty:
-        return Reason("has-pods")
-    return None if candidate.node.consolidatable else Reason("not-consolidatable")
+        return Reason.of(DisruptionCode.HAS_PODS)
+    return None if candidate.node.consolidatable else Reason.of(DisruptionCode.NOT_CONSOLIDATABLE)
 
 
 def consolidation(candidate: Candidate) -> Reason | None:
     """D-67: multi-node and single-node."""
     pool, labels = candidate.pool, candidate.node.labels
     if pool.replicas is not None:
-        return Reason("static-nodepool")
+        return Reason.of(DisruptionCode.STATIC_NODEPOOL)
     if candidate.instance_type is None:
-        return Reason("unknown-instance-type", {"instance_type": labels.get(INSTANCE_TYPE, "")})
+        return Reason.of(DisruptionCode.UNKNOWN_INSTANCE_TYPE, instance_type=labels.get(INSTANCE_TYPE, ""))
     for key in (CAPACITY_TYPE, ZONE):
         if key not in labels:
-            return Reason("missing-label", {"label": key})
+            return Reason.of(DisruptionCode.MISSING_LABEL, label=key)
     if pool.consolidate_after is None:
-        return Reason("consolidate-after-never")
+        return Reason.of(DisruptionCode.CONSOLIDATE_AFTER_NEVER)
     if candidate.empty:
-        return Reason("empty")
+        return Reason.of(DisruptionReason.EMPTY)
     if pool.consolidation_policy == WHEN_EMPTY:
-        return Reason("policy-when-empty")
-    return None if candidate.node.consolidatable else Reason("not-consolidatable")
+        return Reason.of(DisruptionCode.POLICY_WHEN_EMPTY)
+    return None if candidate.node.consolidatable else Reason.of(DisruptionCode.NOT_CONSOLIDATABLE)
 
 
 def static_drift(candidate: Candidate) -> Reason | None:
     """Why a node is no candidate for StaticDrift, None if it is one (D-167)."""
     if candidate.pool.replicas is None:
-        return Reason("not-static")
-    return None if candidate.node.drifted_since else Reason("not-drifted")
+        return Reason.of(DisruptionCode.NOT_STATIC)
+    return None if candidate.node.drifted_since else Reason.of(DisruptionCode.NOT_DRIFTED)
 
 
 def drift(candidate: Candidate) -> Reason | None:
     """Why a node is no candidate for Drift, None if it is one (D-62)."""
     if candidate.pool.replicas is not None:
-        return Reason("static-nodepool")
-    return None if candidate.node.drifted_since else Reason("not-drifted")
+        return Reason.of(DisruptionCode.STATIC_NODEPOOL)
+    return None if candidate.node.drifted_since else Reason.of(DisruptionCode.NOT_DRIFTED)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
 from kerf.engine.disruption.prepared_simulation import Answer, Questions, suited
 from kerf.engine.disruption.pricing import Market
+from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.labels import RESERVED
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
@@ -82,13 +83,13 @@ class Simulator:
 
     def _simulate(self, leaving: frozenset[str], consolidating: bool) -> Outcome:
         if not usable_pools(self.cluster.pools):
-            return Outcome(failure=Reason("no-usable-nodepool"))  # D-90
+            return Outcome(failure=Reason.of(DisruptionCode.NO_USABLE_NODEPOOL))  # D-90
         planned, asked = self._plan(leaving, consolidating)
         if len(planned.claims) > self._most_claims:
             return Outcome(planned.claims)
         failed = self._failed(planned, asked, leaving)
         if failed:
-            return Outcome(failure=Reason("no-place", {"count": len(failed), "pods": failed[:SHOWN]}))
+            return Outcome(failure=Reason.of(DisruptionCode.NO_PLACE, count=len(failed), pods=failed[:SHOWN]))
         return Outcome(planned.claims, planned.placements)
 
     def _plan(self, leaving: frozenset[str], consolidating: bool) -> tuple[Plan, tuple[PendingPod, ...]]:

@@ -7,8 +7,10 @@ launches it (L-145, L-147), but an instance with its tag is looked for first: an
 from __future__ import annotations
 
 from kerf.engine.errors import InputError
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import Step, wait
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.durations import parse_time
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
@@ -25,7 +27,6 @@ PATIENCE = 60_000
 """For so long (ms) what belongs to it is waited for: the instance types of its NodeClass, which know its price, and its
 Node, without which it would be taken for one whose Node was deleted."""
 ACTOR = "unknown"
-DELETED = "deleted"
 
 
 def due_at(state: State) -> int:
@@ -38,14 +39,14 @@ def adopt(found: Found, state: State, now: int) -> Step:
     """The claim's first events. A `Requested` has no decision yet: the caller knows its position."""
     claim = found.claim
     if not managed(claim, state):
-        return wait("adopt-not-managed")
+        return wait(LifecycleCode.ADOPT_NOT_MANAGED)
     if not _complete(claim, state) and now < found.at + PATIENCE:
-        return wait("adopt-waiting", due=found.at + PATIENCE)
+        return wait(LifecycleCode.ADOPT_WAITING, due=found.at + PATIENCE)
     if claim.provider_id:
-        return Step(events=(adopted(claim, state),), reason=Reason("adopted"))
+        return Step(events=(adopted(claim, state),), reason=Reason.of(LifecycleCode.ADOPTED))
     if claim.deleting:  # nothing was launched: there is nothing to end
         events = (_requested(claim, (), 0.0), ev.Cancelled(claim.name, ACTOR))
-        return Step(events=events, reason=Reason("cancelled"))
+        return Step(events=events, reason=Reason.of(LifecycleCode.CANCELLED))
     return _launch(claim, state, now)
 
 
@@ -96,7 +97,7 @@ def adopted(claim: NodeClaimObject, state: State) -> ev.Adopted:
         registered=registered,
         initialized=initialized,
         last_pod_event=claim.last_pod_event,
-        why=DELETED if claim.deleting else "",
+        why=DisruptionReason.DELETED.value if claim.deleting else "",
         deadline=_deadline(claim),
     )
 
@@ -153,7 +154,7 @@ def _launch(claim: NodeClaimObject, state: State, now: int) -> Step:
         look=True,
     )
     requested = _requested(claim, asked.instance_types, asked.price)
-    return Step(events=(requested,), intents=(order,), reason=Reason("adopt-launch"))
+    return Step(events=(requested,), intents=(order,), reason=Reason.of(LifecycleCode.ADOPT_LAUNCH))
 
 
 def _requested(claim: NodeClaimObject, instance_types: tuple[str, ...], price: float) -> ev.Requested:

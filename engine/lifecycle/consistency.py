@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import INITIALIZED
@@ -24,5 +25,5 @@ def check(claim: NodeClaim, state: State) -> Reason | None:
     if short == claim.inconsistent:
         return None
     if not short:
-        return Reason("node-shape-consistent", {"node": node.name})
-    return Reason("node-shape-inconsistent", {"node": node.name, "resources": list(short)})
+        return Reason.of(LifecycleCode.NODE_SHAPE_CONSISTENT, node=node.name)
+    return Reason.of(LifecycleCode.NODE_SHAPE_INCONSISTENT, node=node.name, resources=list(short))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.model.reasons import Reason
@@ -12,16 +13,16 @@ from kerf.engine.nodeclaim.startup_taints import is_ephemeral
 def not_initialized_because(claim: NodeClaim, node: Node) -> Reason | None:
     """The first failing check of L-171…L-174, None when all pass."""
     if not node.ready:
-        return Reason("node-not-ready", {"node": node.name})
+        return Reason.of(LifecycleCode.NODE_NOT_READY, node=node.name)
     for taint in node.taints:
         if any(taint.same(startup) for startup in claim.startup_taints):
-            return Reason("startup-taints-exist", {"taint": _text(taint)})
+            return Reason.of(LifecycleCode.STARTUP_TAINTS_EXIST, taint=_text(taint))
     for taint in node.taints:
         if is_ephemeral(taint):
-            return Reason("known-ephemeral-taints-exist", {"taint": _text(taint)})
+            return Reason.of(LifecycleCode.KNOWN_EPHEMERAL_TAINTS_EXIST, taint=_text(taint))
     for resource, amount in sorted(claim.requests.items()):
         if amount and not node.allocatable.get(resource):
-            return Reason("resource-not-registered", {"resource": resource})
+            return Reason.of(LifecycleCode.RESOURCE_NOT_REGISTERED, resource=resource)
     return None
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from kerf.engine.lifecycle.initialization import not_initialized_because
 from kerf.engine.lifecycle.published_devices import drivers_missing
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import VISIBLE_WITHIN, Step, ask, wait
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.reasons import Reason
@@ -42,14 +44,18 @@ def _in_service(claim: NodeClaim, node: Node | None, now: int) -> Step:
     """D-20: a node that is to stay does not carry the disrupted taint, whoever put it there. L-242, L-250: it has the
     label of its NodeClass, and those of reserved capacity only as long as it runs on some."""
     if node is None:
-        return wait("in-service")
+        return wait(LifecycleCode.IN_SERVICE)
     if any((t.key, t.effect) == (lbl.DISRUPTED_TAINT, "NoSchedule") for t in node.taints):
         order = UntaintNode(claim.name, node.name)
-        return _undone_again(claim, effects.UNTAINT, now) or ask(claim, effects.UNTAINT, order, now, code="untaint")
+        return _undone_again(claim, effects.UNTAINT, now) or ask(
+            claim, effects.UNTAINT, order, now, code=LifecycleCode.UNTAINT
+        )
     labels = _relabelled(claim, node)
     if labels is None:
-        return wait("in-service")
-    return _undone_again(claim, effects.REGISTER, now) or ask(claim, effects.REGISTER, labels, now, code="relabel")
+        return wait(LifecycleCode.IN_SERVICE)
+    return _undone_again(claim, effects.REGISTER, now) or ask(
+        claim, effects.REGISTER, labels, now, code=LifecycleCode.RELABEL
+    )
 
 
 def _undone_again(claim: NodeClaim, key: str, now: int) -> Step | None:
@@ -59,7 +65,7 @@ def _undone_again(claim: NodeClaim, key: str, now: int) -> Step | None:
     if effect is None or not effect.ok:
         return None
     due = effect.answered + min(VISIBLE_WITHIN << min(effect.done, 6), LAST_PAUSE)
-    return wait("waiting-to-retry", effect=key, due=due) if now < due else None
+    return wait(LifecycleCode.WAITING_TO_RETRY, effect=key, due=due) if now < due else None
 
 
 def _relabelled(claim: NodeClaim, node: Node) -> RegisterNode | None:
@@ -88,12 +94,16 @@ def _vanished(claim: NodeClaim, node: Node | None, now: int) -> Step:
     outlived its claim would keep kerf's finalizer for ever."""
     ended = claim.instance_status in ENDED
     if node is not None and ended:
-        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code="instance-vanished")
+        return ask(
+            claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=LifecycleCode.INSTANCE_VANISHED
+        )
     if node is not None:
-        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code="garbage-collected")
+        return ask(
+            claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=LifecycleCode.GARBAGE_COLLECTED
+        )
     status = claim.instance_status if ended else "unlisted"
     gone = ev.InstanceVanished(claim.name, claim.instance, status, *claim.lifetime(now))
-    return Step(events=(gone,), reason=Reason("instance-vanished", {"instance": claim.instance}))
+    return Step(events=(gone,), reason=Reason.of(LifecycleCode.INSTANCE_VANISHED, instance=claim.instance))
 
 
 # ── launch ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -102,17 +112,17 @@ def _vanished(claim: NodeClaim, node: Node | None, now: int) -> Step:
 def _launch(claim: NodeClaim, state: State, now: int) -> Step:
     answer = claim.answer
     if answer is not None and answer.instance:
-        return Step(events=(launched(claim, answer, state, now),), reason=Reason("launched"))
+        return Step(events=(launched(claim, answer, state, now),), reason=Reason.of(LifecycleCode.LAUNCHED))
     if claim.deletion:
-        return Step(events=(ev.Cancelled(claim.name, claim.deletion),), reason=Reason("cancelled"))
+        return Step(events=(ev.Cancelled(claim.name, claim.deletion),), reason=Reason.of(LifecycleCode.CANCELLED))
     deadline = claim.created + state.facts.settings.launch_timeout
     if now >= deadline:  # L-178
         said = answer.message if answer is not None else ""
         timed_out = ev.LaunchTimedOut(claim.name, now - claim.created, said)
-        return Step(events=(timed_out,), reason=Reason("launch-timeout"))
+        return Step(events=(timed_out,), reason=Reason.of(DisruptionReason.LAUNCH_TIMEOUT))
     if answer is None:
-        return wait("waiting-for-cloud", due=deadline)
-    if answer.kind in ("insufficient-capacity", "nodeclass-not-ready"):  # L-152, L-153
+        return wait(LifecycleCode.WAITING_FOR_CLOUD, due=deadline)
+    if answer.kind in (LifecycleCode.INSUFFICIENT_CAPACITY, LifecycleCode.NODECLASS_NOT_READY):  # L-152, L-153
         failed = ev.LaunchFailed(claim.name, answer.kind, answer.code, answer.message, len(answer.errors))
         return Step(events=(failed,), reason=Reason(answer.kind))
     return _launch_again(claim, state, now, deadline)
@@ -122,7 +132,7 @@ def _launch_again(claim: NodeClaim, state: State, now: int, deadline: int) -> St
     """L-154, L-155: any other error is tried again, with the first attempt's order and token, so that an answer that
     was lost on the way cannot become a second instance."""
     order = state.facts.launches[claim.name]
-    return ask(claim, effects.LAUNCH, order, now, code="launch-again", due=deadline)
+    return ask(claim, effects.LAUNCH, order, now, code=LifecycleCode.LAUNCH_AGAIN, due=deadline)
 
 
 def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -> ev.Launched:
@@ -191,24 +201,24 @@ def _labels(found: InstanceType | None, answer: LaunchAnswered, reservation: str
 def _register(claim: NodeClaim, state: State, now: int) -> Step:
     node = node_of(claim, state)
     if node is None:
-        return wait("node-not-found")  # L-161; the limit is the disruption decider's (L-179)
+        return wait(LifecycleCode.NODE_NOT_FOUND)  # L-161; the limit is the disruption decider's (L-179)
     if node.labels.get(lbl.REGISTERED) == "true":
         registered = ev.Registered(claim.name, node.name, now - claim.created)
-        return Step(events=(registered,), reason=Reason("registered"))
+        return Step(events=(registered,), reason=Reason.of(LifecycleCode.REGISTERED))
     annotations = {k: v for k, v in claim.annotations.items() if k != lbl.TERMINATION_TIMESTAMP}
     taints = () if node.labels.get(lbl.DO_NOT_SYNC_TAINTS) == "true" else (*claim.taints, *claim.startup_taints)
     order = RegisterNode(claim.name, node.name, claim.labels, annotations, taints)  # L-163
-    return ask(claim, effects.REGISTER, order, now, code="register")
+    return ask(claim, effects.REGISTER, order, now, code=LifecycleCode.REGISTER)
 
 
 def _initialize(claim: NodeClaim, state: State, now: int) -> Step:
     node = node_of(claim, state)
     if node is None:
-        return wait("node-not-found")  # L-170
+        return wait(LifecycleCode.NODE_NOT_FOUND)  # L-170
     if node.labels.get(lbl.INITIALIZED) == "true":
         initialized = ev.Initialized(claim.name, node.name, now - claim.created)
-        return Step(events=(initialized,), reason=Reason("initialized"))
+        return Step(events=(initialized,), reason=Reason.of(LifecycleCode.INITIALIZED))
     missing = not_initialized_because(claim, node) or drivers_missing(claim, node, state)
     if missing is not None:
         return Step(reason=missing)
-    return ask(claim, effects.INITIALIZE, InitializeNode(claim.name, node.name), now, code="initialize")
+    return ask(claim, effects.INITIALIZE, InitializeNode(claim.name, node.name), now, code=LifecycleCode.INITIALIZE)

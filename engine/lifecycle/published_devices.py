@@ -3,6 +3,7 @@ the pods that it was launched for would get another node."""
 
 from __future__ import annotations
 
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.kubernetes.devices import ResourceSlice
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.labels import DRA_DRIVERS
@@ -21,7 +22,7 @@ def drivers_missing(claim: NodeClaim, node: Node, state: State) -> Reason | None
     slices = own_slices(state, node.name) if wanted else []
     for driver in wanted:
         if not _published([each for each in slices if each.driver == driver]):
-            return Reason("dra-driver-pools-not-published", {"driver": driver, "node": node.name})
+            return Reason.of(LifecycleCode.DRA_DRIVER_POOLS_NOT_PUBLISHED, driver=driver, node=node.name)
     return None
 
 

@@ -8,11 +8,12 @@ from collections import Counter
 from msgspec import Struct
 
 from kerf.engine.disruption.cost import legacy_cost, remaining_lifetime
+from kerf.engine.lifecycle.reasons import LifecycleCode
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, owned_by
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.disruption_reasons import OVERPROVISIONED
 from kerf.engine.nodeclaim.state_table import GOING, REQUESTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import LaunchInstance, StaticResult
@@ -50,7 +51,7 @@ def keep_size(pool: NodePool, state: State, now: int) -> Outcome:
         running = sum(
             claim.node_pool == pool.name and claim.state not in GOING for claim in state.facts.claims.values()
         )
-        return Outcome(StaticResult(pool.name, pool.replicas or 0, running, Reason("static-at-size")))
+        return Outcome(StaticResult(pool.name, pool.replicas or 0, running, Reason.of(LifecycleCode.STATIC_AT_SIZE)))
     return outcome
 
 
@@ -76,17 +77,17 @@ def _scale_up(pool: NodePool, running: int, counted: int, state: State, now: int
     if known is not None and known.retry_at > now:
         return Outcome()
     if not _ready(pool, state):
-        return _blocked(pool, running, Reason("static-not-ready"), state)
+        return _blocked(pool, running, Reason.of(LifecycleCode.STATIC_NOT_READY), state)
     granted = pool.replicas - running
     limit = (pool.limits or {}).get(NODES)
     if limit is not None:
         granted = min(granted, limit - counted)
     if granted <= 0:
-        return _blocked(pool, running, Reason("static-limit", {"nodes": limit or 0}), state)
+        return _blocked(pool, running, Reason.of(LifecycleCode.STATIC_LIMIT, nodes=limit or 0), state)
     asked = asked_for(pool, granted, state, now)
     if not asked:
         retry_at = min((t for t in state.facts.unavailable.values() if t > now), default=0)
-        return _blocked(pool, running, Reason("static-no-offering"), state, retry_at)
+        return _blocked(pool, running, Reason.of(LifecycleCode.STATIC_NO_OFFERING), state, retry_at)
     return _launches(pool, running, asked, state)
 
 
@@ -109,7 +110,8 @@ def _launches(pool: NodePool, running: int, asked: list[ClaimWithoutPods], state
     assert pool.replicas is not None
     named = list(zip(claim_names([pool.name] * len(asked), state), asked, strict=True))
     claims = tuple(planned_without_pods(name, pool.name, each) for name, each in named)
-    result = StaticResult(pool.name, pool.replicas, running, Reason("static-scale-up", {"count": len(asked)}), claims)
+    reason = Reason.of(LifecycleCode.STATIC_SCALE_UP, count=len(asked))
+    result = StaticResult(pool.name, pool.replicas, running, reason, claims)
     return Outcome(result, tuple(launch_order(name, pool, each) for name, each in named))
 
 
@@ -137,7 +139,7 @@ def _scale_down(pool: NodePool, running: list[NodeClaim], state: State, now: int
     assert pool.replicas is not None
     surplus = len(running) - pool.replicas
     victims = victim_order(running, state, now)[:surplus]
-    reason = Reason("static-scale-down", {"count": surplus})
+    reason = Reason.of(LifecycleCode.STATIC_SCALE_DOWN, count=surplus)
     removed = tuple(claim.name for claim in victims)
     result = StaticResult(pool.name, pool.replicas, len(running), reason, removed=removed)
     return Outcome(result, events=tuple(_removal(claim, now) for claim in victims))
@@ -148,7 +150,7 @@ def _removal(claim: NodeClaim, now: int) -> Struct:
         return ev.Cancelled(claim.name, ACTOR)
     grace = claim.termination_grace_period
     deadline = None if grace is None else now + grace  # L-189
-    return ev.Tainted(claim.name, OVERPROVISIONED, deadline, age=now - claim.created)
+    return ev.Tainted(claim.name, DisruptionReason.OVERPROVISIONED.value, deadline, age=now - claim.created)
 
 
 def victim_order(claims: list[NodeClaim], state: State, now: int) -> list[NodeClaim]:

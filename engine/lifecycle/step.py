@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.model.reasons import Reason
+from kerf.engine.lifecycle.reasons import LifecycleCode
+from kerf.engine.model.reasons import Reason, ReasonCode
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
 from kerf.engine.record.decisions import Intent
 
@@ -18,12 +19,12 @@ class Step(Struct, frozen=True):
 
     events: tuple[Struct, ...] = ()
     intents: tuple[Intent, ...] = ()
-    reason: Reason = Reason("waiting")
+    reason: Reason = Reason.of(LifecycleCode.WAITING)
     due: int = 0
 
 
-def wait(code: str, *, due: int = 0, **params: str | int | float | list[str]) -> Step:
-    return Step(reason=Reason(code, params), due=due)
+def wait(code: ReasonCode, *, due: int = 0, **params: str | int | float | list[str]) -> Step:
+    return Step(reason=Reason.of(code, **params), due=due)
 
 
 def soonest(*times: int) -> int:
@@ -48,10 +49,11 @@ def ask_again_at(effect: Effect | None) -> int:
     return effect.answered + VISIBLE_WITHIN if effect.ok else effect.retry_at
 
 
-def ask(claim: NodeClaim, key: str, intent: Intent, now: int, *, code: str, due: int = 0) -> Step:
+def ask(claim: NodeClaim, key: str, intent: Intent, now: int, *, code: ReasonCode, due: int = 0) -> Step:
     """Asks for one effect, or waits until it may be."""
     effect = claim.effect(key)
     if may_ask(effect, now):
-        return Step(intents=(intent,), reason=Reason(code), due=due)
-    waited = "waiting-for-effect" if effect is not None and effect.ok is None else "waiting-to-retry"
-    return wait(waited, effect=key, due=soonest(due, ask_again_at(effect)))
+        return Step(intents=(intent,), reason=Reason.of(code), due=due)
+    in_flight = effect is not None and effect.ok is None
+    code = LifecycleCode.WAITING_FOR_EFFECT if in_flight else LifecycleCode.WAITING_TO_RETRY
+    return wait(code, effect=key, due=soonest(due, ask_again_at(effect)))

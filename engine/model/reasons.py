@@ -1,11 +1,29 @@
 """A coded reason: what ruled something out, or why something was done.
 
-Codes are a closed list per house; prose is rendered late.
+The record keeps the code and its parameters; the sentence is made when somebody reads it. Each list of codes is a
+closed enum with the sentences beside them (`ReasonCode`): `disruption_reasons` in this package, `reasons` in
+`engine.lifecycle` and `engine.scheduling`. A record may hold codes that this engine does not know: they are text, and
+are shown as they are.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import Self
+
 from msgspec import Struct
+
+
+class ReasonCode(StrEnum):
+    """Base of the closed lists: `NAME = "code", "its sentence with {parameters}"`, and what a list adds to these."""
+
+    sentence: str
+
+    def __new__(cls, code: str, sentence: str, *more: object) -> Self:
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.sentence = sentence
+        return member
 
 
 class Reason(Struct, frozen=True, omit_defaults=True):
@@ -13,3 +31,7 @@ class Reason(Struct, frozen=True, omit_defaults=True):
 
     code: str
     params: dict[str, str | int | float | list[str]] = {}
+
+    @classmethod
+    def of(cls, code: ReasonCode, /, **params: str | int | float | list[str]) -> Reason:
+        return cls(code.value, params)

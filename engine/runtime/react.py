@@ -18,6 +18,7 @@ from kerf.engine.lifecycle import consistency, static_nodepools
 from kerf.engine.lifecycle import launch_to_initialized as advancing
 from kerf.engine.lifecycle.drain import draining
 from kerf.engine.lifecycle.drain import nodes_without_claim as lone
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import Step, soonest
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -180,15 +181,15 @@ def _loose_ends(draft: Draft) -> None:
     looked for."""
     searches = draft.state.facts.searches
     for claim in sorted(c for c, search in searches.items() if draft.now >= search.at):
-        result = LifecycleResult(claim, Reason("search-orphan"))
+        result = LifecycleResult(claim, Reason.of(LifecycleCode.SEARCH_ORPHAN))
         find = FindInstance(claim, searches[claim].order)
         draft.add(decision(draft, "drain", draining.VERSION, result, (find,)))
     ready = sorted(i for i, orphan in draft.state.facts.orphans.items() if draft.now >= orphan.retry_at)
     for instance in ready:
         orphan = draft.state.facts.orphans[instance]
-        reason = Reason("terminate-orphan", {"instance": instance})
+        reason = Reason.of(LifecycleCode.TERMINATE_ORPHAN, instance=instance)
         if orphan.listed:
-            reason = Reason("terminate-unclaimed", {"instance": instance})
+            reason = Reason.of(LifecycleCode.TERMINATE_UNCLAIMED, instance=instance)
         result = LifecycleResult(orphan.claim, reason)
         order = TerminateInstance(orphan.claim, instance)
         nodes = nodes_of_instance(draft.state, instance) if orphan.listed else []

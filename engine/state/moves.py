@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
@@ -21,7 +22,7 @@ from kerf.engine.state.state import Hold, State, Underway
 
 STARTED, WITHDRAWN, ABANDONED = "started", "withdrawn", "abandoned"
 """Steps of a move (`MoveResult.step`)."""
-FORGIVEN = ("churn", "budget")
+FORGIVEN = (DisruptionCode.CHURN, DisruptionCode.BUDGET)
 """Moves withdrawn for these came to nothing because of a change: their nodes may be tried again with the next pass."""
 FIRST_HOLD, LAST_HOLD = 60_000, 600_000
 """D-66's proposal: a minute after a failure, then twice as long each time, up to ten."""

@@ -15,8 +15,8 @@ from msgspec import Struct
 from kerf.engine.disruption.consolidation.balanced_policy import THRESHOLD
 from kerf.engine.disruption.forced.node_repair import UNHEALTHY_SHARE
 from kerf.engine.lifecycle.drain.volumes import attached
+from kerf.engine.model.disruption_reasons import is_deletion, karpenter_spelling
 from kerf.engine.model.durations import format_time
-from kerf.engine.nodeclaim.disruption_reasons import OVERPROVISIONED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,
@@ -261,7 +261,7 @@ class ClusterEvents:
         if result.step == "started":
             move = result.begun
             replacements = [] if move is None else [self._claim(each.name) for each in move.replacements]
-            why = move.why.capitalize() if move is not None else ""
+            why = karpenter_spelling(move.why) if move is not None else ""
             return self._tell(replacements, NORMAL, "DisruptionLaunching", f"Launching {{kind}}: {why}", why)
         known = self._moves.pop(result.move, None)
         about = [each for name in (known.claims if known is not None else ()) for each in self._both(name)]
@@ -271,8 +271,8 @@ class ClusterEvents:
         """EV-5, EV-19. A static scale-down deletes, and is no disruption (D-165)."""
         about = self._both(event.claim)
         told: list[Told] = []
-        if event.why not in ("deleted", OVERPROVISIONED):
-            why = "".join(part.capitalize() for part in event.why.split("-"))
+        if not is_deletion(event.why):
+            why = karpenter_spelling(event.why)
             told = self._tell(about, NORMAL, "DisruptionTerminating", f"Disrupting {{kind}}: {why}", event.why)
         return told + self._deadline(about, event.deadline)
 
@@ -315,7 +315,7 @@ class ClusterEvents:
     def _evicted(self, event: ev.PodEvicted, entry: Entry) -> list[Told]:
         """Tell a pod that it was evicted, and why (EV-14)."""
         known = self._state.facts.claims.get(event.claim)
-        why = "".join(part.capitalize() for part in known.why.split("-")) if known is not None else ""
+        why = karpenter_spelling(known.why) if known is not None else ""
         about = self._pod(event.uid)
         if about is None:
             return []

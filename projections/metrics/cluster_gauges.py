@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kerf.engine.disruption.budgets import REASONS, allowance
+from kerf.engine.disruption.budgets import allowance
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, Resources
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -120,9 +121,9 @@ def _pools(state: State, now: int) -> list[Family]:
         cost.set(sum(each.price for each in own), name)
         counted = [each for each in own if INITIALIZED in (each.state, each.before) and each.state != DRAINING]
         busy = sum(each.state == TAINTED or not _is_ready(each, state) for each in counted)
-        for reason in REASONS:
-            allowed.set(allowance(pool, reason, len(counted), now).nodes, name, reason)
-            consuming.set(busy, name, reason)
+        for reason in BUDGET_REASONS:
+            allowed.set(allowance(pool, reason, len(counted), now).nodes, name, reason.karpenter)
+            consuming.set(busy, name, reason.karpenter)
     return [limit, usage, cost, allowed, consuming]
 
 

@@ -11,10 +11,16 @@ from typing import Any
 
 from msgspec import Struct
 
+from kerf.engine.model.disruption_reasons import (
+    DisruptionCode,
+    DisruptionReason,
+    is_deletion,
+    karpenter_spelling,
+    metric_label,
+)
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod, is_provisionable
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.disruption_reasons import EMPTY, OVERPROVISIONED, UNDERUTILIZED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,
@@ -37,7 +43,6 @@ from kerf.projections.metrics.families import Family
 _POLICIES = {
     "WhenEmpty": "when_empty", "WhenEmptyOrUnderutilized": "when_empty_or_underutilized", "Balanced": "balanced",
 }  # fmt: skip
-_SPELLED = {"empty": "Empty", "underutilized": "Underutilized", "drifted": "Drifted"}
 _CLOUD_ERRORS = {
     "insufficient-capacity": "InsufficientCapacityError", "nodeclass-not-ready": "NodeClassNotReadyError",
     "not-found": "NodeClaimNotFoundError",
@@ -48,6 +53,13 @@ _ASKED = {
     "capacity_reservation_expiring": "",
 }  # fmt: skip
 """A-353: of what EC2 says when it is asked, and no message does."""
+
+
+_EVALUATED = (
+    (DisruptionReason.EMPTY, "empty"), (DisruptionReason.DRIFTED, ""),
+    (DisruptionReason.UNDERUTILIZED, "multi"), (DisruptionReason.UNDERUTILIZED, "single"),
+)  # fmt: skip
+"""The methods of Karpenter that one pass stands for, with their consolidation_type (L-404)."""
 
 
 class _Waiting(Struct):
@@ -100,8 +112,8 @@ class Metrics:
             self._families["scheduler_scheduling_duration_seconds"].observe(seconds, "provisioner")
         if MovesResult in results:
             name = "voluntary_disruption_decision_evaluation_duration_seconds"
-            for labels in ((EMPTY, "empty"), ("drifted", ""), (UNDERUTILIZED, "multi"), (UNDERUTILIZED, "single")):
-                self._families[name].observe(seconds, *labels)
+            for why, kind in _EVALUATED:
+                self._families[name].observe(seconds, why.metric, kind)
 
     def _inc(self, name: str, *values: str, by: float = 1) -> None:
         self._families[name].inc(*values, by=by)
@@ -164,8 +176,8 @@ class Metrics:
 
     def _weighed(self, result: MovesResult) -> None:
         """M-11, M-12 (D-84, D-85); a refusal once for each node until there is something else to say of it."""
-        refused = [each.claim for each in result.verdicts if each.reason.code == "not-worth-it"]
-        decided = [("approved", each.claims) for each in result.proposed if each.why == UNDERUTILIZED]
+        refused = [each.claim for each in result.verdicts if each.reason.code == DisruptionCode.NOT_WORTH_IT]
+        decided = [("approved", each.claims) for each in result.proposed if each.why == DisruptionReason.UNDERUTILIZED]
         for decision, claims in decided + [("rejected", (claim,)) for claim in refused]:
             for pool in sorted({self._claim(name).node_pool for name in claims}):
                 self._inc("consolidation_moves_total", decision, pool, self._policy(pool))
@@ -275,10 +287,10 @@ class Metrics:
     def _tainted(self, event: ev.Tainted, entry: Entry) -> None:
         claim = self._claim(event.claim)
         claim.tainted, claim.why = entry.at, event.why
-        if event.why in ("deleted", OVERPROVISIONED):  # by somebody else; D-165
+        if is_deletion(event.why):  # by somebody else; D-165
             return
         self._inc("nodeclaims_disrupted_total", *self._disrupted(claim))
-        if event.why == "unhealthy":
+        if event.why == DisruptionReason.UNHEALTHY:
             condition = event.detail.partition("=")[0]
             labels = (_snake(condition), claim.node_pool, claim.capacity_type, claim.image)
             self._inc("nodeclaims_unhealthy_disrupted_total", *labels)
@@ -295,7 +307,7 @@ class Metrics:
 
     def _evicted(self, event: ev.PodEvicted, entry: Entry) -> None:
         why = self._claim(event.claim).why
-        self._inc("pods_drained_total", _SPELLED.get(why) or _camel(why))
+        self._inc("pods_drained_total", karpenter_spelling(why))
 
     def _forced(self, event: ev.PodForced, entry: Entry) -> None:
         self._inc("pods_drained_total", "Forceful Termination")
@@ -305,7 +317,7 @@ class Metrics:
 
     def _launch_failed(self, event: ev.LaunchFailed | ev.LaunchTimedOut, entry: Entry) -> None:
         claim = self._claim(event.claim)
-        claim.why = "launch-timeout" if isinstance(event, ev.LaunchTimedOut) else event.kind
+        claim.why = DisruptionReason.LAUNCH_TIMEOUT.value if isinstance(event, ev.LaunchTimedOut) else event.kind
         self._inc("nodeclaims_disrupted_total", *self._disrupted(claim))
         self._over(event, entry)
 
@@ -324,10 +336,10 @@ class Metrics:
     def _disrupted(self, claim: _Claim) -> tuple[str, ...]:
         """The X-labels (L-364, M-13)."""
         pool, policy = self._pools.get(claim.node_pool), ""
-        if pool is not None and claim.why in (EMPTY, UNDERUTILIZED):
+        if pool is not None and claim.why in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
             policy = _POLICIES.get(pool.consolidation_policy, pool.consolidation_policy)
         mode = "graceful" if claim.grace is None else "eventual" if claim.grace > 0 else "forceful"
-        return claim.node_pool, _snake(claim.why), claim.capacity_type, policy, mode
+        return claim.node_pool, metric_label(claim.why), claim.capacity_type, policy, mode
 
 
 class _Claim(Struct):
@@ -350,9 +362,9 @@ def _known(claim: NodeClaim) -> _Claim:
 
 def _type(move: Move) -> str:
     """M-2's consolidation_type: "" for drift."""
-    if move.why == EMPTY:
+    if move.why == DisruptionReason.EMPTY:
         return "empty"
-    if move.why != UNDERUTILIZED:
+    if move.why != DisruptionReason.UNDERUTILIZED:
         return ""
     return "multi" if len(move.claims) > 1 else "single"
 
@@ -361,10 +373,6 @@ def _snake(text: str) -> str:
     """ "registration-timeout", "StorageReady" → registration_timeout, storage_ready."""
     spaced = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in text.replace("-", "_"))
     return spaced.lstrip("_")
-
-
-def _camel(text: str) -> str:
-    return "".join(part.capitalize() for part in text.split("-"))
 
 
 _HANDLERS: dict[type[Struct], Callable[[Metrics, Any, Entry], None]] = {

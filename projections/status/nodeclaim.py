@@ -4,9 +4,9 @@ with what is there."""
 from __future__ import annotations
 
 from kerf.engine.disruption.cluster_from_state import quiet_at
-from kerf.engine.disruption.drift.detection import CONDITION
 from kerf.engine.lifecycle.initialization import not_initialized_because
 from kerf.engine.lifecycle.published_devices import drivers_missing
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DriftReason, karpenter_spelling
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -18,7 +18,6 @@ from kerf.projections.prose.reasons import sentence
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 WAITING, WAITING_WORDS = "AwaitingReconciliation", "object is awaiting reconciliation"
 _SHORT = 300  # characters of a launch error (L-155)
-_REASONS_AS_MESSAGE = frozenset(["Empty", "Drifted", "Underutilized"])  # L-75
 
 
 def claim_conditions(claim: NodeClaim, state: State, now: int) -> tuple[Condition, ...]:
@@ -103,7 +102,8 @@ def _drifted(claim: NodeClaim) -> Condition | None:
     """C-2: the reason is the message, too."""
     if claim.drift is None:
         return None
-    reason = CONDITION.get(claim.drift.code, claim.drift.code)
+    code = claim.drift.code
+    reason = next((known.condition for known in DriftReason if known == code), code)
     return Condition("Drifted", TRUE, reason, reason, claim.drifted_since)
 
 
@@ -122,8 +122,8 @@ def _disrupted(claim: NodeClaim) -> Condition | None:
     """C-3; for other reasons to go than the reference has there, too."""
     if not (claim.why and claim.tainted):
         return None
-    reason = _camel(claim.why)
-    words = reason if reason in _REASONS_AS_MESSAGE else claim.detail
+    reason = karpenter_spelling(claim.why)
+    words = reason if claim.why in BUDGET_REASONS else claim.detail  # L-75
     return Condition("DisruptionReason", TRUE, reason, words, claim.tainted)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.disruption_pass import METHOD, window_ends
@@ -18,9 +17,9 @@ from kerf.engine.disruption.forced.node_repair import POLICIES, unhealthy, worst
 from kerf.engine.disruption.moves.budget_headroom import Room
 from kerf.engine.disruption.moves.cluster_with_moves import underway
 from kerf.engine.lifecycle.step import soonest
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import disruption_reasons as why
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import INITIALIZED, STEADY
 from kerf.engine.scheduling.pods.evictability import FOREVER, protected_until
@@ -46,15 +45,19 @@ _FORCEFUL = (
 )
 """The methods without a choice, by the names that users know."""
 
-_OF_MOVES = {why.EMPTY: EMPTINESS, why.UNDERUTILIZED: CONSOLIDATION, why.DRIFTED: DRIFT}
-_OF_METHODS = {
+_OF_MOVES: dict[str, str] = {
+    DisruptionReason.EMPTY: EMPTINESS,
+    DisruptionReason.UNDERUTILIZED: CONSOLIDATION,
+    DisruptionReason.DRIFTED: DRIFT,
+}
+_OF_METHODS: dict[str, str] = {
     **_OF_MOVES,
     METHOD: CONSOLIDATION,
-    why.EXPIRED: EXPIRATION,
-    why.UNHEALTHY: REPAIR,
-    why.INTERRUPTED: INTERRUPTION,
-    why.DELETED: DELETION,
-    why.REGISTRATION_TIMEOUT: REGISTRATION,
+    DisruptionReason.EXPIRED: EXPIRATION,
+    DisruptionReason.UNHEALTHY: REPAIR,
+    DisruptionReason.INTERRUPTED: INTERRUPTION,
+    DisruptionReason.DELETED: DELETION,
+    DisruptionReason.REGISTRATION_TIMEOUT: REGISTRATION,
 }
 _ABOUT_EMPTY = ("empty-not-long-enough", "holds-buffers")
 
@@ -119,14 +122,14 @@ def _chosen(claim: NodeClaim, state: State, histories: dict[str, list[Judged]]) 
     mine = next((move for move in proposed if claim.name in move.claims), None)
     cluster = underway(plain, [move for move in proposed if move is not mine])
     asked = (
-        (EMPTINESS, emptiness, EMPTY, why.EMPTY),
-        (DRIFT, drift, DRIFTED, why.DRIFTED),
-        (CONSOLIDATION, consolidation, UNDERUTILIZED, why.UNDERUTILIZED),
+        (EMPTINESS, emptiness, DisruptionReason.EMPTY),
+        (DRIFT, drift, DisruptionReason.DRIFTED),
+        (CONSOLIDATION, consolidation, DisruptionReason.UNDERUTILIZED),
     )
-    for name, ask, budget, word in asked:
+    for name, ask, why in asked:
         way = _static(claim, state, cluster) if name == DRIFT else None
-        way = way or explore(cluster, claim.name, ask, budget)
-        reason = way.verdict or Reason("would-go", {"why": word})
+        way = way or explore(cluster, claim.name, ask, why)
+        reason = way.verdict or Reason("would-go", {"why": why.value})
         if mine is not None and _OF_MOVES.get(mine.why) == name:
             room = Room(state).has(mine)
             reason = (
@@ -136,7 +139,7 @@ def _chosen(claim: NodeClaim, state: State, histories: dict[str, list[Judged]]) 
         yield MethodVerdict(
             method=name,
             reason=_precisely(
-                reason, name, state, claim, unreadable_budget(cluster, node_in(cluster, claim.name), budget)
+                reason, name, state, claim, unreadable_budget(cluster, node_in(cluster, claim.name), why)
             ),
             acts=way.verdict is None,
             due=_due(reason, claim, state, node_in(cluster, claim.name)),

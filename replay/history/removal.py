@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.disruption.moves.cluster_with_moves import underway
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionReason
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import disruption_reasons as why
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Move
 from kerf.engine.record.entries import Entry
@@ -24,7 +23,6 @@ from kerf.replay.history.successor_pods import successors, to_leave
 from kerf.replay.what_if.blockers import budget_use
 
 GARBAGE_COLLECTOR = "garbage collector"
-_BUDGET_REASONS = {why.EMPTY: EMPTY, why.UNDERUTILIZED: UNDERUTILIZED, why.DRIFTED: DRIFTED}
 _OVER = (ev.LaunchFailed, ev.LaunchTimedOut, ev.Cancelled, ev.InstanceVanished)
 
 
@@ -100,7 +98,7 @@ def removal_of(store: Store, links: Links, found: ClaimLinks) -> Removal | None:
     move = _move_of(links, found, ending, word)
     reason, decision = _grounds(links, found, ending, word)
     drained = next((e for e in found.events if isinstance(e.payload, ev.DrainStarted)), None)
-    drift = _drift(found, ending.position) if word == why.DRIFTED else None
+    drift = _drift(found, ending.position) if word == DisruptionReason.DRIFTED else None
     return Removal(
         why=word,
         reason=_told(reason, move),
@@ -117,7 +115,7 @@ def removal_of(store: Store, links: Links, found: ClaimLinks) -> Removal | None:
 
 def _told(reason: Reason, move: MoveLinks | None) -> Reason:
     """The grounds of a consolidation, more precisely than the decision says them: whether something took its place."""
-    if reason.code != why.UNDERUTILIZED or move is None:
+    if reason.code != DisruptionReason.UNDERUTILIZED or move is None:
         return reason
     return Reason("fits-on-a-cheaper-node") if move.move.replacements else Reason("has-room-elsewhere")
 
@@ -166,7 +164,7 @@ def _grounds(links: Links, found: ClaimLinks, ending: Entry, word: str) -> tuple
         if judged.verdict.method == word:
             return judged.verdict.reason, judged.position
     resized = links.resized.get(found.name)
-    if word == why.OVERPROVISIONED and resized is not None:
+    if word == DisruptionReason.OVERPROVISIONED and resized is not None:
         return resized[1], resized[0]
     event = ending.payload
     params: dict[str, str | int | float | list[str]] = {}
@@ -219,7 +217,7 @@ def successor(links: Links, name: str) -> Successor:
 
 def _budgets(store: Store, links: Links, found: MoveLinks) -> tuple[Reason, ...]:
     """As they were when the move was proposed, before what the same pass had proposed already."""
-    method = _BUDGET_REASONS.get(found.move.why)
+    method = next((reason for reason in BUDGET_REASONS if reason == found.move.why), None)
     if method is None:
         return ()
     try:
@@ -252,7 +250,7 @@ def _causes(
         if position and position not in causes:
             causes[position] = Cause(position=position, at=at, reason=reason)
 
-    drift = _drift(found, ending.position) if _word(ending.payload) == why.DRIFTED else None
+    drift = _drift(found, ending.position) if _word(ending.payload) == DisruptionReason.DRIFTED else None
     if drift is not None:
         add(drift.position, drift.at, drift.verdict.reason)
     for entry in found.signals:
@@ -262,7 +260,7 @@ def _causes(
             add(entry.position, entry.at, _signal(entry))
     if move is not None:
         proposed = Reason("move-proposed", {"why": move.move.why})
-        add(move.position, move.at, Reason("goes-at-once") if move.move.why == why.DRIFTED else proposed)
+        add(move.position, move.at, Reason("goes-at-once") if move.move.why == DisruptionReason.DRIFTED else proposed)
         started = move.started()
         if started is not None:
             alone = Reason("move-started-alone", {"why": move.move.why})

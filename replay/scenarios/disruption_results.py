@@ -61,7 +61,7 @@ def command_of(command: Command, cluster: Cluster) -> dict[str, Any]:
     ]
     made: dict[str, Any] = {
         "decision": command.decision,
-        "reason": command.reason,
+        "reason": command.reason.karpenter,
         "candidates": list(command.names),
     }
     if command.replacements:

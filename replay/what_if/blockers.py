@@ -15,6 +15,7 @@ from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation.karpenter_methods import usage
 from kerf.engine.disruption.eligibility import WHEN_EMPTY
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import DO_NOT_DISRUPT
@@ -30,13 +31,13 @@ class Lift(Struct, frozen=True):
     cluster: Cluster
 
 
-Lifting = Callable[[Cluster, ClusterNode, str], Lift | None]
+Lifting = Callable[[Cluster, ClusterNode, DisruptionReason], Lift | None]
 """Of a cluster, the node, and the budgets' reason of the method that asks."""
 
 
-def lift(why: Reason, cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
+def lift(why: Reason, cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift | None:
     """The cluster without the obstacle, None where there is none that a single change removes. `method`: the reason
-    by which budgets know the method (Empty, Underutilized, Drifted)."""
+    by which budgets know the method."""
     lifting = _LIFTS.get(why.code)
     return None if lifting is None else lifting(cluster, node, method)
 
@@ -44,31 +45,31 @@ def lift(why: Reason, cluster: Cluster, node: ClusterNode, method: str) -> Lift 
 # ── of the node ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _node_annotation(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+def _node_annotation(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
     left = {key: value for key, value in node.annotations.items() if key != DO_NOT_DISRUPT}
     return Lift(Reason("without-node-annotation"), _with(cluster, node, annotations=left))
 
 
-def _quiet(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+def _quiet(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
     return Lift(Reason("after-consolidate-after"), _with(cluster, node, consolidatable=True))
 
 
-def _expected(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+def _expected(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
     return Lift(Reason("without-expected-pods"), _with(cluster, node, nominated=False))
 
 
-def _held_back(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+def _held_back(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
     return Lift(Reason("after-pause"), _with(cluster, node, held_until=0))
 
 
-def _buffers(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+def _buffers(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
     return Lift(Reason("without-buffers", {"buffers": node.buffers}), _with(cluster, node, buffers=0))
 
 
 # ── of its pods ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pod_annotations(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+def _pod_annotations(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
     """All pods of the node that carry it: one alone would change nothing beside another."""
     rules = cluster.rules
     held = [pod for pod in node.pods if not rules.disruptable(pod)]
@@ -77,7 +78,7 @@ def _pod_annotations(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
     return Lift(change, _with(cluster, node, pods=free))
 
 
-def _pod_budgets(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+def _pod_budgets(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
     """The PodDisruptionBudgets that hold pods of this node allow any eviction; where several cover one pod, none."""
     rules = cluster.rules
     holding = {budget.uid: budget for pod in node.pods for budget in rules.blocked_now(pod)}
@@ -94,7 +95,7 @@ def without_pod(cluster: Cluster, node: ClusterNode, pod: Pod) -> Cluster:
 # ── of its NodePool ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def budget_use(cluster: Cluster, pool: NodePool, method: str) -> Reason:
+def budget_use(cluster: Cluster, pool: NodePool, method: DisruptionReason) -> Reason:
     """What the NodePool's budgets allow for a reason, and what is spent of it (D-47…D-51)."""
     used = usage(cluster).get(pool.name, Use())
     allowed = allowance(pool, method, used.total, cluster.now).nodes
@@ -103,19 +104,19 @@ def budget_use(cluster: Cluster, pool: NodePool, method: str) -> Reason:
         "allowed": min(allowed, used.total),
         "total": used.total,
         "consuming": used.consuming,
-        "reason": method,
+        "reason": method.karpenter,
     }
     return Reason("budget-use" if allowed < UNLIMITED else "budget-open", params)
 
 
-def unreadable_budget(cluster: Cluster, node: ClusterNode, method: str) -> Reason | None:
+def unreadable_budget(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Reason | None:
     """D-48: the budget of the node's NodePool that nobody can read, and that stops all the others."""
     pool = cluster.pool(node.node_pool)
     faults = allowance(pool, method, 0, cluster.now).faults if pool is not None else ()
     return faults[0] if faults else None
 
 
-def _budget(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
+def _budget(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift | None:
     pool = cluster.pool(node.node_pool)
     if pool is None:
         return None
@@ -127,7 +128,7 @@ def _budget(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
     return Lift(change, _pool_with(cluster, pool, budgets=()))
 
 
-def _policy(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
+def _policy(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift | None:
     pool = cluster.pool(node.node_pool)
     if pool is None:
         return None
@@ -138,7 +139,7 @@ def _policy(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
     return Lift(change, _pool_with(cluster, pool, consolidation_policy=ALWAYS_ON))
 
 
-def _consolidate_after(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
+def _consolidate_after(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift | None:
     pool = cluster.pool(node.node_pool)
     if pool is None:
         return None
@@ -146,7 +147,7 @@ def _consolidate_after(cluster: Cluster, node: ClusterNode, method: str) -> Lift
     return Lift(Reason("with-consolidate-after", {"nodepool": pool.name}), made)
 
 
-def _min_values(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
+def _min_values(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift | None:
     pool = cluster.pool(node.node_pool)
     if pool is None or all(each.min_values is None for each in pool.requirements):
         return None
@@ -154,11 +155,11 @@ def _min_values(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None
     return Lift(Reason("without-min-values", {"nodepool": pool.name}), _pool_with(cluster, pool, requirements=free))
 
 
-def _spot_to_spot(cluster: Cluster, node: ClusterNode, method: str) -> Lift:
+def _spot_to_spot(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
     return Lift(Reason("with-spot-to-spot"), replace(cluster, spot_to_spot=True))
 
 
-def _limits(cluster: Cluster, node: ClusterNode, method: str) -> Lift | None:
+def _limits(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift | None:
     """Pods without another place: perhaps only because NodePools may not grow."""
     bounded = sorted(each.pool.name for each in cluster.pools if each.pool.limits)
     if not bounded:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from kerf.engine.disruption import disruption_pass, eligibility
-from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
 from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, removal
@@ -18,6 +17,7 @@ from kerf.engine.disruption.consolidation.karpenter_methods import allowed
 from kerf.engine.disruption.consolidation.sequential_search import LEAST
 from kerf.engine.disruption.eligibility import Candidate, census
 from kerf.engine.disruption.simulation import Outcome, Simulator
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.kubernetes.pods import Pod, Resources, is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
@@ -85,7 +85,7 @@ Decided = Goes | Reason
 Asking = Callable[[Cluster, ClusterNode], Decided]
 
 
-def explore(cluster: Cluster, claim: str, ask: Asking, method: str) -> Way:
+def explore(cluster: Cluster, claim: str, ask: Asking, method: DisruptionReason) -> Way:
     """`ask` is the method, `method` its name in budgets. The claim has to be one of the cluster."""
     changes: list[Reason] = []
     said: list[Reason] = []
@@ -110,9 +110,9 @@ def explore(cluster: Cluster, claim: str, ask: Asking, method: str) -> Way:
         changes=tuple(changes),
         between=tuple(said[1:]),
         stays=found,
-        need=_need(cluster, node, found) if method == UNDERUTILIZED else None,
-        without=tuple(_lighter(cluster, node, found)) if method == UNDERUTILIZED else (),
-        alone=_alone(cluster, node) if method == UNDERUTILIZED else None,
+        need=_need(cluster, node, found) if method == DisruptionReason.UNDERUTILIZED else None,
+        without=tuple(_lighter(cluster, node, found)) if method == DisruptionReason.UNDERUTILIZED else (),
+        alone=_alone(cluster, node) if method == DisruptionReason.UNDERUTILIZED else None,
     )
 
 
@@ -127,7 +127,7 @@ def emptiness(cluster: Cluster, node: ClusterNode) -> Decided:
     """D-59, D-60. That pods run there comes before what else would hold the node."""
     if any(map(is_reschedulable, node.pods)):
         return Reason("has-pods")
-    found = _candidate(cluster, node, eligibility.emptiness, EMPTY, eventual=False)
+    found = _candidate(cluster, node, eligibility.emptiness, DisruptionReason.EMPTY, eventual=False)
     return found if isinstance(found, Reason) else _goes(removal([found]))
 
 
@@ -135,7 +135,7 @@ def drift(cluster: Cluster, node: ClusterNode) -> Decided:
     """D-62…D-65. That it has not drifted comes before what else would hold the node."""
     if not node.drifted_since:
         return Reason("not-drifted")
-    found = _candidate(cluster, node, eligibility.drift, DRIFTED, eventual=True)
+    found = _candidate(cluster, node, eligibility.drift, DisruptionReason.DRIFTED, eventual=True)
     if isinstance(found, Reason):
         return found
     move = disruption_pass.drift(cluster, found)
@@ -144,7 +144,7 @@ def drift(cluster: Cluster, node: ClusterNode) -> Decided:
 
 def consolidation(cluster: Cluster, node: ClusterNode) -> Decided:
     """kerf's own choice of moves for all nodes together (D-67…D-104)."""
-    found = _candidate(cluster, node, eligibility.consolidation, UNDERUTILIZED, eventual=False)
+    found = _candidate(cluster, node, eligibility.consolidation, DisruptionReason.UNDERUTILIZED, eventual=False)
     if isinstance(found, Reason):
         return Reason("goes-as-empty") if found.code == "empty" else found
     refused: dict[str, Reason] = {}
@@ -156,7 +156,7 @@ def consolidation(cluster: Cluster, node: ClusterNode) -> Decided:
 
 
 def _candidate(
-    cluster: Cluster, node: ClusterNode, own: eligibility.Filter, method: str, *, eventual: bool
+    cluster: Cluster, node: ClusterNode, own: eligibility.Filter, method: DisruptionReason, *, eventual: bool
 ) -> Candidate | Reason:
     """What comes before any search: eligibility, the method's own filter, the budget."""
     found = eligibility.judge(node, cluster, eventual=eventual)
@@ -254,7 +254,7 @@ def _alone(cluster: Cluster, node: ClusterNode) -> Goes | None:
     """How this one node would go, were it the only one that anybody looks at."""
     found = census(cluster, eligibility.consolidation)
     candidate = next((each for each in found.chosen if each.name == node.name), None)
-    if candidate is None or allowed(cluster, UNDERUTILIZED)[candidate.pool.name] <= 0:
+    if candidate is None or allowed(cluster, DisruptionReason.UNDERUTILIZED)[candidate.pool.name] <= 0:
         return None
     simulator = Simulator(cluster)
     tried = decide(simulator, [candidate])

@@ -9,10 +9,10 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.disruption.pricing import Market
 from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
@@ -40,7 +40,7 @@ class Replacement(Struct, frozen=True):
 class Command(Struct, frozen=True):
     """Candidates that go together, and what is launched before they do. `savings` is in USD per hour (D-82)."""
 
-    reason: str
+    reason: DisruptionReason
     candidates: tuple[Candidate, ...]
     replacements: tuple[Replacement, ...] = ()
     placements: tuple[Placement, ...] = ()
@@ -61,7 +61,7 @@ class Command(Struct, frozen=True):
 
 def removal(candidates: Sequence[Candidate]) -> Command:
     """Empty nodes go without a simulation (D-60)."""
-    return Command(EMPTY, tuple(candidates), savings=math.fsum(each.price for each in candidates))
+    return Command(DisruptionReason.EMPTY, tuple(candidates), savings=math.fsum(each.price for each in candidates))
 
 
 def decide(simulator: Simulator, candidates: Sequence[Candidate]) -> Command | Reason:
@@ -79,16 +79,16 @@ def _decided(simulator: Simulator, candidates: Sequence[Candidate]) -> Command |
         return outcome.failure
     total = math.fsum(each.price for each in candidates)
     if not outcome.claims:
-        return Command(UNDERUTILIZED, tuple(candidates), (), outcome.placements, total)
+        return Command(DisruptionReason.UNDERUTILIZED, tuple(candidates), (), outcome.placements, total)
     if len(outcome.claims) > 1:
-        return Reason("several-replacements", {"count": len(outcome.claims)})
+        return Reason.of(DisruptionCode.SEVERAL_REPLACEMENTS, count=len(outcome.claims))
     claim = outcome.claims[0]
     market = simulator.market(claim.node_pool)
     chosen = _narrowed(claim, candidates, total, market, simulator.cluster.spot_to_spot)
     if isinstance(chosen, Reason):
         return chosen
     found = replacement(claim, *chosen, market)
-    return Command(UNDERUTILIZED, tuple(candidates), (found,), outcome.placements, total - found.price)
+    return Command(DisruptionReason.UNDERUTILIZED, tuple(candidates), (found,), outcome.placements, total - found.price)
 
 
 def replacement(claim: OpenedClaim, names: tuple[str, ...], requirements: Requirements, market: Market) -> Replacement:
@@ -108,7 +108,7 @@ def _narrowed(
     kinds = requirements.get(CAPACITY_TYPE)
     if all(each.capacity_type == SPOT for each in candidates) and kinds.has(SPOT):
         if not spot_to_spot:
-            return Reason("spot-to-spot-off")
+            return Reason.of(DisruptionCode.SPOT_TO_SPOT_OFF)
         return _spot_to_spot(claim, requirements.merged([ONLY_SPOT]), len(candidates), total, market)
     names = _cheaper(claim.instance_types, requirements, total, market)
     if isinstance(names, Reason):
@@ -125,8 +125,8 @@ def _cheaper(
     prices = market.launch_prices(names, requirements)
     kept = tuple(name for name, price in zip(names, prices, strict=True) if price < limit)
     if not market.meets_min_values(kept, requirements):
-        return Reason("min-values", {"left": len(kept)})
-    return kept or Reason("nothing-cheaper", {"limit": limit})
+        return Reason.of(DisruptionCode.MIN_VALUES, left=len(kept))
+    return kept or Reason.of(DisruptionCode.NOTHING_CHEAPER, limit=limit)
 
 
 def _spot_to_spot(
@@ -141,7 +141,7 @@ def _spot_to_spot(
     if count > 1:
         return names, requirements
     if len(names) < SPOT_OPTIONS:
-        return Reason("too-few-spot-options", {"needed": SPOT_OPTIONS, "found": len(names)})
+        return Reason.of(DisruptionCode.TOO_FEW_SPOT_OPTIONS, needed=SPOT_OPTIONS, found=len(names))
     least = SPOT_OPTIONS
     if requirements.min_values:
         ends = range(1, len(names) + 1)

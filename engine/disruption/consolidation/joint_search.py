@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.binding import Binding
-from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals, price_of
 from kerf.engine.disruption.consolidation.commands import Command, decide, removal
@@ -29,6 +28,7 @@ from kerf.engine.disruption.consolidation.sequential_search import A_CHECK, LEAS
 from kerf.engine.disruption.eligibility import Candidate, Census, Judged, census, judged
 from kerf.engine.disruption.simulation import A_POD, Simulator
 from kerf.engine.lifecycle.drain.eviction_waves import turns_of, weight
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.matching.resources import total
 
@@ -66,7 +66,7 @@ def _open(cluster: Cluster, candidates: Iterable[Candidate]) -> bool:
     counts: dict[str, int] = {}
     for each in candidates:
         counts[each.pool.name] = counts.get(each.pool.name, 0) + 1
-    limits = [allowed(cluster, reason) for reason in (EMPTY, UNDERUTILIZED)]
+    limits = [allowed(cluster, reason) for reason in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED)]
     return all(limit.get(pool, 0) >= count for pool, count in counts.items() for limit in limits)
 
 
@@ -180,13 +180,13 @@ class _Search:
         kept: dict[str, Reason] = {}
         for name in sorted(node.name for node in self._cluster.nodes if node.name not in removed):
             busy = self._busy.excluded.get(name)
-            if busy is not None and busy.code == "empty":
+            if busy is not None and busy.code == DisruptionReason.EMPTY:
                 busy = self._empty.excluded.get(name)
-            left = "not-worth-it" if name in self._vain else "left-over"
-            kept[name] = busy or Reason("takes-pods" if name in takers else left)
+            left = DisruptionCode.NOT_WORTH_IT if name in self._vain else DisruptionCode.LEFT_OVER
+            kept[name] = busy or Reason.of(DisruptionCode.TAKES_PODS if name in takers else left)
         return kept
 
 
 def _alone(candidate: Candidate) -> Command:
     """That it goes, without a replacement."""
-    return Command(UNDERUTILIZED, (candidate,), savings=candidate.price)
+    return Command(DisruptionReason.UNDERUTILIZED, (candidate,), savings=candidate.price)

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Use, left
+from kerf.engine.disruption.budgets import Use, left
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals
 from kerf.engine.disruption.consolidation.commands import Command, decide, removal, without_same_type
 from kerf.engine.disruption.eligibility import Candidate, Census, census
 from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 
 MOST = 100
@@ -27,7 +28,7 @@ class Proposal(Struct, frozen=True):
     """What one method found. `allowed`: what the budgets leave per NodePool; `refused`: per node of a single-node
     attempt, what spoke against it."""
 
-    reason: str
+    reason: DisruptionReason
     census: Census
     allowed: dict[str, int]
     command: Command | None = None
@@ -45,7 +46,7 @@ def usage(cluster: Cluster) -> dict[str, Use]:
     return found
 
 
-def allowed(cluster: Cluster, reason: str) -> dict[str, int]:
+def allowed(cluster: Cluster, reason: DisruptionReason) -> dict[str, int]:
     """D-51: how many nodes of each NodePool may go now."""
     used = usage(cluster)
     return {
@@ -66,17 +67,17 @@ def within(candidates: Iterable[Candidate], limits: dict[str, int]) -> list[Cand
 
 def emptiness(cluster: Cluster) -> Proposal:
     """Remove all empty nodes that the budgets allow, in one command (D-59, D-60)."""
-    found, limits = census(cluster, eligibility.emptiness), allowed(cluster, EMPTY)
+    found, limits = census(cluster, eligibility.emptiness), allowed(cluster, DisruptionReason.EMPTY)
     kept = within(found.chosen, limits)
-    return Proposal(EMPTY, found, limits, removal(kept) if kept else None)
+    return Proposal(DisruptionReason.EMPTY, found, limits, removal(kept) if kept else None)
 
 
 def multi_node(cluster: Cluster, simulator: Simulator) -> Proposal:
     """D-67…D-72: by bisection, the longest prefix of the candidates that can go for one node or none."""
-    found, limits = census(cluster, eligibility.consolidation), allowed(cluster, UNDERUTILIZED)
+    found, limits = census(cluster, eligibility.consolidation), allowed(cluster, DisruptionReason.UNDERUTILIZED)
     kept = within(found.chosen, limits)
     best = longest(simulator, kept, pool_totals(cluster, found.eligible))
-    return Proposal(UNDERUTILIZED, found, limits, best)
+    return Proposal(DisruptionReason.UNDERUTILIZED, found, limits, best)
 
 
 def longest(simulator: Simulator, candidates: list[Candidate], totals: Mapping[str, Totals]) -> Command | None:
@@ -103,25 +104,25 @@ def together(simulator: Simulator, candidates: list[Candidate]) -> Command | Rea
 
 def single_node(cluster: Cluster, simulator: Simulator, accepts: Callable[[Command], bool] | None = None) -> Proposal:
     """D-75…D-77: the first candidate that can go. `accepts` validates its command; if it does not, nobody goes."""
-    found, limits = census(cluster, eligibility.consolidation), allowed(cluster, UNDERUTILIZED)
+    found, limits = census(cluster, eligibility.consolidation), allowed(cluster, DisruptionReason.UNDERUTILIZED)
     totals = pool_totals(cluster, found.eligible)
     refused: dict[str, Reason] = {}
     for each in interleaved(found.chosen):
         if limits.get(each.pool.name, 0) <= 0:
-            refused[each.name] = Reason("budget", {"nodepool": each.pool.name})
+            refused[each.name] = Reason.of(DisruptionCode.BUDGET, nodepool=each.pool.name)
             continue
         if hopeless(each, totals):
-            refused[each.name] = Reason("not-worth-it")
+            refused[each.name] = Reason.of(DisruptionCode.NOT_WORTH_IT)
             continue
         tried = decide(simulator, [each])
         if isinstance(tried, Reason):
             refused[each.name] = tried
         elif not approves(tried, totals):
-            refused[each.name] = Reason("not-worth-it")
+            refused[each.name] = Reason.of(DisruptionCode.NOT_WORTH_IT)
         else:
             valid = accepts is None or accepts(tried)
-            return Proposal(UNDERUTILIZED, found, limits, tried if valid else None, refused)
-    return Proposal(UNDERUTILIZED, found, limits, None, refused)
+            return Proposal(DisruptionReason.UNDERUTILIZED, found, limits, tried if valid else None, refused)
+    return Proposal(DisruptionReason.UNDERUTILIZED, found, limits, None, refused)
 
 
 def interleaved(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED, Ledger, Use
+from kerf.engine.disruption.budgets import Ledger, Use
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.after_command import after
 from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals, price_of
@@ -25,6 +25,7 @@ from kerf.engine.disruption.consolidation.karpenter_methods import longest, usag
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.eligibility import Candidate, Judged, census, judged
 from kerf.engine.disruption.simulation import A_POD, Simulator
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
 
@@ -149,14 +150,14 @@ class _Search:
         return Moves(tuple(self._commands), price, self._kept(removed), self._left <= 0)
 
     def _leaves_none_over(self, command: Command) -> bool:
-        if self._fits is None or self._left <= 0 or command.reason == EMPTY:
+        if self._fits is None or self._left <= 0 or command.reason == DisruptionReason.EMPTY:
             return True
         made = [*self._commands, command]
         self._left -= A_CHECK * len(self._first.nodes) + A_POD * sum(each.evictions for each in made)
         if self._fits(made):
             return True
         if len(command.candidates) == 1:
-            self._refusals[command.names[0]] = Reason("left-over")
+            self._refusals[command.names[0]] = Reason.of(DisruptionCode.LEFT_OVER)
         return False
 
     def _take(self, command: Command) -> None:
@@ -178,7 +179,7 @@ class _Search:
         """Nodes that go without a replacement need not wait for one another: one command each, where the policies allow
         it. Placements are those of pods that move: pending pods find their places by themselves."""
         parts = [command]
-        if command.reason != EMPTY and not command.replacements:
+        if command.reason != DisruptionReason.EMPTY and not command.replacements:
             single = [
                 Command(command.reason, (each,), (), command.placements, each.price) for each in command.candidates
             ]
@@ -188,7 +189,7 @@ class _Search:
     def _best(self, bounds: Bound) -> Command | None:
         """The command that ranks first of those tried."""
         best: tuple[Rank, Command] | None = None
-        empties = self._within(self._empty.chosen, EMPTY)
+        empties = self._within(self._empty.chosen, DisruptionReason.EMPTY)
         if empties:
             best = self._ranked(removal(empties))
         longest = self._longest()
@@ -217,7 +218,7 @@ class _Search:
             return None
         if self._prefix is None:
             before = self._simulator.work
-            within = self._within(self._busy.chosen, UNDERUTILIZED)
+            within = self._within(self._busy.chosen, DisruptionReason.UNDERUTILIZED)
             self._prefix = (longest(self._simulator, within, self._totals),)
             self._left -= self._simulator.work - before
         (found,) = self._prefix
@@ -225,7 +226,7 @@ class _Search:
 
     def _bound(self, candidates: list[Candidate]) -> float:
         """No command of these nodes ranks before this: that they go without a replacement."""
-        return self._ranking(Command(UNDERUTILIZED, tuple(candidates), savings=_price(candidates)))[0]
+        return self._ranking(Command(DisruptionReason.UNDERUTILIZED, tuple(candidates), savings=_price(candidates)))[0]
 
     def _decided(
         self, names: tuple[str, ...], candidates: list[Candidate], bounds: Bound
@@ -234,7 +235,7 @@ class _Search:
         if known is not None:
             return known
         if bounds.excludes(candidates):
-            tried: Command | Reason = Reason("nothing-cheaper", {"limit": _price(candidates)})
+            tried: Command | Reason = Reason.of(DisruptionCode.NOTHING_CHEAPER, limit=_price(candidates))
         else:
             tried = self._simulated(candidates)
         if isinstance(tried, Command):
@@ -253,7 +254,7 @@ class _Search:
             tried = on_offer(tried, market)
             tried = without_same_type(tried, market) if len(candidates) > 1 else tried
         if isinstance(tried, Command) and (tried.savings <= LEAST or not approves(tried, self._totals)):
-            return Reason("not-worth-it")
+            return Reason.of(DisruptionCode.NOT_WORTH_IT)
         return tried
 
     def _sets(self) -> list[Tried]:
@@ -272,7 +273,7 @@ class _Search:
         chosen = self._within_all(self._busy.chosen)
         yield from ([each] for each in chosen if not hopeless(each, self._totals))
         for order in _orders(chosen):
-            kept = self._within(order, UNDERUTILIZED)[:WIDEST]
+            kept = self._within(order, DisruptionReason.UNDERUTILIZED)[:WIDEST]
             yield from (kept[:size] for size in range(2, len(kept) + 1))
 
     def _within_all(self, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -280,10 +281,10 @@ class _Search:
         return [
             each
             for each in candidates
-            if each.name not in self._settled and self._ledger.left(each.pool.name, UNDERUTILIZED) > 0
+            if each.name not in self._settled and self._ledger.left(each.pool.name, DisruptionReason.UNDERUTILIZED) > 0
         ]
 
-    def _within(self, candidates: Iterable[Candidate], reason: str) -> list[Candidate]:
+    def _within(self, candidates: Iterable[Candidate], reason: DisruptionReason) -> list[Candidate]:
         """Those that one command may take together."""
         ledger, at_once = self._ledger.copy(), self._at_once.copy()
         kept = []
@@ -305,20 +306,20 @@ class _Search:
             if name in removed:
                 continue
             empty, busy = self._empty.excluded.get(name), self._busy.excluded.get(name)
-            if busy is not None and busy.code == "empty":
+            if busy is not None and busy.code == DisruptionReason.EMPTY:
                 busy = empty
             if busy is not None:
                 kept[name] = busy  # it would stay although it took no pods
             elif name in self._settled:
-                kept[name] = Reason("takes-pods")
-            elif self._ledger.left(node.node_pool, UNDERUTILIZED) <= 0:
-                kept[name] = Reason("budget", {"nodepool": node.node_pool})
+                kept[name] = Reason.of(DisruptionCode.TAKES_PODS)
+            elif self._ledger.left(node.node_pool, DisruptionReason.UNDERUTILIZED) <= 0:
+                kept[name] = Reason.of(DisruptionCode.BUDGET, nodepool=node.node_pool)
             elif name in self._refusals:
                 kept[name] = self._refusals[name]
             elif name in idle:  # nothing was asked about it, nor about the next, though there is room for consolidation
-                kept[name] = Reason("budget", {"nodepool": node.node_pool})
+                kept[name] = Reason.of(DisruptionCode.BUDGET, nodepool=node.node_pool)
             else:
-                kept[name] = Reason("not-worth-it") if name in vain else Reason("search-ended")
+                kept[name] = Reason.of(DisruptionCode.NOT_WORTH_IT if name in vain else DisruptionCode.SEARCH_ENDED)
         return kept
 
 

@@ -14,11 +14,11 @@ from msgspec import Struct
 from kerf.engine.disruption.drift.facts import Drift, Facts, Unknown
 from kerf.engine.disruption.drift.node_class_checks import CLASS_CHECKS
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason, DriftReason
 from kerf.engine.model.instance_types import InstanceType, Offering
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference, differences
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import disruption_reasons as why
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import STEADY
 from kerf.engine.record.decisions import Verdict
@@ -27,18 +27,6 @@ from kerf.engine.state.nodeclaims.drift import AS_ASKED, DRIFTED
 from kerf.engine.state.state import State
 
 VERSION = 1
-CONDITION = {
-    "nodepool-drifted": "NodePoolDrifted",
-    "requirements-drifted": "RequirementsDrifted",
-    "instance-type-not-found": "InstanceTypeNotFound",
-    "nodeclass-drift": "NodeClassDrift",
-    "ami-drift": "AMIDrift",
-    "security-group-drift": "SecurityGroupDrift",
-    "subnet-drift": "SubnetDrift",
-    "capacity-reservation-drift": "CapacityReservationDrift",
-    "placement-group-drift": "PlacementGroupDrift",
-}
-"""The reasons of a NodeClaim's condition Drifted (C-2, A-334…A-338)."""
 RIPE = 3_600_000
 """D-126: a younger claim's instance type is not looked for."""
 
@@ -110,12 +98,12 @@ def _verdict(claim: NodeClaim, facts: Facts) -> Verdict | None:
         if isinstance(found, Drift):
             if (found.reason, found.differences) == (claim.drift, claim.differences):
                 return None
-            return Verdict(claim.name, why.DRIFTED, DRIFTED, found.reason, found.differences)
+            return Verdict(claim.name, DisruptionReason.DRIFTED.value, DRIFTED, found.reason, found.differences)
         if isinstance(found, Unknown):
             unknown.add(found.code)
     if claim.drift is None or claim.drift.code in unknown:
         return None
-    return Verdict(claim.name, why.DRIFTED, AS_ASKED, Reason("not-drifted"))
+    return Verdict(claim.name, DisruptionReason.DRIFTED.value, AS_ASKED, Reason.of(DisruptionCode.NOT_DRIFTED))
 
 
 # ── what the NodePool asks for ─────────────────────────────────────────────────────────────────────────────────────
@@ -130,7 +118,7 @@ def template(claim: NodeClaim, facts: Facts) -> Drift | None:
         return None
     was, now = facts.templates.get(mine), facts.templates.get(pool.hash)
     fields = differences(was, now) if was is not None and now is not None else ()
-    return Drift(Reason("nodepool-drifted", {"nodepool": pool.name}), fields)
+    return Drift(Reason.of(DriftReason.NODEPOOL_DRIFTED, nodepool=pool.name), fields)
 
 
 def requirements(claim: NodeClaim, facts: Facts) -> Drift | None:
@@ -143,7 +131,7 @@ def requirements(claim: NodeClaim, facts: Facts) -> Drift | None:
         if not fits:
             wanted = str(requirement).removeprefix(requirement.key).strip()
             unmet.append(Difference("requirements", requirement.key, value, wanted))
-    return Drift(Reason("requirements-drifted", {"nodepool": facts.pool.name}), tuple(unmet)) if unmet else None
+    return Drift(Reason.of(DriftReason.REQUIREMENTS_DRIFTED, nodepool=facts.pool.name), tuple(unmet)) if unmet else None
 
 
 @lru_cache(maxsize=256)
@@ -159,12 +147,12 @@ def instance_type(claim: NodeClaim, facts: Facts) -> Drift | Unknown | None:
     if not facts.ripe:
         return None
     if not facts.catalogue or not facts.blobs.catalogue(facts.catalogue).types:
-        return Unknown("instance-type-not-found")
+        return Unknown(DriftReason.INSTANCE_TYPE_NOT_FOUND)
     name = claim.labels.get(lbl.INSTANCE_TYPE, claim.instance_type)
     found = facts.blobs.instance_type(facts.catalogue, name)
     if found is not None and any(_sold(offering, claim) for offering in found.offerings):
         return None
-    reason = Reason("instance-type-not-found", {"instance_type": name})
+    reason = Reason.of(DriftReason.INSTANCE_TYPE_NOT_FOUND, instance_type=name)
     return Drift(reason, (Difference("instanceType", "", name, _where(found, claim)),))
 
 

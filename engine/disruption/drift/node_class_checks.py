@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from kerf.engine.disruption.drift.facts import Drift, Facts, Unknown
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import DriftReason
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference, differences
 from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms, image_for, made
 from kerf.engine.model.reasons import Reason
@@ -35,12 +36,13 @@ def static(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: 
     hashes = (claim.annotations.get(key), seen.annotations.get(key))
     versions = (claim.annotations.get(f"{key}-version"), seen.annotations.get(f"{key}-version"))
     if all(hashes) and all(versions) and versions[0] == versions[1] and hashes[0] != hashes[1]:
-        return Drift(Reason("nodeclass-drift", {"nodeclass": seen.name}))
+        return Drift(Reason.of(DriftReason.NODECLASS_DRIFT, nodeclass=seen.name))
     if not claim.class_hash or claim.class_hash == terms.hash or made(claim.class_hash) != made(terms.hash):
         return None
     was = facts.templates.get(claim.class_hash)
     return Drift(
-        Reason("nodeclass-drift", {"nodeclass": seen.name}), differences(was, terms.static) if was is not None else ()
+        Reason.of(DriftReason.NODECLASS_DRIFT, nodeclass=seen.name),
+        differences(was, terms.static) if was is not None else (),
     )
 
 
@@ -52,7 +54,7 @@ def image(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: F
         return Unknown("ami-drift")
     if wanted == claim.image:
         return None
-    return Drift(Reason("ami-drift", {"nodeclass": seen.name}), (Difference("image", "", claim.image, wanted),))
+    return Drift(Reason.of(DriftReason.AMI_DRIFT, nodeclass=seen.name), (Difference("image", "", claim.image, wanted),))
 
 
 def security_groups(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
@@ -62,7 +64,7 @@ def security_groups(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms
     mine, wanted = set(claim.security_groups), set(terms.security_groups)
     gone = tuple(Difference("securityGroups", "", each, None) for each in sorted(mine - wanted))
     new = tuple(Difference("securityGroups", "", None, each) for each in sorted(wanted - mine))
-    return Drift(Reason("security-group-drift", {"nodeclass": seen.name}), gone + new) if gone or new else None
+    return Drift(Reason.of(DriftReason.SECURITY_GROUP_DRIFT, nodeclass=seen.name), gone + new) if gone or new else None
 
 
 def subnet(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
@@ -71,7 +73,9 @@ def subnet(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: 
         return Unknown("subnet-drift")
     if claim.subnet in terms.subnets:
         return None
-    return Drift(Reason("subnet-drift", {"nodeclass": seen.name}), (Difference("subnets", "", claim.subnet, None),))
+    return Drift(
+        Reason.of(DriftReason.SUBNET_DRIFT, nodeclass=seen.name), (Difference("subnets", "", claim.subnet, None),)
+    )
 
 
 def reservation(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
@@ -80,7 +84,7 @@ def reservation(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, fa
     if claim.labels.get(lbl.CAPACITY_TYPE) != lbl.RESERVED or not mine or mine in terms.reservations:
         return None
     gone = Difference("capacityReservations", "", mine, None)
-    return Drift(Reason("capacity-reservation-drift", {"nodeclass": seen.name}), (gone,))
+    return Drift(Reason.of(DriftReason.CAPACITY_RESERVATION_DRIFT, nodeclass=seen.name), (gone,))
 
 
 def placement_group(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
@@ -89,7 +93,7 @@ def placement_group(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms
     if not terms.placement_group or mine == terms.placement_group:
         return None
     other = Difference("placementGroup", "", mine or None, terms.placement_group)
-    return Drift(Reason("placement-group-drift", {"nodeclass": seen.name}), (other,))
+    return Drift(Reason.of(DriftReason.PLACEMENT_GROUP_DRIFT, nodeclass=seen.name), (other,))
 
 
 CLASS_CHECKS = tuple(_about(check) for check in (static, image, security_groups, subnet, reservation, placement_group))

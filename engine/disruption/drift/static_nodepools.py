@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import groupby
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.budgets import DRIFTED
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.karpenter_methods import allowed
 from kerf.engine.disruption.eligibility import Candidate, census
 from kerf.engine.disruption.moves.cluster_with_moves import underway
 from kerf.engine.lifecycle.static_nodepools import NODES, asked_for
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim.disruption_reasons import DRIFTED as HAS_DRIFTED
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.decisions import Move
 from kerf.engine.scheduling.claims_without_pods import planned_without_pods
@@ -28,11 +27,11 @@ def static_drift(cluster: Cluster, state: State, refused: dict[str, Reason]) -> 
     found = census(cluster, eligibility.static_drift, eventual=True).chosen
     for name, drifted in groupby(sorted(found, key=_longest), key=lambda each: each.pool.name):
         candidates = list(drifted)
-        granted, reason = _granted(candidates[0], allowed(cluster, DRIFTED)[name], state)
+        granted, reason = _granted(candidates[0], allowed(cluster, DisruptionReason.DRIFTED)[name], state)
         replaced = _replaced(candidates[:granted], cluster.now, state)
         moves += replaced
         for each in candidates[len(replaced) :]:
-            refused[each.name] = reason if len(replaced) == granted else Reason("no-offering")
+            refused[each.name] = reason if len(replaced) == granted else Reason.of(DisruptionCode.NO_OFFERING)
     return moves, underway(cluster, moves)
 
 
@@ -48,12 +47,12 @@ def _granted(candidate: Candidate, budget: int, state: State) -> tuple[int, Reas
     mine = [claim for claim in state.facts.claims.values() if claim.node_pool == pool.name]
     running = sum(claim.state not in GOING for claim in mine)
     if running > (pool.replicas or 0):
-        return 0, Reason("scale-down-first", {"count": running - (pool.replicas or 0)})
+        return 0, Reason.of(DisruptionCode.SCALE_DOWN_FIRST, count=running - (pool.replicas or 0))
     limit = (pool.limits or {}).get(NODES)
     room = budget if limit is None else limit - len(mine)
     if room < budget:
-        return max(0, room), Reason("no-room-to-replace", {"nodes": limit or 0})
-    return max(0, budget), Reason("budget", {"nodepool": pool.name})
+        return max(0, room), Reason.of(DisruptionCode.NO_ROOM_TO_REPLACE, nodes=limit or 0)
+    return max(0, budget), Reason.of(DisruptionCode.BUDGET, nodepool=pool.name)
 
 
 def _replaced(candidates: list[Candidate], now: int, state: State) -> list[Move]:
@@ -63,6 +62,6 @@ def _replaced(candidates: list[Candidate], now: int, state: State) -> list[Move]
     pool = candidates[0].pool
     asked = asked_for(pool, len(candidates), state, now)
     return [
-        Move(HAS_DRIFTED, (each.node.place.claim,), (planned_without_pods("", pool.name, new),))
+        Move(DisruptionReason.DRIFTED.value, (each.node.place.claim,), (planned_without_pods("", pool.name, new),))
         for each, new in zip(candidates, asked, strict=False)
     ]

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from kerf.engine.disruption.forced.finding import Finding, keep, remove
+from kerf.engine.disruption.forced.finding import LIFECYCLE, Finding, keep, remove
 from kerf.engine.disruption.forced.node_repair import unhealthy
 from kerf.engine.lifecycle.launch_to_initialized import is_gone
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import may_ask, soonest
-from kerf.engine.nodeclaim import disruption_reasons as why
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason, strength
+from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, LAUNCHED, STEADY
@@ -64,9 +66,10 @@ def judge(claim: NodeClaim, state: State, now: int) -> Finding:
     if claim.state in GOING:
         return _raised(claim, state, now)
     if claim.state not in STEADY:
-        return keep("lifecycle", "not-launched")
+        return Finding(LIFECYCLE, Reason.of(DisruptionCode.NOT_LAUNCHED))
     if is_gone(claim, state):
-        return keep("lifecycle", claim.verdict or "instance-vanished")  # it is over as soon as its Node is gone
+        # it is over as soon as its Node is gone
+        return Finding(LIFECYCLE, Reason(claim.verdict or LifecycleCode.INSTANCE_VANISHED.value))
     findings: list[Finding] = []
     for method in FORCEFUL:
         findings.append(method(claim, state, now))
@@ -78,11 +81,12 @@ def judge(claim: NodeClaim, state: State, now: int) -> Finding:
 
 def _raised(claim: NodeClaim, state: State, now: int) -> Finding:
     findings = [method(claim, state, now) for method in FORCEFUL]
-    stronger = [f for f in findings if why.STRENGTH[f.method] > why.STRENGTH.get(claim.why, -1)]
+    stronger = [f for f in findings if strength(f.method) > strength(claim.why)]
     for finding in stronger:
         if finding.remove:
             return finding
-    return keep("lifecycle", claim.verdict or "going", due=soonest(*(f.due for f in stronger)))
+    why = Reason(claim.verdict or DisruptionCode.GOING.value)
+    return Finding(LIFECYCLE, why, due=soonest(*(f.due for f in stronger)))
 
 
 def _event(claim: NodeClaim, finding: Finding, now: int) -> ev.Tainted | ev.ReasonRaised:
@@ -101,7 +105,9 @@ def _event(claim: NodeClaim, finding: Finding, now: int) -> ev.Tainted | ev.Reas
 
 def _broken(finding: Finding, detail: str) -> bool:
     """D-136, A-361: what is left on a broken node has no time to wait."""
-    return finding.method == why.UNHEALTHY or (finding.method == why.INTERRUPTED and detail in BROKEN)
+    if finding.method == DisruptionReason.INTERRUPTED:
+        return detail in BROKEN
+    return finding.method == DisruptionReason.UNHEALTHY
 
 
 def _taint(claim: NodeClaim, state: State, now: int) -> list[Intent]:
@@ -117,40 +123,42 @@ def _taint(claim: NodeClaim, state: State, now: int) -> list[Intent]:
 def interrupted(claim: NodeClaim, state: State, now: int) -> Finding:
     """Remove a claim whose instance EC2 will interrupt, stop or terminate (A-355…A-360)."""
     if claim.interruption:
-        return remove(why.INTERRUPTED, "interrupted", detail=claim.interruption)
-    return keep(why.INTERRUPTED, "not-interrupted")
+        return remove(DisruptionReason.INTERRUPTED, DisruptionReason.INTERRUPTED, detail=claim.interruption)
+    return keep(DisruptionReason.INTERRUPTED, DisruptionCode.NOT_INTERRUPTED)
 
 
 def deleted(claim: NodeClaim, state: State, now: int) -> Finding:
     """A user deleted the NodeClaim (L-189…L-192) or its Node (L-193)."""
     if claim.deletion:
-        return remove(why.DELETED, "deleted", detail=claim.deletion)
+        return remove(DisruptionReason.DELETED, DisruptionReason.DELETED, detail=claim.deletion)
     if claim.state in GOING:  # kerf itself deletes the Node in the end
-        return keep(why.DELETED, "not-deleted")
+        return keep(DisruptionReason.DELETED, DisruptionCode.NOT_DELETED)
     node = node_of(claim, state)
     if node.deleting if node is not None else claim.registered:  # a kubelet does not make its Node a second time
-        return remove(why.DELETED, "node-deleted", detail=claim.node)
-    return keep(why.DELETED, "not-deleted")
+        return remove(DisruptionReason.DELETED, DisruptionCode.NODE_DELETED, detail=claim.node)
+    return keep(DisruptionReason.DELETED, DisruptionCode.NOT_DELETED)
 
 
 def expired(claim: NodeClaim, state: State, now: int) -> Finding:
     """D-131: at creation + expireAfter, whatever the budgets say."""
     if claim.expire_after is None:
-        return keep(why.EXPIRED, "never-expires")
+        return keep(DisruptionReason.EXPIRED, DisruptionCode.NEVER_EXPIRES)
     at = claim.created + claim.expire_after
     if now >= at:
-        return remove(why.EXPIRED, "expired", age=now - claim.created)
-    return keep(why.EXPIRED, "not-expired", due=at)
+        return remove(DisruptionReason.EXPIRED, DisruptionReason.EXPIRED, age=now - claim.created)
+    return keep(DisruptionReason.EXPIRED, DisruptionCode.NOT_EXPIRED, due=at)
 
 
 def registration_timeout(claim: NodeClaim, state: State, now: int) -> Finding:
     """L-179: a node that has not registered by then never will."""
     if claim.state != LAUNCHED:
-        return keep(why.REGISTRATION_TIMEOUT, "registered")
+        return keep(DisruptionReason.REGISTRATION_TIMEOUT, DisruptionCode.REGISTERED)
     at = claim.created + state.facts.settings.registration_timeout
     if now >= at:
-        return remove(why.REGISTRATION_TIMEOUT, "registration-timeout", waited=now - claim.created)
-    return keep(why.REGISTRATION_TIMEOUT, "registering", due=at)
+        return remove(
+            DisruptionReason.REGISTRATION_TIMEOUT, DisruptionReason.REGISTRATION_TIMEOUT, waited=now - claim.created
+        )
+    return keep(DisruptionReason.REGISTRATION_TIMEOUT, DisruptionCode.REGISTERING, due=at)
 
 
 Method = Callable[[NodeClaim, State, int], Finding]

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from kerf.engine.disruption.forced.finding import Finding, keep, remove
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.kubernetes.nodes import READY, Node
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import disruption_reasons as why
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
@@ -57,16 +57,16 @@ def unhealthy(claim: NodeClaim, state: State, now: int) -> Finding:
     node = node_of(claim, state) if policies else None
     illness = worst(node, policies) if node is not None else None
     if node is None or illness is None:
-        return _told(claim, keep(why.UNHEALTHY, "node-healthy"))
+        return _told(claim, keep(DisruptionReason.UNHEALTHY, DisruptionCode.NODE_HEALTHY))
     if now < illness.due:
-        return _told(claim, keep(why.UNHEALTHY, "node-healthy", due=illness.due))
+        return _told(claim, keep(DisruptionReason.UNHEALTHY, DisruptionCode.NODE_HEALTHY, due=illness.due))
     ill, nodes = census(state, claim.node_pool, policies)
     if ill > allowed(nodes):
-        blocked = Reason("repair-blocked", {"ill": ill, "nodes": nodes, "condition": illness.condition})
-        return _told(claim, Finding(why.UNHEALTHY, blocked, due=_retry_at(illness, now)))
+        blocked = Reason.of(DisruptionCode.REPAIR_BLOCKED, ill=ill, nodes=nodes, condition=illness.condition)
+        return _told(claim, Finding(DisruptionReason.UNHEALTHY.value, blocked, due=_retry_at(illness, now)))
     return remove(
-        why.UNHEALTHY,
-        "unhealthy",
+        DisruptionReason.UNHEALTHY,
+        DisruptionReason.UNHEALTHY,
         condition=illness.condition,
         status=illness.status,
         waited=now - illness.since,
@@ -82,7 +82,7 @@ def _retry_at(illness: Illness, now: int) -> int:
 
 def _told(claim: NodeClaim, finding: Finding) -> Finding:
     """That a repair is held back is told once, and that it is not any more."""
-    news = finding.reason.code != (claim.repair or "node-healthy")
+    news = finding.reason.code != (claim.repair or DisruptionCode.NODE_HEALTHY)
     return Finding(finding.method, finding.reason, due=finding.due, told=news)
 
 

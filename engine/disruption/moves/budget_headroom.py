@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kerf.engine.disruption.budgets import DRIFTED, EMPTY, UNDERUTILIZED, Use, left
+from kerf.engine.disruption.budgets import Use, left
+from kerf.engine.model.disruption_reasons import DisruptionReason, budget_reason
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.nodeclaim import disruption_reasons as why
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING
@@ -23,8 +23,6 @@ AHEAD = 8
 PATIENCE = 120_000
 """So long a proposal waits for room after its delay, in ms: then it is judged and, for the budget, withdrawn."""
 
-REASONS = {why.EMPTY: EMPTY, why.DRIFTED: DRIFTED}
-
 
 class Room:
     """What the budgets leave at the latest entry, from the claims alone (D-49, D-50)."""
@@ -32,20 +30,20 @@ class Room:
     def __init__(self, state: State) -> None:
         self._state = state
         self._uses: dict[str, Use] | None = None
-        self._left: dict[tuple[str, str, Use], int] = {}
+        self._left: dict[tuple[str, DisruptionReason, Use], int] = {}
 
     def has(self, move: Move) -> bool:
         """Whether all nodes of a move may go now, or wait for nothing: their NodePool is gone, or there are more
         of them than its budgets ever let go at once."""
         facts = self._state.facts
-        reason = REASONS.get(move.why, UNDERUTILIZED)
+        reason = budget_reason(move.why)
         for name, count in self._by_pool(move.claims).items():
             pool, use = facts.pools.get(name), self._used().get(name, Use())
             if pool is not None and self._leaves(pool, reason, use) < count:
                 return self._leaves(pool, reason, Use(use.total)) < count
         return True
 
-    def _leaves(self, pool: NodePool, reason: str, use: Use) -> int:
+    def _leaves(self, pool: NodePool, reason: DisruptionReason, use: Use) -> int:
         key = pool.name, reason, use
         if key not in self._left:
             self._left[key] = left(pool, reason, use, self._state.facts.at)

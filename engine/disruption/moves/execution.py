@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.binding import Binding
-from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.disruption.consolidation.karpenter_methods import allowed, within
@@ -21,8 +20,8 @@ from kerf.engine.disruption.moves.cluster_with_moves import underway, without_la
 from kerf.engine.disruption.moves.validation import simulated
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.lifecycle.step import may_ask, soonest
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import disruption_reasons as why
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import STEADY, TAINTED
@@ -67,7 +66,7 @@ def _due(underway: Underway, state: State, limit: int, room: Room) -> int:
 
 def _second_look(underway: Underway, state: State) -> int:
     """D-108, when there is room for it."""
-    return underway.at + (0 if underway.move.why == why.DRIFTED else state.facts.settings.validation_delay)
+    return underway.at + (0 if underway.move.why == DisruptionReason.DRIFTED else state.facts.settings.validation_delay)
 
 
 def time_limit(state: State) -> int:
@@ -124,9 +123,9 @@ def _may_start(underway: Underway, state: State, now: int, room: Room) -> bool:
 
 def validated(move: Move, cluster: Cluster, others: Iterable[Move]) -> Move | Reason:
     """`others` are proposals beside it, whose nodes may soon be gone: nothing is built on these."""
-    if move.why == why.EMPTY:
+    if move.why == DisruptionReason.EMPTY:
         return _still_empty(move, cluster)
-    if move.why == why.DRIFTED:
+    if move.why == DisruptionReason.DRIFTED:
         return move  # D-108: proposed a moment ago, and never validated
     return _still_worth_it(move, cluster, others)
 
@@ -140,9 +139,9 @@ def still_together(moves: Mapping[str, Move], cluster: Cluster, others: Iterable
     for ref, move in moves.items():
         own = [each for each in candidates if each.node.place.claim in move.claims]
         present |= {ref: own} if len(own) == len(move.claims) else {}
-        found[ref] = Reason("churn", {"claims": list(move.claims)})
+        found[ref] = Reason.of(DisruptionCode.CHURN, claims=list(move.claims))
     going = [each for own in present.values() for each in own]
-    if not going or len(within(going, allowed(cluster, UNDERUTILIZED))) < len(going):
+    if not going or len(within(going, allowed(cluster, DisruptionReason.UNDERUTILIZED))) < len(going):
         return {}
     names = [each.name for each in going]
     beside = underway(cluster, others)
@@ -165,10 +164,10 @@ def _still_empty(move: Move, cluster: Cluster) -> Move | Reason:
     """D-109: those that still are empty, within the budgets."""
     present, gone = _present(move, cluster, eligibility.emptiness)
     if not present:
-        return Reason("churn", {"claims": gone})
-    kept = within(present, allowed(cluster, EMPTY))
+        return Reason.of(DisruptionCode.CHURN, claims=gone)
+    kept = within(present, allowed(cluster, DisruptionReason.EMPTY))
     if not kept:
-        return Reason("budget", {"nodepool": present[0].pool.name})
+        return Reason.of(DisruptionCode.BUDGET, nodepool=present[0].pool.name)
     savings = sum(each.price for each in kept)
     return replace(move, claims=tuple(sorted(each.node.place.claim for each in kept)), savings=savings)
 
@@ -177,9 +176,9 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
     """D-110: all or nothing. Pods go where they would go now."""
     present, gone = _present(move, cluster, eligibility.consolidation)
     if gone:
-        return Reason("churn", {"claims": gone})
-    if len(within(present, allowed(cluster, UNDERUTILIZED))) < len(present):
-        return Reason("budget", {"nodepool": present[0].pool.name})
+        return Reason.of(DisruptionCode.CHURN, claims=gone)
+    if len(within(present, allowed(cluster, DisruptionReason.UNDERUTILIZED))) < len(present):
+        return Reason.of(DisruptionCode.BUDGET, nodepool=present[0].pool.name)
     names = [each.name for each in present]
     options = move.replacements[0].instance_types if move.replacements else ()
     beside = underway(cluster, others)
@@ -187,7 +186,7 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
     if isinstance(found, Reason):
         return found
     if Binding(beside, move.turns).left_over(names, found.claims):
-        return Reason("left-over")
+        return Reason.of(DisruptionCode.LEFT_OVER)
     news = tuple(
         replace(old, pods=new.pods, requests=new.requests)
         for old, new in zip(move.replacements, found.claims, strict=True)
@@ -214,15 +213,15 @@ def start(ref: str, move: Move, state: State, now: int) -> Next:
     """D-115: taints on all candidates, replacements on their way, all in one decision."""
     claims = [state.facts.claims[name] for name in move.claims if name in state.facts.claims]
     if len(claims) < len(move.claims) or any(claim.state not in STEADY for claim in claims):
-        return _withdrawn(ref, move, Reason("churn", {"claims": list(move.claims)}))
+        return _withdrawn(ref, move, Reason.of(DisruptionCode.CHURN, claims=list(move.claims)))
     names = claim_names([each.node_pool for each in move.replacements], state)
     news = tuple(replace(each, name=name) for each, name in zip(move.replacements, names, strict=True))
     problem = cluster_of(state, now).base if news else Problem((), {}, (), {})
     if not {new.node_pool for new in news} <= {each.pool.name for each in problem.pools}:  # it was taken away since
-        return _withdrawn(ref, move, Reason("scheduling", {"why": "no-nodepool"}))
+        return _withdrawn(ref, move, Reason.of(DisruptionCode.SCHEDULING, why="no-nodepool"))
     orders = launch_orders(news, problem)
     if not all(order.offers for order in orders):
-        return _withdrawn(ref, move, Reason("scheduling", {"why": "no-offering"}))
+        return _withdrawn(ref, move, Reason.of(DisruptionCode.SCHEDULING, why="no-offering"))
     begun = replace(move, replacements=news)
     verdicts = tuple(_condemned(claim, move, now) for claim in claims)
     return Next(
@@ -235,7 +234,7 @@ def start(ref: str, move: Move, state: State, now: int) -> Next:
 
 def _condemned(claim: NodeClaim, move: Move, now: int) -> Verdict:
     params: dict[str, str | int | float | list[str]] = {}
-    if move.why == why.EMPTY:
+    if move.why == DisruptionReason.EMPTY:
         params["quiet"] = now - (claim.last_pod_event or claim.initialized)
     return Verdict(claim.name, move.why, "remove", Reason(move.why, params))
 
@@ -264,9 +263,9 @@ def failed(state: State, now: int) -> Iterator[tuple[str, Reason]]:
         each = moves[ref]
         lost = [new.name for new in each.move.replacements if new.name not in state.facts.claims]
         if lost:
-            yield ref, Reason("replacement-lost", {"claims": lost})
+            yield ref, Reason.of(DisruptionCode.REPLACEMENT_LOST, claims=lost)
         elif now - each.at > time_limit(state) and waits(each.move, state):
-            yield ref, Reason("replacement-late", {"waited": now - each.at})
+            yield ref, Reason.of(DisruptionCode.REPLACEMENT_LATE, waited=now - each.at)
 
 
 def waits(move: Move, state: State) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.commands import Command, removal
 from kerf.engine.disruption.consolidation.karpenter_methods import allowed, within
 from kerf.engine.disruption.eligibility import census
 from kerf.engine.disruption.simulation import Outcome, Simulator
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 
 DELAY = 15_000
@@ -22,9 +22,9 @@ def still_empty(command: Command, later: Cluster) -> Command | Reason:
     names = frozenset(command.names)
     present = [each for each in census(later, eligibility.emptiness).chosen if each.name in names]
     if not present:
-        return Reason("churn", {"nodes": list(command.names)})
-    kept = within(present, allowed(later, EMPTY))
-    return removal(kept) if kept else Reason("budget", {"nodes": list(command.names)})
+        return Reason.of(DisruptionCode.CHURN, nodes=list(command.names))
+    kept = within(present, allowed(later, DisruptionReason.EMPTY))
+    return removal(kept) if kept else Reason.of(DisruptionCode.BUDGET, nodes=list(command.names))
 
 
 def still_valid(command: Command, later: Simulator) -> Reason | None:
@@ -34,9 +34,9 @@ def still_valid(command: Command, later: Simulator) -> Reason | None:
     present = [each for each in census(cluster, eligibility.consolidation).chosen if each.name in names]
     if len(present) < len(names):
         gone = sorted(names - {each.name for each in present})
-        return Reason("churn", {"nodes": gone})
-    if len(within(present, allowed(cluster, UNDERUTILIZED))) < len(names):
-        return Reason("budget", {"nodes": sorted(names)})
+        return Reason.of(DisruptionCode.CHURN, nodes=gone)
+    if len(within(present, allowed(cluster, DisruptionReason.UNDERUTILIZED))) < len(names):
+        return Reason.of(DisruptionCode.BUDGET, nodes=sorted(names))
     options = command.replacements[0].instance_types if command.replacements else ()
     found = simulated(later, names, len(command.replacements), options)
     return found if isinstance(found, Reason) else None
@@ -46,9 +46,9 @@ def simulated(later: Simulator, names: Iterable[str], replacements: int, options
     """D-110, step 2: what a new simulation comes to, or why it is not what was decided."""
     outcome = later.without(names)
     if outcome.failure is not None:
-        return Reason("scheduling", {"why": outcome.failure.code})
+        return Reason.of(DisruptionCode.SCHEDULING, why=outcome.failure.code)
     if len(outcome.claims) != replacements:
-        return Reason("scheduling", {"why": "other-replacements", "count": len(outcome.claims)})
+        return Reason.of(DisruptionCode.SCHEDULING, why="other-replacements", count=len(outcome.claims))
     if replacements and not frozenset(options) <= frozenset(outcome.claims[0].instance_types):
-        return Reason("scheduling", {"why": "other-instance-types"})
+        return Reason.of(DisruptionCode.SCHEDULING, why="other-instance-types")
     return outcome

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from kerf.engine.lifecycle.drain.pods import DISRUPTED, awaited, leave, left
 from kerf.engine.lifecycle.drain.volumes import attached, detach
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import Step, ask, soonest, wait
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.reasons import Reason
@@ -30,7 +31,7 @@ def drain(claim: NodeClaim, state: State, now: int) -> Step:
     if claim.instance_status in ENDED:
         return _end(claim, node, now)
     if node is None or not claim.registered:
-        return _terminate(claim, now, Reason("terminate-without-drain"))  # D-138, L-194
+        return _terminate(claim, now, LifecycleCode.TERMINATE_WITHOUT_DRAIN)  # D-138, L-194
     if claim.state == TAINTED:
         return _start(claim, node, state, now)
     if claim.effect(effects.TERMINATE) is None:  # there is no way back from it
@@ -39,19 +40,20 @@ def drain(claim: NodeClaim, state: State, now: int) -> Step:
             return _taint_again(claim, node, now, step)
         if step is not None:
             return step
-    return _terminate(claim, now, Reason("terminate"))
+    return _terminate(claim, now, LifecycleCode.TERMINATE)
 
 
 def _end(claim: NodeClaim, node: Node | None, now: int) -> Step:
     """The instance is gone: the Node object goes, then the claim is over (L-201, L-192)."""
     if node is not None:
-        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code="delete-node")
-    return Step(events=(ev.Terminated(claim.name, claim.why, *claim.lifetime(now)),), reason=Reason("terminated"))
+        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=LifecycleCode.DELETE_NODE)
+    ended = ev.Terminated(claim.name, claim.why, *claim.lifetime(now))
+    return Step(events=(ended,), reason=Reason.of(LifecycleCode.TERMINATED))
 
 
-def _terminate(claim: NodeClaim, now: int, reason: Reason) -> Step:
+def _terminate(claim: NodeClaim, now: int, code: LifecycleCode) -> Step:
     order = TerminateInstance(claim.name, claim.instance)
-    return ask(claim, effects.TERMINATE, order, now, code=reason.code)
+    return ask(claim, effects.TERMINATE, order, now, code=code)
 
 
 def _start(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
@@ -59,12 +61,12 @@ def _start(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
     if _tainted(node):
         replacements = waits_for(state, claim)
         if replacements and not node.deleting:
-            return wait("waiting-for-replacement", replacements=replacements)
+            return wait(LifecycleCode.WAITING_FOR_REPLACEMENT, replacements=replacements)
         grace = claim.termination_grace_period if claim.deadline is None else None
         deadline = None if grace is None else now + grace
         started = ev.DrainStarted(claim.name, node.name, len(awaited(node, state, now)), deadline)
-        return Step(events=(started,), reason=Reason("drain-started"))
-    return ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code="taint")
+        return Step(events=(started,), reason=Reason.of(LifecycleCode.DRAIN_STARTED))
+    return ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code=LifecycleCode.TAINT)
 
 
 def _tainted(node: Node) -> bool:
@@ -74,7 +76,7 @@ def _tainted(node: Node) -> bool:
 def _taint_again(claim: NodeClaim, node: Node, now: int, step: Step | None) -> Step:
     """L-196: the taint was taken off while the node drains (by a user, or by an order from before that was late). It is
     put on again, and until it shows no instance ends: pods may come."""
-    taint = ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code="taint")
+    taint = ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code=LifecycleCode.TAINT)
     if step is None:
         return taint
     return replace(step, intents=(*taint.intents, *step.intents), due=soonest(step.due, taint.due))
@@ -91,6 +93,6 @@ def _empty(claim: NodeClaim, node: Node, state: State, now: int) -> Step | None:
         return Step(events=told) if told else None
     settled = claim.drain_started + state.facts.settings.drain_settle
     if now < settled:  # pods bound just before the taint was seen
-        return Step(events=told, reason=Reason("settling"), due=settled)
+        return Step(events=told, reason=Reason.of(LifecycleCode.SETTLING), due=settled)
     drained = ev.Drained(claim.name, now - claim.drain_started, len(attached(node, state, now)))
-    return Step(events=(*told, drained), reason=Reason("drained"))
+    return Step(events=(*told, drained), reason=Reason.of(LifecycleCode.DRAINED))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from kerf.engine.lifecycle.drain.pods import DISRUPTED, awaited, leave
 from kerf.engine.lifecycle.drain.volumes import SHOWN, attached
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import Step, ask, wait
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim import effects
@@ -33,11 +34,11 @@ def drain_lone(node: Node, state: State, now: int) -> Step:
     """The next step of such a Node: the taint, its pods in their groups, its volumes, its finalizer (D-140, D-157)."""
     held = state.facts.lone.get(node.name, NodeClaim(""))
     if not any(taint.same(DISRUPTED) for taint in node.taints):
-        return ask(held, effects.TAINT, TaintNode("", node.name), now, code="node-without-claim")
+        return ask(held, effects.TAINT, TaintNode("", node.name), now, code=LifecycleCode.NODE_WITHOUT_CLAIM)
     pods = awaited(node, state, now)
     if pods:
         return leave(held, node, pods, state, now)
     volumes = attached(node, state, now)
     if volumes:
-        return wait("waiting-for-volumes", volumes=list(volumes[:SHOWN]), count=len(volumes))
-    return ask(held, effects.DELETE_NODE, DeleteNode("", node.name), now, code="delete-node")
+        return wait(LifecycleCode.WAITING_FOR_VOLUMES, volumes=list(volumes[:SHOWN]), count=len(volumes))
+    return ask(held, effects.DELETE_NODE, DeleteNode("", node.name), now, code=LifecycleCode.DELETE_NODE)

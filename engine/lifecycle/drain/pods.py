@@ -7,15 +7,16 @@ from msgspec import Struct
 
 from kerf.engine.lifecycle.drain.eviction_waves import PAUSE, turn
 from kerf.engine.lifecycle.drain.interruption_notice import stays_until
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import Step, ask_again_at, may_ask, soonest, wait
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, Pod, Taint, is_terminal, owned_by
 from kerf.engine.model.kubernetes.priority_classes import CRITICAL
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.disruption_reasons import UNDERUTILIZED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeletePod, EvictPod
 from kerf.engine.scheduling.matching.taints import tolerates_all
@@ -54,7 +55,7 @@ def leave(claim: NodeClaim, node: Node, pods: list[Pod], state: State, now: int)
     first = min(_group(pod, state) for pod in pods)
     steps = [_leave(claim, node, pod, state, now, its_turn=_group(pod, state) == first) for pod in pods]
     intents = tuple(intent for step in steps for intent in step.intents)
-    reason = Reason("evict") if intents else Reason("waiting-for-pods", {"pods": len(pods)})
+    reason = Reason.of(LifecycleCode.EVICT) if intents else Reason.of(LifecycleCode.WAITING_FOR_PODS, pods=len(pods))
     return Step(intents=intents, reason=reason, due=soonest(*(step.due for step in steps)))
 
 
@@ -73,19 +74,19 @@ def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, it
         by_force = DeletePod(claim.name, node.name, pod.uid, pod.namespace, pod.name, grace)
         return _unless_asked(claim, effects.deletion(pod.uid), by_force, now, due=until_stuck)
     if pod.deleting:
-        return wait("terminating", due=until_stuck)
+        return wait(LifecycleCode.TERMINATING, due=until_stuck)
     due = forced_at + 1 if forced_at else 0
     if not its_turn:
-        return wait("waiting-for-group", due=due)
+        return wait(LifecycleCode.WAITING_FOR_GROUP, due=due)
     protected = protected_until(pod)
     if now < protected:  # D-147, D-12
-        return wait("do-not-disrupt", due=soonest(due, 0 if protected == FOREVER else protected))
+        return wait(LifecycleCode.DO_NOT_DISRUPT, due=soonest(due, 0 if protected == FOREVER else protected))
     stays = stays_until(claim, pod, state)
     if now < stays:
-        return wait("waiting-for-next-place", due=soonest(due, stays))
+        return wait(LifecycleCode.WAITING_FOR_NEXT_PLACE, due=soonest(due, stays))
     turn_comes = turn_at(claim, pod, state)
     if now < turn_comes:
-        return wait("waiting-for-turn", due=soonest(due, turn_comes))
+        return wait(LifecycleCode.WAITING_FOR_TURN, due=soonest(due, turn_comes))
     key = effects.eviction(pod.uid)
     effect = claim.effect(key)
     attempt = effect.attempts + 1 if effect is not None else 1
@@ -96,7 +97,7 @@ def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, it
 def turn_at(claim: NodeClaim, pod: Pod, state: State) -> int:
     """When a pod leaves of a node that goes with others, large pods first (ms since the epoch); 0 for at once. A reason
     that leaves no choice knows no turns."""
-    if not claim.turns or claim.why != UNDERUTILIZED:
+    if not claim.turns or claim.why != DisruptionReason.UNDERUTILIZED:
         return 0
     return claim.drain_started + PAUSE * turn(state.ix.blobs.shape(pod.shape), claim.turns)
 

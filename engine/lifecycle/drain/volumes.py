@@ -4,6 +4,7 @@ D-155, D-156). kerf never deletes a VolumeAttachment."""
 from __future__ import annotations
 
 from kerf.engine.lifecycle.drain.pods import drainable
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import Step, wait
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.reasons import Reason
@@ -44,6 +45,7 @@ def detach(claim: NodeClaim, node: Node, state: State, now: int) -> Step | None:
     left = attached(node, state, now)
     if left and (claim.deadline is None or now <= claim.deadline):
         due = claim.deadline + 1 if claim.deadline is not None else 0
-        return wait("waiting-for-volumes", due=due, volumes=list(left[:SHOWN]), count=len(left))
+        return wait(LifecycleCode.WAITING_FOR_VOLUMES, due=due, volumes=list(left[:SHOWN]), count=len(left))
     detached = ev.VolumesDetached(claim.name, now - claim.drained, left)
-    return Step(events=(detached,), reason=Reason("volumes-left") if left else Reason("volumes-detached"))
+    code = LifecycleCode.VOLUMES_LEFT if left else LifecycleCode.VOLUMES_DETACHED
+    return Step(events=(detached,), reason=Reason.of(code))

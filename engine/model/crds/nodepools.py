@@ -21,9 +21,10 @@ from kerf.engine.model.crds.shared_fields import (
     requirements,
     taints,
 )
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS
 
 POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
-REASONS = ("Underutilized", "Empty", "Drifted")
+REASONS = tuple(reason.karpenter for reason in BUDGET_REASONS)
 THIRTY_DAYS = "720h"
 
 

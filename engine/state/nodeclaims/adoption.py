@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import STEADY
@@ -44,7 +45,8 @@ def reason_to_go(claim: NodeClaimObject, now: int) -> str:
             return each.reason.lower()
     if not claim.deleting:
         return ""
-    return "expired" if claim.expire_after is not None and now >= claim.created + claim.expire_after else "deleted"
+    expired = claim.expire_after is not None and now >= claim.created + claim.expire_after
+    return (DisruptionReason.EXPIRED if expired else DisruptionReason.DELETED).value
 
 
 def difference(state: State, listed: Sequence[TaggedInstance]) -> InstancesListed | None:

@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepool_health import PoolHealth, after, anew
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -13,8 +14,6 @@ from kerf.engine.record.claim_events import LaunchTimedOut, Registered, Tainted
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen
 from kerf.engine.state.state import State
-
-REGISTRATION_TIMEOUT = "registration-timeout"
 
 
 def pool_seen(state: State, pool: NodePool, entry: Entry) -> None:
@@ -56,7 +55,7 @@ def claim_moved(state: State, claim: NodeClaim, event: Struct, entry: Entry) -> 
     elif isinstance(event, LaunchTimedOut):
         reason = claim.answer.code if claim.answer is not None and claim.answer.code else "LaunchFailed"
         health = after(health, False, entry.at, reason=reason, message=event.message)
-    elif isinstance(event, Tainted) and event.why == REGISTRATION_TIMEOUT:
+    elif isinstance(event, Tainted) and event.why == DisruptionReason.REGISTRATION_TIMEOUT:
         message = f"{claim.instance} of NodeClaim {claim.name} joined with no node"
         health = after(health, False, entry.at, reason="RegistrationFailed", message=message)
     else:

@@ -8,13 +8,13 @@ from collections import Counter
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from kerf.engine.disruption.budgets import EMPTY, UNDERUTILIZED
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
 from kerf.engine.disruption.consolidation.joint_search import jointly
 from kerf.engine.disruption.consolidation.karpenter_methods import allowed
 from kerf.engine.disruption.consolidation.sequential_search import Moves
 from kerf.engine.disruption.eligibility import Candidate, census, consolidation, judge
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget
 from tests.property.disruption.test_moves import SEEDS, bill, made
 
@@ -42,10 +42,10 @@ def test_only_candidates_go_and_the_budgets_would_let_all_of_them(seed: int) -> 
     assert len({each.name for each in gone}) == len(gone)
     assert all(isinstance(judge(each.node, start), Candidate) and each.node.consolidatable for each in gone)
     spent = Counter(each.pool.name for each in gone)
-    for reason in (EMPTY, UNDERUTILIZED):
+    for reason in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
         assert all(spent[name] <= left for name, left in allowed(start, reason).items())
     totals = pool_totals(start, census(start, consolidation).eligible)
-    assert all(approves(each, totals) for each in found.commands if each.reason != EMPTY)
+    assert all(approves(each, totals) for each in found.commands if each.reason != DisruptionReason.EMPTY)
     assert {each.name for each in gone} | set(found.kept) == {each.name for each in start.nodes}
 
 
@@ -60,7 +60,8 @@ def test_every_pod_has_a_place_on_what_stays_and_all_of_them_fit(seed: int) -> N
     names = {each.name for each in going(found)}
     here = {each.name: Counter(each.place.available) for each in start.nodes if each.name not in names}
     for command in found.commands:
-        moving = {} if command.reason == EMPTY else {pod.uid: pod for each in command.candidates for pod in each.pods}
+        empty = command.reason == DisruptionReason.EMPTY
+        moving = {} if empty else {pod.uid: pod for each in command.candidates for pod in each.pods}
         assert Counter(uid for each in command.placements for uid in each.pods) == Counter(list(moving))
         assert not command.replacements
         for place in command.placements:

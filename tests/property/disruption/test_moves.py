@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kerf.engine.disruption.budgets import EMPTY, Use, allowance
+from kerf.engine.disruption.budgets import Use, allowance
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.after_command import after
 from kerf.engine.disruption.consolidation.balanced_policy import price_of
@@ -23,6 +23,7 @@ from kerf.engine.disruption.disruption_pass import move_of
 from kerf.engine.disruption.eligibility import Candidate, census, consolidation, judge
 from kerf.engine.disruption.moves.cluster_with_moves import underway
 from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.reasons import Reason
 from tests.unit.disruption.clusters import DAEMON, SIZES, capacity, cluster, node, pending, pod, pool
@@ -80,7 +81,7 @@ def test_moves_take_only_candidates_within_the_budgets(seed: int) -> None:
         assert isinstance(judge(each.node, start), Candidate)
         assert each.node.consolidatable
     spent = Counter(each.pool.name for each in gone)
-    assert all(spent[name] <= left for name, left in allowed(start, EMPTY).items())
+    assert all(spent[name] <= left for name, left in allowed(start, DisruptionReason.EMPTY).items())
     assert {each.name for each in gone} | set(moves.kept) == {each.name for each in start.nodes}
 
 
@@ -96,7 +97,7 @@ def test_every_pod_that_moves_has_one_place_that_holds_it(seed: int) -> None:
         moving = {each.uid: each for one in command.candidates for each in one.pods}
         places = [(each.node, uid) for each in command.placements for uid in each.pods if uid in moving]
         news = [uid for each in command.replacements for uid in each.claim.pods if uid in moving]
-        if command.reason != EMPTY:
+        if command.reason != DisruptionReason.EMPTY:
             assert Counter([*news, *(uid for _, uid in places)]) == Counter(list(moving))
         for target, uid in places:
             assert target not in names
@@ -161,7 +162,7 @@ def test_the_fleet_comes_to_rest_and_no_move_undoes_another(seed: int) -> None:
         if not moves.commands:
             return
         for command in moves.commands:
-            assert command.savings > 0 or command.reason == EMPTY
+            assert command.savings > 0 or command.reason == DisruptionReason.EMPTY
             assert not any(name.startswith("replacement-") for name in command.names)
             number += 1
             current = after(current, command, number)
@@ -184,5 +185,5 @@ def test_a_second_pass_leaves_alone_what_the_first_has_under_way(seed: int) -> N
     end = usage(underway(start, [*first, *map(move_of, second.commands)]))
     for each in start.pools:
         before, after_both = usage(start).get(each.pool.name, Use()), end.get(each.pool.name, Use())
-        most = allowance(each.pool, EMPTY, before.total, start.now).nodes
+        most = allowance(each.pool, DisruptionReason.EMPTY, before.total, start.now).nodes
         assert after_both.consuming <= max(most, before.consuming)

@@ -6,9 +6,6 @@ import msgspec
 import pytest
 
 from kerf.engine.disruption.budgets import (
-    DRIFTED,
-    EMPTY,
-    UNDERUTILIZED,
     UNLIMITED,
     Ledger,
     Use,
@@ -18,8 +15,11 @@ from kerf.engine.disruption.budgets import (
 )
 from kerf.engine.errors import InputError
 from kerf.engine.model.cron import next_after, parse
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.durations import format_time, parse_time
 from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool
+
+EMPTY, DRIFTED, UNDERUTILIZED = DisruptionReason.EMPTY, DisruptionReason.DRIFTED, DisruptionReason.UNDERUTILIZED
 
 NOON = parse_time("2026-01-15T12:00:00Z")  # a Thursday
 HOUR = 3_600_000
@@ -104,9 +104,9 @@ def test_w4_the_least_budget_of_a_reason_counts() -> None:
         Budget("10"),
         Budget("100"),
         Budget("100%"),
-        Budget("15", reasons=(DRIFTED, UNDERUTILIZED)),
-        Budget("5", reasons=(DRIFTED,)),
-        Budget("4", reasons=(EMPTY,)),
+        Budget("15", reasons=(DRIFTED.karpenter, UNDERUTILIZED.karpenter)),
+        Budget("5", reasons=(DRIFTED.karpenter,)),
+        Budget("4", reasons=(EMPTY.karpenter,)),
     )
     found = {reason: allowance(given, reason, 100, NOON).nodes for reason in (EMPTY, DRIFTED, UNDERUTILIZED)}
     assert found == {EMPTY: 4, DRIFTED: 5, UNDERUTILIZED: 10}
@@ -133,11 +133,17 @@ def test_w7_consumption_is_taken_off_and_never_below_nothing() -> None:
 
 
 def test_d50_a_node_that_goes_consumes_for_every_reason() -> None:
-    ledger = Ledger([pool(Budget("3"), Budget("1", reasons=(EMPTY,)))], {"default": Use(10, 0)}, NOON)
+    ledger = Ledger([pool(Budget("3"), Budget("1", reasons=(EMPTY.karpenter,)))], {"default": Use(10, 0)}, NOON)
     tried = ledger.copy()
     tried.take("default")
-    assert [tried.left("default", reason) for reason in (EMPTY, UNDERUTILIZED)] == [0, 2]
-    assert [ledger.left("default", reason) for reason in (EMPTY, UNDERUTILIZED)] == [1, 3]
+    assert [tried.left("default", reason) for reason in (EMPTY, UNDERUTILIZED)] == [
+        0,
+        2,
+    ]
+    assert [ledger.left("default", reason) for reason in (EMPTY, UNDERUTILIZED)] == [
+        1,
+        3,
+    ]
     assert ledger.left("unknown", EMPTY) == 0
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.engine.disruption import budgets
 from kerf.engine.disruption.consolidation.sequential_search import choose
 from kerf.engine.disruption.eligibility import Candidate, census, consolidation, judge
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS
 from kerf.engine.model.feature_gates import FIELDS
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pods import Taint, Toleration
@@ -49,7 +49,7 @@ def test_d1_identifiers_are_the_references() -> None:
         "karpenter.sh/nodepool-hash-version",
         "karpenter.sh/nodeclaim-termination-timestamp",
     )
-    assert (budgets.EMPTY, budgets.DRIFTED, budgets.UNDERUTILIZED) == ("Empty", "Drifted", "Underutilized")
+    assert [reason.karpenter for reason in BUDGET_REASONS] == ["Underutilized", "Empty", "Drifted"]
 
 
 def test_d1_gates_are_closed_by_default_and_none_is_balanceds() -> None:

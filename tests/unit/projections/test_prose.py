@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import string
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kerf.engine.model.reasons import Reason
+from kerf.engine.lifecycle.reasons import LifecycleCode
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason, DriftReason
+from kerf.engine.model.reasons import Reason, ReasonCode
 from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.entry_types import NAME_OF
 from kerf.engine.scheduling.explain.tracer import Cut
@@ -17,9 +18,7 @@ from kerf.engine.scheduling.reasons import Code
 from kerf.projections.prose.changes import BUDGETS, CHANGES
 from kerf.projections.prose.funnels import CUTS, NEAR, cut_sentence
 from kerf.projections.prose.reasons import (
-    DISRUPTION,
     EXPLAINED,
-    LIFECYCLE,
     TO_BE_REMOVED,
     count,
     dollars,
@@ -31,64 +30,13 @@ from kerf.projections.prose.reasons import (
 from kerf.projections.timeline import event as events
 
 TOLD_IN = ("timeline.py", "entry_events.py", "disruption_events.py", "drift_events.py")
-ENGINE = Path(events.__file__).resolve().parents[2] / "engine"
-REPLAY = ENGINE.parent / "replay"
-ELSEWHERE = {
-    "error", "insufficient-capacity", "nodeclass-not-ready", "waiting-for-effect", "waiting-to-retry", "going",
-    "pod-budget-exhausted", "several-pod-budgets", "empty", "drifted", "underutilized",
-    "not-looked-at",
-}  # fmt: skip
-"""Codes that are no literal at the call: a cloud's `kind` (L-152…L-155), the waits of `ask`, the default verdict, the
-two of PodDisruptionBudgets (D-30), why a move is made, and what replay
-says of a node before a pass."""
-
-
-def calls(folder: str) -> Iterator[tuple[str, ast.Call]]:
-    """Each call by a plain name in a house's modules."""
-    for path in sorted((ENGINE / folder).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                yield node.func.id, node
+REPLAY = Path(events.__file__).resolve().parents[2] / "replay"
+LISTS: tuple[type[ReasonCode], ...] = (DisruptionReason, DriftReason, DisruptionCode, LifecycleCode)
+CODES = {code.value for codes in LISTS for code in codes}
 
 
 def literal(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-
-
-def codes(folder: str) -> set[str]:
-    """The literal codes given to Reason, wait, ask, keep and remove."""
-    found: set[str] = set()
-    for name, call in calls(folder):
-        argument: ast.expr | None = None
-        if name in ("Reason", "wait") and call.args:
-            argument = call.args[0]
-        elif name in ("keep", "remove") and len(call.args) > 1:
-            argument = call.args[1]
-        elif name == "ask":
-            argument = next(k.value for k in call.keywords if k.arg == "code")
-        code = literal(argument)
-        if code is not None:
-            found.add(code)
-    return found
-
-
-def test_the_codes_are_found() -> None:
-    assert "has-pods" in codes("disruption")
-    assert {"register", "in-service", "startup-taints-exist"} <= codes("lifecycle")
-    assert "terminate-orphan" in codes("runtime")
-
-
-def test_every_code_of_lifecycle_has_its_sentence() -> None:
-    assert codes("lifecycle") | codes("runtime") <= LIFECYCLE.keys()
-
-
-def test_every_code_of_disruption_has_its_sentence() -> None:
-    assert codes("disruption") <= DISRUPTION.keys()
-
-
-def test_no_sentence_is_left_over() -> None:
-    known = codes("lifecycle") | codes("runtime") | codes("disruption") | ELSEWHERE
-    assert not (LIFECYCLE.keys() | DISRUPTION.keys()) - known
 
 
 def replay_codes(*modules: str) -> set[str]:
@@ -101,8 +49,8 @@ def replay_codes(*modules: str) -> set[str]:
 
 def test_explanations_use_codes_that_have_a_sentence() -> None:
     used = replay_codes("explain/claim", "history/removal", "explain/method_verdicts", "what_if/node")
-    assert used <= DISRUPTION.keys() | LIFECYCLE.keys() | EXPLAINED.keys()
-    assert not EXPLAINED.keys() & (DISRUPTION.keys() | LIFECYCLE.keys())
+    assert used <= CODES | EXPLAINED.keys()
+    assert not EXPLAINED.keys() & CODES
     claims = {NAME_OF[kind].removeprefix("claim.") for kind in CLAIM_EVENTS}
     assert EXPLAINED.keys() - claims <= used
 
@@ -114,7 +62,7 @@ def test_every_change_that_is_tried_has_its_condition() -> None:
 
 
 def test_what_would_have_to_change_is_said_of_verdicts_that_exist() -> None:
-    assert TO_BE_REMOVED.keys() <= DISRUPTION.keys()
+    assert TO_BE_REMOVED.keys() <= {code.value for code in DisruptionCode}
 
 
 @pytest.mark.parametrize("code", list(Code))
@@ -174,7 +122,8 @@ def test_a_code_of_another_version_shows_as_itself() -> None:
 
 
 def test_sentences_hold_no_other_fields_than_plain_names() -> None:
-    for template in (*LIFECYCLE.values(), *DISRUPTION.values(), *CUTS.values(), *NEAR.values()):
+    sentences = [code.sentence for codes in LISTS for code in codes]
+    for template in (*sentences, *CUTS.values(), *NEAR.values()):
         assert all(name is None or name.isidentifier() for _, name, _, _ in string.Formatter().parse(template))
 
 

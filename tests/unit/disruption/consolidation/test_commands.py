@@ -17,6 +17,7 @@ from kerf.engine.disruption.eligibility import Candidate, census, consolidation,
 from kerf.engine.disruption.moves.validation import still_empty, still_valid
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.model.reasons import Reason
@@ -208,7 +209,7 @@ def test_w2_emptiness_takes_from_every_pool_at_once() -> None:
     found = emptiness(cluster(*nodes, pools=pools)).command
     assert found is not None
     assert len(found.candidates) == 20
-    assert (found.decision, found.reason) == ("delete", "Empty")
+    assert (found.decision, found.reason) == ("delete", DisruptionReason.EMPTY)
 
 
 def test_w32_two_nodes_of_the_cheapest_type_become_one_by_deletion() -> None:
@@ -286,7 +287,9 @@ def test_w60_one_balanced_pool_that_loses_vetoes_the_command() -> None:
     totals = pool_totals(given, census(given, consolidation).eligible)
     assert totals["b"].cost == pytest.approx(price("large") + price("small"))
     assert totals["b"].disruption == 12.0
-    both = Command("Underutilized", tuple(candidates(given, "n1", "n2")), savings=price("large") + price("small"))
+    both = Command(
+        DisruptionReason.UNDERUTILIZED, tuple(candidates(given, "n1", "n2")), savings=price("large") + price("small")
+    )
     assert not approves(both, totals)
     assert approves(replace(both, candidates=tuple(candidates(given, "n1"))), totals)
 

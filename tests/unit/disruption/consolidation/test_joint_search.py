@@ -100,9 +100,9 @@ def test_empty_nodes_go_beside_and_are_no_places() -> None:
     found = jointly(cluster(*given.nodes, node("idle", "small")))
     assert found.moves is not None
     assert [(each.reason, each.names) for each in found.moves.commands] == [
-        ("Empty", ("idle",)),
-        ("Underutilized", ("a",)),
-        ("Underutilized", ("b",)),
+        ("empty", ("idle",)),
+        ("underutilized", ("a",)),
+        ("underutilized", ("b",)),
     ]
 
 
