@@ -17,7 +17,7 @@ from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.labels import ALIASES, HOSTNAME
 from kerf.engine.scheduling.kube_scheduler.node_info import planned_node
 from kerf.engine.scheduling.kube_scheduler.scheduler import new_node_name
-from kerf.engine.scheduling.launchable.daemons import daemon, daemons, reserved_for
+from kerf.engine.scheduling.launchable.daemons import daemon_of_shape, daemons, reserved_for_daemons
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.plan import Plan
@@ -127,7 +127,7 @@ def _planned(problem: Problem, plan: Plan) -> Iterator[Document]:
     given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
     for number, claim in enumerate(plan.claims):
         seat = planned_node(node_name(number), claim, given, problem)
-        waiting = reserved_for(given, seat.taints, Requirements.of_labels(seat.labels), {})
+        waiting = reserved_for_daemons(given, seat.taints, Requirements.of_labels(seat.labels), {})
         amounts = {name: free + waiting.get(name, 0) for name, free in seat.free.items()}
         yield _node(seat.name, seat.labels, [_taint(each) for each in seat.taints], amounts)
 
@@ -164,7 +164,7 @@ def _daemon_pods(
     taints = tuple(Taint(each["key"], each.get("value", ""), each["effect"]) for each in told)
     for document, shape in sets:
         own = document["metadata"]
-        if (name, own["name"]) not in owned and daemon(problem.shapes[shape]).expected_on(taints, labels):
+        if (name, own["name"]) not in owned and daemon_of_shape(problem.shapes[shape]).expected_on(taints, labels):
             template = document["spec"]["template"]
             named = {"name": f"{own['name']}-{name}", "namespace": own.get("namespace", "default")}
             metadata = {**template.get("metadata", {}), **named}

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT, WELL_KNOWN
-from kerf.engine.scheduling.launchable.compiled_catalogue import compiled
-from kerf.engine.scheduling.launchable.templates import available
+from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
+from kerf.engine.scheduling.launchable.templates import available_types
 from kerf.engine.scheduling.matching.requirements import Requirements
 
 LAUNCH_ORDER = (RESERVED, SPOT, ON_DEMAND)
@@ -18,8 +18,8 @@ class Market:
     """The offerings of one catalogue, less those known to lack capacity."""
 
     def __init__(self, digest: str, catalogue: Catalogue, unavailable: frozenset[tuple[str, str, str]]) -> None:
-        self._compiled = compiled(digest, catalogue)
-        self._available = available(self._compiled, unavailable)
+        self._compiled = compiled_catalogue(digest, catalogue)
+        self._available = available_types(self._compiled, unavailable)
         self._demands = tuple(slot.requirements() for slot in self._compiled.slots)
         self._usable: dict[Requirements, tuple[int, ...]] = {}
         self._launch_prices: dict[Requirements, dict[str, float]] = {}

@@ -12,9 +12,9 @@ from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.record.decisions import LaunchInstance, PlannedClaim
-from kerf.engine.scheduling.launchable.compiled_catalogue import bits, compiled
-from kerf.engine.scheduling.launchable.launch_offers import Choice, choose
-from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_of, taken_from
+from kerf.engine.scheduling.launchable.compiled_catalogue import bits, compiled_catalogue
+from kerf.engine.scheduling.launchable.launch_offers import LaunchChoice, choose_offers
+from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_with_reservations, with_launches_taken
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.packing.finished_claims import claim_labels
 from kerf.engine.scheduling.problem.from_state import unavailable
@@ -29,7 +29,7 @@ class ClaimWithoutPods(Struct, frozen=True):
     requirements: Requirements
     labels: dict[str, str]
     requests: Resources
-    choice: Choice
+    choice: LaunchChoice
 
     @property
     def instance_types(self) -> tuple[str, ...]:
@@ -61,18 +61,18 @@ def claim_without_pods(
     taken: Mapping[str, int] = NONE_TAKEN,
 ) -> ClaimWithoutPods:
     """What claims with these requirements may be launched as; no offers while the NodeClass has no catalogue."""
-    digest = catalogue_of(state, node_class.key)
-    choice = Choice("", ())
+    digest = catalogue_with_reservations(state, node_class.key)
+    choice = LaunchChoice("", ())
     if digest:
         catalogue = state.ix.blobs.catalogue(digest)
-        types = compiled(digest, catalogue)
+        types = compiled_catalogue(digest, catalogue)
         left = types.fitting(requests)
         for each in requirements:
             left &= types.admitting(each)
         names = tuple(types.names[number] for number in bits(left))
         most = state.facts.settings.max_launch_types
-        left_over = taken_from(catalogue, taken)
-        choice = choose(left_over, names, requirements, unavailable(state, now), max_types=most)
+        left_over = with_launches_taken(catalogue, taken)
+        choice = choose_offers(left_over, names, requirements, unavailable(state, now), max_types=most)
     return ClaimWithoutPods(requirements, dict(labels), requests, choice)
 
 

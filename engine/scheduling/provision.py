@@ -13,7 +13,7 @@ from kerf.engine.model.labels import DRA_DRIVERS, MIN_VALUES_RELAXED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, ProvisionResult
 from kerf.engine.scheduling.explain.tracer import Tracer
-from kerf.engine.scheduling.launchable.launch_offers import choose
+from kerf.engine.scheduling.launchable.launch_offers import choose_offers
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
@@ -125,7 +125,7 @@ def launch_orders(claims: tuple[PlannedClaim, ...], problem: Problem) -> tuple[L
     launches = []
     for claim in claims:
         pool = inputs[claim.node_pool].pool
-        choice = choose(
+        choice = choose_offers(
             problem.catalogues[inputs[claim.node_pool].catalogue],
             claim.instance_types,
             Requirements.of_specs(claim.requirements),

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.entries import Entry
-from kerf.engine.scheduling.launchable.node_overlays import Condition, evaluated
+from kerf.engine.scheduling.launchable.node_overlays import OverlayCondition, evaluate_overlays
 from kerf.engine.scheduling.problem.capacity_buffers import (
     BufferProvisioning,
     BufferReadiness,
@@ -57,12 +57,12 @@ def overlay_statuses(state: State) -> list[OverlayStatus]:
         return []
     found = [(pool, facts.catalogues.get(pool.node_class.key, "")) for _, pool in sorted(facts.pools.items())]
     pools = [(pool, blobs.catalogue(digest)) for pool, digest in found if digest]
-    conditions = evaluated(facts.overlays.values(), pools).conditions
+    conditions = evaluate_overlays(facts.overlays.values(), pools).conditions
     return [OverlayStatus(name, _overlay(conditions[name])) for name in sorted(conditions)]
 
 
-def _overlay(reason: Condition) -> tuple[Stated, ...]:
-    good = reason is Condition.SUCCEEDED
+def _overlay(reason: OverlayCondition) -> tuple[Stated, ...]:
+    good = reason is OverlayCondition.SUCCEEDED
     said = "" if good else "ValidationSucceeded=False"
     ready = Stated("Ready", good, "Ready" if good else UNHEALTHY, said)
     return Stated("ValidationSucceeded", good, reason.value), ready

@@ -16,7 +16,7 @@ from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, SpreadConstraint
 from kerf.engine.model.kubernetes.services import Service
 from kerf.engine.model.kubernetes.workloads import Workload
-from kerf.engine.scheduling.launchable.node_overlays import Condition, evaluated, overlaid
+from kerf.engine.scheduling.launchable.node_overlays import OverlayCondition, evaluate_overlays, overlaid_catalogues
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.capacity_buffers import (
     BufferReadiness,
@@ -61,13 +61,13 @@ class Extensions(Struct, frozen=True):
 
     def catalogues(self, pools: list[tuple[NodePool, str, Catalogue]]) -> dict[str, tuple[str, Catalogue]]:
         """By NodePool, where an overlay changes its catalogue: the digest and the changed one."""
-        return overlaid(self.overlays, pools) if self.overlays else {}
+        return overlaid_catalogues(self.overlays, pools) if self.overlays else {}
 
     def told(self, pools: list[tuple[NodePool, Catalogue]], planned: Plan) -> dict[str, Any]:
         """What became of overlays and buffers, for the result."""
         told: dict[str, Any] = {}
         if self.overlays:
-            conditions = evaluated(self.overlays, pools).conditions
+            conditions = evaluate_overlays(self.overlays, pools).conditions
             told["overlays"] = {name: str(conditions[name]) for name in sorted(conditions)}
         if self.buffers:
             told["buffers"] = [self._of_buffer(each, planned) for each in sorted(self.buffers, key=lambda b: b.key)]
@@ -106,7 +106,7 @@ def refused(told: Mapping[str, Any]) -> list[str]:
     lines = [
         f"NodeOverlay {name} is not applied: {condition}"
         for name, condition in told.get("overlays", {}).items()
-        if condition != Condition.SUCCEEDED
+        if condition != OverlayCondition.SUCCEEDED
     ]
     return lines + [
         f"CapacityBuffer {each['name']} is not ready: {each['readyForProvisioning']}"

@@ -21,7 +21,7 @@ from kerf.engine.scheduling.devices.pools import DeviceKey, Offer, Own, Publishe
 from kerf.engine.scheduling.devices.refusals import refusal
 from kerf.engine.scheduling.devices.search import Matching, Search, Solution
 from kerf.engine.scheduling.devices.usage import Given, Host, Ledger, Place, freed
-from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirements
 
 Publishes = tuple[tuple[ResourceSlice, ...], tuple[AttributeBinding, ...]]
@@ -150,7 +150,7 @@ class Devices:
             self._sites[site.name] = found
         return found
 
-    def offer_of(self, publishes: Own, state: State) -> Offer:
+    def offer_of(self, publishes: Own, state: NarrowedTemplate) -> Offer:
         """For a claim in this state."""
         key = id(publishes), id(state)
         found = self._offers.get(key)
@@ -173,7 +173,7 @@ class DeviceWant:
         self.names = tuple(each.key for each in claims)
         self._on_sites: dict[str, tuple[int, tuple[tuple[int, Solution], ...]]] = {}
         self._on_claims: dict[tuple[int, int], tuple[tuple[int, Solution], ...]] = {}
-        self._narrowed: dict[tuple[int, int, int, int], State | None] = {}
+        self._narrowed: dict[tuple[int, int, int, int], NarrowedTemplate | None] = {}
         self._given: dict[int, int] = {}  # by claim: the types that its devices were found for
 
     # ── existing nodes ──────────────────────────────────────
@@ -206,7 +206,7 @@ class DeviceWant:
 
     # ── claims ──────────────────────────────────────
 
-    def narrowed(self, claim: int, template: Template, state: State, types: int) -> State | None:
+    def narrowed(self, claim: int, template: Template, state: NarrowedTemplate, types: int) -> NarrowedTemplate | None:
         """The state that a claim comes to by taking the pod (S-99 (4), S-202), None if it cannot. `types`: those that
         it may still become; `capable` says which of them can be given the devices."""
         key = claim, id(state), types, self._devices.version
@@ -214,7 +214,7 @@ class DeviceWant:
             self._narrowed[key] = self._narrow(claim, template, state, types)
         return self._narrowed[key]
 
-    def _narrow(self, claim: int, template: Template, state: State, types: int) -> State | None:
+    def _narrow(self, claim: int, template: Template, state: NarrowedTemplate, types: int) -> NarrowedTemplate | None:
         before = self._before(claim, state.requirements)
         if before is None:
             return None
@@ -234,7 +234,7 @@ class DeviceWant:
             if not solutions:
                 return None
         following = template.step(state, asked) if len(asked) else state
-        if not isinstance(following, State) or not following.viable:
+        if not isinstance(following, NarrowedTemplate) or not following.viable:
             return None
         self._on_claims[claim, id(following)] = tuple(solutions)
         return following
@@ -245,13 +245,13 @@ class DeviceWant:
         state = self._narrow(_NOBODY, template, template.state, everything)
         return self.capable(_NOBODY, state, everything) if state is not None else 0
 
-    def capable(self, claim: int, state: State, types: int) -> int:
+    def capable(self, claim: int, state: NarrowedTemplate, types: int) -> int:
         """Of these types those that can be given the devices, as the latest `narrowed` to this state found."""
         types &= self._given.get(claim, types)
         solutions = self._on_claims.get((claim, id(state)), ())
         return types & sum(mask for mask, _ in solutions) if solutions else types
 
-    def take_claim(self, claim: int, state: State, place: Place) -> None:
+    def take_claim(self, claim: int, state: NarrowedTemplate, place: Place) -> None:
         """Give the pod what the latest `narrowed` to this state found."""
         if self._unsettled():
             solutions = self._on_claims[claim, id(state)]
@@ -308,7 +308,7 @@ class DeviceWant:
                 return refusal(self._devices.matcher, offered, left, {}, taken)
         return None
 
-    def refusal_of(self, claim: int, template: Template, state: State, types: int) -> Reason | None:
+    def refusal_of(self, claim: int, template: Template, state: NarrowedTemplate, types: int) -> Reason | None:
         """Why a claim cannot take the pod, whatever it becomes; None if it is not for devices."""
         if self._narrow(claim, template, state, types) is not None:
             return None

@@ -22,7 +22,7 @@ from kerf.engine.scheduling.explain.type_filters import (
     Hurdle,
 )
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
-from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements, parse_integer
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.topology.pod_counts import PodCount
@@ -124,7 +124,7 @@ def _places_beyond_limits(template: Template, wanted: PodClass) -> int:
     """The types that topology would let the pods go to if limits left some of each. Volumes are a hurdle of their
     own."""
     following, demand = template.step(template.state, wanted.requirements), wanted.demand
-    if not isinstance(following, State) or not demand.allows_host(NEW_HOST):
+    if not isinstance(following, NarrowedTemplate) or not demand.allows_host(NEW_HOST):
         return 0
     types = following.viable
     for key in sorted({each.key for each in demand.rules}):
@@ -136,7 +136,7 @@ def _places_beyond_limits(template: Template, wanted: PodClass) -> int:
     return types
 
 
-def _would_know(template: Template, state: State, rule: Rule, domain: str) -> bool:
+def _would_know(template: Template, state: NarrowedTemplate, rule: Rule, domain: str) -> bool:
     """Whether a rule would allow a domain in which a node of the state could be launched."""
     if domain in rule.count.counts:
         return rule.allows(domain)
@@ -184,7 +184,12 @@ def _sides(
 
 
 def _values_needed(
-    template: Template, state: State, key: str, types: int, freed: Requirement | None, kept: Requirement | None
+    template: Template,
+    state: NarrowedTemplate,
+    key: str,
+    types: int,
+    freed: Requirement | None,
+    kept: Requirement | None,
 ) -> tuple[str, ...]:
     """The label values that the freed side would have to allow: those of the types' offerings, else of the types, else
     (a label that types know nothing of) what the other side asks for. Instance types come cheapest first."""
@@ -228,7 +233,7 @@ def likely(
     return tuple(sorted(found & set(values)))
 
 
-def cheapest(template: Template, state: State, types: int) -> str:
+def cheapest(template: Template, state: NarrowedTemplate, types: int) -> str:
     """The name of the cheapest of some types by what a node of the state may be launched as; of types that are sold
     out by what they cost otherwise; else the first by name."""
     there = template.by_price(state)
@@ -243,7 +248,7 @@ def cheapest(template: Template, state: State, types: int) -> str:
 def _near_volumes(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> Iterator[NearMiss]:
     """If the pod, or the NodePool, allowed the places of the volumes."""
     base = template.step(template.state, wanted.requirements)
-    if not any(each.what == VOLUMES and not each.passed for each in hurdles) or not isinstance(base, State):
+    if not any(each.what == VOLUMES and not each.passed for each in hurdles) or not isinstance(base, NarrowedTemplate):
         return
     told = set()
     for alternative in wanted.demand.alternatives:
@@ -266,7 +271,7 @@ def _near_volumes(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle
 def _near_topology(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> Iterator[NearMiss]:
     """If the rules of one kind allowed another domain, or the pod or the NodePool one that the rules leave."""
     following = template.step(template.state, wanted.requirements)
-    if not isinstance(following, State):
+    if not isinstance(following, NarrowedTemplate):
         return
     left = template.catalogue.everything
     for each in hurdles:
@@ -306,7 +311,7 @@ def _would_allow(rule: Rule, domain: str) -> bool:
 
 
 def _through(
-    template: Template, state: State, domains: tuple[str, ...], types: int, miss: NearMiss
+    template: Template, state: NarrowedTemplate, domains: tuple[str, ...], types: int, miss: NearMiss
 ) -> Iterator[NearMiss]:
     """The miss, if some of the types can be had in these domains."""
     if not domains:

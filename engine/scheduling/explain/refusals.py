@@ -25,7 +25,7 @@ from kerf.engine.scheduling.explain.type_filters import (
     requirement_hurdles,
 )
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
-from kerf.engine.scheduling.launchable.templates import NODES, State, Template
+from kerf.engine.scheduling.launchable.templates import NODES_LIMIT, NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.taints import taint_text, untolerated
@@ -87,7 +87,7 @@ def explain_claim(claim: Claim, wanted: PodClass) -> Reason:
     if taken:
         return reason(Code.HOST_PORTS, node_pool=name, ports=port_names(wanted))
     following = template.step(claim.state, wanted.requirements)
-    if not isinstance(following, State):
+    if not isinstance(following, NarrowedTemplate):
         return conflict_reason(following, claim.state.requirements, node_pool=name)
     refusing = wanted.demand.refusing(template, following, claim.index)
     if refusing is not None:
@@ -129,10 +129,10 @@ def _refusal(template: Template, wanted: PodClass, hurdles: list[Hurdle]) -> Rea
     if taints:
         return reason(Code.TAINTS, node_pool=name, taints=[taint_text(each) for each in taints])
     following = template.step(template.state, wanted.requirements)
-    if not isinstance(following, State):
+    if not isinstance(following, NarrowedTemplate):
         return conflict_reason(following, template.state.requirements, node_pool=name)
     if template.node_limit_reached:
-        return reason(Code.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES, 0))
+        return reason(Code.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES_LIMIT, 0))
     allowed = template.within_limits(template.types)
     left = template.survivors(template.types & following.viable, wanted.requests, wanted.ports, ())
     if left & allowed:
@@ -153,7 +153,7 @@ def _refusal(template: Template, wanted: PodClass, hurdles: list[Hurdle]) -> Rea
     return _type_refusal(template, wanted, hurdles, allowed or template.types)
 
 
-def _refusing(template: Template, state: State, wanted: PodClass) -> Rule | None:
+def _refusing(template: Template, state: NarrowedTemplate, wanted: PodClass) -> Rule | None:
     """The rule of topology that leaves a new claim no domain, or else, if only together they leave none that is on
     offer, the first one."""
     rules = (*wanted.demand.rules, *wanted.demand.host_rules)
@@ -215,7 +215,7 @@ def _cuts(catalogue: CompiledCatalogue, hurdles: list[Hurdle]) -> tuple[Cut, ...
     return tuple(cuts)
 
 
-def candidates(template: Template, state: State, types: int) -> tuple[Candidate, ...]:
+def candidates(template: Template, state: NarrowedTemplate, types: int) -> tuple[Candidate, ...]:
     """These types, cheapest first."""
     names = template.catalogue.names
     return tuple(Candidate(names[i], price) for price, i in template.by_price(state) if types >> i & 1)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.launchable.daemons import DaemonGroup
-from kerf.engine.scheduling.launchable.templates import NODES, SIMULATION_ONLY, State, Template
+from kerf.engine.scheduling.launchable.templates import NODES_LIMIT, PLANNING_ONLY_LABELS, NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import Conflict, Requirements
 from kerf.engine.scheduling.matching.taints import taint_text, untolerated
@@ -62,7 +62,7 @@ def _conflicts(template: Template, wanted: PodClass) -> tuple[Conflict, ...]:
 def _limit_hurdles(template: Template) -> Iterator[Hurdle]:
     for name, amount in template.remaining.items():
         levels = template.catalogue.capacity.get(name)
-        if name == NODES:
+        if name == NODES_LIMIT:
             yield Hurdle(LIMITS, template.catalogue.everything if amount >= 1 else 0, name)
         elif levels is not None:
             yield Hurdle(LIMITS, levels.at_most(amount), name, str(amount))
@@ -70,11 +70,11 @@ def _limit_hurdles(template: Template) -> Iterator[Hurdle]:
 
 def requirement_hurdles(catalogue: CompiledCatalogue, requirements: Requirements) -> Iterator[Hurdle]:
     for each in requirements:
-        if each.key not in SIMULATION_ONLY:
+        if each.key not in PLANNING_ONLY_LABELS:
             yield Hurdle(REQUIREMENT, catalogue.admitting(each), each.key, str(each))
 
 
-def offering_hurdles(template: Template, state: State) -> Iterator[Hurdle]:
+def offering_hurdles(template: Template, state: NarrowedTemplate) -> Iterator[Hurdle]:
     """Types that the cloud does not offer this way, then those that this try of a search leaves out, then those of
     which there was no capacity when they were asked for. Types that are listed and not on offer (A-200) stop at the
     first of these alone: the cloud may offer them again."""
@@ -132,12 +132,12 @@ def place_hurdles(template: Template, wanted: PodClass) -> Iterator[Hurdle]:
     """Types that cannot be had where the pod's volumes are, then those that cannot where topology lets it go. Where
     that leaves none it is the place, whatever the type."""
     demand, base = wanted.demand, template.step(template.state, wanted.requirements)
-    if not isinstance(base, State) or not base.viable:
+    if not isinstance(base, NarrowedTemplate) or not base.viable:
         return
     there = base.viable
     if demand.alternatives:
         reached = [template.step(base, each) for each in demand.alternatives]
-        there = _any_of(state for state in reached if isinstance(state, State))
+        there = _any_of(state for state in reached if isinstance(state, NarrowedTemplate))
         allowed = " or ".join(_words(each) for each in demand.alternatives)
         yield Hurdle(VOLUMES, _besides(template, base.viable, there), "", allowed)
     if demand.asks and there:
@@ -146,7 +146,7 @@ def place_hurdles(template: Template, wanted: PodClass) -> Iterator[Hurdle]:
         yield Hurdle(TOPOLOGY, passed, "", " ".join(sorted({each.key for each in (*demand.host_rules, *demand.rules)})))
 
 
-def _any_of(states: Iterable[State]) -> int:
+def _any_of(states: Iterable[NarrowedTemplate]) -> int:
     found = 0
     for state in states:
         found |= state.viable

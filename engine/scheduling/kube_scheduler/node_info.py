@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.kubernetes.pods import HostPort, Resources, Taint, assumed
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, ZONE_ID
-from kerf.engine.scheduling.launchable.compiled_catalogue import compiled
-from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for
+from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
+from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for_daemons
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.resources import total as summed
@@ -90,7 +90,7 @@ def _existing_node(given: NodeInput, expected: Iterable[Daemon], problem: Proble
     narrowed = Requirements.of_specs(given.requirements).without(given.labels)
     labels = {each.key: min(each.values) for each in narrowed if each.single} | given.labels
     known = Requirements.of_labels(labels)
-    waiting = reserved_for(expected, given.taints, known, given.bound_daemons)
+    waiting = reserved_for_daemons(expected, given.taints, known, given.bound_daemons)
     free = {name: amount - waiting.get(name, 0) for name, amount in given.available.items()}
     total = given.total
     if not total:
@@ -107,13 +107,13 @@ def planned_node(
 ) -> NodeInfo:
     """The node that a claim becomes if it gets the first of its types; `like` is its kind."""
     pool = next(each for each in problem.pools if each.pool.name == claim.node_pool)
-    types = compiled(pool.catalogue, problem.catalogues[pool.catalogue])
+    types = compiled_catalogue(pool.catalogue, problem.catalogues[pool.catalogue])
     kind = types.types[types.numbers[claim.instance_types[0]]]
     labels = {each.key: min(each.values) for each in claim.constraints if each.single}  # A-258
     labels |= {key: values[0] for key, values in sorted(kind.requirements.items()) if len(values) == 1}
     labels |= {INSTANCE_TYPE: kind.name, **claim.labels, **_offering_labels(claim, kind, problem.unavailable)}
     known = Requirements.of_labels(labels)
-    waiting = reserved_for(expected, pool.pool.taints, known, {})
+    waiting = reserved_for_daemons(expected, pool.pool.taints, known, {})
     total = kind.allocatable()
     free = {name: amount - waiting.get(name, 0) for name, amount in total.items()}
     there = _assumed_requests(expected, pool.pool.taints, known)

@@ -32,9 +32,9 @@ from kerf.engine.model.labels import (
 from kerf.engine.model.labels import normalise as stable_key
 from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirement, Requirements
 
-CACHED = 16
+MAX_CACHED_CATALOGUES = 16
 """How many compiled catalogues are kept."""
-ORDERS = 64
+MAX_CACHED_PRICE_ORDERS = 64
 """How many orders of a catalogue's types by price are kept."""
 
 
@@ -46,7 +46,7 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-class Levels:
+class AmountLevels:
     """The types by their amount of one resource."""
 
     __slots__ = ("_all", "_masks", "amounts")
@@ -110,7 +110,7 @@ class LabelIndex:
         return mask
 
 
-class Slot(Struct, frozen=True):
+class OfferingSlot(Struct, frozen=True):
     """All offerings that are alike but for type and price. `types` are those that have one which is
     available; `prices` and `capacities` (launches that a reservation has left) are by type number, also
     for unavailable ones."""
@@ -163,11 +163,11 @@ class CompiledCatalogue:
         self.everything = (1 << len(self.types)) - 1
         self.overlaid = sum(1 << number for number, each in enumerate(self.types) if each.overlaid)
         allocatable = [each.allocatable() for each in self.types]
-        self.allocatable = _levels(allocatable)
-        self.capacity = _levels([each.capacity for each in self.types])
+        self.allocatable = _amount_levels(allocatable)
+        self.capacity = _amount_levels([each.capacity for each in self.types])
         self.sound = sum(1 << i for i, each in enumerate(allocatable) if min(each.values(), default=0) >= 0)
-        self.labels = _labels(self.types)
-        self.slots = _slots(self.types)
+        self.labels = _label_indexes(self.types)
+        self.slots = _offering_slots(self.types)
         self.orders: OrderedDict[tuple[tuple[int, int], ...], tuple[tuple[float, int], ...]] = OrderedDict()
 
     def by_price(self, offers: tuple[tuple[int, int], ...]) -> tuple[tuple[float, int], ...]:
@@ -182,7 +182,7 @@ class CompiledCatalogue:
                         best[each] = price
             order = tuple(sorted((best.get(i, float("inf")), i) for i in range(len(self.types))))
             self.orders[offers] = order
-            if len(self.orders) > ORDERS:
+            if len(self.orders) > MAX_CACHED_PRICE_ORDERS:
                 self.orders.popitem(last=False)
         return order
 
@@ -211,12 +211,12 @@ class CompiledCatalogue:
         return 0 if index is None else sum(1 for mask in index.values.values() if mask & types)
 
 
-def _levels(amounts: list[Resources]) -> dict[str, Levels]:
+def _amount_levels(amounts: list[Resources]) -> dict[str, AmountLevels]:
     names = sorted({name for each in amounts for name in each})
-    return {name: Levels([each.get(name, 0) for each in amounts]) for name in names}
+    return {name: AmountLevels([each.get(name, 0) for each in amounts]) for name in names}
 
 
-def _labels(types: tuple[InstanceType, ...]) -> dict[str, LabelIndex]:
+def _label_indexes(types: tuple[InstanceType, ...]) -> dict[str, LabelIndex]:
     labels: dict[str, LabelIndex] = {}
     for number, each in enumerate(types):
         for key, values in {INSTANCE_TYPE: (each.name,), **each.requirements}.items():
@@ -224,7 +224,7 @@ def _labels(types: tuple[InstanceType, ...]) -> dict[str, LabelIndex]:
     return labels
 
 
-def _slots(types: tuple[InstanceType, ...]) -> tuple[Slot, ...]:
+def _offering_slots(types: tuple[InstanceType, ...]) -> tuple[OfferingSlot, ...]:
     """Slots in a fixed order. Two like offerings of one type (unusual) go to two slots."""
     found: dict[tuple[str, str, str, str, str, int], list[tuple[int, Offering]]] = {}
     for number, each in enumerate(types):
@@ -244,7 +244,7 @@ def _slots(types: tuple[InstanceType, ...]) -> tuple[Slot, ...]:
         found.items(), key=lambda item: item[0]
     ):
         slots.append(
-            Slot(
+            OfferingSlot(
                 zone,
                 capacity_type,
                 zone_id,
@@ -259,14 +259,14 @@ def _slots(types: tuple[InstanceType, ...]) -> tuple[Slot, ...]:
 
 
 def compile_catalogue(catalogue: Catalogue) -> CompiledCatalogue:
-    """Number and index a catalogue. Costs some 20 µs a type; `compiled` keeps the results."""
+    """Number and index a catalogue. Costs some 20 µs a type; `compiled_catalogue` keeps the results."""
     return CompiledCatalogue(catalogue)
 
 
 _cache: OrderedDict[str, tuple[Catalogue, CompiledCatalogue]] = OrderedDict()
 
 
-def compiled(digest: str, catalogue: Catalogue) -> CompiledCatalogue:
+def compiled_catalogue(digest: str, catalogue: Catalogue) -> CompiledCatalogue:
     """`compile_catalogue` through a bounded cache by digest. It is a pure function's cache: an entry only
     serves the catalogue that it was made from, so a wrong digest costs time and changes nothing."""
     entry = _cache.get(digest)
@@ -276,6 +276,6 @@ def compiled(digest: str, catalogue: Catalogue) -> CompiledCatalogue:
     made = compile_catalogue(catalogue)
     _cache[digest] = (catalogue, made)
     _cache.move_to_end(digest)
-    while len(_cache) > CACHED:
+    while len(_cache) > MAX_CACHED_CATALOGUES:
         _cache.popitem(last=False)
     return made

@@ -59,7 +59,7 @@ class DaemonGroup(Struct, frozen=True):
     ports: tuple[HostPort, ...]
 
 
-def daemon(shape: PodShape) -> Daemon:
+def daemon_of_shape(shape: PodShape) -> Daemon:
     terms = shape.required_terms
     each_alone = [replace(shape, required_terms=(term,)) for term in terms] if terms else [shape]
     return Daemon(
@@ -73,10 +73,10 @@ def daemon(shape: PodShape) -> Daemon:
 def daemons(digests: Iterable[str], shapes: Mapping[str, PodShape], ignoring: bool = True) -> tuple[Daemon, ...]:
     """The daemons of a problem. `ignoring`: those that ask for devices by ResourceClaim are left out (S-80)."""
     given = (shapes[digest] for digest in sorted(digests))
-    return tuple(daemon(shape) for shape in given if not (ignoring and shape.resource_claims))
+    return tuple(daemon_of_shape(shape) for shape in given if not (ignoring and shape.resource_claims))
 
 
-def groups(
+def daemon_groups(
     given: Iterable[Daemon],
     taints: tuple[Taint, ...],
     requirements: Requirements,
@@ -106,7 +106,7 @@ def _matching(wanted: Requirements, given: Requirements, catalogue: CompiledCata
     return types
 
 
-def reserved_for(
+def reserved_for_daemons(
     given: Iterable[Daemon], taints: tuple[Taint, ...], labels: Requirements, bound: Resources
 ) -> Resources:
     """What expected daemons will still take of an existing node (S-74): never less than nothing."""

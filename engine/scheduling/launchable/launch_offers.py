@@ -13,11 +13,11 @@ _EXOTIC_RESOURCES = ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "amd.
                      "habana.ai/gaudi")  # fmt: skip
 
 
-DEFAULT = "default"
+DEFAULT_RESERVATION = "default"
 """The kind of a reservation that is no capacity block (A-54)."""
 
 
-class Choice(Struct, frozen=True):
+class LaunchChoice(Struct, frozen=True):
     """`offers` cheapest first; empty when no offering is left. `reservation`: the one that a launch of reserved
     capacity is counted against."""
 
@@ -26,14 +26,14 @@ class Choice(Struct, frozen=True):
     reservation: str = ""
 
 
-def choose(
+def choose_offers(
     catalogue: Catalogue,
     names: tuple[str, ...],
     requirements: Requirements,
     unavailable: frozenset[tuple[str, str, str]],
     *,
     max_types: int,
-) -> Choice:
+) -> LaunchChoice:
     """The offers for a claim that may still become any of `names`.
 
     `unavailable` as in `Problem`. One launch has one capacity type (A-229), reserved before spot before on-demand;
@@ -57,7 +57,7 @@ def choose(
     offers = [
         Offer(name, o.zone, o.price) for name in cheapest for o in pools[name] if o.capacity_type == capacity_type
     ]
-    return Choice(capacity_type, tuple(sorted(offers, key=lambda o: (o.price, o.instance_type, o.zone))))
+    return LaunchChoice(capacity_type, tuple(sorted(offers, key=lambda o: (o.price, o.instance_type, o.zone))))
 
 
 def _reserved(
@@ -65,25 +65,27 @@ def _reserved(
     wanted: frozenset[str],
     requirements: Requirements,
     unavailable: frozenset[tuple[str, str, str]],
-) -> Choice | None:
+) -> LaunchChoice | None:
     """One offering of one reservation, for a launch names one: the cheapest, of equal ones a default reservation
     (A-222) and that with most left (A-224)."""
     ids, kinds = requirements.get(lbl.RESERVATION_ID), requirements.get(lbl.RESERVATION_TYPE)
     found = [
-        (o.price, o.reservation_type or DEFAULT, t.name, o.zone, -o.reservation_capacity, o.reservation_id)
+        (o.price, o.reservation_type or DEFAULT_RESERVATION, t.name, o.zone, -o.reservation_capacity, o.reservation_id)
         for t in catalogue.types
         if t.name in wanted
         for o in t.offerings
         if o.capacity_type == lbl.RESERVED
         and o.reservation_capacity > 0
         and ids.has(o.reservation_id)
-        and kinds.has(o.reservation_type or DEFAULT)
+        and kinds.has(o.reservation_type or DEFAULT_RESERVATION)
         and _admitted(o, t, requirements, unavailable)
     ]
     if not found:
         return None
-    price, _, name, zone, _, reservation = min(found, key=lambda each: (each[0], each[1] != DEFAULT, *each[1:]))
-    return Choice(lbl.RESERVED, (Offer(name, zone, price),), reservation)
+    price, _, name, zone, _, reservation = min(
+        found, key=lambda each: (each[0], each[1] != DEFAULT_RESERVATION, *each[1:])
+    )
+    return LaunchChoice(lbl.RESERVED, (Offer(name, zone, price),), reservation)
 
 
 def _usable(

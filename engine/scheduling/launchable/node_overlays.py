@@ -28,11 +28,11 @@ from kerf.engine.model.labels import (
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from kerf.engine.scheduling.pods.validation import requirement_problems
 
-KEPT = 4
+MAX_CACHED_EVALUATIONS = 4
 """How many evaluations are remembered."""
 
 
-class Condition(StrEnum):
+class OverlayCondition(StrEnum):
     """The reason of an overlay's condition ValidationSucceeded, which is True for the first one alone."""
 
     SUCCEEDED = "ValidationSucceeded"
@@ -40,14 +40,14 @@ class Condition(StrEnum):
     CONFLICT = "Conflict"
 
 
-class Overlaid(Struct, frozen=True):
+class OverlayEvaluation(Struct, frozen=True):
     """`catalogues` by NodePool, only of those that an overlay changes; `conditions` by overlay."""
 
     catalogues: Mapping[str, Catalogue]
-    conditions: Mapping[str, Condition]
+    conditions: Mapping[str, OverlayCondition]
 
 
-class _Type:
+class _OverlaidType:
     """One type in one NodePool on its way. `touched` are the weights of the overlays that last had to do with the price
     of an offering (by its number) or with a resource (by its name)."""
 
@@ -55,8 +55,8 @@ class _Type:
 
     def __init__(self, given: InstanceType, pool: Sequence[Requirement]) -> None:
         self.given = given
-        self.labels = Requirements([*_of_type(given), *pool])
-        self.offers = tuple(_of_offering(each) for each in given.offerings)
+        self.labels = Requirements([*_type_labels(given), *pool])
+        self.offers = tuple(_offering_labels(each) for each in given.offerings)
         self.prices: dict[int, float] = {}
         self.capacity: Resources = {}
         self.touched: dict[int | str, int] = {}
@@ -77,11 +77,15 @@ class _Type:
         return replace(self.given, offerings=offerings, capacity=capacity, overlaid=changed)
 
 
-def evaluated(overlays: Iterable[NodeOverlay], pools: Sequence[tuple[NodePool, Catalogue]]) -> Overlaid:
+def evaluate_overlays(
+    overlays: Iterable[NodeOverlay], pools: Sequence[tuple[NodePool, Catalogue]]
+) -> OverlayEvaluation:
     """S-183…S-187. An overlay that is invalid or in conflict is applied nowhere."""
-    by_pool = {pool.name: [_Type(each, _of_pool(pool)) for each in catalogue.types] for pool, catalogue in pools}
+    by_pool = {
+        pool.name: [_OverlaidType(each, _pool_labels(pool)) for each in catalogue.types] for pool, catalogue in pools
+    }
     sources = {pool.name: catalogue for pool, catalogue in pools}
-    conditions: dict[str, Condition] = {}
+    conditions: dict[str, OverlayCondition] = {}
     by_name = sorted(overlays, key=lambda each: each.name, reverse=True)
     for overlay in sorted(by_name, key=lambda each: -each.weight):
         conditions[overlay.name] = _apply(overlay, [each for types in by_pool.values() for each in types])
@@ -90,20 +94,20 @@ def evaluated(overlays: Iterable[NodeOverlay], pools: Sequence[tuple[NodePool, C
         for name, types in by_pool.items()
         if any(each.prices or each.capacity for each in types)
     }
-    return Overlaid(changed, conditions)
+    return OverlayEvaluation(changed, conditions)
 
 
-def _apply(overlay: NodeOverlay, types: Sequence[_Type]) -> Condition:
+def _apply(overlay: NodeOverlay, types: Sequence[_OverlaidType]) -> OverlayCondition:
     """First applied wins, of each offering's price (S-185) and of each resource of a type (S-186)."""
     if _invalid(overlay):
-        return Condition.INVALID
+        return OverlayCondition.INVALID
     wanted = Requirements.of_specs(overlay.requirements)
     matched = [(each, numbers) for each in types if (numbers := each.matched(wanted))]
-    touches: list[tuple[_Type, list[int | str]]] = [
+    touches: list[tuple[_OverlaidType, list[int | str]]] = [
         (each, [*(numbers if overlay.prices else ()), *overlay.capacity]) for each, numbers in matched
     ]
     if any(each.touched.get(what) == overlay.weight for each, all_of in touches for what in all_of):
-        return Condition.CONFLICT  # S-187
+        return OverlayCondition.CONFLICT  # S-187
     for each, all_of in touches:
         for what in all_of:
             each.touched[what] = overlay.weight
@@ -111,7 +115,7 @@ def _apply(overlay: NodeOverlay, types: Sequence[_Type]) -> Condition:
                 each.prices.setdefault(what, overlay.priced(each.given.offerings[what].price))
             else:
                 each.capacity.setdefault(what, overlay.capacity[what])
-    return Condition.SUCCEEDED
+    return OverlayCondition.SUCCEEDED
 
 
 def _invalid(overlay: NodeOverlay) -> bool:
@@ -123,11 +127,11 @@ def _invalid(overlay: NodeOverlay) -> bool:
     )
 
 
-def _of_pool(pool: NodePool) -> tuple[Requirement, ...]:
+def _pool_labels(pool: NodePool) -> tuple[Requirement, ...]:
     return tuple(Requirements.of_labels({**pool.labels, NODEPOOL: pool.name}))
 
 
-def _of_type(given: InstanceType) -> list[Requirement]:
+def _type_labels(given: InstanceType) -> list[Requirement]:
     """What a type says of its labels; what it leaves to its offerings is taken from these."""
     said = dict(given.requirements)
     said.setdefault(INSTANCE_TYPE, (given.name,))
@@ -136,7 +140,7 @@ def _of_type(given: InstanceType) -> list[Requirement]:
     return [Requirement(key, False, frozenset(values)) for key, values in sorted(said.items())]
 
 
-def _of_offering(offering: Offering) -> Requirements:
+def _offering_labels(offering: Offering) -> Requirements:
     said = (
         (ZONE, offering.zone),
         (CAPACITY_TYPE, offering.capacity_type),
@@ -152,7 +156,7 @@ def _of_offering(offering: Offering) -> Requirements:
 _cache: OrderedDict[tuple[object, ...], dict[str, tuple[str, Catalogue]]] = OrderedDict()
 
 
-def overlaid(
+def overlaid_catalogues(
     overlays: Sequence[NodeOverlay], pools: Sequence[tuple[NodePool, str, Catalogue]]
 ) -> dict[str, tuple[str, Catalogue]]:
     """For each NodePool whose catalogue (given by digest) an overlay changes, the changed one and its digest. Through a
@@ -163,8 +167,8 @@ def overlaid(
     )
     found = _cache.get(key)
     if found is None:
-        made = evaluated(overlays, [(pool, catalogue) for pool, _, catalogue in pools]).catalogues
+        made = evaluate_overlays(overlays, [(pool, catalogue) for pool, _, catalogue in pools]).catalogues
         found = _cache[key] = {name: (content(catalogue)[0], catalogue) for name, catalogue in made.items()}
-        while len(_cache) > KEPT:
+        while len(_cache) > MAX_CACHED_EVALUATIONS:
             _cache.popitem(last=False)
     return found

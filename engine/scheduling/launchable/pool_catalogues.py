@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.scheduling.launchable.node_overlays import overlaid
-from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_of
+from kerf.engine.scheduling.launchable.node_overlays import overlaid_catalogues
+from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_with_reservations
 from kerf.engine.state.state import State
 
 
@@ -19,13 +19,13 @@ class PoolCatalogues:
             self._overlay()
 
     def _of_class(self, key: str) -> str:
-        return catalogue_of(self._state, key)
+        return catalogue_with_reservations(self._state, key)
 
     def _overlay(self) -> None:
         facts, blobs = self._facts, self._blobs
         pools = [(facts.pools[name], digest) for name, digest in sorted(self._by_pool.items()) if digest]
         overlays = [facts.overlays[name] for name in sorted(facts.overlays)]
-        changed = overlaid(overlays, [(pool, digest, blobs.catalogue(digest)) for pool, digest in pools])
+        changed = overlaid_catalogues(overlays, [(pool, digest, blobs.catalogue(digest)) for pool, digest in pools])
         for name, (digest, catalogue) in changed.items():
             blobs.offer(digest, catalogue)
             self._by_pool[name] = digest

@@ -17,29 +17,29 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.state.state import State
 
 
-def catalogue_of(state: State, node_class: str) -> str:
+def catalogue_with_reservations(state: State, node_class: str) -> str:
     """The digest of the catalogue of a NodeClass (`group/kind/name`), which the state's blobs hold; "" for none.
     Launches on their way have taken theirs of what is left: the reference waits for them before it plans again
     (S-58)."""
     digest, seen = state.facts.catalogues.get(node_class, ""), state.facts.reservations.get(node_class)
-    left, taken = seen.left if seen is not None else {}, _spoken_for(state)
+    left, taken = seen.left if seen is not None else {}, _launches_on_their_way(state)
     if not digest or not (left or taken):
         return digest
     text = msgspec.json.encode((left, taken), order="sorted")
     own = f"{digest}/{blake2b(text, digest_size=8).hexdigest()}"
     blobs = state.ix.blobs
     if not blobs.has_catalogue(own):
-        blobs.offer(own, taken_from(_counted(blobs.catalogue(digest), left), taken))
+        blobs.offer(own, with_launches_taken(_with_counts(blobs.catalogue(digest), left), taken))
     return own
 
 
-def _spoken_for(state: State) -> Counter[str]:
+def _launches_on_their_way(state: State) -> Counter[str]:
     """Of each reservation, by its id: how many launches name it that have no instance yet. The cloud's count of what is
     left does not have them."""
     return Counter(order.reservation for order in state.facts.launches.values() if order.reservation)
 
 
-def taken_from(catalogue: Catalogue, taken: Mapping[str, int]) -> Catalogue:
+def with_launches_taken(catalogue: Catalogue, taken: Mapping[str, int]) -> Catalogue:
     """The catalogue when so many instances more have been taken of its reservations, by their ids."""
     if not taken:
         return catalogue
@@ -49,10 +49,10 @@ def taken_from(catalogue: Catalogue, taken: Mapping[str, int]) -> Catalogue:
         for each in offerings
         if each.reservation_id in taken
     }
-    return _counted(catalogue, left)
+    return _with_counts(catalogue, left)
 
 
-def _counted(catalogue: Catalogue, left: Mapping[str, int]) -> Catalogue:
+def _with_counts(catalogue: Catalogue, left: Mapping[str, int]) -> Catalogue:
     return replace(catalogue, types=tuple(_type(each, left) for each in catalogue.types))
 
 

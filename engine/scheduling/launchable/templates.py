@@ -1,6 +1,6 @@
 """Templates: what a NodePool can launch, compiled for one pass (S-61…S-70, S-102…S-108).
 
-A `State` is a template narrowed by requirements. States are interned and remember where each further set of
+A `NarrowedTemplate` is a template narrowed by requirements. States are interned and remember where each further set of
 requirements leads, so the label work for a pod class is done once per state and not once per pod or claim.
 """
 
@@ -24,14 +24,14 @@ from kerf.engine.model.labels import (
     ZONE,
     ZONE_ID,
 )
-from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, compiled
-from kerf.engine.scheduling.launchable.daemons import Daemon, groups
+from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, compiled_catalogue
+from kerf.engine.scheduling.launchable.daemons import Daemon, daemon_groups
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import Conflict, Requirement, Requirements
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.problem.problem import PoolInput, Problem
 
-SIMULATION_ONLY = (REGISTERED, INITIALIZED)
+PLANNING_ONLY_LABELS = (REGISTERED, INITIALIZED)
 """S-65: keys that a claim has while it is planned and that never reach its spec."""
 
 SLOT_LABELS = {
@@ -43,10 +43,10 @@ SLOT_LABELS = {
 }
 """The labels whose values come from offerings."""
 
-NODES = "nodes"
+NODES_LIMIT = "nodes"
 
 
-class State:
+class NarrowedTemplate:
     """A template under some requirements: the types that meet them and are on offer, and the slots that
     are usable."""
 
@@ -58,9 +58,9 @@ class State:
         self.viable = viable  # types that are compatible (S-103) and have an available usable offering (S-105)
         self.reservable = reservable  # some usable slot is reserved capacity
         self.min_values = requirements.min_values
-        self.steps: dict[Requirements, State | tuple[Conflict, ...]] = {}
+        self.steps: dict[Requirements, NarrowedTemplate | tuple[Conflict, ...]] = {}
         self.domains: dict[str, tuple[str, ...]] = {}  # by key
-        self.pins: dict[tuple[str, tuple[str, ...]], State] = {}  # by key and values
+        self.pins: dict[tuple[str, tuple[str, ...]], NarrowedTemplate] = {}  # by key and values
 
     def settled(self, key: str) -> str | None:
         """The one value that is left of a label, if so."""
@@ -89,13 +89,13 @@ class Template:
         self.catalogue = catalogue
         self.labels = {**pool.labels, NODEPOOL: pool.name, pool.node_class.label: pool.node_class.name}
         self.slots = catalogue.slots
-        self.available = available(catalogue, unavailable)
+        self.available = available_types(catalogue, unavailable)
         self._unavailable = unavailable
         self._slot_requirements = tuple(slot.requirements() for slot in self.slots)
-        self._states: dict[Requirements, State] = {}
+        self._states: dict[Requirements, NarrowedTemplate] = {}
         self._orders: dict[tuple[int, ...], tuple[tuple[float, int], ...]] = {}
         self.remaining = _remaining(pool.limits, usage)
-        simulated = dict.fromkeys(SIMULATION_ONLY, "true")
+        simulated = dict.fromkeys(PLANNING_ONLY_LABELS, "true")
         requirements = Requirements.of_specs(pool.requirements).merged(
             [*Requirements.of_labels(self.labels), *Requirements.of_labels(simulated)]
         )
@@ -103,18 +103,18 @@ class Template:
         self.types = self.state.viable
         if strict and not self.meets_min_values(self.state.min_values, self.types):
             self.types = 0
-        self.groups = groups(daemons, pool.taints, requirements, catalogue, self.types)
+        self.groups = daemon_groups(daemons, pool.taints, requirements, catalogue, self.types)
 
     # ── requirements ──────────────────────────────────────
 
-    def at(self, requirements: Requirements) -> State:
+    def at(self, requirements: Requirements) -> NarrowedTemplate:
         """The state of these requirements."""
         state = self._states.get(requirements)
         if state is None:
             state = self._states[requirements] = self._evaluate(requirements)
         return state
 
-    def step(self, state: State, wanted: Requirements) -> State | tuple[Conflict, ...]:
+    def step(self, state: NarrowedTemplate, wanted: Requirements) -> NarrowedTemplate | tuple[Conflict, ...]:
         """Where a pod's requirements lead from a state, or why they cannot hold there (S-99 step 2)."""
         found = state.steps.get(wanted)
         if found is None:
@@ -124,7 +124,7 @@ class Template:
             state.steps[wanted] = found
         return found
 
-    def domains(self, state: State, key: str) -> tuple[str, ...]:
+    def domains(self, state: NarrowedTemplate, key: str) -> tuple[str, ...]:
         """The values of a label that nodes of this state can have: those of offerings that can be launched, else of
         types that can, else those that the requirements list (S-126, but only what is launchable). Sorted."""
         found = state.domains.get(key)
@@ -132,7 +132,7 @@ class Template:
             found = state.domains[key] = tuple(sorted(self.domains_of(state, key, state.viable)))
         return found
 
-    def domains_of(self, state: State, key: str, types: int) -> set[str]:
+    def domains_of(self, state: NarrowedTemplate, key: str, types: int) -> set[str]:
         """Those of some of its types."""
         wanted = state.requirements.get(key)
         attribute = SLOT_LABELS.get(key)
@@ -144,7 +144,7 @@ class Template:
             return {value for value, there in index.values.items() if there & types and wanted.has(value)}
         return set() if wanted.complement or not types else set(wanted.values)
 
-    def lacks(self, state: State, key: str) -> bool:
+    def lacks(self, state: NarrowedTemplate, key: str) -> bool:
         """Whether nodes of this state will not have a label: nothing that they are launched by says so. Those that are
         well known they have, whatever is known of these before."""
         wanted, index = state.requirements.find(key), self.catalogue.labels.get(key)
@@ -152,7 +152,7 @@ class Template:
             return False
         return key not in WELL_KNOWN and (index is None or not index.known & state.viable & ~index.absent)
 
-    def pin(self, state: State, key: str, values: tuple[str, ...]) -> State:
+    def pin(self, state: NarrowedTemplate, key: str, values: tuple[str, ...]) -> NarrowedTemplate:
         """The state narrowed to these values of a label."""
         found = state.pins.get((key, values))
         if found is None:
@@ -160,11 +160,11 @@ class Template:
             found = state.pins[key, values] = self.at(narrowed)
         return found
 
-    def cheapest(self, state: State, types: int) -> float:
+    def cheapest(self, state: NarrowedTemplate, types: int) -> float:
         """The lowest price of these types, USD per hour; infinity for none."""
         return next((price for price, number in self.by_price(state) if types >> number & 1), float("inf"))
 
-    def precedence(self, claim: int, state: State, types: int) -> float:
+    def precedence(self, claim: int, state: NarrowedTemplate, types: int) -> float:
         """Of domains of equal rank the least of these is taken: the price (S-140), or in another variant a number that
         has nothing to do with it but is the same for the same claim."""
         if not self._variant:
@@ -181,7 +181,7 @@ class Template:
             if requirements.compatible(demanded, WELL_KNOWN)
         )
 
-    def _evaluate(self, requirements: Requirements) -> State:
+    def _evaluate(self, requirements: Requirements) -> NarrowedTemplate:
         """Types are asked for an offering and, separately, for room (`survivors`): unlike S-106, reasons tell the two
         apart."""
         slots = self.usable_slots(requirements)
@@ -191,7 +191,7 @@ class Template:
         for wanted in requirements:
             viable &= self.catalogue.admitting(wanted)
         reservable = any(self.slots[number].capacity_type == RESERVED for number in slots)
-        return State(requirements, slots, viable, reservable)
+        return NarrowedTemplate(requirements, slots, viable, reservable)
 
     # ── types ──────────────────────────────────────
 
@@ -218,7 +218,7 @@ class Template:
         counts = {key: (self.catalogue.distinct_values(key, types), least) for key, least in min_values}
         return {key: count for key, (count, least) in counts.items() if count < least}
 
-    def by_price(self, state: State) -> tuple[tuple[float, int], ...]:
+    def by_price(self, state: NarrowedTemplate) -> tuple[tuple[float, int], ...]:
         """All types as (price, number), cheapest first by available usable offering, then by name (S-204);
         a type without one is last, at infinity."""
         order = self._orders.get(state.slots)
@@ -241,12 +241,12 @@ class Template:
     @property
     def node_limit_reached(self) -> bool:
         """S-69: exactly no node is left."""
-        return self.remaining.get(NODES) == 0
+        return self.remaining.get(NODES_LIMIT) == 0
 
     def within_limits(self, candidates: int) -> int:
         """The candidates whose capacity the limits still allow (S-69); each is 1 of the resource `nodes`."""
         for name, amount in self.remaining.items():
-            if name == NODES:
+            if name == NODES_LIMIT:
                 candidates = candidates if amount >= 1 else 0
                 continue
             levels = self.catalogue.capacity.get(name)
@@ -261,11 +261,11 @@ class Template:
         limit on `nodes` is not counted down within a pass."""
         for name in self.remaining:
             levels = self.catalogue.capacity.get(name)
-            if name != NODES and levels is not None:
+            if name != NODES_LIMIT and levels is not None:
                 self.remaining[name] -= levels.highest(types)
 
 
-def available(catalogue: CompiledCatalogue, unavailable: frozenset[tuple[str, str, str]]) -> tuple[int, ...]:
+def available_types(catalogue: CompiledCatalogue, unavailable: frozenset[tuple[str, str, str]]) -> tuple[int, ...]:
     """Per slot the types with an available offering, less those known to lack capacity (capacity type,
     type, zone)."""
     masks = [slot.types for slot in catalogue.slots]
@@ -293,5 +293,5 @@ def template_of(
 ) -> Template:
     """That of a NodePool of a problem; one whose types are not known has none (S-64)."""
     catalogue = problem.catalogues[given.catalogue] if given.catalogue else _NO_CATALOGUE
-    kinds = compiled(given.catalogue, catalogue)
+    kinds = compiled_catalogue(given.catalogue, catalogue)
     return Template(given.pool, given.usage, kinds, problem.unavailable, daemons, strict, variant)

@@ -15,7 +15,7 @@ from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.labels import CAPACITY_TYPE, ZONE, ZONE_ID, normalise
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
-from kerf.engine.scheduling.launchable.templates import NODES
+from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.matching.label_selectors import shape_selectors
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.optimizer.partial_problems import counted_capacity, limited_resources
@@ -173,7 +173,7 @@ def _limits_used(problem: Problem, pool: PoolInput, planned: Plan) -> dict[str, 
     for each in claims if used else ():
         for name, amount in counted_capacity(used, each.instance_types, problem.catalogues[pool.catalogue]).items():
             used[name] += amount
-    return {**used, NODES: len(claims)}
+    return {**used, NODES_LIMIT: len(claims)}
 
 
 # ── pods that pods do not look at ──────────────────────────────────────

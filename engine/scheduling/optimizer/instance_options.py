@@ -13,7 +13,7 @@ from msgspec import Struct
 from kerf.engine.model.kubernetes.pods import HostPort, Resources, Toleration
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.launchable.daemons import daemons
-from kerf.engine.scheduling.launchable.templates import State, Template, template_of
+from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template, template_of
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import untolerated
 from kerf.engine.scheduling.planner import STRICT, usable_pools
@@ -49,7 +49,7 @@ class InstanceOption(Struct, frozen=True):
     template: int
     kind: int
     price: float
-    state: State
+    state: NarrowedTemplate
 
 
 class InstanceOptions:
@@ -76,16 +76,18 @@ class InstanceOptions:
         """What a node of type `kind` of template `number` leaves for pods; never below 0."""
         return self._rooms[number][kind]
 
-    def state(self, number: int, requirements: Requirements, start: State | None = None) -> State | None:
+    def state(
+        self, number: int, requirements: Requirements, start: NarrowedTemplate | None = None
+    ) -> NarrowedTemplate | None:
         """Template `number` narrowed (further) by requirements, None if they cannot hold there."""
         template = self.templates[number]
         found = template.step(start or template.state, requirements)
-        return found if isinstance(found, State) and found.viable & template.types else None
+        return found if isinstance(found, NarrowedTemplate) and found.viable & template.types else None
 
     def tolerated(self, number: int, wanted: PodKind) -> bool:
         return not untolerated(self.templates[number].pool.taints, wanted.tolerations)
 
-    def prices(self, number: int, state: State) -> dict[int, float]:
+    def prices(self, number: int, state: NarrowedTemplate) -> dict[int, float]:
         """Per type of the state its cheapest available offering, USD per hour."""
         template = self.templates[number]
         key = number, state.slots

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
-from kerf.engine.scheduling.launchable.templates import NODES
+from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
 
@@ -110,7 +110,7 @@ def without_types(types: Iterable[str]) -> frozenset[tuple[str, str, str]]:
 
 def limited_resources(pool: NodePool) -> tuple[str, ...]:
     """The resources that a NodePool limits, apart from the number of nodes."""
-    return tuple(sorted(name for name in pool.limits or {} if name != NODES))
+    return tuple(sorted(name for name in pool.limits or {} if name != NODES_LIMIT))
 
 
 def counted_capacity(names: Iterable[str], types: Iterable[str], catalogue: Catalogue) -> Resources:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from kerf.engine.scheduling.explain.tracer import Tracer
-from kerf.engine.scheduling.launchable.templates import NODES
+from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.optimizer.candidates import counted_against_limits, independent_pods, may_replace, price
 from kerf.engine.scheduling.optimizer.combined_trace import RenumberingTracer
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
@@ -71,7 +71,7 @@ def _with_usage(problem: Problem, pool: PoolInput, kept: Sequence[OpenedClaim]) 
     usage = dict(pool.usage)
     for each in kept:
         if each.node_pool == pool.pool.name:
-            counts = {**counted_against_limits(pool.pool, each, problem, pool.catalogue), NODES: 1}
+            counts = {**counted_against_limits(pool.pool, each, problem, pool.catalogue), NODES_LIMIT: 1}
             for name, amount in counts.items():
                 usage[name] = usage.get(name, 0) + amount
     return replace(pool, usage=usage)

@@ -14,7 +14,7 @@ from heapq import heappop, heappush, heapreplace
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.scheduling.explain.refusals import explain_claim
 from kerf.engine.scheduling.explain.tracer import Tracer
-from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.packing.nodes_by_domain import Lane, Lanes
 from kerf.engine.scheduling.packing.open_claim import Claim
@@ -87,7 +87,7 @@ class _Look:
 
     def __init__(self) -> None:
         self.seen = 0  # how much of the log of moves has been read
-        self.heaps: dict[State, tuple[Template, list[tuple[int, int, int]]]] = {}
+        self.heaps: dict[NarrowedTemplate, tuple[Template, list[tuple[int, int, int]]]] = {}
         self.requests: Resources = {}
         self.small: list[int] = []  # claims that had no room for `requests`
         self.undecided: list[int] = []  # claims that refused under the options they had, and may be given others
@@ -104,9 +104,9 @@ class ClaimSearch:
         self._tracer = tracer
         self._looks: dict[int, _Look] = {}
         self._moves: list[int] = []  # claims as they were opened or narrowed
-        self._states: list[State] = []  # of the claims, as logged
+        self._states: list[NarrowedTemplate] = []  # of the claims, as logged
 
-    def state_of(self, claim: Claim) -> State | None:
+    def state_of(self, claim: Claim) -> NarrowedTemplate | None:
         """The state that the log has of a claim; None for a new one."""
         return self._states[claim.index] if claim.index < len(self._states) else None
 
@@ -161,7 +161,7 @@ class ClaimSearch:
                 best = heap
         return best
 
-    def _tidy(self, heap: list[tuple[int, int, int]], state: State) -> None:
+    def _tidy(self, heap: list[tuple[int, int, int]], state: NarrowedTemplate) -> None:
         """Make the first entry true: a claim may have grown, and may have left the state."""
         while heap:
             pods, order, index = heap[0]
@@ -208,7 +208,7 @@ class ClaimSearch:
             return
         following = claim.template.step(claim.state, demand.requirements)
         narrows = bool(demand.keys) and following is not claim.state
-        reservable = isinstance(following, State) and following.reservable
+        reservable = isinstance(following, NarrowedTemplate) and following.reservable
         (look.undecided if claim.may_fit(wanted) and (narrows or reservable) else look.small).append(claim.index)
 
     def _tell(self, claim: Claim, wanted: PodClass) -> None:

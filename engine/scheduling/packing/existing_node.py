@@ -9,7 +9,7 @@ from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.allocation import Site
-from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for
+from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for_daemons
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import NEGATIVE, Conflict, Requirements
 from kerf.engine.scheduling.matching.resources import added, fits, lacking
@@ -41,7 +41,7 @@ class ExistingNode:
         if given.requirements:
             self.open = Requirements.of_specs(given.requirements).without(each.key for each in self.labels)
         self.known = self.labels.merged(self.open) if self.open else self.labels
-        waiting = reserved_for(daemons, given.taints, self.labels, given.bound_daemons)
+        waiting = reserved_for_daemons(daemons, given.taints, self.labels, given.bound_daemons)
         self._set_remaining({name: amount - waiting.get(name, 0) for name, amount in given.available.items()})
         self.ports = given.host_ports
         self.pods: list[PendingPod] = []

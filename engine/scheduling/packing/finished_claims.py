@@ -20,14 +20,14 @@ from kerf.engine.model.labels import (
 from kerf.engine.scheduling.explain.refusals import candidates
 from kerf.engine.scheduling.explain.tracer import Candidate
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
-from kerf.engine.scheduling.launchable.templates import SIMULATION_ONLY, State, Template
+from kerf.engine.scheduling.launchable.templates import PLANNING_ONLY_LABELS, NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.packing.open_claim import Claim
 from kerf.engine.scheduling.plan import OpenedClaim
 
 
-def final_state(claim: Claim) -> State:
+def final_state(claim: Claim) -> NarrowedTemplate:
     """The claim's requirements when packing has ended: with reservations held, narrowed to those (S-160)."""
     if not claim.held:
         return claim.state
@@ -61,7 +61,7 @@ class Launches:
     def __init__(self, most: int) -> None:
         """`most`: how many types a claim may list."""
         self._most = most
-        self._made: dict[tuple[State, int], Launch] = {}
+        self._made: dict[tuple[NarrowedTemplate, int], Launch] = {}
 
     def of(self, claim: Claim) -> Launch:
         state = final_state(claim)
@@ -71,10 +71,10 @@ class Launches:
         return found
 
 
-def _launch(template: Template, state: State, types: int, most: int) -> Launch:
+def _launch(template: Template, state: NarrowedTemplate, types: int, most: int) -> Launch:
     chosen = candidates(template, state, types)[:most]
     mask = sum(1 << template.catalogue.numbers[each.instance_type] for each in chosen)
-    constraints = state.requirements.without([HOSTNAME, *SIMULATION_ONLY])
+    constraints = state.requirements.without([HOSTNAME, *PLANNING_ONLY_LABELS])
     capacity_types = _capacity_types(template, state, mask)
     return Launch(
         chosen=chosen,
@@ -129,7 +129,7 @@ def daemon_overhead(claim: Claim) -> Resources:
     return {name: min(each[name] for each in groups) for name in sorted(shared)}
 
 
-def _capacity_types(template: Template, state: State, types: int) -> tuple[str, ...]:
+def _capacity_types(template: Template, state: NarrowedTemplate, types: int) -> tuple[str, ...]:
     """S-164: those of the available usable offerings of the types."""
     found = {template.slots[number].capacity_type for number in state.slots if template.available[number] & types}
     return tuple(sorted(found))

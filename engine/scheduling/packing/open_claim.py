@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from kerf.engine.model.kubernetes.pods import HostPort, Resources
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.devices.allocation import DeviceWant
-from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.packing.reservations import Reservations
@@ -27,7 +27,7 @@ from kerf.engine.scheduling.topology.pod_counts import PodCount
 class Claim:
     """One NodeClaim to be. `order` is its place among claims with as many pods (see packing)."""
 
-    def __init__(self, index: int, template: Template, state: State, types: int, relaxed: bool) -> None:
+    def __init__(self, index: int, template: Template, state: NarrowedTemplate, types: int, relaxed: bool) -> None:
         self.index = index
         self.template = template
         self.state = state
@@ -129,15 +129,15 @@ class Claim:
 
     # ── inside ──────────────────────────────────────
 
-    def _narrow(self, following: State, wanted: PodClass) -> None:
+    def _narrow(self, following: NarrowedTemplate, wanted: PodClass) -> None:
         self.state = following
         self.ports += wanted.ports
 
-    def _best(self, wanted: PodClass, options: Sequence[Option]) -> State:
+    def _best(self, wanted: PodClass, options: Sequence[Option]) -> NarrowedTemplate:
         """Of the options under which one more pod fits, that of the lowest rank, then the cheapest, then the first;
         just the first option if it fits under none."""
         requests = added(self.requests, wanted.requests)
-        ranked: list[tuple[int, float, int, State]] = []
+        ranked: list[tuple[int, float, int, NarrowedTemplate]] = []
         for rank, option in options:
             if ranked and rank > ranked[0][0]:
                 break
@@ -157,7 +157,9 @@ class Claim:
         """The ports of the other pods: those of the class that was added last are at the end."""
         return self.ports[: len(self.ports) - len(wanted.ports)]
 
-    def _survivors(self, state: State, requests: Resources, wanted: PodClass, taken: tuple[HostPort, ...]) -> int:
+    def _survivors(
+        self, state: NarrowedTemplate, requests: Resources, wanted: PodClass, taken: tuple[HostPort, ...]
+    ) -> int:
         left = self.template.survivors(self.types & state.viable, requests, wanted.ports, taken)
         if wanted.devices is not None:
             left = wanted.devices.capable(self.index, state, left)
@@ -165,7 +167,7 @@ class Claim:
             return 0
         return left
 
-    def _room(self, wanted: PodClass, state: State, streak: int) -> int:
+    def _room(self, wanted: PodClass, state: NarrowedTemplate, streak: int) -> int:
         """How many more pods of the class certainly fit: `streak`, twice as many as have just arrived in a row, else
         one, else none. More pods never fit where fewer do not."""
 
@@ -184,7 +186,7 @@ class Claim:
         }
         self._cpu, self._memory, self._pods = free["cpu"], free["memory"], free["pods"]
 
-    def _reserve(self, wanted: PodClass, state: State, reservations: Reservations) -> bool:
+    def _reserve(self, wanted: PodClass, state: NarrowedTemplate, reservations: Reservations) -> bool:
         """Hold what this claim might use once the pod is on it (S-113 to S-115); False if it would have to
         go without although reserved capacity would do."""
         types = self._survivors(state, added(self.requests, wanted.requests), wanted, self.ports)

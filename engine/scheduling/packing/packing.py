@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.refusals import explain_template, trace_opening
 from kerf.engine.scheduling.explain.tracer import Tracer
-from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.packing.candidate_search import ClaimSearch, NodeSearch
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.packing.nodes_by_domain import Lanes
@@ -239,7 +239,7 @@ class Packing:
                 found.append((rank, order, number, claim))
         return min(found, key=lambda each: each[:3])[3] if found else None
 
-    def _opened(self, template: Template, wanted: PodClass, state: State, allowed: int) -> Claim | None:
+    def _opened(self, template: Template, wanted: PodClass, state: NarrowedTemplate, allowed: int) -> Claim | None:
         """Only here minValues may be lowered, by policy BestEffort: pods that join keep to what is left of them
         (S-109). A template whose minValues are lowered comes before the next one."""
         if wanted.devices is not None:

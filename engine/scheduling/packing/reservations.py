@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kerf.engine.model.labels import RESERVED
-from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 
 
 class Reservations:
@@ -21,7 +21,7 @@ class Reservations:
                     present = self.left.get(slot.reservation_id, amount)
                     self.left[slot.reservation_id] = min(present, amount)  # S-112: shared ones are tracked once
 
-    def usable(self, template: Template, state: State, types: int) -> frozenset[str]:
+    def usable(self, template: Template, state: NarrowedTemplate, types: int) -> frozenset[str]:
         """The reservations of available usable offerings of these types (S-113)."""
         if not state.reservable:
             return frozenset()

@@ -1,7 +1,7 @@
 """Demands: what the pods of a class ask of a place, apart from room in it (S-94, S-99).
 
 Classes that differ only in their requests share one demand, and so do their searches. A demand answers, for a claim
-in some `State`, into which states the claim may be narrowed to take the pod (`options`); that answer is kept until
+in some `NarrowedTemplate`, into which states the claim may be narrowed to take the pod (`options`); that answer is kept until
 a count that it rests on changes.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 
 from kerf.engine.model.kubernetes.pods import HostPort, Toleration
 from kerf.engine.model.labels import HOSTNAME
-from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import untolerated
 from kerf.engine.scheduling.topology.rules import Domain, DomainCount, Rule, Together
 
-Option = tuple[int, State]
+Option = tuple[int, NarrowedTemplate]
 """A state that a claim may be narrowed to, and its rank: lower ones come first (S-140, S-156)."""
 
 LabelValues = tuple[str, ...] | None
@@ -64,8 +64,8 @@ class Demand:
         watched: dict[int, DomainCount] = {each.count.number: each.count for each in self.rules}
         watched |= {each.number: each for each in self.sought}
         self._watched = tuple(watched.values())
-        self._known: dict[State, tuple[int, tuple[Option, ...]]] = {}
-        self._never: dict[State, bool] = {}
+        self._known: dict[NarrowedTemplate, tuple[int, tuple[Option, ...]]] = {}
+        self._never: dict[NarrowedTemplate, bool] = {}
 
     # ── nodes that exist, and hosts ──────────────────────────────────────
 
@@ -103,7 +103,7 @@ class Demand:
                 return rule
         return None
 
-    def refusing(self, template: Template, state: State, host: Domain) -> Rule | None:
+    def refusing(self, template: Template, state: NarrowedTemplate, host: Domain) -> Rule | None:
         """The first rule that leaves a claim no domain, None if each alone leaves some."""
         for rule in self.host_rules:
             if not rule.allows(host):
@@ -121,7 +121,7 @@ class Demand:
         """Changes whenever the answer of `options` may."""
         return sum(each.version for each in self._watched)
 
-    def never(self, template: Template, state: State) -> bool:
+    def never(self, template: Template, state: NarrowedTemplate) -> bool:
         """Whether taints or requirements rule the state out, whatever is counted."""
         found = self._never.get(state)
         if found is None:
@@ -130,7 +130,7 @@ class Demand:
             )
         return found
 
-    def options(self, template: Template, state: State) -> tuple[Option, ...]:
+    def options(self, template: Template, state: NarrowedTemplate) -> tuple[Option, ...]:
         """What a claim in this state may be narrowed to for one pod, lowest rank first."""
         version = self.version
         known = self._known.get(state)
@@ -141,22 +141,22 @@ class Demand:
             known = self._known[state] = (version, fresh)
         return known[1]
 
-    def _options(self, template: Template, state: State) -> tuple[Option, ...]:
+    def _options(self, template: Template, state: NarrowedTemplate) -> tuple[Option, ...]:
         if self.never(template, state):
             return NO_OPTIONS
         base = template.step(state, self.requirements)
-        assert isinstance(base, State)
+        assert isinstance(base, NarrowedTemplate)
         if not self.alternatives:
             return self._in_domains(template, base)
         found: list[Option] = []
         for each in self.alternatives:
             there = template.step(base, each)
-            options = self._in_domains(template, there) if isinstance(there, State) else NO_OPTIONS
+            options = self._in_domains(template, there) if isinstance(there, NarrowedTemplate) else NO_OPTIONS
             worst = found[-1][0] + 1 if found else 0  # whatever the domains: a later alternative is a later choice
             found += [(worst + rank, option) for rank, option in options]
         return tuple(found)
 
-    def _in_domains(self, template: Template, base: State) -> tuple[Option, ...]:
+    def _in_domains(self, template: Template, base: NarrowedTemplate) -> tuple[Option, ...]:
         """What topology leaves of a state."""
         found: list[Option] = [(0, base)]
         for key, rules, sought in self._by_key:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Taint, Toleration
 from kerf.engine.model.labels import WELL_KNOWN
-from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.topology.rules import Domain, DomainCount, Spread
@@ -36,11 +36,11 @@ class NodeFilter(Struct, frozen=True, cache_hash=True):
             return False
         return not self.by_affinity or any(labels.compatible(each) for each in self.alternatives)
 
-    def labelled(self, template: Template, state: State) -> bool:
+    def labelled(self, template: Template, state: NarrowedTemplate) -> bool:
         """Whether nodes of the state have all the labels."""
         return all(template.domains(state, key) for key in self.keys)
 
-    def admits_claim(self, template: Template, state: State) -> bool:
+    def admits_claim(self, template: Template, state: NarrowedTemplate) -> bool:
         if (self.by_taints and not self.reachable(template.pool.taints)) or not self.labelled(template, state):
             return False
         return not self.by_affinity or any(
@@ -60,7 +60,7 @@ class PodCount(DomainCount):
         super().__init__(number, key)
         self.filter = node_filter
         self.possible = possible
-        self._admitted: dict[State, bool] = {}
+        self._admitted: dict[NarrowedTemplate, bool] = {}
         self.hard: list[Spread] = []
         self.late: dict[Domain, int] = {}
 
@@ -80,7 +80,7 @@ class PodCount(DomainCount):
     def admits_node(self, taints: Iterable[Taint], labels: Requirements) -> bool:
         return self.filter is None or self.filter.admits_node(taints, labels)
 
-    def admits_claim(self, template: Template, state: State) -> bool:
+    def admits_claim(self, template: Template, state: NarrowedTemplate) -> bool:
         if self.filter is None:
             return True
         found = self._admitted.get(state)

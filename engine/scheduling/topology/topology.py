@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.scheduling.launchable.templates import State, Template
+from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
@@ -102,7 +102,7 @@ class Topology:
             tuple(each for _, each in sorted(sought.items())),
         )
 
-    def settled(self, template: Template, state: State) -> None:
+    def settled(self, template: Template, state: NarrowedTemplate) -> None:
         """A node in these domains is on its way (S-129): from now on spreads count with them."""
         for count in self._spreads:
             domain = state.settled(count.key)
@@ -236,7 +236,7 @@ class Topology:
             for each in node_filter.alternatives:
                 state = template.step(template.state, each)
                 if (
-                    isinstance(state, State)
+                    isinstance(state, NarrowedTemplate)
                     and template.within_limits(state.viable & template.types)
                     and node_filter.labelled(template, state)
                 ):

@@ -15,7 +15,7 @@ from kerf.engine.record.observations import (
     NodeClaimDeletionSeen,
     Observation,
 )
-from kerf.engine.scheduling.launchable.launch_offers import choose
+from kerf.engine.scheduling.launchable.launch_offers import choose_offers
 from kerf.engine.scheduling.matching.requirements import Requirements
 from tests.support.lives import asked, claim_of, types
 from tests.support.world import CATALOGUE
@@ -176,7 +176,7 @@ ALL = tuple(kind.name for kind in CATALOGUE.types)
     ids=["the one", "most left", "default first", "the cheapest kind", "nothing left"],
 )
 def test_a222_a224_a229_reserved_capacity_comes_first(reservations: tuple[Offering, ...], chosen: str) -> None:
-    found = choose(reserving(*reservations), ALL, Requirements(()), frozenset(), max_types=60)
+    found = choose_offers(reserving(*reservations), ALL, Requirements(()), frozenset(), max_types=60)
     assert found.reservation == chosen
     assert found.capacity_type == (lbl.RESERVED if chosen else lbl.SPOT)
     assert [offer.instance_type for offer in found.offers if chosen] == ["m5.large"] * bool(chosen)
@@ -185,10 +185,10 @@ def test_a222_a224_a229_reserved_capacity_comes_first(reservations: tuple[Offeri
 def test_a220_reserved_capacity_only_where_it_is_admitted_and_to_be_had() -> None:
     catalogue = reserving(held("cr-1"))
     on_demand = Requirements.of_labels({lbl.CAPACITY_TYPE: lbl.ON_DEMAND})
-    assert choose(catalogue, ALL, on_demand, frozenset(), max_types=60).capacity_type == lbl.ON_DEMAND
+    assert choose_offers(catalogue, ALL, on_demand, frozenset(), max_types=60).capacity_type == lbl.ON_DEMAND
     other_zone = Requirements.of_labels({lbl.ZONE: "us-west-2b"})
-    assert choose(catalogue, ALL, other_zone, frozenset(), max_types=60).capacity_type == lbl.SPOT
+    assert choose_offers(catalogue, ALL, other_zone, frozenset(), max_types=60).capacity_type == lbl.SPOT
     refused = frozenset([(lbl.RESERVED, "m5.large", "us-west-2a")])
-    assert choose(catalogue, ALL, Requirements(()), refused, max_types=60).capacity_type == lbl.SPOT
+    assert choose_offers(catalogue, ALL, Requirements(()), refused, max_types=60).capacity_type == lbl.SPOT
     another = Requirements.of_labels({lbl.CAPACITY_TYPE: lbl.RESERVED, lbl.RESERVATION_ID: "cr-9"})
-    assert choose(catalogue, ALL, another, frozenset(), max_types=60).offers == ()
+    assert choose_offers(catalogue, ALL, another, frozenset(), max_types=60).offers == ()

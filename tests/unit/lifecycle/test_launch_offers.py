@@ -8,7 +8,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.record.decisions import Offer
-from kerf.engine.scheduling.launchable.launch_offers import choose
+from kerf.engine.scheduling.launchable.launch_offers import choose_offers
 from kerf.engine.scheduling.matching.requirements import Requirements
 
 A, B = "us-west-2a", "us-west-2b"
@@ -31,7 +31,7 @@ def chosen(
     *kinds: InstanceType, requirements: Requirements = EVERYTHING, max_types: int = 60
 ) -> tuple[str, tuple[Offer, ...]]:
     names = tuple(each.name for each in kinds)
-    found = choose(Catalogue(kinds), names, requirements, frozenset(), max_types=max_types)
+    found = choose_offers(Catalogue(kinds), names, requirements, frozenset(), max_types=max_types)
     return found.capacity_type, found.offers
 
 

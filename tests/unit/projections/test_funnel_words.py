@@ -8,12 +8,12 @@ from kerf.engine.scheduling.explain import relaxed_preferences as given_up
 from kerf.engine.scheduling.explain import type_filters as hurdles
 from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
-from kerf.engine.scheduling.launchable.templates import NODES
+from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.projections.prose.funnels import CUTS, GIVEN_UP, NEAR, cut_sentence, given_up_sentence, near_sentence
 
 
 def test_every_step_of_a_funnel_has_its_sentence() -> None:
-    steps = {v for k, v in vars(hurdles).items() if k.isupper() and isinstance(v, str)} - {NODES}
+    steps = {v for k, v in vars(hurdles).items() if k.isupper() and isinstance(v, str)} - {NODES_LIMIT}
     assert steps == CUTS.keys(), "a new step needs its sentences"
     own = {"left-out", "volumes"}  # what kerf itself leaves out nobody else can mend; volumes do not move
     assert CUTS.keys() - own == NEAR.keys() - {"label", "follow"}

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.scheduling.launchable import compiled_catalogue as module
-from kerf.engine.scheduling.launchable.compiled_catalogue import bits, compile_catalogue, compiled
-from kerf.engine.scheduling.launchable.templates import available
+from kerf.engine.scheduling.launchable.compiled_catalogue import bits, compile_catalogue, compiled_catalogue
+from kerf.engine.scheduling.launchable.templates import available_types
 from kerf.engine.scheduling.matching.requirements import requirement
 from kerf.engine.scheduling.matching.resources import fits
 from kerf.engine.scheduling.planner import plan
@@ -112,7 +112,7 @@ def test_slots_hold_all_offerings() -> None:
     ],
 )
 def test_offerings_known_to_lack_capacity(unavailable: tuple[str, str, str], expected: dict[str, str]) -> None:
-    masks = available(COMPILED, frozenset([unavailable]))
+    masks = available_types(COMPILED, frozenset([unavailable]))
     spot = {
         slot.zone: names(mask) for slot, mask in zip(COMPILED.slots, masks, strict=True) if slot.capacity_type == "spot"
     }
@@ -122,12 +122,12 @@ def test_offerings_known_to_lack_capacity(unavailable: tuple[str, str, str], exp
 def test_the_cache_serves_only_the_catalogue_it_was_made_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CACHED", 2)
     one, other = ladder(1, 2), ladder(1, 4)
-    made = compiled("digest", one)
-    assert compiled("digest", one) is made
-    assert compiled("digest", ladder(1, 2)) is made
-    assert compiled("digest", other).names == ("t01", "t04")
+    made = compiled_catalogue("digest", one)
+    assert compiled_catalogue("digest", one) is made
+    assert compiled_catalogue("digest", ladder(1, 2)) is made
+    assert compiled_catalogue("digest", other).names == ("t01", "t04")
     for number in range(3):
-        compiled(f"more-{number}", one)
+        compiled_catalogue(f"more-{number}", one)
     assert len(module._cache) == 2
 
 

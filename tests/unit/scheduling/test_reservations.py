@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
-from kerf.engine.scheduling.launchable.remaining_reservations import taken_from
+from kerf.engine.scheduling.launchable.remaining_reservations import with_launches_taken
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
@@ -45,7 +45,7 @@ def test_e71_used_up_reservations_do_not_stand_in_the_way_of_the_next_pass() -> 
 
 def test_s114_e71_a_reservation_that_launches_have_used_up_defers_nobody() -> None:
     """Between two readings of the cloud's list, the record tells only how many are left (A-210)."""
-    used_up = taken_from(Catalogue((reserved("small", 2, ("r1", 1)),)), {"r1": 1})
+    used_up = with_launches_taken(Catalogue((reserved("small", 2, ("r1", 1)),)), {"r1": 1})
     planned = plan(problem(Workloads().add("a", 1, shape(1800)), used_up))
     assert deferred(planned) == []
     assert planned.claims[0].capacity_types == (lbl.ON_DEMAND,)

@@ -23,7 +23,7 @@ from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, planned_no
 from kerf.engine.scheduling.kube_scheduler.scheduler import Bindings, KubeScheduler, new_node_name, setup_touches
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.launchable.daemons import daemons
-from kerf.engine.scheduling.launchable.templates import NODES
+from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import fits, total
 from kerf.engine.scheduling.optimizer.candidates import TOLERANCE, NodeSetBounds
@@ -126,7 +126,7 @@ class NodeSets:
         used: dict[str, Counter[str]] = {}
         for each in given:
             counts = used.setdefault(each.claim.node_pool, Counter())
-            counts.update({**each.most, NODES: 1})
+            counts.update({**each.most, NODES_LIMIT: 1})
         for pool, counts in used.items():
             limits = self._bounds.limits.get(pool, {})
             if any(counts[name] > most for name, most in limits.items()):
@@ -377,7 +377,7 @@ class NodeSets:
             node = NodeInput(name, "", {**new.labels, HOSTNAME: name}, new.taints, new.free, True, self._reserved)
             nodes.append(self._filled(node, there[name]))
             pool = self._pools[each.claim.node_pool]
-            for limited_by, amount in {**each.most, NODES: 1}.items():
+            for limited_by, amount in {**each.most, NODES_LIMIT: 1}.items():
                 usage[pool.pool.name][limited_by] = usage[pool.pool.name].get(limited_by, 0) + amount
         more = [
             BoundPod(pod.uid, pod.namespace, pod.shape, seat, name=pod.name)

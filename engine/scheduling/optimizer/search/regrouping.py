@@ -16,7 +16,7 @@ from operator import le, mul
 
 from msgspec import Struct
 
-from kerf.engine.scheduling.launchable.templates import State
+from kerf.engine.scheduling.launchable.templates import NarrowedTemplate
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOption, InstanceOptions, NodeDemands, PodKind
@@ -198,7 +198,7 @@ class Regrouping:
             taken[index] = taken.get(index, 0) + count
             room = [a - count * b for a, b in zip(room, kind.amounts, strict=True)]
 
-    def _shrunk(self, way: InstanceOption, state: State, taken: dict[int, int], wanted: PodKind) -> PodGroup:
+    def _shrunk(self, way: InstanceOption, state: NarrowedTemplate, taken: dict[int, int], wanted: PodKind) -> PodGroup:
         """Those pods on the cheapest type that has room for them."""
         used = [0] * len(self._menu.resources)
         for index, count in taken.items():
@@ -269,7 +269,7 @@ class Regrouping:
         looked[:] = still
         return None if best is None else (best[1], max(1, best[2] // 8))
 
-    def _joined(self, way: InstanceOption, state: State, kind: PodKind) -> State | None:
+    def _joined(self, way: InstanceOption, state: NarrowedTemplate, kind: PodKind) -> NarrowedTemplate | None:
         """The state with one more kind of pod on the node; None if that cannot be or makes it dearer."""
         if not self._menu.tolerated(way.template, kind):
             return None

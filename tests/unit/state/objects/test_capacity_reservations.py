@@ -11,7 +11,7 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observation, ReservationsSeen
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
-from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_of
+from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_with_reservations
 from kerf.engine.scheduling.planner import CompiledProblem
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.problem.problem import MAX_COMPILED_PER_NODE
@@ -70,9 +70,9 @@ def test_the_catalogue_stays_the_one_that_is_recorded() -> None:
     made = world(2)
     state = made.runtime.state
     digest = state.facts.catalogues[KEY]
-    assert catalogue_of(state, KEY) == digest
+    assert catalogue_with_reservations(state, KEY) == digest
     made.see(Observation(ReservationsSeen(KEY, {"cr-1": 1, "cr-other": 5})))
-    own = catalogue_of(state, KEY)
+    own = catalogue_with_reservations(state, KEY)
     assert state.facts.catalogues[KEY] == digest != own == PoolCatalogues(state).of("default")
     offerings = [o for kind in state.ix.blobs.catalogue(own).types for o in kind.offerings if o.reservation_id]
     assert [(each.reservation_id, each.reservation_capacity) for each in offerings] == [("cr-1", 1)]
@@ -84,19 +84,19 @@ def test_after_a_restart_and_a_trim_it_is_made_again() -> None:
     made = world(2)
     made.see(Observation(ReservationsSeen(KEY, {"cr-1": 1})))
     state = made.runtime.state
-    own = catalogue_of(state, KEY)
+    own = catalogue_with_reservations(state, KEY)
     state.ix.blobs.trim((), set(state.facts.catalogues.values()))
     assert not state.ix.blobs.has_catalogue(own)
-    assert catalogue_of(state, KEY) == own
+    assert catalogue_with_reservations(state, KEY) == own
     twin = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
-    assert catalogue_of(twin, KEY) == own
+    assert catalogue_with_reservations(twin, KEY) == own
 
 
 def test_a_nodeclass_that_is_gone_has_none() -> None:
     made = world(2)
     made.see(Observation(ReservationsSeen(KEY, {"cr-1": 1})))
     made.see(Observation(ObjectGone("nodeclass", KEY)))
-    assert (made.runtime.state.facts.reservations, catalogue_of(made.runtime.state, KEY)) == ({}, "")
+    assert (made.runtime.state.facts.reservations, catalogue_with_reservations(made.runtime.state, KEY)) == ({}, "")
 
 
 def test_what_is_compiled_of_a_node_that_stays_as_it_is_is_not_kept_for_ever() -> None:
