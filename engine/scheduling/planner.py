@@ -23,8 +23,8 @@ from kerf.engine.scheduling.launchable.daemons import Daemon, daemons
 from kerf.engine.scheduling.launchable.templates import Template, template_of
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
-from kerf.engine.scheduling.packing.finished_claims import Launches, opened
-from kerf.engine.scheduling.packing.nodes_by_domain import Lanes
+from kerf.engine.scheduling.packing.finished_claims import ClaimSpecs, opened_claim
+from kerf.engine.scheduling.packing.nodes_by_domain import NodesByDomain
 from kerf.engine.scheduling.packing.packing import Packing
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.pods.pod_class import PodClass
@@ -97,8 +97,8 @@ class CompiledProblem:
         self.nodes = sorted(nodes, key=lambda each: each.order)
         for number, node in enumerate(self.nodes):
             node.number = number
-        self._lanes = Lanes(self.nodes, traced=tracer is not None)
-        self._launches = Launches(problem.settings.max_instance_types)
+        self._lanes = NodesByDomain(self.nodes, traced=tracer is not None)
+        self._launches = ClaimSpecs(problem.settings.max_instance_types)
         policy = problem.settings.preference_policy
         self._classes = PodClasses(problem.shapes, self.topology, policy, soft, problem.volumes, self._devices)
         self._refused: dict[tuple[str, tuple[str, ...]], tuple[Reason, ...]] = {}
@@ -217,7 +217,7 @@ def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts)
 
 
 def _finished_claims(
-    packing: Packing, launches: Launches, strict: bool, tracer: Tracer | None, devices: Devices | None
+    packing: Packing, launches: ClaimSpecs, strict: bool, tracer: Tracer | None, devices: Devices | None
 ) -> tuple[tuple[OpenedClaim, ...], list[tuple[str, Reason]]]:
     """The claims as planned, and the pods of those that the cut of the type list leaves below minValues
     (S-162)."""
@@ -230,7 +230,7 @@ def _finished_claims(
             why = reason(Code.MIN_VALUES, node_pool=template.name, keys=sorted(missing))
             unmet += [(pod.uid, why) for pod in claim.pods]
             continue
-        claims.append(opened(claim, launch, devices.drivers(claim.index) if devices is not None else ()))
+        claims.append(opened_claim(claim, launch, devices.drivers(claim.index) if devices is not None else ()))
         if tracer is not None:
             tracer.claim_finished(claim.index, template.name, launch.chosen)
     return tuple(claims), unmet

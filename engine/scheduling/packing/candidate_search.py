@@ -16,8 +16,8 @@ from kerf.engine.scheduling.explain.refusals import explain_claim
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
-from kerf.engine.scheduling.packing.nodes_by_domain import Lane, Lanes
-from kerf.engine.scheduling.packing.open_claim import Claim
+from kerf.engine.scheduling.packing.nodes_by_domain import DomainNodes, NodesByDomain
+from kerf.engine.scheduling.packing.open_claim import OpenClaim
 from kerf.engine.scheduling.packing.reservations import Reservations
 from kerf.engine.scheduling.pods.demand import Demand, NodeDomains
 from kerf.engine.scheduling.pods.pod_class import PodClass
@@ -26,7 +26,7 @@ from kerf.engine.scheduling.pods.pod_class import PodClass
 class NodeSearch:
     """Existing nodes in the order of S-76, the first that accepts (S-88 step 1)."""
 
-    def __init__(self, nodes: Sequence[ExistingNode], lanes: Lanes, tracer: Tracer | None) -> None:
+    def __init__(self, nodes: Sequence[ExistingNode], lanes: NodesByDomain, tracer: Tracer | None) -> None:
         self._nodes = nodes
         self._tracer = tracer
         self._lanes = lanes
@@ -55,7 +55,7 @@ class NodeSearch:
     def _allowed(self, node: ExistingNode, demand: Demand) -> bool:
         return demand.allows_domains(tuple(node.domains(key) for key in demand.keys))
 
-    def _first(self, wanted: PodClass, domains: NodeDomains, lane: Lane, looked: dict[NodeDomains, int]) -> int:
+    def _first(self, wanted: PodClass, domains: NodeDomains, lane: DomainNodes, looked: dict[NodeDomains, int]) -> int:
         """The first node of a lane that accepts, else their number; those before it have refused for good."""
         at, nodes, numbers = looked.get(domains, 0), self._nodes, lane.numbers
         cpu, memory = wanted.cpu, wanted.memory
@@ -80,7 +80,7 @@ class NodeSearch:
                 self._tracer.node_refused(wanted, node.name, node.refusal(wanted))
 
 
-class _Look:
+class _DemandSearch:
     """Where one demand may still look among the claims. Entries of heaps are (pods, order, index) and may be stale."""
 
     __slots__ = ("heaps", "requests", "reserved", "seen", "small", "undecided", "version")
@@ -98,26 +98,26 @@ class _Look:
 class ClaimSearch:
     """Claims opened in this pass, those with the fewest pods first (S-88 step 2, S-89)."""
 
-    def __init__(self, claims: list[Claim], reservations: Reservations, tracer: Tracer | None) -> None:
+    def __init__(self, claims: list[OpenClaim], reservations: Reservations, tracer: Tracer | None) -> None:
         self._claims = claims
         self._reservations = reservations
         self._tracer = tracer
-        self._looks: dict[int, _Look] = {}
+        self._looks: dict[int, _DemandSearch] = {}
         self._moves: list[int] = []  # claims as they were opened or narrowed
         self._states: list[NarrowedTemplate] = []  # of the claims, as logged
 
-    def state_of(self, claim: Claim) -> NarrowedTemplate | None:
+    def state_of(self, claim: OpenClaim) -> NarrowedTemplate | None:
         """The state that the log has of a claim; None for a new one."""
         return self._states[claim.index] if claim.index < len(self._states) else None
 
-    def moved(self, claim: Claim) -> None:
+    def moved(self, claim: OpenClaim) -> None:
         """Log that a claim is new or has been narrowed: whoever it refused may ask again."""
         if claim.index == len(self._states):
             self._states.append(claim.state)
         self._states[claim.index] = claim.state
         self._moves.append(claim.index)
 
-    def find(self, wanted: PodClass) -> Claim | None:
+    def find(self, wanted: PodClass) -> OpenClaim | None:
         """The claim with the fewest pods that accepts, narrowed to what the pod needs."""
         if not self._claims:
             return None
@@ -127,7 +127,7 @@ class ClaimSearch:
             return self._follow(wanted, [each for each in hosts if isinstance(each, int)])
         look = self._looks.get(demand.number)
         if look is None:
-            look = self._looks[demand.number] = _Look()
+            look = self._looks[demand.number] = _DemandSearch()
         self._catch_up(look, wanted)
         while (heap := self._least(look, demand)) is not None:
             claim = self._claims[heap[0][2]]
@@ -137,20 +137,20 @@ class ClaimSearch:
             self._refused(look, claim, wanted)
         return None
 
-    def _accepts(self, claim: Claim, wanted: PodClass) -> bool:
+    def _accepts(self, claim: OpenClaim, wanted: PodClass) -> bool:
         demand = wanted.demand
         if not demand.allows_host(claim.index):
             return False
         options = demand.options(claim.template, claim.state)
         return bool(options) and claim.accept(wanted, options, self._reservations)
 
-    def _follow(self, wanted: PodClass, hosts: list[int]) -> Claim | None:
+    def _follow(self, wanted: PodClass, hosts: list[int]) -> OpenClaim | None:
         """Where affinity over the hostname leaves only these claims."""
         there = (self._claims[each] for each in hosts)
         claims = sorted(there, key=lambda each: (len(each.pods), each.order, each.index))
         return next((each for each in claims if self._accepts(each, wanted)), None)
 
-    def _least(self, look: _Look, demand: Demand) -> list[tuple[int, int, int]] | None:
+    def _least(self, look: _DemandSearch, demand: Demand) -> list[tuple[int, int, int]] | None:
         """The heap whose first claim has the fewest pods, of those whose state topology allows now."""
         best: list[tuple[int, int, int]] | None = None
         for state, (template, heap) in look.heaps.items():
@@ -173,7 +173,7 @@ class ClaimSearch:
             else:
                 return
 
-    def _catch_up(self, look: _Look, wanted: PodClass) -> None:
+    def _catch_up(self, look: _DemandSearch, wanted: PodClass) -> None:
         """Look at new and narrowed claims, and again at those that refused for what has changed since."""
         again: list[int] = []
         if look.requests != wanted.requests:
@@ -189,7 +189,7 @@ class ClaimSearch:
         for index in again:
             self._push(look, self._claims[index], wanted)
 
-    def _push(self, look: _Look, claim: Claim, wanted: PodClass) -> None:
+    def _push(self, look: _DemandSearch, claim: OpenClaim, wanted: PodClass) -> None:
         if not claim.may_fit(wanted):
             look.small.append(claim.index)
             self._tell(claim, wanted)
@@ -199,7 +199,7 @@ class ClaimSearch:
         else:
             self._tell(claim, wanted)
 
-    def _refused(self, look: _Look, claim: Claim, wanted: PodClass) -> None:
+    def _refused(self, look: _DemandSearch, claim: OpenClaim, wanted: PodClass) -> None:
         """Keep a claim that may yet accept: another class of the demand with smaller requests, or this one in another
         domain or with reserved capacity given back (S-115)."""
         demand = wanted.demand
@@ -211,6 +211,6 @@ class ClaimSearch:
         reservable = isinstance(following, NarrowedTemplate) and following.reservable
         (look.undecided if claim.may_fit(wanted) and (narrows or reservable) else look.small).append(claim.index)
 
-    def _tell(self, claim: Claim, wanted: PodClass) -> None:
+    def _tell(self, claim: OpenClaim, wanted: PodClass) -> None:
         if self._tracer is not None:
             self._tracer.claim_refused(wanted, claim.index, explain_claim(claim, wanted))

@@ -22,7 +22,7 @@ from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topolo
 from kerf.engine.scheduling.topology.pod_counts import PodCount
 from kerf.engine.scheduling.topology.rules import Domain
 
-NOTHING = Requirements()
+NO_REQUIREMENTS = Requirements()
 
 
 class ExistingNode:
@@ -36,7 +36,7 @@ class ExistingNode:
         self.taints = given.taints
         self.host = given.labels.get(HOSTNAME) or given.name
         self.labels = Requirements.of_labels({**given.labels, HOSTNAME: self.host})
-        self.open = NOTHING
+        self.open = NO_REQUIREMENTS
         self.site: Site | None = None  # what it has for pods that ask for devices; set if there are any
         if given.requirements:
             self.open = Requirements.of_specs(given.requirements).without(each.key for each in self.labels)

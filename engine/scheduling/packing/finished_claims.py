@@ -23,11 +23,11 @@ from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.launchable.templates import PLANNING_ONLY_LABELS, NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from kerf.engine.scheduling.matching.resources import added
-from kerf.engine.scheduling.packing.open_claim import Claim
+from kerf.engine.scheduling.packing.open_claim import OpenClaim
 from kerf.engine.scheduling.plan import OpenedClaim
 
 
-def final_state(claim: Claim) -> NarrowedTemplate:
+def final_template(claim: OpenClaim) -> NarrowedTemplate:
     """The claim's requirements when packing has ended: with reservations held, narrowed to those (S-160)."""
     if not claim.held:
         return claim.state
@@ -40,7 +40,7 @@ def final_state(claim: Claim) -> NarrowedTemplate:
     return claim.template.at(narrowed)
 
 
-class Launch(Struct, frozen=True):
+class ClaimSpec(Struct, frozen=True):
     """What claims with equal requirements and types have in common: the types cheapest first, at most so many (S-162),
     `mask` being their numbers, and everything that goes into the NodeClaim because of them."""
 
@@ -55,28 +55,28 @@ class Launch(Struct, frozen=True):
     overlaid: tuple[str, ...]
 
 
-class Launches:
-    """Each `Launch` worked out once."""
+class ClaimSpecs:
+    """Each `ClaimSpec` worked out once."""
 
     def __init__(self, most: int) -> None:
         """`most`: how many types a claim may list."""
         self._most = most
-        self._made: dict[tuple[NarrowedTemplate, int], Launch] = {}
+        self._made: dict[tuple[NarrowedTemplate, int], ClaimSpec] = {}
 
-    def of(self, claim: Claim) -> Launch:
-        state = final_state(claim)
+    def of(self, claim: OpenClaim) -> ClaimSpec:
+        state = final_template(claim)
         found = self._made.get((state, claim.types))
         if found is None:
-            found = self._made[state, claim.types] = _launch(claim.template, state, claim.types, self._most)
+            found = self._made[state, claim.types] = _claim_spec(claim.template, state, claim.types, self._most)
         return found
 
 
-def _launch(template: Template, state: NarrowedTemplate, types: int, most: int) -> Launch:
+def _claim_spec(template: Template, state: NarrowedTemplate, types: int, most: int) -> ClaimSpec:
     chosen = candidates(template, state, types)[:most]
     mask = sum(1 << template.catalogue.numbers[each.instance_type] for each in chosen)
     constraints = state.requirements.without([HOSTNAME, *PLANNING_ONLY_LABELS])
     capacity_types = _capacity_types(template, state, mask)
-    return Launch(
+    return ClaimSpec(
         chosen=chosen,
         mask=mask,
         instance_types=tuple(each.instance_type for each in chosen),
@@ -99,7 +99,7 @@ def _overlaid(template: Template, types: int) -> tuple[str, ...]:
     )
 
 
-def opened(claim: Claim, launch: Launch, drivers: tuple[str, ...] = ()) -> OpenedClaim:
+def opened_claim(claim: OpenClaim, launch: ClaimSpec, drivers: tuple[str, ...] = ()) -> OpenedClaim:
     """The claim as the plan gives it. `drivers`: of devices that it is to publish for its pods (S-160)."""
     return OpenedClaim(
         node_pool=claim.template.name,
@@ -118,7 +118,7 @@ def opened(claim: Claim, launch: Launch, drivers: tuple[str, ...] = ()) -> Opene
     )
 
 
-def daemon_overhead(claim: Claim) -> Resources:
+def daemon_overhead(claim: OpenClaim) -> Resources:
     """What daemons will take of the node at least (S-161): per resource the minimum over the groups of
     types that are left, resources dropped that one of them lacks. Unlike the reference, a group without
     daemons counts as one."""

@@ -15,7 +15,7 @@ from kerf.engine.scheduling.pods.demand import Demand, NodeDomains
 from kerf.engine.scheduling.pods.pod_class import PodClass
 
 
-class Lane:
+class DomainNodes:
     """Nodes in the same domains, by their numbers, ascending: `numbers` are those found so far that do not refuse."""
 
     __slots__ = ("_rest", "numbers")
@@ -32,7 +32,7 @@ class Lane:
         return False
 
 
-class Lanes:
+class NodesByDomain:
     """Of the nodes of one problem, as they are before any pod is placed."""
 
     def __init__(self, nodes: Sequence[ExistingNode], *, traced: bool) -> None:
@@ -41,13 +41,13 @@ class Lanes:
         self._traced = traced
         self._on_host = Counter(node.host for node in nodes)
         self._by_keys: dict[tuple[str, ...], dict[NodeDomains, list[int]]] = {}
-        self._by_class: dict[int, list[tuple[NodeDomains, Lane]]] = {}
+        self._by_class: dict[int, list[tuple[NodeDomains, DomainNodes]]] = {}
 
-    def of(self, wanted: PodClass) -> list[tuple[NodeDomains, Lane]]:
+    def of(self, wanted: PodClass) -> list[tuple[NodeDomains, DomainNodes]]:
         found = self._by_class.get(wanted.number)
         if found is None:
             found = self._by_class[wanted.number] = [
-                (domains, Lane(number for number in numbers if self._takes(self._nodes[number], wanted)))
+                (domains, DomainNodes(number for number in numbers if self._takes(self._nodes[number], wanted)))
                 for domains, numbers in self.whole(wanted.demand).items()
             ]
         return found

@@ -22,8 +22,8 @@ from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.packing.candidate_search import ClaimSearch, NodeSearch
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
-from kerf.engine.scheduling.packing.nodes_by_domain import Lanes
-from kerf.engine.scheduling.packing.open_claim import Claim
+from kerf.engine.scheduling.packing.nodes_by_domain import NodesByDomain
+from kerf.engine.scheduling.packing.open_claim import OpenClaim
 from kerf.engine.scheduling.packing.reservations import Reservations
 from kerf.engine.scheduling.pods.demand import Option
 from kerf.engine.scheduling.pods.pod_class import PodClass
@@ -32,11 +32,11 @@ from kerf.engine.scheduling.problem.problem import PendingPod
 from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.scheduling.topology.topology import Topology
 
-Place = ExistingNode | Claim
-Queued = tuple[PendingPod, PodClass]
+Candidate = ExistingNode | OpenClaim
+QueuedPod = tuple[PendingPod, PodClass]
 
 
-class _Opening:
+class _NewClaimAttempts:
     """Which templates can no longer open a claim for a class, and why."""
 
     __slots__ = ("deferred", "final", "untried")
@@ -53,7 +53,7 @@ class Packing:
     def __init__(
         self,
         nodes: Sequence[ExistingNode],
-        lanes: Lanes,
+        lanes: NodesByDomain,
         templates: Sequence[Template],
         told: Sequence[Template],
         classes: PodClasses,
@@ -73,7 +73,7 @@ class Packing:
         self.filled: dict[int, ExistingNode] = {}  # those that have been given pods
         self.templates = templates
         self._told = told
-        self.claims: list[Claim] = []
+        self.claims: list[OpenClaim] = []
         self.reservations = Reservations(templates)
         self._classes = classes
         self._topology = topology
@@ -81,7 +81,7 @@ class Packing:
         self._tracer = tracer
         self._on_nodes = NodeSearch(self.nodes, lanes, tracer)
         self._on_claims = ClaimSearch(self.claims, self.reservations, tracer)
-        self._openings: dict[int, _Opening] = {}
+        self._openings: dict[int, _NewClaimAttempts] = {}
         self._grown = 0
         self._steps = max(1, steps)
         self._most_claims = math.inf if self.reservations.left else most_claims
@@ -102,7 +102,7 @@ class Packing:
                 why[wanted.number] = self._explained(wanted)
         return [(pod, wanted, why[wanted.number]) for pod, wanted in waiting]
 
-    def _rounds(self, queue: Iterable[Queued]) -> list[Queued]:
+    def _rounds(self, queue: Iterable[QueuedPod]) -> list[QueuedPod]:
         """Those that have no place after a whole round without a placement, or when the steps are used up."""
         waiting = deque(queue)
         failed_in_a_row = 0
@@ -122,7 +122,7 @@ class Packing:
                 failed_in_a_row += 1
         return list(waiting)
 
-    def _as_planned(self, queue: list[Queued]) -> list[Queued]:
+    def _as_planned(self, queue: list[QueuedPod]) -> list[QueuedPod]:
         """The pods that do not go where an earlier plan put them. Those that do go there first, as long as they fit:
         else new pods would take the room of nodes that were launched for others, whom kube-scheduler binds there all
         the same. This costs no steps: a pass that goes on with another's pods has them for these."""
@@ -164,7 +164,7 @@ class Packing:
             rung = self._classes.relaxed(rung)
         return False
 
-    def _take(self, place: Place, pod: PendingPod, wanted: PodClass) -> None:
+    def _take(self, place: Candidate, pod: PendingPod, wanted: PodClass) -> None:
         if isinstance(place, ExistingNode):
             if place.shared:
                 place = self.nodes[place.number] = self.filled[place.number] = place.own()
@@ -186,13 +186,13 @@ class Packing:
 
     # ── a new claim ──────────────────────────────────────
 
-    def _opening(self, wanted: PodClass) -> _Opening:
+    def _opening(self, wanted: PodClass) -> _NewClaimAttempts:
         found = self._openings.get(wanted.number)
         if found is None:
-            found = self._openings[wanted.number] = _Opening()
+            found = self._openings[wanted.number] = _NewClaimAttempts()
         return found
 
-    def _on_new(self, wanted: PodClass) -> Claim | None:
+    def _on_new(self, wanted: PodClass) -> OpenClaim | None:
         """A new claim from the first template that can (S-98)."""
         opening, demand = self._opening(wanted), wanted.demand
         opening.deferred = None
@@ -215,7 +215,7 @@ class Packing:
         return None
 
     def _refuse(
-        self, opening: _Opening, place: int, template: Template, wanted: PodClass, options: Sequence[Option]
+        self, opening: _NewClaimAttempts, place: int, template: Template, wanted: PodClass, options: Sequence[Option]
     ) -> None:
         if wanted.demand.keys and not wanted.demand.never(template, template.state):
             opening.untried[place] = options  # other domains may do later
@@ -223,13 +223,13 @@ class Packing:
             tracer = self._tracer if self._told is self.templates else None
             opening.final[place] = explain_template(template, wanted, tracer)
 
-    def _open(self, template: Template, wanted: PodClass, options: Sequence[Option]) -> Claim | None:
+    def _open(self, template: Template, wanted: PodClass, options: Sequence[Option]) -> OpenClaim | None:
         """A claim for the first pod of a class, narrowed but not yet accepted; None if the template cannot (S-69,
         S-98, S-99). Of the domains that topology leaves the lowest rank is taken, then the cheapest (S-100, S-140)."""
         if template.node_limit_reached or not wanted.demand.allows_host(len(self.claims)):
             return None
         allowed = template.within_limits(template.types)
-        found: list[tuple[int, float, int, Claim]] = []
+        found: list[tuple[int, float, int, OpenClaim]] = []
         for number, (rank, option) in enumerate(options):
             if found and rank > found[0][0]:
                 break
@@ -239,7 +239,7 @@ class Packing:
                 found.append((rank, order, number, claim))
         return min(found, key=lambda each: each[:3])[3] if found else None
 
-    def _opened(self, template: Template, wanted: PodClass, state: NarrowedTemplate, allowed: int) -> Claim | None:
+    def _opened(self, template: Template, wanted: PodClass, state: NarrowedTemplate, allowed: int) -> OpenClaim | None:
         """Only here minValues may be lowered, by policy BestEffort: pods that join keep to what is left of them
         (S-109). A template whose minValues are lowered comes before the next one."""
         if wanted.devices is not None:
@@ -254,7 +254,7 @@ class Packing:
             return None
         if unmet:
             state = template.at(state.requirements.with_min_values(unmet))
-        return Claim(len(self.claims), template, state, types, bool(unmet))
+        return OpenClaim(len(self.claims), template, state, types, bool(unmet))
 
     # ── reasons ──────────────────────────────────────
 
