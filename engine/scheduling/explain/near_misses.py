@@ -26,7 +26,7 @@ from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Templa
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements, parse_integer
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.topology.pod_counts import PodCount
-from kerf.engine.scheduling.topology.rules import Rule, Together
+from kerf.engine.scheduling.topology.rules import AffinityRule, Rule
 
 POD, NODE_POOL = "pod", "node-pool"
 SHOWN = 5
@@ -307,7 +307,7 @@ def _elsewhere(template: Template, wanted: PodClass, rules: Sequence[Rule], type
 def _would_allow(rule: Rule, domain: str) -> bool:
     """Also of a domain that counts nothing yet because no node can be there: it is empty, where nobody can be
     followed."""
-    return rule.allows(domain) or (domain not in rule.count.counts and not isinstance(rule, Together))
+    return rule.allows(domain) or (domain not in rule.count.counts and not isinstance(rule, AffinityRule))
 
 
 def _through(

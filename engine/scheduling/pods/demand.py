@@ -14,7 +14,7 @@ from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import untolerated
-from kerf.engine.scheduling.topology.rules import Domain, DomainCount, Rule, Together
+from kerf.engine.scheduling.topology.rules import AffinityRule, Domain, DomainCount, Rule
 
 Option = tuple[int, NarrowedTemplate]
 """A state that a claim may be narrowed to, and its rank: lower ones come first (S-140, S-156)."""
@@ -83,7 +83,7 @@ class Demand:
         yet."""
         left: frozenset[Domain] | None = None
         for rule in self.host_rules:
-            if isinstance(rule, Together) and rule.count.total:
+            if isinstance(rule, AffinityRule) and rule.count.total:
                 there = frozenset(host for host, pods in rule.count.counts.items() if pods)
                 left = there if left is None else left & there
         return left

@@ -24,7 +24,7 @@ from kerf.engine.scheduling.pods.pod_requirements import (
     requirements_of,
 )
 from kerf.engine.scheduling.pods.pod_volumes import PodVolumes, volumes_of_claims
-from kerf.engine.scheduling.topology.topology import Bonds, Topology
+from kerf.engine.scheduling.topology.topology import ClassTopology, Topology
 
 RESPECT = "Respect"
 
@@ -116,7 +116,9 @@ class PodClasses:
             found = self._by_key[key] = made
         return found
 
-    def _demand(self, shape: PodShape, bonds: Bonds, volumes: PodVolumes | None, devices: DeviceWant | None) -> Demand:
+    def _demand(
+        self, shape: PodShape, bonds: ClassTopology, volumes: PodVolumes | None, devices: DeviceWant | None
+    ) -> Demand:
         """By policy Respect with the heaviest preference, by Ignore without (S-29). Pods that ask for devices have one
         of their own: what refuses one of them says nothing of the next."""
         requirements = requirements_of(shape, preferences=self._respect)

@@ -14,7 +14,7 @@ from kerf.engine.scheduling.pods.pod_classes import PodClasses
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
 from kerf.engine.scheduling.pods.pod_volumes import claim_names
 from kerf.engine.scheduling.problem.problem import Problem
-from kerf.engine.scheduling.topology.rules import Together
+from kerf.engine.scheduling.topology.rules import AffinityRule
 from kerf.engine.scheduling.topology.topology import Topology
 
 FLEXIBLE, NONE = "flexible", "none"
@@ -57,7 +57,7 @@ def _zone(wanted: PodClass, zones: Iterable[str]) -> str:
 def _allowed(wanted: PodClass, zones: Iterable[str]) -> frozenset[str] | None:
     """The zones that spreads, affinity and anti-affinity leave, preferences counted; None if they say nothing."""
     rules = [each for each in wanted.demand.rules if each.key == ZONE]
-    binding = [each for each in rules if not (isinstance(each, Together) and each.first)]
+    binding = [each for each in rules if not (isinstance(each, AffinityRule) and each.first)]
     if not binding:
         return None
     asked = wanted.requirements.get(ZONE)

@@ -11,7 +11,7 @@ from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
-from kerf.engine.scheduling.topology.rules import Domain, DomainCount, Spread
+from kerf.engine.scheduling.topology.rules import Domain, DomainCount, SpreadRule
 
 
 class NodeFilter(Struct, frozen=True, cache_hash=True):
@@ -61,7 +61,7 @@ class PodCount(DomainCount):
         self.filter = node_filter
         self.possible = possible
         self._admitted: dict[NarrowedTemplate, bool] = {}
-        self.hard: list[Spread] = []
+        self.hard: list[SpreadRule] = []
         self.late: dict[Domain, int] = {}
 
     def restart(self, counts: dict[Domain, int], total: int) -> None:

@@ -1,7 +1,7 @@
 """The rules of topology: how pods of a class relate to the domains of a label key (S-138…S-148).
 
 A `DomainCount` counts pods per domain. A rule says of one domain whether it may take one more pod now. Counts only
-grow in a pass, so `Apart`, and `Spread` over hosts, refuse a domain for good; the others may change their mind.
+grow in a pass, so `AntiAffinityRule`, and `SpreadRule` over hosts, refuse a domain for good; the others may change their mind.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Rule:
         return 0
 
 
-class Spread(Rule):
+class SpreadRule(Rule):
     """S-138…S-141. `own`: 1 if the constraint selects its own pod. `asked`: what the pod itself asks of the key,
     which limits the domains that the minimum is taken over."""
 
@@ -123,7 +123,7 @@ class Spread(Rule):
         return self._least
 
 
-class Together(Rule):
+class AffinityRule(Rule):
     """Pod affinity: where such pods are; anywhere for the first one that selects itself (S-142…S-145)."""
 
     kind = "affinity"
@@ -146,7 +146,7 @@ class Together(Rule):
         return self.count.counts.get(domain, 0) > 0 or self.first
 
 
-class Apart(Rule):
+class AntiAffinityRule(Rule):
     """Pod anti-affinity, in either direction: only where none of the counted pods is (S-146, S-147). A preference
     (`soft`) does not pin a node: that would cost money for what may be given up."""
 

@@ -20,17 +20,17 @@ from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys, requirements_of
 from kerf.engine.scheduling.problem.problem import BoundPod, Problem
 from kerf.engine.scheduling.topology.pod_counts import NodeFilter, PodCount
-from kerf.engine.scheduling.topology.rules import Apart, Domain, Rule, Spread, Together
+from kerf.engine.scheduling.topology.rules import AffinityRule, AntiAffinityRule, Domain, Rule, SpreadRule
 
 Selectors = tuple[PodSelector, ...]
 """Of which a pod must match all."""
 
 
-Counts = tuple[PodCount, dict[Domain, int], int]
+SavedCount = tuple[PodCount, dict[Domain, int], int]
 """A count, with its domains and its total at some time."""
 
 
-class Bonds(Struct, frozen=True):
+class ClassTopology(Struct, frozen=True):
     """What topology is to the pods of one class: the rules that bind them, the counts that they enter, and those of
     these that affinity terms look at."""
 
@@ -39,7 +39,7 @@ class Bonds(Struct, frozen=True):
     sought: tuple[PodCount, ...] = ()
 
 
-class _Selected(Struct):
+class _SelectorCounts(Struct):
     """What a selector is there for: counts of the pods it selects, and counts of pods that want to be apart from
     these."""
 
@@ -69,7 +69,7 @@ class Topology:
         self._rules: dict[Hashable, Rule] = {}
         self._domains: dict[tuple[str, NodeFilter], dict[str, None]] = {}
         self._held: dict[tuple[str, str, NodeFilter], set[str]] = {}  # domains that only these nodes keep known
-        self._selected: dict[Selectors, _Selected] = {}
+        self._selected: dict[Selectors, _SelectorCounts] = {}
         self._by_label: dict[tuple[str, str] | None, list[Selectors]] = {}
         for namespace, digest in sorted({(pod.namespace, pod.shape) for pod in problem.pods}):
             shape = problem.shapes[digest]
@@ -82,12 +82,12 @@ class Topology:
         self.count(problem.bound, problem.shapes)
         self._spreads = [each for each in self._counts.values() if each.filter is not None and each.key != HOSTNAME]
 
-    def bonds(self, namespace: str, given: PodShape, shape: PodShape) -> Bonds:
+    def bonds(self, namespace: str, given: PodShape, shape: PodShape) -> ClassTopology:
         """Of pods that were `given` so and have been relaxed to `shape`."""
         rules = self._own_rules(namespace, given, shape)
         matching = self._matching(namespace, given.labels)
         if not rules and not matching:
-            return Bonds()
+            return ClassTopology()
         counted = {each.number: each for found in matching for each in found.counts.values()}
         sought = {each.number: each for found in matching for each in found.sought.values()}
         for found in matching:
@@ -96,7 +96,7 @@ class Topology:
         sought |= {n: each for n, each in counted.items() if each.evened and n not in bound_by}
         for owned in self._owned(namespace, given):
             counted[owned.number] = owned
-        return Bonds(
+        return ClassTopology(
             tuple(sorted({each.number: each for each in rules}.values(), key=lambda each: each.number)),
             tuple(each for _, each in sorted(counted.items())),
             tuple(each for _, each in sorted(sought.items())),
@@ -161,7 +161,7 @@ class Topology:
         identity = (count.number, constraint.max_skew, constraint.min_domains, own, asked)
         if identity in self._rules:
             return self._rules[identity]
-        made = Spread(len(self._rules), count, constraint.max_skew, constraint.min_domains, own, asked)
+        made = SpreadRule(len(self._rules), count, constraint.max_skew, constraint.min_domains, own, asked)
         if hard and key != HOSTNAME:
             count.hard.append(made)
             count.evened = self._careful
@@ -173,10 +173,10 @@ class Topology:
         count = self._counting(selectors, term.topology_key)
         self._select(selectors).sought[count.number] = count
         own = int(all(each.selects(namespace, labels) for each in selectors))
-        return self._interned((count.number, "together", own), lambda n: Together(n, count, own))
+        return self._interned((count.number, "together", own), lambda n: AffinityRule(n, count, own))
 
     def _apart(self, count: PodCount, soft: bool = False) -> Rule:
-        return self._interned((count.number, "apart", soft), lambda n: Apart(n, count, soft))
+        return self._interned((count.number, "apart", soft), lambda n: AntiAffinityRule(n, count, soft))
 
     def _interned(self, identity: Hashable, make: Callable[[int], Rule]) -> Rule:
         found = self._rules.get(identity)
@@ -276,26 +276,26 @@ class Topology:
             found = self._entered[namespace, digest] = [*selected, *owned], owned
         return found
 
-    def counted(self) -> tuple[Counts, ...]:
+    def counted(self) -> tuple[SavedCount, ...]:
         """What is counted now, to `restart` from."""
         return tuple((each, dict(each.counts), each.total) for each in self._counts.values())
 
-    def restart(self, counted: Iterable[Counts]) -> None:
+    def restart(self, counted: Iterable[SavedCount]) -> None:
         for each, counts, total in counted:
             each.restart(counts, total)
 
     # ── selectors ──────────────────────────────────────
 
-    def _select(self, selectors: Selectors) -> _Selected:
+    def _select(self, selectors: Selectors) -> _SelectorCounts:
         found = self._selected.get(selectors)
         if found is None:
-            found = self._selected[selectors] = _Selected(len(self._selected))
+            found = self._selected[selectors] = _SelectorCounts(len(self._selected))
             if not any(each.nothing for each in selectors):
                 first = selectors[0]
                 self._by_label.setdefault(first.labels[0] if first.labels else None, []).append(selectors)
         return found
 
-    def _matching(self, namespace: str, labels: Mapping[str, str]) -> list[_Selected]:
+    def _matching(self, namespace: str, labels: Mapping[str, str]) -> list[_SelectorCounts]:
         """What selects a pod; only selectors that ask for one of its labels, or for none, are looked at."""
         found = []
         for pair in (*labels.items(), None):
