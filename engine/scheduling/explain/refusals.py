@@ -29,7 +29,7 @@ from kerf.engine.scheduling.launchable.templates import NODES_LIMIT, NarrowedTem
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.taints import taint_text, untolerated
-from kerf.engine.scheduling.packing.open_claim import OpenClaim
+from kerf.engine.scheduling.packing.packed_claim import PackedClaim
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topology_reason
 from kerf.engine.scheduling.topology.rules import Rule
@@ -47,7 +47,7 @@ def explain_template(template: Template, wanted: PodClass, tracer: Tracer | None
     return refusal
 
 
-def trace_opening(claim: OpenClaim, wanted: PodClass, tracer: Tracer, why: Reason | None = None) -> None:
+def trace_opening(claim: PackedClaim, wanted: PodClass, tracer: Tracer, why: Reason | None = None) -> None:
     """Tell the tracer the funnel of a claim that is being opened, or `why` it is not; before its limits are counted."""
     funnel = _funnel(claim.template, wanted, hurdles_of(claim.template, wanted))
     tracer.pool_considered(wanted, why, funnel, None if why else claim.index)
@@ -77,7 +77,7 @@ def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
     return why
 
 
-def explain_claim(claim: OpenClaim, wanted: PodClass) -> Reason:
+def explain_claim(claim: PackedClaim, wanted: PodClass) -> Reason:
     """Why an open claim refused the class."""
     template, name = claim.template, claim.template.name
     taints = untolerated(template.pool.taints, wanted.tolerations)

@@ -17,7 +17,7 @@ from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.packing.nodes_by_domain import DomainNodes, NodesByDomain
-from kerf.engine.scheduling.packing.open_claim import OpenClaim
+from kerf.engine.scheduling.packing.packed_claim import PackedClaim
 from kerf.engine.scheduling.packing.reservations import Reservations
 from kerf.engine.scheduling.pods.demand import Demand, NodeDomains
 from kerf.engine.scheduling.pods.pod_class import PodClass
@@ -98,7 +98,7 @@ class _DemandSearch:
 class ClaimSearch:
     """Claims opened in this pass, those with the fewest pods first (S-88 step 2, S-89)."""
 
-    def __init__(self, claims: list[OpenClaim], reservations: Reservations, tracer: Tracer | None) -> None:
+    def __init__(self, claims: list[PackedClaim], reservations: Reservations, tracer: Tracer | None) -> None:
         self._claims = claims
         self._reservations = reservations
         self._tracer = tracer
@@ -106,18 +106,18 @@ class ClaimSearch:
         self._moves: list[int] = []  # claims as they were opened or narrowed
         self._states: list[NarrowedTemplate] = []  # of the claims, as logged
 
-    def state_of(self, claim: OpenClaim) -> NarrowedTemplate | None:
+    def state_of(self, claim: PackedClaim) -> NarrowedTemplate | None:
         """The state that the log has of a claim; None for a new one."""
         return self._states[claim.index] if claim.index < len(self._states) else None
 
-    def moved(self, claim: OpenClaim) -> None:
+    def moved(self, claim: PackedClaim) -> None:
         """Log that a claim is new or has been narrowed: whoever it refused may ask again."""
         if claim.index == len(self._states):
             self._states.append(claim.state)
         self._states[claim.index] = claim.state
         self._moves.append(claim.index)
 
-    def find(self, wanted: PodClass) -> OpenClaim | None:
+    def find(self, wanted: PodClass) -> PackedClaim | None:
         """The claim with the fewest pods that accepts, narrowed to what the pod needs."""
         if not self._claims:
             return None
@@ -137,14 +137,14 @@ class ClaimSearch:
             self._refused(look, claim, wanted)
         return None
 
-    def _accepts(self, claim: OpenClaim, wanted: PodClass) -> bool:
+    def _accepts(self, claim: PackedClaim, wanted: PodClass) -> bool:
         demand = wanted.demand
         if not demand.allows_host(claim.index):
             return False
         options = demand.options(claim.template, claim.state)
         return bool(options) and claim.accept(wanted, options, self._reservations)
 
-    def _follow(self, wanted: PodClass, hosts: list[int]) -> OpenClaim | None:
+    def _follow(self, wanted: PodClass, hosts: list[int]) -> PackedClaim | None:
         """Where affinity over the hostname leaves only these claims."""
         there = (self._claims[each] for each in hosts)
         claims = sorted(there, key=lambda each: (len(each.pods), each.order, each.index))
@@ -189,7 +189,7 @@ class ClaimSearch:
         for index in again:
             self._push(look, self._claims[index], wanted)
 
-    def _push(self, look: _DemandSearch, claim: OpenClaim, wanted: PodClass) -> None:
+    def _push(self, look: _DemandSearch, claim: PackedClaim, wanted: PodClass) -> None:
         if not claim.may_fit(wanted):
             look.small.append(claim.index)
             self._tell(claim, wanted)
@@ -199,7 +199,7 @@ class ClaimSearch:
         else:
             self._tell(claim, wanted)
 
-    def _refused(self, look: _DemandSearch, claim: OpenClaim, wanted: PodClass) -> None:
+    def _refused(self, look: _DemandSearch, claim: PackedClaim, wanted: PodClass) -> None:
         """Keep a claim that may yet accept: another class of the demand with smaller requests, or this one in another
         domain or with reserved capacity given back (S-115)."""
         demand = wanted.demand
@@ -211,6 +211,6 @@ class ClaimSearch:
         reservable = isinstance(following, NarrowedTemplate) and following.reservable
         (look.undecided if claim.may_fit(wanted) and (narrows or reservable) else look.small).append(claim.index)
 
-    def _tell(self, claim: OpenClaim, wanted: PodClass) -> None:
+    def _tell(self, claim: PackedClaim, wanted: PodClass) -> None:
         if self._tracer is not None:
             self._tracer.claim_refused(wanted, claim.index, explain_claim(claim, wanted))

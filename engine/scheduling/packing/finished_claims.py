@@ -23,11 +23,11 @@ from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.launchable.templates import PLANNING_ONLY_LABELS, NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from kerf.engine.scheduling.matching.resources import added
-from kerf.engine.scheduling.packing.open_claim import OpenClaim
+from kerf.engine.scheduling.packing.packed_claim import PackedClaim
 from kerf.engine.scheduling.plan import OpenedClaim
 
 
-def final_template(claim: OpenClaim) -> NarrowedTemplate:
+def final_template(claim: PackedClaim) -> NarrowedTemplate:
     """The claim's requirements when packing has ended: with reservations held, narrowed to those (S-160)."""
     if not claim.held:
         return claim.state
@@ -63,7 +63,7 @@ class ClaimSpecs:
         self._most = most
         self._made: dict[tuple[NarrowedTemplate, int], ClaimSpec] = {}
 
-    def of(self, claim: OpenClaim) -> ClaimSpec:
+    def of(self, claim: PackedClaim) -> ClaimSpec:
         state = final_template(claim)
         found = self._made.get((state, claim.types))
         if found is None:
@@ -99,7 +99,7 @@ def _overlaid(template: Template, types: int) -> tuple[str, ...]:
     )
 
 
-def opened_claim(claim: OpenClaim, launch: ClaimSpec, drivers: tuple[str, ...] = ()) -> OpenedClaim:
+def opened_claim(claim: PackedClaim, launch: ClaimSpec, drivers: tuple[str, ...] = ()) -> OpenedClaim:
     """The claim as the plan gives it. `drivers`: of devices that it is to publish for its pods (S-160)."""
     return OpenedClaim(
         node_pool=claim.template.name,
@@ -118,7 +118,7 @@ def opened_claim(claim: OpenClaim, launch: ClaimSpec, drivers: tuple[str, ...] =
     )
 
 
-def daemon_overhead(claim: OpenClaim) -> Resources:
+def daemon_overhead(claim: PackedClaim) -> Resources:
     """What daemons will take of the node at least (S-161): per resource the minimum over the groups of
     types that are left, resources dropped that one of them lacks. Unlike the reference, a group without
     daemons counts as one."""

@@ -23,7 +23,7 @@ from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Templa
 from kerf.engine.scheduling.packing.candidate_search import ClaimSearch, NodeSearch
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.packing.nodes_by_domain import NodesByDomain
-from kerf.engine.scheduling.packing.open_claim import OpenClaim
+from kerf.engine.scheduling.packing.packed_claim import PackedClaim
 from kerf.engine.scheduling.packing.reservations import Reservations
 from kerf.engine.scheduling.pods.demand import Option
 from kerf.engine.scheduling.pods.pod_class import PodClass
@@ -32,7 +32,7 @@ from kerf.engine.scheduling.problem.problem import PendingPod
 from kerf.engine.scheduling.reasons import Code, reason
 from kerf.engine.scheduling.topology.topology import Topology
 
-Candidate = ExistingNode | OpenClaim
+Candidate = ExistingNode | PackedClaim
 QueuedPod = tuple[PendingPod, PodClass]
 
 
@@ -73,7 +73,7 @@ class Packing:
         self.filled: dict[int, ExistingNode] = {}  # those that have been given pods
         self.templates = templates
         self._told = told
-        self.claims: list[OpenClaim] = []
+        self.claims: list[PackedClaim] = []
         self.reservations = Reservations(templates)
         self._classes = classes
         self._topology = topology
@@ -192,7 +192,7 @@ class Packing:
             found = self._openings[wanted.number] = _NewClaimAttempts()
         return found
 
-    def _on_new(self, wanted: PodClass) -> OpenClaim | None:
+    def _on_new(self, wanted: PodClass) -> PackedClaim | None:
         """A new claim from the first template that can (S-98)."""
         opening, demand = self._opening(wanted), wanted.demand
         opening.deferred = None
@@ -223,13 +223,13 @@ class Packing:
             tracer = self._tracer if self._told is self.templates else None
             opening.final[place] = explain_template(template, wanted, tracer)
 
-    def _open(self, template: Template, wanted: PodClass, options: Sequence[Option]) -> OpenClaim | None:
+    def _open(self, template: Template, wanted: PodClass, options: Sequence[Option]) -> PackedClaim | None:
         """A claim for the first pod of a class, narrowed but not yet accepted; None if the template cannot (S-69,
         S-98, S-99). Of the domains that topology leaves the lowest rank is taken, then the cheapest (S-100, S-140)."""
         if template.node_limit_reached or not wanted.demand.allows_host(len(self.claims)):
             return None
         allowed = template.within_limits(template.types)
-        found: list[tuple[int, float, int, OpenClaim]] = []
+        found: list[tuple[int, float, int, PackedClaim]] = []
         for number, (rank, option) in enumerate(options):
             if found and rank > found[0][0]:
                 break
@@ -239,7 +239,9 @@ class Packing:
                 found.append((rank, order, number, claim))
         return min(found, key=lambda each: each[:3])[3] if found else None
 
-    def _opened(self, template: Template, wanted: PodClass, state: NarrowedTemplate, allowed: int) -> OpenClaim | None:
+    def _opened(
+        self, template: Template, wanted: PodClass, state: NarrowedTemplate, allowed: int
+    ) -> PackedClaim | None:
         """Only here minValues may be lowered, by policy BestEffort: pods that join keep to what is left of them
         (S-109). A template whose minValues are lowered comes before the next one."""
         if wanted.devices is not None:
@@ -254,7 +256,7 @@ class Packing:
             return None
         if unmet:
             state = template.at(state.requirements.with_min_values(unmet))
-        return OpenClaim(len(self.claims), template, state, types, bool(unmet))
+        return PackedClaim(len(self.claims), template, state, types, bool(unmet))
 
     # ── reasons ──────────────────────────────────────
 

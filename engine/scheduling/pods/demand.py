@@ -1,8 +1,8 @@
-"""Demands: what the pods of a class ask of a place, apart from room in it (S-94, S-99).
+"""What the pods of a class ask of a place, apart from room in it (S-94, S-99).
 
-Classes that differ only in their requests share one demand, and so do their searches. A demand answers, for a claim
-in some `NarrowedTemplate`, into which states the claim may be narrowed to take the pod (`options`); that answer is kept until
-a count that it rests on changes.
+Classes that differ only in their requests share one demand, and so share searches. For a claim in some
+`NarrowedTemplate`, `options` says into which narrower templates the claim may go to take the pod. The answer is kept
+until a count that it rests on changes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The rules of topology: how pods of a class relate to the domains of a label key (S-138…S-148).
 
 A `DomainCount` counts pods per domain. A rule says of one domain whether it may take one more pod now. Counts only
-grow in a pass, so `AntiAffinityRule`, and `SpreadRule` over hosts, refuse a domain for good; the others may change their mind.
+grow during a pass. So `AntiAffinityRule`, and `SpreadRule` over hosts, refuse a domain for good; the others may allow
+it later.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from kerf.engine.scheduling.problem.problem import PendingPod
 from kerf.engine.scheduling.topology.pod_counts import PodCount
 
 
-class OpenClaim:
+class PackedClaim:
     """One NodeClaim to be. `order` is its place among claims with as many pods (see packing)."""
 
     def __init__(self, index: int, template: Template, state: NarrowedTemplate, types: int, relaxed: bool) -> None:
