@@ -16,7 +16,7 @@ from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.devices.allocation import Devices
-from kerf.engine.scheduling.devices.node_devices import devices_of, site_of
+from kerf.engine.scheduling.devices.node_devices import devices_of, node_devices_of
 from kerf.engine.scheduling.explain.refusals import explain_dropped
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.launchable.daemons import Daemon, daemons
@@ -93,7 +93,7 @@ class CompiledProblem:
         self._devices = devices_of(problem)
         if self._devices is not None:
             for node, given in zip(nodes, problem.nodes, strict=True):
-                node.site = site_of(given, node.known, problem)
+                node.site = node_devices_of(given, node.known, problem)
         self.nodes = sorted(nodes, key=lambda each: each.order)
         for number, node in enumerate(self.nodes):
             node.number = number

@@ -17,10 +17,18 @@ from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.errors import SelectorError
 from kerf.engine.scheduling.devices.matching import Matcher
-from kerf.engine.scheduling.devices.pools import DeviceKey, Offer, Own, Published, offer, own, pools_of
+from kerf.engine.scheduling.devices.pools import (
+    DeviceKey,
+    DeviceOffer,
+    OwnDevices,
+    PublishedPools,
+    device_offer,
+    own_devices,
+    pools_of,
+)
 from kerf.engine.scheduling.devices.refusals import refusal
 from kerf.engine.scheduling.devices.search import Matching, Search, Solution
-from kerf.engine.scheduling.devices.usage import Given, Host, Ledger, Place, freed
+from kerf.engine.scheduling.devices.usage import DeviceGrant, GrantedClaim, Host, Ledger, freed
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirements
 
@@ -28,22 +36,22 @@ Publishes = tuple[tuple[ResourceSlice, ...], tuple[AttributeBinding, ...]]
 """The slice templates of an instance type, and its attribute bindings."""
 
 
-_NOBODY = -1
+_NEW_CLAIM = -1
 """The index of a claim that is not open."""
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
-class Site(Struct, frozen=True, eq=False):
+class NodeDevices(Struct, frozen=True, eq=False):
     """An existing node. `groups`: what it will publish, by what it may be; nothing (one empty group) once its drivers
     publish for themselves. `taken`: devices of these that somebody has."""
 
     name: str
     labels: Requirements
-    groups: tuple[Own, ...] = (Own(),)
+    groups: tuple[OwnDevices, ...] = (OwnDevices(),)
     taken: frozenset[DeviceKey] = frozenset()
 
 
-class _Settled(Struct, frozen=True, eq=False):
+class _AllocatedClaim(Struct, frozen=True, eq=False):
     """A claim that has its devices. `hosts`: the only places where they can be used, None if there are others; the
     `requirements` hold for all of them."""
 
@@ -51,11 +59,11 @@ class _Settled(Struct, frozen=True, eq=False):
     requirements: Requirements
 
 
-def _where(allocation: Allocation) -> _Settled:
+def _allocated_claim(allocation: Allocation) -> _AllocatedClaim:
     """All terms together (S-199). Devices of a node are allocated with its name as a field."""
     requirements = Requirements.of_expressions(each for term in allocation.terms for each in term.expressions)
     named = [frozenset[Host](each.values) for term in allocation.terms for each in term.fields if each.operator == "In"]
-    return _Settled(frozenset.intersection(*named) if named else None, requirements)
+    return _AllocatedClaim(frozenset.intersection(*named) if named else None, requirements)
 
 
 class Devices:
@@ -67,14 +75,14 @@ class Devices:
         self._facts = facts
         there = frozenset(initialized)
         slices = [facts.slices[name] for name in sorted(facts.slices)]
-        self._published = Published(pools_of(each for each in slices if not each.owner or each.owner in there))
+        self._published = PublishedPools(pools_of(each for each in slices if not each.owner or each.owner in there))
         self.matcher = Matcher(facts.classes)
         self.ledger = Ledger(facts, pools_of(slices), frozenset(asked))
-        self._settled: dict[str, _Settled] = {}
+        self._settled: dict[str, _AllocatedClaim] = {}
         self._wants: dict[tuple[str, ...], DeviceWant] = {}
-        self._groups: dict[int, tuple[tuple[int, Own], ...]] = {}
-        self._offers: dict[tuple[int, int], Offer] = {}
-        self._sites: dict[str, tuple[Offer, ...]] = {}
+        self._groups: dict[int, tuple[tuple[int, OwnDevices], ...]] = {}
+        self._offers: dict[tuple[int, int], DeviceOffer] = {}
+        self._sites: dict[str, tuple[DeviceOffer, ...]] = {}
         self.refused: dict[bytes, set[str]] = {}  # what is asked → nodes that cannot give it; they only fill up
         self.version = 0
 
@@ -100,13 +108,13 @@ class Devices:
     def allocated(self, claim: ResourceClaim) -> bool:
         return claim.allocation is not None and not freed(claim, self._facts.leaving)
 
-    def settled(self, claim: ResourceClaim) -> _Settled | None:
+    def settled(self, claim: ResourceClaim) -> _AllocatedClaim | None:
         """Where a claim is, if it has its devices already (S-199)."""
         if claim.allocation is not None and self.allocated(claim):
-            return _where(claim.allocation)
+            return _allocated_claim(claim.allocation)
         return self._settled.get(claim.key)
 
-    def give(self, given: Given) -> None:
+    def give(self, given: DeviceGrant) -> None:
         self.ledger.give(given)
         local: set[str] = set()
         asked: dict[str, Requirements] = {}
@@ -116,12 +124,12 @@ class Devices:
                 if each.offered.local:
                     local.add(each.claim)
         for name, requirements in asked.items():
-            self._settled[name] = _Settled(frozenset([given.host]) if name in local else None, requirements)
+            self._settled[name] = _AllocatedClaim(frozenset([given.host]) if name in local else None, requirements)
         self.version += 1
 
     # ── what a place has ──────────────────────────────────────
 
-    def groups(self, types: Sequence[InstanceType]) -> tuple[tuple[int, Own], ...]:
+    def groups(self, types: Sequence[InstanceType]) -> tuple[tuple[int, OwnDevices], ...]:
         """The types (a bitset of their places) by what they will publish, in the order of their first type."""
         found = self._groups.get(id(types))
         if found is None:
@@ -133,7 +141,7 @@ class Devices:
                     split.append((publishes, 1 << number))
                 else:
                     split[known] = (publishes, split[known][1] | 1 << number)
-            found = self._groups[id(types)] = tuple((mask, own(*publishes)) for publishes, mask in split)
+            found = self._groups[id(types)] = tuple((mask, own_devices(*publishes)) for publishes, mask in split)
         return found
 
     def drivers(self, host: Host) -> tuple[str, ...]:
@@ -142,24 +150,24 @@ class Devices:
         local = {each.offered.driver for found in solutions for each in found.allotted if each.offered.local}
         return tuple(sorted(local))
 
-    def offer_on(self, site: Site) -> tuple[Offer, ...]:
+    def offer_on(self, site: NodeDevices) -> tuple[DeviceOffer, ...]:
         found = self._sites.get(site.name)
         if found is None:
             near = self._published.near(site.name)
-            found = tuple(offer(near, each, site.name, site.labels) for each in site.groups)
+            found = tuple(device_offer(near, each, site.name, site.labels) for each in site.groups)
             self._sites[site.name] = found
         return found
 
-    def offer_of(self, publishes: Own, state: NarrowedTemplate) -> Offer:
+    def offer_of(self, publishes: OwnDevices, state: NarrowedTemplate) -> DeviceOffer:
         """For a claim in this state."""
         key = id(publishes), id(state)
         found = self._offers.get(key)
         if found is None:
-            found = self._offers[key] = offer(self._published.near(""), publishes, "", state.requirements)
+            found = self._offers[key] = device_offer(self._published.near(""), publishes, "", state.requirements)
         return found
 
 
-def _asked(claims: Sequence[ResourceClaim]) -> bytes:
+def _request_key(claims: Sequence[ResourceClaim]) -> bytes:
     """Claims that ask for the same have the same."""
     return _encode([(each.requests, each.constraints) for each in claims])
 
@@ -178,13 +186,13 @@ class DeviceWant:
 
     # ── existing nodes ──────────────────────────────────────
 
-    def on_site(self, site: Site) -> bool:
+    def on_site(self, site: NodeDevices) -> bool:
         """Whether the devices of an existing node satisfy the claims; if so, the next step uses them (S-94, step 6)."""
         before = self._before(site.name, site.labels)
         if before is None:
             return False
         left = self._unsettled()
-        refused = self._devices.refused.setdefault(_asked(left), set()) if left else set()
+        refused = self._devices.refused.setdefault(_request_key(left), set()) if left else set()
         if site.name in refused:
             return False
         solutions: list[tuple[int, Solution]] = []
@@ -202,7 +210,7 @@ class DeviceWant:
         version, solutions = self._on_sites[name]
         assert version == self._devices.version
         if solutions:
-            self._devices.give(Given(name, None, solutions))
+            self._devices.give(DeviceGrant(name, None, solutions))
 
     # ── claims ──────────────────────────────────────
 
@@ -242,8 +250,8 @@ class DeviceWant:
     def suiting(self, template: Template) -> int:
         """The types that could give the pod its devices on a new node, whatever else it asks for."""
         everything = template.catalogue.everything
-        state = self._narrow(_NOBODY, template, template.state, everything)
-        return self.capable(_NOBODY, state, everything) if state is not None else 0
+        state = self._narrow(_NEW_CLAIM, template, template.state, everything)
+        return self.capable(_NEW_CLAIM, state, everything) if state is not None else 0
 
     def capable(self, claim: int, state: NarrowedTemplate, types: int) -> int:
         """Of these types those that can be given the devices, as the latest `narrowed` to this state found."""
@@ -251,12 +259,12 @@ class DeviceWant:
         solutions = self._on_claims.get((claim, id(state)), ())
         return types & sum(mask for mask, _ in solutions) if solutions else types
 
-    def take_claim(self, claim: int, state: NarrowedTemplate, place: Place) -> None:
+    def take_claim(self, claim: int, state: NarrowedTemplate, place: GrantedClaim) -> None:
         """Give the pod what the latest `narrowed` to this state found."""
         if self._unsettled():
             solutions = self._on_claims[claim, id(state)]
             self._given[claim] = sum(mask for mask, _ in solutions)
-            self._devices.give(Given(claim, place, solutions))
+            self._devices.give(DeviceGrant(claim, place, solutions))
 
     # ── inside ──────────────────────────────────────
 
@@ -279,7 +287,7 @@ class DeviceWant:
 
     def _solved(
         self,
-        offered: Offer,
+        offered: DeviceOffer,
         host: Host,
         group: int,
         labels: Requirements,
@@ -297,7 +305,7 @@ class DeviceWant:
 
     # ── reasons ──────────────────────────────────────
 
-    def refusal_on(self, site: Site) -> Reason | None:
+    def refusal_on(self, site: NodeDevices) -> Reason | None:
         """Why a node does not do; None if it is not for devices."""
         if self._before(site.name, site.labels) is None:
             return refusal(self._devices.matcher, None, self._claims, {})

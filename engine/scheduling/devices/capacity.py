@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kerf.engine.model.kubernetes.devices import Capacity, Device
 
 
-def consumed(device: Device, asked: Mapping[str, int]) -> dict[str, int] | None:
+def consumed_capacity(device: Device, asked: Mapping[str, int]) -> dict[str, int] | None:
     """By dimension; None if the device has not got what is asked, or its policy does not allow it."""
     if any(name not in device.capacity for name in asked):
         return None

@@ -15,7 +15,17 @@ from msgspec import Struct
 from kerf.engine.errors import InputError
 from kerf.engine.model.kubernetes.devices import Device, Version
 from kerf.engine.model.quantities import parse_quantity
-from kerf.engine.scheduling.devices.cel_syntax import Call, Constant, Item, Listed, Member, Name, Node, Operation, parse
+from kerf.engine.scheduling.devices.cel_syntax import (
+    Call,
+    CelNode,
+    Constant,
+    Item,
+    ListLiteral,
+    Member,
+    Name,
+    Operation,
+    parse,
+)
 from kerf.engine.scheduling.devices.errors import SelectorError
 
 _SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
@@ -34,7 +44,7 @@ class SemVer(Struct, frozen=True):
     order: tuple[object, ...]
 
 
-class Group(Struct, frozen=True):
+class AttributeGroup(Struct, frozen=True):
     """The attributes or capacities of one domain, or (`domains`) of all: a map, whose missing domains are empty."""
 
     values: Mapping[str, object]
@@ -47,14 +57,14 @@ Scope = Mapping[str, Value]
 
 def matches(expression: str, driver: str, device: Device) -> bool:
     """Raises SelectorError: the expression cannot be read, or has no value for this device, or one that is no bool."""
-    found = _value(_parsed(expression), {"device": Group(_fields(driver, device))})
+    found = _value(_parsed(expression), {"device": AttributeGroup(_fields(driver, device))})
     if not isinstance(found, bool):
         raise SelectorError("the selector is neither true nor false")
     return found
 
 
 @lru_cache(maxsize=1024)
-def _parsed(expression: str) -> Node:
+def _parsed(expression: str) -> CelNode:
     return parse(expression)
 
 
@@ -69,8 +79,8 @@ def _fields(driver: str, device: Device) -> dict[str, Value]:
         capacity.setdefault(domain, {})[name] = Quantity(given.value)
     return {
         "driver": driver,
-        "attributes": Group(attributes, domains=True),
-        "capacity": Group(capacity, domains=True),
+        "attributes": AttributeGroup(attributes, domains=True),
+        "capacity": AttributeGroup(capacity, domains=True),
         "allowMultipleAllocations": device.shared,
     }
 
@@ -78,7 +88,7 @@ def _fields(driver: str, device: Device) -> dict[str, Value]:
 # ── values ──────────────────────────────────────
 
 
-def _value(node: Node, scope: Scope) -> Value:
+def _value(node: CelNode, scope: Scope) -> Value:
     match node:
         case Constant(value):
             return value
@@ -86,7 +96,7 @@ def _value(node: Node, scope: Scope) -> Value:
             if name not in scope:
                 raise SelectorError(f"{name} is not defined")
             return scope[name]
-        case Listed(items):
+        case ListLiteral(items):
             return tuple(_value(each, scope) for each in items)
         case Member(of, name):
             return _of_group(_value(of, scope), name)
@@ -99,11 +109,11 @@ def _value(node: Node, scope: Scope) -> Value:
 
 
 def _of_group(group: Value, key: str) -> Value:
-    if not isinstance(group, Group):
+    if not isinstance(group, AttributeGroup):
         raise SelectorError(f"only maps have a {key}")
     if group.domains:
         found = group.values.get(key, {})
-        return Group(found if isinstance(found, dict) else {})
+        return AttributeGroup(found if isinstance(found, dict) else {})
     if key not in group.values:
         raise SelectorError(f"no such key: {key}")
     value = group.values[key]
@@ -115,7 +125,7 @@ def _call(node: Call, scope: Scope) -> Value:
     match node:
         case Call("has", None, (Member(of, name),)):
             group = _value(of, scope)
-            if not isinstance(group, Group):
+            if not isinstance(group, AttributeGroup):
                 raise SelectorError("has() is about maps")
             return name in group.values
         case Call("bind", Name("cel"), (Name(name), given, body)):
@@ -132,7 +142,7 @@ def _call(node: Call, scope: Scope) -> Value:
     return function(*arguments)
 
 
-def _operation(operator: str, operands: tuple[Node, ...], scope: Scope) -> Value:
+def _operation(operator: str, operands: tuple[CelNode, ...], scope: Scope) -> Value:
     if operator in ("&&", "||"):
         return _logical(operator == "||", operands, scope)
     if operator == "?":
@@ -146,7 +156,7 @@ def _operation(operator: str, operands: tuple[Node, ...], scope: Scope) -> Value
     if operator in ("==", "!="):
         return _equal(left, right) == (operator == "==")
     if operator == "in":
-        if isinstance(right, Group):
+        if isinstance(right, AttributeGroup):
             return _text(left) in right.values
         if not isinstance(right, tuple):
             raise SelectorError("in asks for a list or a map")
@@ -158,7 +168,7 @@ def _operation(operator: str, operands: tuple[Node, ...], scope: Scope) -> Value
     return _arithmetic(operator, _int(left), _int(right))
 
 
-def _logical(decides: bool, operands: tuple[Node, ...], scope: Scope) -> bool:
+def _logical(decides: bool, operands: tuple[CelNode, ...], scope: Scope) -> bool:
     """The value that decides, whichever side has it; else an error of either side."""
     failed: SelectorError | None = None
     for each in operands:

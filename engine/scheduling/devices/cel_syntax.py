@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from kerf.engine.scheduling.devices.errors import SelectorError
 
-LONGEST = 10 * 1024  # characters, the API's own limit
-DEEPEST = 40  # levels of nesting, and operators in a row that are neither && nor ||
+MAX_EXPRESSION_LENGTH = 10 * 1024  # characters, the API's own limit
+MAX_NESTING = 40  # levels of nesting, and operators in a row that are neither && nor ||
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<number>0x[0-9a-fA-F]+|[0-9]+(?![.\w]))
@@ -36,42 +36,42 @@ class Name(Struct, frozen=True):
     name: str
 
 
-class Listed(Struct, frozen=True):
-    items: tuple[Node, ...]
+class ListLiteral(Struct, frozen=True):
+    items: tuple[CelNode, ...]
 
 
 class Member(Struct, frozen=True):
-    of: Node
+    of: CelNode
     name: str
 
 
 class Item(Struct, frozen=True):
-    of: Node
-    key: Node
+    of: CelNode
+    key: CelNode
 
 
 class Call(Struct, frozen=True):
     """`of`: what a method is called on, None for a function."""
 
     name: str
-    of: Node | None
-    arguments: tuple[Node, ...]
+    of: CelNode | None
+    arguments: tuple[CelNode, ...]
 
 
 class Operation(Struct, frozen=True):
     """An operator with its operands: any number for && and ||, three for the conditional ("?"), else one or two."""
 
     operator: str
-    operands: tuple[Node, ...]
+    operands: tuple[CelNode, ...]
 
 
-Node = Constant | Name | Listed | Member | Item | Call | Operation
+CelNode = Constant | Name | ListLiteral | Member | Item | Call | Operation
 
 
-def parse(expression: str) -> Node:
+def parse(expression: str) -> CelNode:
     """Raises SelectorError."""
-    if len(expression) > LONGEST:
-        raise SelectorError("the selector is too long", hint=f"{LONGEST} characters are the most")
+    if len(expression) > MAX_EXPRESSION_LENGTH:
+        raise SelectorError("the selector is too long", hint=f"{MAX_EXPRESSION_LENGTH} characters are the most")
     parser = _Parser(_tokens(expression))
     tree = parser.expression(0)
     parser.end()
@@ -99,7 +99,7 @@ class _Parser:
         if self._at < len(self._tokens):
             raise _refused(f"{self._tokens[self._at][1]!r} is not expected here")
 
-    def expression(self, depth: int) -> Node:
+    def expression(self, depth: int) -> CelNode:
         """With the conditional, which binds least."""
         self._within(depth)
         condition = self._binary(0, depth + 1)
@@ -109,7 +109,7 @@ class _Parser:
         self._needs(":")
         return Operation("?", (condition, yes, self.expression(depth + 1)))
 
-    def _binary(self, level: int, depth: int) -> Node:
+    def _binary(self, level: int, depth: int) -> CelNode:
         if level == len(_BINDING):
             return self._unary(depth)
         operands = [self._binary(level + 1, depth)]
@@ -121,14 +121,14 @@ class _Parser:
                 self._within(depth)
         return operands[0] if len(operands) == 1 else Operation(_BINDING[level][0], tuple(operands))
 
-    def _unary(self, depth: int) -> Node:
+    def _unary(self, depth: int) -> CelNode:
         operator = self._takes("!", "-")
         if operator is None:
             return self._postfix(depth)
         self._within(depth)
         return Operation(operator, (self._unary(depth + 1),))
 
-    def _postfix(self, depth: int) -> Node:
+    def _postfix(self, depth: int) -> CelNode:
         found = self._primary(depth)
         while True:
             depth += 1
@@ -142,13 +142,13 @@ class _Parser:
             else:
                 return found
 
-    def _primary(self, depth: int) -> Node:
+    def _primary(self, depth: int) -> CelNode:
         if self._takes("("):
             found = self.expression(depth + 1)
             self._needs(")")
             return found
         if self._takes("["):
-            return Listed(self._arguments("]", depth))
+            return ListLiteral(self._arguments("]", depth))
         kind, text = self._next()
         if kind == "number":
             return Constant(int(text, 0) if text.startswith("0x") else int(text))
@@ -160,8 +160,8 @@ class _Parser:
             return Constant(_VALUES[text])
         return Call(text, None, self._arguments(")", depth)) if self._takes("(") else Name(text)
 
-    def _arguments(self, closing: str, depth: int) -> tuple[Node, ...]:
-        found: list[Node] = []
+    def _arguments(self, closing: str, depth: int) -> tuple[CelNode, ...]:
+        found: list[CelNode] = []
         while not self._takes(closing):
             if found:
                 self._needs(",")
@@ -169,7 +169,7 @@ class _Parser:
         return tuple(found)
 
     def _within(self, depth: int) -> None:
-        if depth > DEEPEST:
+        if depth > MAX_NESTING:
             raise _refused("it is nested too deeply")
 
     def _name(self) -> str:

@@ -9,11 +9,11 @@ from msgspec import Struct
 from kerf.engine.model.kubernetes.devices import ALL, DeviceClass, DeviceRequest, ResourceClaim
 from kerf.engine.scheduling.devices.cel_selectors import matches
 from kerf.engine.scheduling.devices.errors import SelectorError
-from kerf.engine.scheduling.devices.pools import Offer, Offered
+from kerf.engine.scheduling.devices.pools import DeviceOffer, OfferedDevice
 from kerf.engine.scheduling.devices.search import requests_of
 
 
-class Cut(Struct, frozen=True):
+class SelectorCut(Struct, frozen=True):
     """A selector, and of how many devices it left how many."""
 
     selector: str
@@ -39,20 +39,20 @@ class Matcher:
                 return f"there is no DeviceClass {request.device_class}"
         return ""
 
-    def matching(self, offer: Offer, claims: Sequence[ResourceClaim]) -> dict[int, list[Offered]]:
+    def matching(self, offer: DeviceOffer, claims: Sequence[ResourceClaim]) -> dict[int, list[OfferedDevice]]:
         """By the id of the request. Raises SelectorError where a selector has no value for a device."""
         return {id(request): self._left(offer, request) for request in requests_of(claims)}
 
-    def cuts(self, offer: Offer, request: DeviceRequest) -> list[Cut]:
+    def cuts(self, offer: DeviceOffer, request: DeviceRequest) -> list[SelectorCut]:
         """What each selector, in turn, left; a device for which it has no value is left by none."""
         left, cuts = list(offer.devices), []
         for expression in self._selectors(request):
             given = len(left)
             left = [each for each in left if self._asked(expression, each) is True]
-            cuts.append(Cut(expression, given, len(left)))
+            cuts.append(SelectorCut(expression, given, len(left)))
         return cuts
 
-    def _left(self, offer: Offer, request: DeviceRequest) -> list[Offered]:
+    def _left(self, offer: DeviceOffer, request: DeviceRequest) -> list[OfferedDevice]:
         left = []
         for each in offer.devices:
             for expression in self._selectors(request):
@@ -68,7 +68,7 @@ class Matcher:
     def _selectors(self, request: DeviceRequest) -> tuple[str, ...]:
         return (*self._classes[request.device_class].selectors, *request.selectors)
 
-    def _asked(self, expression: str, given: Offered) -> bool | SelectorError:
+    def _asked(self, expression: str, given: OfferedDevice) -> bool | SelectorError:
         key = expression, given.driver, id(given.device)
         found = self._known.get(key)
         if found is None:
@@ -80,6 +80,6 @@ class Matcher:
         return found
 
 
-def wanted(request: DeviceRequest) -> str:
+def wanted_count(request: DeviceRequest) -> str:
     """How many devices, in words."""
     return "all" if request.mode == ALL else str(request.count)

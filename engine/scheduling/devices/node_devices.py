@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.labels import INSTANCE_TYPE, NODEPOOL
-from kerf.engine.scheduling.devices.allocation import Devices, Publishes, Site
-from kerf.engine.scheduling.devices.pools import DeviceKey, Own, own
+from kerf.engine.scheduling.devices.allocation import Devices, NodeDevices, Publishes
+from kerf.engine.scheduling.devices.pools import DeviceKey, OwnDevices, own_devices
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 
@@ -27,17 +27,17 @@ def devices_of(problem: Problem) -> Devices | None:
     return Devices(problem.devices, (node.name for node in problem.nodes if node.initialized), asked)
 
 
-def site_of(node: NodeInput, labels: Requirements, problem: Problem) -> Site:
+def node_devices_of(node: NodeInput, labels: Requirements, problem: Problem) -> NodeDevices:
     """`labels`: what is known of the node, as far as it is."""
     if node.initialized:
-        return Site(node.name, labels)
+        return NodeDevices(node.name, labels)
     distinct: list[Publishes] = []
     for each in _types(node, labels, problem):
         publishes = each.slices, each.bindings
         if publishes not in distinct:
             distinct.append(publishes)
-    groups = tuple(own(*each) for each in distinct) or (Own(),)
-    return Site(node.name, labels, groups, _taken(node.name, groups, problem))
+    groups = tuple(own_devices(*each) for each in distinct) or (OwnDevices(),)
+    return NodeDevices(node.name, labels, groups, _taken(node.name, groups, problem))
 
 
 def _types(node: NodeInput, labels: Requirements, problem: Problem) -> list[InstanceType]:
@@ -50,7 +50,7 @@ def _types(node: NodeInput, labels: Requirements, problem: Problem) -> list[Inst
     return [known[name] for name in names if name in known]
 
 
-def _taken(node: str, groups: tuple[Own, ...], problem: Problem) -> frozenset[DeviceKey]:
+def _taken(node: str, groups: tuple[OwnDevices, ...], problem: Problem) -> frozenset[DeviceKey]:
     """The template's devices that are allocated by their published names already, before the node is initialized."""
     assert problem.devices is not None
     owned = {(each.driver, each.pool) for each in problem.devices.slices.values() if node in (each.owner, each.node)}

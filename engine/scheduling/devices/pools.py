@@ -18,11 +18,11 @@ CounterKey = tuple[str, str, str, str]
 """Driver, pool, counter set and counter."""
 
 
-OWN = "own:"
+OWN_POOL_PREFIX = "own:"
 """Before the pool's name in keys of devices that come of slice templates: no published pool's name holds a colon."""
 
 
-class Offered(Struct, frozen=True, eq=False):
+class OfferedDevice(Struct, frozen=True, eq=False):
     """A device that a node could have. `local`: it comes with the node (of a slice template, or it names this node);
     `requirements`: what else it or its slice says of nodes, all terms at once."""
 
@@ -36,7 +36,7 @@ class Offered(Struct, frozen=True, eq=False):
         return self.key[0]
 
 
-class Pool(Struct, frozen=True, eq=False):
+class DevicePool(Struct, frozen=True, eq=False):
     """The slices of the highest generation, by name. `complete`: all of them are there; `sound`: they do not contradict
     themselves."""
 
@@ -55,34 +55,34 @@ class Pool(Struct, frozen=True, eq=False):
         }
 
 
-Bound = Mapping[str, Mapping[DeviceKey, int]]
+BoundAttributes = Mapping[str, Mapping[DeviceKey, int]]
 """Attribute → device → the number of its group: devices of one group will have one value of the attribute."""
 
 
-class Own(Struct, frozen=True, eq=False):
+class OwnDevices(Struct, frozen=True, eq=False):
     """What a node will publish for itself: its type's slice templates, under names that no published pool has."""
 
-    pools: tuple[Pool, ...] = ()
-    bound: Bound = {}
+    pools: tuple[DevicePool, ...] = ()
+    bound: BoundAttributes = {}
 
 
-class Published:
+class PublishedPools:
     """All pools that are published, and which of them a node could have devices of: most belong to one node."""
 
-    def __init__(self, pools: Sequence[Pool]) -> None:
+    def __init__(self, pools: Sequence[DevicePool]) -> None:
         """`pools`: by driver and name."""
-        self._everywhere: list[tuple[int, Pool]] = []
-        self._of_node: dict[str, list[tuple[int, Pool]]] = {}
+        self._everywhere: list[tuple[int, DevicePool]] = []
+        self._of_node: dict[str, list[tuple[int, DevicePool]]] = {}
         for number, pool in enumerate(pools):
-            node = _only_node(pool)
+            node = _sole_node(pool)
             (self._of_node.setdefault(node, []) if node else self._everywhere).append((number, pool))
 
-    def near(self, node: str) -> list[Pool]:
+    def near(self, node: str) -> list[DevicePool]:
         """In their order."""
         return [pool for _, pool in sorted([*self._everywhere, *self._of_node.get(node, ())], key=lambda each: each[0])]
 
 
-def _only_node(pool: Pool) -> str:
+def _sole_node(pool: DevicePool) -> str:
     """The node that alone has the pool's devices, "" if there is none such."""
     named = {part.node for part in pool.slices}
     wider = any(each.node or each.all_nodes or each.terms for part in pool.slices for each in part.devices)
@@ -90,32 +90,32 @@ def _only_node(pool: Pool) -> str:
     return named.pop() if len(named) == 1 and not wider else ""
 
 
-class Offer(Struct, frozen=True, eq=False):
+class DeviceOffer(Struct, frozen=True, eq=False):
     """All that a node could have, published devices first. `whole`: False if a pool of it is incomplete or unsound, so
     that nobody can say what all devices are."""
 
-    devices: tuple[Offered, ...]
+    devices: tuple[OfferedDevice, ...]
     counters: dict[CounterKey, int]
     whole: bool
-    bound: Bound = {}
+    bound: BoundAttributes = {}
     pools: frozenset[PoolKey] = frozenset()
 
 
-def pools_of(slices: Iterable[ResourceSlice]) -> tuple[Pool, ...]:
+def pools_of(slices: Iterable[ResourceSlice]) -> tuple[DevicePool, ...]:
     """By driver and name."""
     found: dict[tuple[str, str], list[ResourceSlice]] = {}
     for each in slices:
         found.setdefault((each.driver, each.pool), []).append(each)
-    return tuple(_pool(driver, name, found[driver, name]) for driver, name in sorted(found))
+    return tuple(_device_pool(driver, name, found[driver, name]) for driver, name in sorted(found))
 
 
-def _pool(driver: str, name: str, slices: list[ResourceSlice]) -> Pool:
+def _device_pool(driver: str, name: str, slices: list[ResourceSlice]) -> DevicePool:
     latest = max(each.generation for each in slices)
     current = tuple(sorted((each for each in slices if each.generation == latest), key=lambda each: each.name))
-    return Pool(driver, name, current, all(each.count == len(current) for each in current), _sound(current))
+    return DevicePool(driver, name, current, all(each.count == len(current) for each in current), _consistent(current))
 
 
-def _sound(slices: tuple[ResourceSlice, ...]) -> bool:
+def _consistent(slices: tuple[ResourceSlice, ...]) -> bool:
     """No device and no counter set twice, and no counter that there is not."""
     devices = [device for each in slices for device in each.devices]
     sets = [each for part in slices for each in part.counters]
@@ -127,29 +127,29 @@ def _sound(slices: tuple[ResourceSlice, ...]) -> bool:
     )
 
 
-def own(slices: Iterable[ResourceSlice], bindings: Iterable[AttributeBinding]) -> Own:
+def own_devices(slices: Iterable[ResourceSlice], bindings: Iterable[AttributeBinding]) -> OwnDevices:
     """Of an instance type's slice templates."""
     pools = pools_of(
-        ResourceSlice(f"{n:04}", each.driver, OWN + each.pool, devices=each.devices, counters=each.counters)
+        ResourceSlice(f"{n:04}", each.driver, OWN_POOL_PREFIX + each.pool, devices=each.devices, counters=each.counters)
         for n, each in enumerate(slices)
     )
     groups: dict[str, list[set[DeviceKey]]] = {}
     for binding in bindings:
         known = groups.setdefault(binding.attribute, [])
-        joined = {(driver, OWN + pool, device) for driver, pool, device in binding.devices}
+        joined = {(driver, OWN_POOL_PREFIX + pool, device) for driver, pool, device in binding.devices}
         joined.update(*(each for each in known if each & joined))  # bindings are transitive
         groups[binding.attribute] = [*(each for each in known if not each & joined), joined]
     bound = {
         attribute: {key: number for number, group in enumerate(found) for key in group if len(group) > 1}
         for attribute, found in groups.items()
     }
-    return Own(pools, bound)
+    return OwnDevices(pools, bound)
 
 
-def offer(published: Iterable[Pool], own: Own, node: str, labels: Requirements) -> Offer:
-    """What a node with these labels could have. `own`: what only it has; `node`: its name, "" for one that is still to
+def device_offer(published: Iterable[DevicePool], own: OwnDevices, node: str, labels: Requirements) -> DeviceOffer:
+    """What a node with these labels could have. `own_devices`: what only it has; `node`: its name, "" for one that is still to
     be launched."""
-    devices: list[Offered] = []
+    devices: list[OfferedDevice] = []
     counters: dict[CounterKey, int] = {}
     whole = True
     for pool in published:
@@ -167,7 +167,7 @@ def offer(published: Iterable[Pool], own: Own, node: str, labels: Requirements) 
             counters |= pool.counters()
             devices += [_offered(pool, each, Requirements(), True) for part in pool.slices for each in part.devices]
     pools = frozenset(each.key[:2] for each in devices)
-    return Offer(tuple(devices), counters, whole, own.bound, pools)
+    return DeviceOffer(tuple(devices), counters, whole, own.bound, pools)
 
 
 def _visible(given: ResourceSlice | Device, node: str, labels: Requirements) -> bool:
@@ -179,7 +179,9 @@ def _visible(given: ResourceSlice | Device, node: str, labels: Requirements) -> 
     return any(labels.compatible(each, WELL_KNOWN) for each in terms)
 
 
-def _seen(pool: Pool, part: ResourceSlice, visible: bool, node: str, labels: Requirements) -> Iterator[Offered]:
+def _seen(
+    pool: DevicePool, part: ResourceSlice, visible: bool, node: str, labels: Requirements
+) -> Iterator[OfferedDevice]:
     """The devices of a slice that the node could have. Where the slice leaves it to them, each says which nodes."""
     for each in part.devices:
         own = each.node or each.all_nodes or each.terms
@@ -188,8 +190,8 @@ def _seen(pool: Pool, part: ResourceSlice, visible: bool, node: str, labels: Req
             yield _offered(pool, each, Requirements() if says.node else all_terms(says), bool(says.node))
 
 
-def _offered(pool: Pool, device: Device, requirements: Requirements, local: bool) -> Offered:
-    return Offered((pool.driver, pool.name, device.name), device, local, requirements)
+def _offered(pool: DevicePool, device: Device, requirements: Requirements, local: bool) -> OfferedDevice:
+    return OfferedDevice((pool.driver, pool.name, device.name), device, local, requirements)
 
 
 def all_terms(given: ResourceSlice | Device) -> Requirements:

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 from kerf.engine.model.kubernetes.devices import ALL, DeviceRequest, ResourceClaim
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.errors import SelectorError
-from kerf.engine.scheduling.devices.matching import Matcher, wanted
-from kerf.engine.scheduling.devices.pools import DeviceKey, Offer
+from kerf.engine.scheduling.devices.matching import Matcher, wanted_count
+from kerf.engine.scheduling.devices.pools import DeviceKey, DeviceOffer
 from kerf.engine.scheduling.devices.search import tolerated
 from kerf.engine.scheduling.reasons import Code, reason
 
 
 def refusal(
     matcher: Matcher,
-    offer: Offer | None,
+    offer: DeviceOffer | None,
     claims: Iterable[ResourceClaim],
     about: Mapping[str, str],
     taken: frozenset[DeviceKey] = frozenset(),
@@ -35,14 +35,14 @@ def refusal(
 
 
 def _short(
-    matcher: Matcher, offer: Offer, request: DeviceRequest, taken: frozenset[DeviceKey]
+    matcher: Matcher, offer: DeviceOffer, request: DeviceRequest, taken: frozenset[DeviceKey]
 ) -> dict[str, str | int | list[str]] | None:
     """What a request finds, if that is less than it asks for."""
     cuts = matcher.cuts(offer, request)
     try:
         left = matcher.matching(offer, [ResourceClaim("", "", (request,))])[id(request)]
     except SelectorError as error:
-        return {"wanted": wanted(request), "left": 0, "selectors": [f"{error.code}: {error.message}"]}
+        return {"wanted": wanted_count(request), "left": 0, "selectors": [f"{error.code}: {error.message}"]}
     open_to_it = [each for each in left if tolerated(request, each.device)]
     free = [each for each in open_to_it if request.admin or each.key not in taken]
     enough = (
@@ -56,4 +56,4 @@ def _short(
     for what, before, after in (("taints", left, open_to_it), ("others have them", open_to_it, free)):
         if len(after) < len(before):
             ruled_out.append(f"{what} ({len(before) - len(after)} of {len(before)})")
-    return {"wanted": wanted(request), "left": len(free), "selectors": ruled_out or ["nothing"]}
+    return {"wanted": wanted_count(request), "left": len(free), "selectors": ruled_out or ["nothing"]}

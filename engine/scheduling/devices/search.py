@@ -11,14 +11,14 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.devices import ALL, Attribute, Device, DeviceConstraint, DeviceRequest, ResourceClaim
 from kerf.engine.model.labels import WELL_KNOWN
-from kerf.engine.scheduling.devices.capacity import consumed
-from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, Offer, Offered
+from kerf.engine.scheduling.devices.capacity import consumed_capacity
+from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, DeviceOffer, OfferedDevice
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import untolerated
 
-STEPS = 10_000
+MAX_SEARCH_STEPS = 10_000
 """Of one attempt (S-200: five seconds in the reference)."""
-MOST = 32
+MAX_ALLOTTED_DEVICES = 32
 """Devices of one claim."""
 
 Part = tuple[DeviceKey, str]
@@ -34,10 +34,10 @@ class Usage(Struct, frozen=True):
 
 
 class Allotted(Struct, frozen=True, eq=False):
-    """A device for a request of a claim (key); `consumed`: what it takes of a shared one; `admin`: it takes nothing."""
+    """A device for a request of a claim (key); `consumed_capacity`: what it takes of a shared one; `admin`: it takes nothing."""
 
     claim: str
-    offered: Offered
+    offered: OfferedDevice
     consumed: Mapping[str, int]
     admin: bool = False
 
@@ -52,17 +52,17 @@ class Solution(Struct, frozen=True, eq=False):
 class Matching:
     """Which devices of an offer each request may have, by its number."""
 
-    def __init__(self, of: Mapping[int, Sequence[Offered]]) -> None:
+    def __init__(self, of: Mapping[int, Sequence[OfferedDevice]]) -> None:
         self._of = of
 
-    def devices(self, request: DeviceRequest) -> Sequence[Offered]:
+    def devices(self, request: DeviceRequest) -> Sequence[OfferedDevice]:
         return self._of[id(request)]
 
 
 class Search:
     """One attempt."""
 
-    def __init__(self, offer: Offer, matching: Matching, usage: Usage, labels: Requirements) -> None:
+    def __init__(self, offer: DeviceOffer, matching: Matching, usage: Usage, labels: Requirements) -> None:
         """`labels`: what is known of the node."""
         self._offer = offer
         self._matching = matching
@@ -73,7 +73,7 @@ class Search:
         self._added: list[Requirements] = [Requirements()]
         self._found: list[Allotted] = []
         self._pins: list[dict[DeviceConstraint, Attribute | _Group]] = []
-        self.steps = STEPS
+        self.steps = MAX_SEARCH_STEPS
 
     def solve(self, claims: Sequence[ResourceClaim]) -> Solution | None:
         """None if the claims cannot have what they ask for, or that takes too many steps (`steps` is 0 then)."""
@@ -85,7 +85,7 @@ class Search:
         if at == len(claims):
             return True
         self._pins.append({})
-        if self._requests(claims, at, 0, MOST):
+        if self._requests(claims, at, 0, MAX_ALLOTTED_DEVICES):
             return True
         self._pins.pop()
         return False
@@ -107,7 +107,7 @@ class Search:
                 return True
         return False
 
-    def _slots(self, slot: _Slot, devices: Sequence[Offered], start: int, left: int) -> bool:
+    def _slots(self, slot: _Slot, devices: Sequence[OfferedDevice], start: int, left: int) -> bool:
         """`left` more devices, from the one at `start` on."""
         if left == 0:
             return self._requests(slot.claims, slot.at, slot.number + 1, slot.room)
@@ -123,7 +123,7 @@ class Search:
             self._give_back(undo)
         return False
 
-    def _take(self, slot: _Slot, given: Offered) -> _Taken | None:
+    def _take(self, slot: _Slot, given: OfferedDevice) -> _Taken | None:
         """Take a device for a claim; None if that is not possible."""
         key, device = given.key, given.device
         if not tolerated(slot.request, device):
@@ -132,7 +132,7 @@ class Search:
             return self._look_after(slot, given)
         if key in self._gone:
             return None
-        parts = consumed(device, slot.request.capacity)
+        parts = consumed_capacity(device, slot.request.capacity)
         if parts is None:
             return None
         if device.shared and any(
@@ -162,7 +162,7 @@ class Search:
         self._found.append(Allotted(slot.claims[slot.at].key, given, taken.parts))
         return taken
 
-    def _look_after(self, slot: _Slot, given: Offered) -> _Taken | None:
+    def _look_after(self, slot: _Slot, given: OfferedDevice) -> _Taken | None:
         """A device for a request with adminAccess, whoever has it: nothing is taken by that."""
         pins, added = self._pinned(slot, given), self._narrowed(given)
         if pins is None or added is None:
@@ -189,7 +189,7 @@ class Search:
         for counter, amount in taken.counters:
             self._counters[counter] += amount
 
-    def _pinned(self, slot: _Slot, given: Offered) -> dict[DeviceConstraint, Attribute | _Group] | None:
+    def _pinned(self, slot: _Slot, given: OfferedDevice) -> dict[DeviceConstraint, Attribute | _Group] | None:
         """The values that matchAttribute constraints ask for with this device; None if it has others. Of an attribute
         that only the node will have, it is the group of devices that the provider says share it."""
         pins = dict(self._pins[-1])
@@ -207,7 +207,7 @@ class Search:
                 return None
         return pins
 
-    def _narrowed(self, given: Offered) -> Requirements | None:
+    def _narrowed(self, given: OfferedDevice) -> Requirements | None:
         """What is asked of the node with this device (S-202); None if a node cannot be all of it."""
         before = self._added[-1]
         if not len(given.requirements):

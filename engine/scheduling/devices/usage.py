@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.devices import Device, DeviceFacts, ResourceClaim
-from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, Pool, PoolKey
+from kerf.engine.scheduling.devices.pools import CounterKey, DeviceKey, DevicePool, PoolKey
 from kerf.engine.scheduling.devices.search import Allotted, Part, Solution, Usage
 
 _Key = TypeVar("_Key")
@@ -16,18 +16,18 @@ Host = str | int
 """An existing node by its name, a claim of this pass by its index."""
 
 
-class Place(Protocol):
+class GrantedClaim(Protocol):
     """A claim of this pass."""
 
     types: int
 
 
-class Given(Struct, frozen=True, eq=False):
+class DeviceGrant(Struct, frozen=True, eq=False):
     """What one pod's claims were given. `by_types`: which types the solution is for (all, on an existing node);
     `place`: the claim, which may have lost some of them since."""
 
     host: Host
-    place: Place | None
+    place: GrantedClaim | None
     by_types: tuple[tuple[int, Solution], ...]
 
     def solutions(self) -> list[Solution]:
@@ -38,7 +38,7 @@ class Given(Struct, frozen=True, eq=False):
 class Ledger:
     """Who has which devices. `pools`: all that are published; `asked`: see Devices."""
 
-    def __init__(self, facts: DeviceFacts, pools: Iterable[Pool], asked: frozenset[str]) -> None:
+    def __init__(self, facts: DeviceFacts, pools: Iterable[DevicePool], asked: frozenset[str]) -> None:
         devices: dict[DeviceKey, Device] = {
             (pool.driver, pool.name, each.name): each for pool in pools for part in pool.slices for each in part.devices
         }
@@ -51,15 +51,15 @@ class Ledger:
                 where = (each.driver, each.pool, each.device)
                 sums.setdefault(where[:2], _Sums()).add(where, devices.get(where), each.consumed)
         self._allocated = {pool: each.usage() for pool, each in sums.items()}
-        self._by_host: dict[Host, list[Given]] = {}
-        self._abroad: list[Given] = []  # holds devices that other hosts could have, too
+        self._by_host: dict[Host, list[DeviceGrant]] = {}
+        self._abroad: list[DeviceGrant] = []  # holds devices that other hosts could have, too
 
-    def give(self, given: Given) -> None:
+    def give(self, given: DeviceGrant) -> None:
         self._by_host.setdefault(given.host, []).append(given)
         if any(not each.offered.local for _, found in given.by_types for each in found.allotted):
             self._abroad.append(given)
 
-    def given(self, host: Host) -> Sequence[Given]:
+    def given(self, host: Host) -> Sequence[DeviceGrant]:
         return self._by_host.get(host, ())
 
     def usage(self, host: Host, group: int, pools: Iterable[PoolKey]) -> Usage:
@@ -135,14 +135,14 @@ class _Sums:
             one.add_all(each for each in allotted if not each.offered.local)
             self._taken |= one._taken
             self._shared |= one._shared
-            _most(parts, one._parts)
-            _most(counters, one._counters)
+            _take_largest(parts, one._parts)
+            _take_largest(counters, one._counters)
         for part, amount in parts.items():
             self._parts[part] = self._parts.get(part, 0) + amount
         for counter, amount in counters.items():
             self._counters[counter] = self._counters.get(counter, 0) + amount
 
 
-def _most(into: dict[_Key, int], amounts: Mapping[_Key, int]) -> None:
+def _take_largest(into: dict[_Key, int], amounts: Mapping[_Key, int]) -> None:
     for key, amount in amounts.items():
         into[key] = max(into.get(key, 0), amount)

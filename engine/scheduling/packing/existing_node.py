@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.devices.allocation import Site
+from kerf.engine.scheduling.devices.allocation import NodeDevices
 from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for_daemons
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import NEGATIVE, Conflict, Requirements
@@ -37,7 +37,7 @@ class ExistingNode:
         self.host = given.labels.get(HOSTNAME) or given.name
         self.labels = Requirements.of_labels({**given.labels, HOSTNAME: self.host})
         self.open = NO_REQUIREMENTS
-        self.site: Site | None = None  # what it has for pods that ask for devices; set if there are any
+        self.site: NodeDevices | None = None  # what it has for pods that ask for devices; set if there are any
         if given.requirements:
             self.open = Requirements.of_specs(given.requirements).without(each.key for each in self.labels)
         self.known = self.labels.merged(self.open) if self.open else self.labels

@@ -14,7 +14,7 @@ from kerf.engine.model.kubernetes.devices import (
     Device,
 )
 from kerf.engine.model.kubernetes.pods import Expression, NodeTerm
-from kerf.engine.scheduling.devices.node_devices import devices_of, site_of
+from kerf.engine.scheduling.devices.node_devices import devices_of, node_devices_of
 from kerf.engine.scheduling.devices.search import Usage
 from kerf.engine.scheduling.devices.usage import Host, Ledger
 from kerf.engine.scheduling.matching.requirements import Requirements
@@ -91,7 +91,7 @@ def test_what_a_full_node_has_refused_once_is_not_asked_again() -> None:
     assert devices is not None
     assert given.devices is not None
     devices.ledger = Counting(given.devices, (), frozenset())
-    sites = [site_of(each, Requirements.of_labels(each.labels), given) for each in nodes]
+    sites = [node_devices_of(each, Requirements.of_labels(each.labels), given) for each in nodes]
     for number in range(4):
         want = devices.want((f"default/c{number}",))
         assert [want.on_site(each) for each in sites] == [False] * 3
