@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.engine.model.quantities import format_quantity
-from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
+from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
 from kerf.projections.prose.reasons import count, requirement_words
 
@@ -97,7 +97,7 @@ def _any_of(miss: NearMiss) -> str:
     return f"{' or '.join(shown)}{more}"
 
 
-def given_up_sentence(found: GivenUp) -> str:
+def given_up_sentence(found: RelaxedPreference) -> str:
     asked = " and ".join(requirement_words(each) for each in found.requirements)
     weight = f" (weight {found.weight})" if found.weight else ""
     return GIVEN_UP[found.what].format(asked=asked or "any node", key=found.key) + weight

@@ -13,8 +13,8 @@ from kerf.engine.record.decisions import Decision, PlannedClaim, ProvisionResult
 from kerf.engine.record.errors import BlobMissing, RecordShortened
 from kerf.engine.record.store import Store
 from kerf.engine.scheduling import provision as provisioning
-from kerf.engine.scheduling.explain.funnel_tracer import ClassFunnel, Funnel, FunnelTracer, PoolLook, Refusal
-from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
+from kerf.engine.scheduling.explain.funnel_tracer import ClassFunnel, Funnel, FunnelTracer, PoolAttempt, Refusal
+from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import Candidate, Cut, NearMiss
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
@@ -68,7 +68,7 @@ class Placed(Struct, frozen=True, kw_only=True):
     chosen: tuple[Candidate, ...]
     chosen_types: int
     reasons: tuple[Reason, ...]
-    gave_up: tuple[GivenUp, ...] = ()
+    gave_up: tuple[RelaxedPreference, ...] = ()
 
 
 class Replan(Struct, frozen=True):
@@ -141,7 +141,9 @@ def opened(found: Replan, claim: str) -> Placed | None:
     return _placed(found, opener or users[0], index) if users else None
 
 
-def _placed(found: Replan, each: ClassFunnel, place: str | int | None, gave_up: tuple[GivenUp, ...] = ()) -> Placed:
+def _placed(
+    found: Replan, each: ClassFunnel, place: str | int | None, gave_up: tuple[RelaxedPreference, ...] = ()
+) -> Placed:
     left: tuple[Candidate, ...] = ()
     if isinstance(place, int):
         left = next((c.left for c in found.funnel.claims if c.claim == place), ())
@@ -163,7 +165,7 @@ def _placed(found: Replan, each: ClassFunnel, place: str | int | None, gave_up: 
     )
 
 
-def _before(looks: Sequence[PoolLook], place: str | int | None) -> list[PoolLook]:
+def _before(looks: Sequence[PoolAttempt], place: str | int | None) -> list[PoolAttempt]:
     """What was considered until the node at `place` was opened; nodes that the class got besides left out. All, where
     it has no new node."""
     if not isinstance(place, int):
@@ -188,7 +190,7 @@ def _place(place: str | int, names: Mapping[int, str]) -> str:
     return place if isinstance(place, str) else f"the new node {names.get(place, place + 1)}"
 
 
-def _pool(look: PoolLook, names: Mapping[int, str]) -> PoolFunnel:
+def _pool(look: PoolAttempt, names: Mapping[int, str]) -> PoolFunnel:
     funnel = look.funnel
     return PoolFunnel(
         node_pool=funnel.node_pool,

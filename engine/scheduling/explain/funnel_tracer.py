@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp, given_up
-from kerf.engine.scheduling.explain.tracer import Candidate, NearDropped, TypeFunnel
+from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference, relaxed_preferences
+from kerf.engine.scheduling.explain.tracer import Candidate, NearMissesFor, TypeFunnel
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.problem.problem import PendingPod
 
@@ -22,7 +22,7 @@ class Refusal(Struct, frozen=True):
     reason: Reason
 
 
-class PoolLook(Struct, frozen=True, omit_defaults=True):
+class PoolAttempt(Struct, frozen=True, omit_defaults=True):
     """A new claim of a NodePool considered for a class; `reason` is None if one was opened, `claim` its index. Of a
     NodePool that has nothing to launch the funnel is that of its own requirements; what is near is for the class."""
 
@@ -31,11 +31,11 @@ class PoolLook(Struct, frozen=True, omit_defaults=True):
     claim: int | None = None
 
 
-class Relaxed(Struct, frozen=True):
+class RelaxedPods(Struct, frozen=True):
     """Pods that were placed as this class after they had given up something."""
 
     pods: tuple[str, ...]
-    gave_up: tuple[GivenUp, ...]
+    gave_up: tuple[RelaxedPreference, ...]
 
 
 class ClassFunnel(Struct, frozen=True, omit_defaults=True):
@@ -49,11 +49,11 @@ class ClassFunnel(Struct, frozen=True, omit_defaults=True):
     requirements: tuple[str, ...]
     rules: tuple[tuple[str, str], ...] = ()
     refused: tuple[Refusal, ...] = ()
-    pools: tuple[PoolLook, ...] = ()
+    pools: tuple[PoolAttempt, ...] = ()
     placed: tuple[tuple[str | int, tuple[str, ...]], ...] = ()
     unplaced: tuple[str, ...] = ()
     reasons: tuple[Reason, ...] = ()
-    relaxed: tuple[Relaxed, ...] = ()
+    relaxed: tuple[RelaxedPods, ...] = ()
 
 
 class ClaimFunnel(Struct, frozen=True):
@@ -68,22 +68,22 @@ class Funnel(Struct, frozen=True):
     """Everything. `dropped`: NodePools without any instance type, where there are no pods: else each class tells of
     them, for what would help is not the same for all."""
 
-    dropped: tuple[PoolLook, ...]
+    dropped: tuple[PoolAttempt, ...]
     classes: tuple[ClassFunnel, ...]
     claims: tuple[ClaimFunnel, ...]
 
 
-class _Class:
+class _ClassRecord:
     """What is collected about one class while the plan is made."""
 
-    def __init__(self, wanted: PodClass, dropped: list[PoolLook]) -> None:
+    def __init__(self, wanted: PodClass, dropped: list[PoolAttempt]) -> None:
         self.wanted = wanted
         self.refused: list[Refusal] = []
         self.pools = dropped
         self.placed: dict[str | int, list[str]] = {}
         self.unplaced: list[str] = []
         self.reasons: tuple[Reason, ...] = ()
-        self.relaxed: dict[tuple[GivenUp, ...], list[str]] = {}
+        self.relaxed: dict[tuple[RelaxedPreference, ...], list[str]] = {}
 
     def done(self) -> ClassFunnel:
         demand = self.wanted.demand
@@ -97,7 +97,7 @@ class _Class:
             tuple((place, tuple(pods)) for place, pods in self.placed.items()),
             tuple(self.unplaced),
             self.reasons,
-            tuple(Relaxed(tuple(pods), gave_up) for gave_up, pods in self.relaxed.items()),
+            tuple(RelaxedPods(tuple(pods), gave_up) for gave_up, pods in self.relaxed.items()),
         )
 
 
@@ -108,8 +108,8 @@ class FunnelTracer:
         """`shapes`: by digest, what the pods ask for to begin with, None where that is not known. Without it nothing is
         told of what they gave up."""
         self._shapes = shapes
-        self._dropped: list[tuple[PoolLook, NearDropped]] = []
-        self._classes: dict[int, _Class] = {}
+        self._dropped: list[tuple[PoolAttempt, NearMissesFor]] = []
+        self._classes: dict[int, _ClassRecord] = {}
         self._claims: list[ClaimFunnel] = []
 
     @property
@@ -118,15 +118,15 @@ class FunnelTracer:
         dropped = () if classes else tuple(look for look, _ in self._dropped)
         return Funnel(dropped, classes, tuple(self._claims))
 
-    def _of(self, wanted: PodClass) -> _Class:
+    def _of(self, wanted: PodClass) -> _ClassRecord:
         found = self._classes.get(wanted.number)
         if found is None:
             dropped = [replace(look, funnel=replace(look.funnel, near=near(wanted))) for look, near in self._dropped]
-            found = self._classes[wanted.number] = _Class(wanted, dropped)
+            found = self._classes[wanted.number] = _ClassRecord(wanted, dropped)
         return found
 
-    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearDropped) -> None:
-        self._dropped.append((PoolLook(funnel, reason), near))
+    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearMissesFor) -> None:
+        self._dropped.append((PoolAttempt(funnel, reason), near))
 
     def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None:
         self._of(wanted).refused.append(Refusal(node, reason))
@@ -137,13 +137,13 @@ class FunnelTracer:
     def pool_considered(
         self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
     ) -> None:
-        self._of(wanted).pools.append(PoolLook(funnel, reason, claim))
+        self._of(wanted).pools.append(PoolAttempt(funnel, reason, claim))
 
     def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
         found = self._of(wanted)
         found.placed.setdefault(place, []).append(pod.uid)
         before = self._shapes(pod.shape) if self._shapes is not None else None
-        gave_up = given_up(before, wanted.shape) if before is not None else ()
+        gave_up = relaxed_preferences(before, wanted.shape) if before is not None else ()
         if gave_up:
             found.relaxed.setdefault(gave_up, []).append(pod.uid)
 

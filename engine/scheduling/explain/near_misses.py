@@ -13,13 +13,13 @@ from kerf.engine.scheduling.explain.tracer import NearMiss
 from kerf.engine.scheduling.explain.type_filters import (
     LEFT_OUT,
     LIMITS,
-    NEW_HOST,
+    NEW_CLAIM_HOST,
     ON_OFFER,
     REQUIREMENT,
     RESOURCE,
     TOPOLOGY,
     VOLUMES,
-    Hurdle,
+    TypeFilter,
 )
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
@@ -29,34 +29,39 @@ from kerf.engine.scheduling.topology.pod_counts import PodCount
 from kerf.engine.scheduling.topology.rules import AffinityRule, Rule
 
 POD, NODE_POOL = "pod", "node-pool"
-SHOWN = 5
+MAX_NEAR_MISSES_SHOWN = 5
 """How many near misses a funnel names."""
 
 
-def near_misses(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> tuple[NearMiss, ...]:
+def near_misses(template: Template, wanted: PodClass, hurdles: Sequence[TypeFilter]) -> tuple[NearMiss, ...]:
     """What single hurdle keeps out types that pass all others: the changes that would let most types through first."""
     found = [
-        *_near_amounts(template, wanted, hurdles),
-        *_near_requirements(template, wanted.requirements, hurdles),
-        *_near_volumes(template, wanted, hurdles),
-        *_near_topology(template, wanted, hurdles),
+        *_amount_near_misses(template, wanted, hurdles),
+        *_requirement_near_misses(template, wanted.requirements, hurdles),
+        *_volume_near_misses(template, wanted, hurdles),
+        *_topology_near_misses(template, wanted, hurdles),
     ]
-    return _first(found)
+    return _most_types_first(found)
 
 
-def near_dropped(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> tuple[NearMiss, ...]:
+def near_misses_of_dropped_pool(
+    template: Template, wanted: PodClass, hurdles: Sequence[TypeFilter]
+) -> tuple[NearMiss, ...]:
     """The same for a NodePool that has nothing to launch, whatever is asked of it (S-66). Where topology and volumes
     would let the pods go is not asked: the NodePool has no place anywhere."""
-    return _first(
-        [*_near_amounts(template, wanted, hurdles), *_near_requirements(template, wanted.requirements, hurdles)]
+    return _most_types_first(
+        [
+            *_amount_near_misses(template, wanted, hurdles),
+            *_requirement_near_misses(template, wanted.requirements, hurdles),
+        ]
     )
 
 
-def _first(found: Iterable[NearMiss]) -> tuple[NearMiss, ...]:
-    return tuple(sorted(found, key=lambda miss: (-miss.types, miss.what, miss.key))[:SHOWN])
+def _most_types_first(found: Iterable[NearMiss]) -> tuple[NearMiss, ...]:
+    return tuple(sorted(found, key=lambda miss: (-miss.types, miss.what, miss.key))[:MAX_NEAR_MISSES_SHOWN])
 
 
-def _passing_all_but(template: Template, hurdles: Iterable[Hurdle], left_out: Hurdle) -> int:
+def _passing_all_but(template: Template, hurdles: Iterable[TypeFilter], left_out: TypeFilter) -> int:
     """The types that pass all other hurdles, and not this one."""
     types = template.catalogue.everything & ~left_out.passed
     for each in hurdles:
@@ -65,7 +70,7 @@ def _passing_all_but(template: Template, hurdles: Iterable[Hurdle], left_out: Hu
     return types
 
 
-def _passing_but(template: Template, hurdles: Iterable[Hurdle], key: str) -> int:
+def _passing_but(template: Template, hurdles: Iterable[TypeFilter], key: str) -> int:
     """The types that pass all hurdles but what is asked of one label, which decides about offerings and places too."""
     types = template.catalogue.everything
     for each in hurdles:
@@ -77,7 +82,7 @@ def _passing_but(template: Template, hurdles: Iterable[Hurdle], key: str) -> int
 # ── what is an amount, or is there or not ──────────────────────────────────────
 
 
-def _near_amounts(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> Iterator[NearMiss]:
+def _amount_near_misses(template: Template, wanted: PodClass, hurdles: Sequence[TypeFilter]) -> Iterator[NearMiss]:
     state = template.at(template.state.requirements.merged(wanted.requirements))
     for hurdle in (each for each in hurdles if each.what not in (LEFT_OUT, REQUIREMENT, VOLUMES, TOPOLOGY)):
         asked = _beyond_limits(template, wanted, hurdles) if hurdle.what == LIMITS else hurdles
@@ -91,7 +96,7 @@ def _near_amounts(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle
         yield NearMiss(hurdle.what, nearest.bit_count(), example, hurdle.key, short=short)
 
 
-def _shortfall(template: Template, hurdle: Hurdle, wanted: PodClass, types: int) -> tuple[int, int]:
+def _shortfall(template: Template, hurdle: TypeFilter, wanted: PodClass, types: int) -> tuple[int, int]:
     """The types that come nearest to passing a hurdle, and by how much they miss it, in the resource's
     unit; all of them and 0 if it is no amount."""
     catalogue = template.catalogue
@@ -109,7 +114,7 @@ def _shortfall(template: Template, hurdle: Hurdle, wanted: PodClass, types: int)
     return types, 0
 
 
-def _beyond_limits(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> list[Hurdle]:
+def _beyond_limits(template: Template, wanted: PodClass, hurdles: Sequence[TypeFilter]) -> list[TypeFilter]:
     """The hurdles as they would be if limits left more. A spread knows no domain in which they leave no node (S-129):
     that is their doing, and no hurdle besides."""
     return [
@@ -124,7 +129,7 @@ def _places_beyond_limits(template: Template, wanted: PodClass) -> int:
     """The types that topology would let the pods go to if limits left some of each. Volumes are a hurdle of their
     own."""
     following, demand = template.step(template.state, wanted.requirements), wanted.demand
-    if not isinstance(following, NarrowedTemplate) or not demand.allows_host(NEW_HOST):
+    if not isinstance(following, NarrowedTemplate) or not demand.allows_host(NEW_CLAIM_HOST):
         return 0
     types = following.viable
     for key in sorted({each.key for each in demand.rules}):
@@ -147,13 +152,17 @@ def _would_know(template: Template, state: NarrowedTemplate, rule: Rule, domain:
 # ── what is asked of a label ──────────────────────────────────────
 
 
-def _near_requirements(template: Template, asked: Requirements, hurdles: Sequence[Hurdle]) -> Iterator[NearMiss]:
+def _requirement_near_misses(
+    template: Template, asked: Requirements, hurdles: Sequence[TypeFilter]
+) -> Iterator[NearMiss]:
     for hurdle in (each for each in hurdles if each.what == REQUIREMENT):
-        yield from _near_requirement(template, asked, hurdle, [each for each in hurdles if each is not hurdle])
+        yield from _near_misses_of_requirement(
+            template, asked, hurdle, [each for each in hurdles if each is not hurdle]
+        )
 
 
-def _near_requirement(
-    template: Template, asked: Requirements, hurdle: Hurdle, others: Sequence[Hurdle]
+def _near_misses_of_requirement(
+    template: Template, asked: Requirements, hurdle: TypeFilter, others: Sequence[TypeFilter]
 ) -> Iterator[NearMiss]:
     """What would come through if the pod, or the NodePool, did not ask this of the label. A label also
     decides which offerings are usable, so those are looked at anew."""
@@ -171,7 +180,7 @@ def _near_requirement(
         if extra:
             values = _values_needed(template, state, hurdle.key, extra, freed, kept)
             example = cheapest(template, state, extra)
-            meant = likely(template, freed, values, kept)
+            meant = likely_meant(template, freed, values, kept)
             yield NearMiss(REQUIREMENT, extra.bit_count(), example, hurdle.key, values, side=side, meant=meant)
 
 
@@ -220,7 +229,7 @@ def _ordered(values: set[str], freed: Requirement | None) -> tuple[str, ...]:
     return upwards[::-1] if freed is not None and freed.gte is not None else upwards
 
 
-def likely(
+def likely_meant(
     template: Template, asked: Requirement | None, values: Sequence[str], kept: Requirement | None = None
 ) -> tuple[str, ...]:
     """What may have been meant by values that were asked for and that no type has, nor, of a label that types know
@@ -245,7 +254,7 @@ def cheapest(template: Template, state: NarrowedTemplate, types: int) -> str:
 # ── where ──────────────────────────────────────
 
 
-def _near_volumes(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> Iterator[NearMiss]:
+def _volume_near_misses(template: Template, wanted: PodClass, hurdles: Sequence[TypeFilter]) -> Iterator[NearMiss]:
     """If the pod, or the NodePool, allowed the places of the volumes."""
     base = template.step(template.state, wanted.requirements)
     if not any(each.what == VOLUMES and not each.passed for each in hurdles) or not isinstance(base, NarrowedTemplate):
@@ -268,7 +277,7 @@ def _near_volumes(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle
             yield from _through(template, state, tuple(sorted(there)), types, miss)
 
 
-def _near_topology(template: Template, wanted: PodClass, hurdles: Sequence[Hurdle]) -> Iterator[NearMiss]:
+def _topology_near_misses(template: Template, wanted: PodClass, hurdles: Sequence[TypeFilter]) -> Iterator[NearMiss]:
     """If the rules of one kind allowed another domain, or the pod or the NodePool one that the rules leave."""
     following = template.step(template.state, wanted.requirements)
     if not isinstance(following, NarrowedTemplate):
@@ -277,7 +286,7 @@ def _near_topology(template: Template, wanted: PodClass, hurdles: Sequence[Hurdl
     for each in hurdles:
         left &= left if each.what == TOPOLOGY else each.passed
     for rule in wanted.demand.host_rules:
-        if left and not rule.allows(NEW_HOST):
+        if left and not rule.allows(NEW_CLAIM_HOST):
             yield NearMiss(TOPOLOGY, left.bit_count(), cheapest(template, following, left), rule.key, side=rule.kind)
     for key in sorted({each.key for each in wanted.demand.rules}):
         rules = [each for each in wanted.demand.rules if each.key == key]

@@ -7,22 +7,22 @@ miss is a hurdle that stands alone in the way of some types.
 from __future__ import annotations
 
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.explain.near_misses import near_dropped, near_misses
+from kerf.engine.scheduling.explain.near_misses import near_misses, near_misses_of_dropped_pool
 from kerf.engine.scheduling.explain.tracer import Candidate, Cut, NearMiss, Tracer, TypeFunnel
 from kerf.engine.scheduling.explain.type_filters import (
     LIMITS,
     MIN_VALUES,
-    NEW_HOST,
+    NEW_CLAIM_HOST,
     ON_OFFER,
     REQUIREMENT,
     RESOURCE,
-    Hurdle,
-    hurdles_of,
-    offering_hurdles,
-    passing,
-    place_hurdles,
+    TypeFilter,
+    offering_filters,
+    place_filters,
     port_names,
-    requirement_hurdles,
+    requirement_filters,
+    type_filters,
+    types_passing,
 )
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT, NarrowedTemplate, Template
@@ -34,22 +34,22 @@ from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topology_reason
 from kerf.engine.scheduling.topology.rules import Rule
 
-NEW_CLAIM = -1
+NEW_CLAIM_INDEX = -1
 """The index of one that is not open."""
 
 
 def explain_template(template: Template, wanted: PodClass, tracer: Tracer | None) -> Reason:
     """Why no claim of this template can be opened for the class; tells the tracer the whole funnel."""
-    hurdles = hurdles_of(template, wanted)
-    refusal = _refusal(template, wanted, hurdles)
+    hurdles = type_filters(template, wanted)
+    refusal = _template_refusal(template, wanted, hurdles)
     if tracer is not None:
-        tracer.pool_considered(wanted, refusal, _funnel(template, wanted, hurdles))
+        tracer.pool_considered(wanted, refusal, _type_funnel(template, wanted, hurdles))
     return refusal
 
 
 def trace_opening(claim: PackedClaim, wanted: PodClass, tracer: Tracer, why: Reason | None = None) -> None:
     """Tell the tracer the funnel of a claim that is being opened, or `why` it is not; before its limits are counted."""
-    funnel = _funnel(claim.template, wanted, hurdles_of(claim.template, wanted))
+    funnel = _type_funnel(claim.template, wanted, type_filters(claim.template, wanted))
     tracer.pool_considered(wanted, why, funnel, None if why else claim.index)
 
 
@@ -63,15 +63,15 @@ def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
         count = len(catalogue.types)
         why = reason(Code.TOO_FEW_TYPES, node_pool=name, types=count, left=left.bit_count(), keys=keys)
     if tracer is not None:
-        few = [Hurdle(MIN_VALUES, 0)] if left else []
+        few = [TypeFilter(MIN_VALUES, 0)] if left else []
         hurdles = [
-            *requirement_hurdles(catalogue, template.state.requirements),
-            *offering_hurdles(template, template.state),
+            *requirement_filters(catalogue, template.state.requirements),
+            *offering_filters(template, template.state),
             *few,
         ]
 
         def near(wanted: PodClass) -> tuple[NearMiss, ...]:
-            return near_dropped(template, wanted, [*hurdles_of(template, wanted), *few])
+            return near_misses_of_dropped_pool(template, wanted, [*type_filters(template, wanted), *few])
 
         tracer.pool_dropped(why, TypeFunnel(name, len(catalogue.types), _cuts(catalogue, hurdles)), near)
     return why
@@ -121,7 +121,7 @@ def explain_claim(claim: PackedClaim, wanted: PodClass) -> Reason:
 # ── one template, one class ──────────────────────────────────────
 
 
-def _refusal(template: Template, wanted: PodClass, hurdles: list[Hurdle]) -> Reason:
+def _template_refusal(template: Template, wanted: PodClass, hurdles: list[TypeFilter]) -> Reason:
     """The coded reason: what pod and NodePool cannot do for each other at all, then the NodePool's limits (wherever
     types beyond them would do), then the order of S-99 and S-111."""
     name = template.name
@@ -138,7 +138,7 @@ def _refusal(template: Template, wanted: PodClass, hurdles: list[Hurdle]) -> Rea
     if left & allowed:
         unmet = template.unmet_min_values(following.min_values, left & allowed)
         if wanted.devices is not None and not unmet:
-            refused = wanted.devices.refusal_of(NEW_CLAIM, template, following, left & allowed)
+            refused = wanted.devices.refusal_of(NEW_CLAIM_INDEX, template, following, left & allowed)
             if refused is not None:
                 return refused
         refusing = None if unmet else _refusing(template, following, wanted)
@@ -157,22 +157,22 @@ def _refusing(template: Template, state: NarrowedTemplate, wanted: PodClass) -> 
     """The rule of topology that leaves a new claim no domain, or else, if only together they leave none that is on
     offer, the first one."""
     rules = (*wanted.demand.rules, *wanted.demand.host_rules)
-    return wanted.demand.refusing(template, state, NEW_HOST) or next(iter(rules), None)
+    return wanted.demand.refusing(template, state, NEW_CLAIM_HOST) or next(iter(rules), None)
 
 
-def _limits_refusal(template: Template, hurdles: list[Hurdle]) -> Reason:
+def _limits_refusal(template: Template, hurdles: list[TypeFilter]) -> Reason:
     exceeded = sorted(each.key for each in hurdles if each.what == LIMITS and template.types & ~each.passed)
     return reason(Code.LIMITS, node_pool=template.name, resources=exceeded)
 
 
-def _type_refusal(template: Template, wanted: PodClass, hurdles: list[Hurdle], candidates: int) -> Reason:
+def _type_refusal(template: Template, wanted: PodClass, hurdles: list[TypeFilter], candidates: int) -> Reason:
     name = template.name
-    met = passing(candidates, hurdles, REQUIREMENT)
+    met = types_passing(candidates, hurdles, REQUIREMENT)
     if not met:
         keys = [h.key for h in hurdles if h.what == REQUIREMENT and candidates & ~h.passed]
         return reason(Code.TYPES_REQUIREMENTS, node_pool=name, keys=keys, types=candidates.bit_count())
     large = template.survivors(candidates, wanted.requests, wanted.ports, ())
-    offered = passing(candidates, hurdles, *ON_OFFER)
+    offered = types_passing(candidates, hurdles, *ON_OFFER)
     if not met & large:
         short = [h.key for h in hurdles if h.what == RESOURCE and not met & h.passed]
         if wanted.ports and not template.survivors(candidates, {}, wanted.ports, ()):
@@ -193,19 +193,19 @@ def _type_refusal(template: Template, wanted: PodClass, hurdles: list[Hurdle], c
 # ── the funnel ──────────────────────────────────────
 
 
-def _funnel(template: Template, wanted: PodClass, hurdles: list[Hurdle]) -> TypeFunnel:
-    hurdles = [*hurdles, *place_hurdles(template, wanted)]
-    left = passing(template.catalogue.everything, hurdles)
+def _type_funnel(template: Template, wanted: PodClass, hurdles: list[TypeFilter]) -> TypeFunnel:
+    hurdles = [*hurdles, *place_filters(template, wanted)]
+    left = types_passing(template.catalogue.everything, hurdles)
     return TypeFunnel(
         template.name,
         len(template.catalogue.types),
         _cuts(template.catalogue, hurdles),
-        candidates(template, template.at(template.state.requirements.merged(wanted.requirements)), left),
+        types_by_price(template, template.at(template.state.requirements.merged(wanted.requirements)), left),
         near_misses(template, wanted, hurdles),
     )
 
 
-def _cuts(catalogue: CompiledCatalogue, hurdles: list[Hurdle]) -> tuple[Cut, ...]:
+def _cuts(catalogue: CompiledCatalogue, hurdles: list[TypeFilter]) -> tuple[Cut, ...]:
     left, cuts = catalogue.everything, []
     for hurdle in hurdles:
         gone = (left & ~hurdle.passed).bit_count()
@@ -215,7 +215,7 @@ def _cuts(catalogue: CompiledCatalogue, hurdles: list[Hurdle]) -> tuple[Cut, ...
     return tuple(cuts)
 
 
-def candidates(template: Template, state: NarrowedTemplate, types: int) -> tuple[Candidate, ...]:
+def types_by_price(template: Template, state: NarrowedTemplate, types: int) -> tuple[Candidate, ...]:
     """These types, cheapest first."""
     names = template.catalogue.names
     return tuple(Candidate(names[i], price) for price, i in template.by_price(state) if types >> i & 1)

@@ -15,7 +15,7 @@ REQUIRED, PREFERRED, AFFINITY, ANTI_AFFINITY = "required-term", "preferred-term"
 SPREAD, SOFT_TAINTS = "spread", "soft-taints"
 
 
-class GivenUp(Struct, frozen=True, omit_defaults=True):
+class RelaxedPreference(Struct, frozen=True, omit_defaults=True):
     """One thing. `what`: an alternative of the required node affinity, a preference (for nodes, to be with pods or
     apart from them), a spread that may be given up, or to keep off PreferNoSchedule taints; `requirements`: what a term
     asked of nodes; `key`: of topology; `weight`: of a preference."""
@@ -26,25 +26,35 @@ class GivenUp(Struct, frozen=True, omit_defaults=True):
     weight: int = 0
 
 
-def given_up(before: PodShape, after: PodShape) -> tuple[GivenUp, ...]:
+def relaxed_preferences(before: PodShape, after: PodShape) -> tuple[RelaxedPreference, ...]:
     """What the shape has no more after it was relaxed, in the order of S-33."""
-    found = [GivenUp(REQUIRED, _asked(term)) for term in before.required_terms if term not in after.required_terms]
+    found = [
+        RelaxedPreference(REQUIRED, _asked(term)) for term in before.required_terms if term not in after.required_terms
+    ]
     found += _terms(AFFINITY, before.affinity, after.affinity)
     found += _terms(ANTI_AFFINITY, before.anti_affinity, after.anti_affinity)
     found += [
-        GivenUp(PREFERRED, _asked(each.term), weight=each.weight)
+        RelaxedPreference(PREFERRED, _asked(each.term), weight=each.weight)
         for each in before.preferred_terms
         if each not in after.preferred_terms
     ]
-    found += [GivenUp(SPREAD, key=normalise(each.topology_key)) for each in before.spread if each not in after.spread]
+    found += [
+        RelaxedPreference(SPREAD, key=normalise(each.topology_key))
+        for each in before.spread
+        if each not in after.spread
+    ]
     if TOLERATES_PREFER_NO_SCHEDULE in after.tolerations and TOLERATES_PREFER_NO_SCHEDULE not in before.tolerations:
-        found.append(GivenUp(SOFT_TAINTS))
+        found.append(RelaxedPreference(SOFT_TAINTS))
     return tuple(found)
 
 
-def _terms(what: str, before: Iterable[AffinityTerm], after: Iterable[AffinityTerm]) -> list[GivenUp]:
+def _terms(what: str, before: Iterable[AffinityTerm], after: Iterable[AffinityTerm]) -> list[RelaxedPreference]:
     kept = tuple(after)
-    return [GivenUp(what, key=normalise(each.topology_key), weight=each.weight) for each in before if each not in kept]
+    return [
+        RelaxedPreference(what, key=normalise(each.topology_key), weight=each.weight)
+        for each in before
+        if each not in kept
+    ]
 
 
 def _asked(term: NodeTerm) -> tuple[str, ...]:

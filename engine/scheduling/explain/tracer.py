@@ -66,12 +66,12 @@ class TypeFunnel(Struct, frozen=True, omit_defaults=True):
     near: tuple[NearMiss, ...] = ()
 
 
-NearDropped = Callable[[PodClass], tuple[NearMiss, ...]]
+NearMissesFor = Callable[[PodClass], tuple[NearMiss, ...]]
 """The single changes by which a NodePool that has nothing to launch would have types for the pods of a class."""
 
 
 class Tracer(Protocol):
-    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearDropped) -> None:
+    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearMissesFor) -> None:
         """A NodePool whose requirements leave no instance type (S-66); told before anything about pods."""
 
     def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None:

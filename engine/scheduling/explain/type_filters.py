@@ -22,11 +22,11 @@ LIMITS, REQUIREMENT, OFFERING, LEFT_OUT, UNAVAILABLE = "limits", "requirement", 
 RESOURCE, HOST_PORTS, MIN_VALUES, TAINT, DEVICES = "resource", "host-ports", "min-values", "taint", "devices"
 VOLUMES, TOPOLOGY = "volumes", "topology"
 ON_OFFER = (OFFERING, LEFT_OUT, UNAVAILABLE)
-NEW_HOST = -1
+NEW_CLAIM_HOST = -1
 """The hostname of a claim that is not opened: nothing is counted there."""
 
 
-class Hurdle(Struct, frozen=True):
+class TypeFilter(Struct, frozen=True):
     """`passed`: the types that take it; `daemons`: what daemons take of a resource besides, at the most."""
 
     what: str
@@ -36,21 +36,21 @@ class Hurdle(Struct, frozen=True):
     daemons: int = 0
 
 
-def hurdles_of(template: Template, wanted: PodClass) -> list[Hurdle]:
-    """In the order in which a reader asks; `place_hurdles` come after them. A taint or a label that the NodePool itself
+def type_filters(template: Template, wanted: PodClass) -> list[TypeFilter]:
+    """In the order in which a reader asks; `place_filters` come after them. A taint or a label that the NodePool itself
     rules out stops every type; what its limits leave comes after what the pod and the NodePool can do for each other at
     all."""
     requirements = template.state.requirements.merged(wanted.requirements)
     untolerable = untolerated(template.pool.taints, wanted.tolerations)
     conflicting = _conflicts(template, wanted)
     return [
-        *(Hurdle(TAINT, 0, taint.key, taint_text(taint)) for taint in untolerable),
-        *(Hurdle(REQUIREMENT, 0, each.key, str(each.incoming)) for each in conflicting),
-        *requirement_hurdles(template.catalogue, requirements.without(each.key for each in conflicting)),
-        *_limit_hurdles(template),
-        *offering_hurdles(template, template.at(requirements)),
-        *_resource_hurdles(template, wanted),
-        *_device_hurdles(template, wanted),
+        *(TypeFilter(TAINT, 0, taint.key, taint_text(taint)) for taint in untolerable),
+        *(TypeFilter(REQUIREMENT, 0, each.key, str(each.incoming)) for each in conflicting),
+        *requirement_filters(template.catalogue, requirements.without(each.key for each in conflicting)),
+        *_limit_filters(template),
+        *offering_filters(template, template.at(requirements)),
+        *_resource_filters(template, wanted),
+        *_device_filters(template, wanted),
     ]
 
 
@@ -59,22 +59,22 @@ def _conflicts(template: Template, wanted: PodClass) -> tuple[Conflict, ...]:
     return following if isinstance(following, tuple) else ()
 
 
-def _limit_hurdles(template: Template) -> Iterator[Hurdle]:
+def _limit_filters(template: Template) -> Iterator[TypeFilter]:
     for name, amount in template.remaining.items():
         levels = template.catalogue.capacity.get(name)
         if name == NODES_LIMIT:
-            yield Hurdle(LIMITS, template.catalogue.everything if amount >= 1 else 0, name)
+            yield TypeFilter(LIMITS, template.catalogue.everything if amount >= 1 else 0, name)
         elif levels is not None:
-            yield Hurdle(LIMITS, levels.at_most(amount), name, str(amount))
+            yield TypeFilter(LIMITS, levels.at_most(amount), name, str(amount))
 
 
-def requirement_hurdles(catalogue: CompiledCatalogue, requirements: Requirements) -> Iterator[Hurdle]:
+def requirement_filters(catalogue: CompiledCatalogue, requirements: Requirements) -> Iterator[TypeFilter]:
     for each in requirements:
         if each.key not in PLANNING_ONLY_LABELS:
-            yield Hurdle(REQUIREMENT, catalogue.admitting(each), each.key, str(each))
+            yield TypeFilter(REQUIREMENT, catalogue.admitting(each), each.key, str(each))
 
 
-def offering_hurdles(template: Template, state: NarrowedTemplate) -> Iterator[Hurdle]:
+def offering_filters(template: Template, state: NarrowedTemplate) -> Iterator[TypeFilter]:
     """Types that the cloud does not offer this way, then those that this try of a search leaves out, then those of
     which there was no capacity when they were asked for. Types that are listed and not on offer (A-200) stop at the
     first of these alone: the cloud may offer them again."""
@@ -84,13 +84,13 @@ def offering_hurdles(template: Template, state: NarrowedTemplate) -> Iterator[Hu
         there |= template.available[number]
         for each in template.slots[number].prices:
             listed |= 1 << each
-    yield Hurdle(OFFERING, on_offer)
+    yield TypeFilter(OFFERING, on_offer)
     left_out = template.left_out()
-    yield Hurdle(LEFT_OUT, template.catalogue.everything & ~left_out)
-    yield Hurdle(UNAVAILABLE, there | left_out | listed & ~on_offer)
+    yield TypeFilter(LEFT_OUT, template.catalogue.everything & ~left_out)
+    yield TypeFilter(UNAVAILABLE, there | left_out | listed & ~on_offer)
 
 
-def _resource_hurdles(template: Template, wanted: PodClass) -> Iterator[Hurdle]:
+def _resource_filters(template: Template, wanted: PodClass) -> Iterator[TypeFilter]:
     """Types that the NodePool does not allow are measured without daemons: a near miss may be about them."""
     outside = template.catalogue.everything & ~sum(group.types for group in template.groups)
     groups = [*template.groups, DaemonGroup(outside, {}, ())]
@@ -102,22 +102,22 @@ def _resource_hurdles(template: Template, wanted: PodClass) -> Iterator[Hurdle]:
             enough = levels.at_least(amount) if levels else template.catalogue.everything if amount <= 0 else 0
             passed |= group.types & enough
         besides = max(group.requests.get(name, 0) for group in groups)
-        yield Hurdle(RESOURCE, passed, name, str(wanted.requests.get(name, 0)), besides)
+        yield TypeFilter(RESOURCE, passed, name, str(wanted.requests.get(name, 0)), besides)
     if wanted.ports:
         free = sum(group.types for group in groups if not port_conflicts(wanted.ports, group.ports))
-        yield Hurdle(HOST_PORTS, free, "", " ".join(port_names(wanted)))
+        yield TypeFilter(HOST_PORTS, free, "", " ".join(port_names(wanted)))
 
 
-def _device_hurdles(template: Template, wanted: PodClass) -> Iterator[Hurdle]:
+def _device_filters(template: Template, wanted: PodClass) -> Iterator[TypeFilter]:
     if wanted.devices is not None:
-        yield Hurdle(DEVICES, wanted.devices.suiting(template), "", " ".join(wanted.devices.names))
+        yield TypeFilter(DEVICES, wanted.devices.suiting(template), "", " ".join(wanted.devices.names))
 
 
 def port_names(wanted: PodClass) -> list[str]:
     return [f"{each.port}/{each.protocol}" for each in sorted(wanted.ports)]
 
 
-def passing(types: int, hurdles: Iterable[Hurdle], *what: str) -> int:
+def types_passing(types: int, hurdles: Iterable[TypeFilter], *what: str) -> int:
     """Those of the types that pass all hurdles of these kinds, of all kinds if none is named."""
     for hurdle in hurdles:
         if not what or hurdle.what in what:
@@ -128,7 +128,7 @@ def passing(types: int, hurdles: Iterable[Hurdle], *what: str) -> int:
 # ── where ──────────────────────────────────────
 
 
-def place_hurdles(template: Template, wanted: PodClass) -> Iterator[Hurdle]:
+def place_filters(template: Template, wanted: PodClass) -> Iterator[TypeFilter]:
     """Types that cannot be had where the pod's volumes are, then those that cannot where topology lets it go. Where
     that leaves none it is the place, whatever the type."""
     demand, base = wanted.demand, template.step(template.state, wanted.requirements)
@@ -138,12 +138,14 @@ def place_hurdles(template: Template, wanted: PodClass) -> Iterator[Hurdle]:
     if demand.alternatives:
         reached = [template.step(base, each) for each in demand.alternatives]
         there = _any_of(state for state in reached if isinstance(state, NarrowedTemplate))
-        allowed = " or ".join(_words(each) for each in demand.alternatives)
-        yield Hurdle(VOLUMES, _besides(template, base.viable, there), "", allowed)
+        allowed = " or ".join(_requirements_text(each) for each in demand.alternatives)
+        yield TypeFilter(VOLUMES, _types_outside(template, base.viable, there), "", allowed)
     if demand.asks and there:
         left = _any_of(state for _, state in demand.options(template, template.state))
-        passed = _besides(template, there, left) if demand.allows_host(NEW_HOST) else 0
-        yield Hurdle(TOPOLOGY, passed, "", " ".join(sorted({each.key for each in (*demand.host_rules, *demand.rules)})))
+        passed = _types_outside(template, there, left) if demand.allows_host(NEW_CLAIM_HOST) else 0
+        yield TypeFilter(
+            TOPOLOGY, passed, "", " ".join(sorted({each.key for each in (*demand.host_rules, *demand.rules)}))
+        )
 
 
 def _any_of(states: Iterable[NarrowedTemplate]) -> int:
@@ -153,10 +155,10 @@ def _any_of(states: Iterable[NarrowedTemplate]) -> int:
     return found
 
 
-def _besides(template: Template, asked: int, left: int) -> int:
+def _types_outside(template: Template, asked: int, left: int) -> int:
     """All types but those that were asked about and are not left; none if none of them is."""
     return template.catalogue.everything & ~(asked & ~left) if left else 0
 
 
-def _words(requirements: Requirements) -> str:
+def _requirements_text(requirements: Requirements) -> str:
     return " and ".join(str(each) for each in requirements)

@@ -8,7 +8,7 @@ from copy import copy
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.explain.tracer import Candidate as Offered
-from kerf.engine.scheduling.explain.tracer import NearDropped, Tracer, TypeFunnel
+from kerf.engine.scheduling.explain.tracer import NearMissesFor, Tracer, TypeFunnel
 from kerf.engine.scheduling.optimizer.candidates import Candidate
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_class import PodClass
@@ -64,7 +64,7 @@ class RenumberingTracer:
             found.number += self._offset
         return found
 
-    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearDropped) -> None:
+    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearMissesFor) -> None:
         if not self._offset:
             self._tracer.pool_dropped(reason, funnel, near)
 

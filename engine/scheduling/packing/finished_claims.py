@@ -17,7 +17,7 @@ from kerf.engine.model.labels import (
     RESERVED,
     WELL_KNOWN,
 )
-from kerf.engine.scheduling.explain.refusals import candidates
+from kerf.engine.scheduling.explain.refusals import types_by_price
 from kerf.engine.scheduling.explain.tracer import Candidate
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.launchable.templates import PLANNING_ONLY_LABELS, NarrowedTemplate, Template
@@ -72,7 +72,7 @@ class ClaimSpecs:
 
 
 def _claim_spec(template: Template, state: NarrowedTemplate, types: int, most: int) -> ClaimSpec:
-    chosen = candidates(template, state, types)[:most]
+    chosen = types_by_price(template, state, types)[:most]
     mask = sum(1 << template.catalogue.numbers[each.instance_type] for each in chosen)
     constraints = state.requirements.without([HOSTNAME, *PLANNING_ONLY_LABELS])
     capacity_types = _capacity_types(template, state, mask)

@@ -6,7 +6,7 @@ import pytest
 
 from kerf.engine.scheduling.explain import relaxed_preferences as given_up
 from kerf.engine.scheduling.explain import type_filters as hurdles
-from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
+from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.projections.prose.funnels import CUTS, GIVEN_UP, NEAR, cut_sentence, given_up_sentence, near_sentence
@@ -65,6 +65,6 @@ def test_a_near_miss_names_a_few_values_of_many() -> None:
 def test_whatever_may_be_given_up_has_its_words() -> None:
     kinds = {v for k, v in vars(given_up).items() if k.isupper() and isinstance(v, str)}
     assert kinds == GIVEN_UP.keys()
-    asked = GivenUp("preferred-term", ("zone In [z9]", "cpu Exists >=4"), weight=7)
+    asked = RelaxedPreference("preferred-term", ("zone In [z9]", "cpu Exists >=4"), weight=7)
     assert given_up_sentence(asked) == "its preference for zone In [z9] and cpu at least 4 (weight 7)"
-    assert given_up_sentence(GivenUp("spread", key="rack")) == "its spread over rack, which is ScheduleAnyway"
+    assert given_up_sentence(RelaxedPreference("spread", key="rack")) == "its spread over rack, which is ScheduleAnyway"

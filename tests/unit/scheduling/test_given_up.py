@@ -17,7 +17,7 @@ from kerf.engine.model.kubernetes.pods import (
     Taint,
 )
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
-from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
+from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
 from kerf.engine.scheduling.planner import plan
 from tests.unit.scheduling.problems import Workloads, ladder, pool, problem, shape, spec, term
 
@@ -29,16 +29,19 @@ APP = Selector({"app": "x"})
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"preferred_terms": (PreferredNodeTerm(7, NOWHERE),)}, GivenUp("preferred-term", (ASKED,), weight=7)),
-        ({"required_terms": (NOWHERE, term((lbl.ZONE, "In", ("z1",))))}, GivenUp("required-term", (ASKED,))),
-        ({"affinity": (AffinityTerm(lbl.ZONE, APP, weight=3),)}, GivenUp("affinity", (), lbl.ZONE, 3)),
+        (
+            {"preferred_terms": (PreferredNodeTerm(7, NOWHERE),)},
+            RelaxedPreference("preferred-term", (ASKED,), weight=7),
+        ),
+        ({"required_terms": (NOWHERE, term((lbl.ZONE, "In", ("z1",))))}, RelaxedPreference("required-term", (ASKED,))),
+        ({"affinity": (AffinityTerm(lbl.ZONE, APP, weight=3),)}, RelaxedPreference("affinity", (), lbl.ZONE, 3)),
         (
             {"spread": (SpreadConstraint("rack", when_unsatisfiable="ScheduleAnyway", selector=APP),)},
-            GivenUp("spread", (), "rack"),
+            RelaxedPreference("spread", (), "rack"),
         ),
     ],
 )
-def test_each_kind_of_preference(fields: dict[str, Any], told: GivenUp) -> None:
+def test_each_kind_of_preference(fields: dict[str, Any], told: RelaxedPreference) -> None:
     work = Workloads().add("plain", 1, shape(500)).add("picky", 1, shape(500, **fields))
     given = problem(work, ladder(8))
     tracer = FunnelTracer(given.shapes.get)
@@ -76,6 +79,6 @@ def test_the_term_that_placed_a_pod_is_not_among_what_it_gave_up() -> None:
     assert plan(given, tracer).claims
     (found,) = (each for group in tracer.funnel.classes for each in group.relaxed)
     assert found.gave_up == (
-        GivenUp("required-term", (ASKED,)),
-        GivenUp("preferred-term", (f"{lbl.ZONE} In [z8]",), weight=7),
+        RelaxedPreference("required-term", (ASKED,)),
+        RelaxedPreference("preferred-term", (f"{lbl.ZONE} In [z8]",), weight=7),
     )

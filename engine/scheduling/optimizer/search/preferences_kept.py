@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.explain.tracer import Candidate, NearDropped, TypeFunnel
+from kerf.engine.scheduling.explain.tracer import Candidate, NearMissesFor, TypeFunnel
 from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_class import PodClass
@@ -20,7 +20,7 @@ class _Kept:
     def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
         self.kept[pod.uid] = _preferences(wanted.shape)
 
-    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearDropped) -> None: ...
+    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearMissesFor) -> None: ...
     def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None: ...
     def claim_refused(self, wanted: PodClass, claim: int, reason: Reason) -> None: ...
     def pool_considered(

@@ -12,7 +12,7 @@ from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
-from kerf.engine.scheduling.explain.relaxed_preferences import GivenUp
+from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import Candidate, NearMiss
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation
@@ -105,7 +105,7 @@ def test_why_a_pod_has_no_place_and_what_would_help(capsys: pytest.CaptureFixtur
     )
     how = Placed(
         decision=1, version=1, same=True, pods=1, requests={}, requirements=("zone In [z2]",), refused=(), pools=pools,
-        chosen=(), chosen_types=0, reasons=(), rules=(("spread", "rack"),), gave_up=(GivenUp("soft-taints"),),
+        chosen=(), chosen_types=0, reasons=(), rules=(("spread", "rack"),), gave_up=(RelaxedPreference("soft-taints"),),
     )  # fmt: skip
     decision_text(Printer(), explained(PlanExplanation(claim="", pods=("default/a",), how=how)), [])
     told = [line.strip() for line in capsys.readouterr().out.splitlines()]
