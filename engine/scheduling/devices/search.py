@@ -34,7 +34,7 @@ class Usage(Struct, frozen=True):
 
 
 class Allotted(Struct, frozen=True, eq=False):
-    """A device for a request of a claim (key); `consumed_capacity`: what it takes of a shared one; `admin`: it takes nothing."""
+    """A device for a request of a claim (key); `consumed`: what it takes of a shared one; `admin`: it takes nothing."""
 
     claim: str
     offered: OfferedDevice
