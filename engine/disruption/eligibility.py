@@ -8,7 +8,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
-from kerf.engine.disruption.cost import NODE_COST, node_price, rescheduling_cost, savings_ratio
+from kerf.engine.disruption.disruption_cost import NODE_COST, node_price, rescheduling_cost, savings_ratio
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.nodepools import NodePool

@@ -7,7 +7,7 @@ from collections import Counter
 
 from msgspec import Struct
 
-from kerf.engine.disruption.cost import legacy_cost, remaining_lifetime
+from kerf.engine.lifecycle.eviction_cost import remaining_lifetime, scale_down_cost
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepools import NodePool
@@ -170,7 +170,7 @@ def _rank(claim: NodeClaim, state: State, now: int) -> tuple[int, bool, float]:
     if not protected and all(owned_by(pod, DAEMONSET) for pod in pods):
         return EMPTY, False, 0.0
     lifetime = remaining_lifetime(claim.created, claim.expire_after, now)
-    return WORKING, protected, legacy_cost(pods, shapes, lifetime)
+    return WORKING, protected, scale_down_cost(pods, shapes, lifetime)
 
 
 def _pods_on(node: str, state: State) -> list[Pod]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation.commands import Command
-from kerf.engine.disruption.cost import node_cost, node_price
+from kerf.engine.disruption.disruption_cost import node_cost, node_price
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE

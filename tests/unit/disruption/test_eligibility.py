@@ -9,8 +9,8 @@ import pytest
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
-from kerf.engine.disruption.cost import eviction_cost, legacy_cost, remaining_lifetime
 from kerf.engine.disruption.eligibility import Candidate, census, judge
+from kerf.engine.lifecycle.eviction_cost import eviction_cost, remaining_lifetime, scale_down_cost
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
@@ -199,10 +199,10 @@ def test_d38_d39_l271_only_costs_above_zero_count() -> None:
     assert found.ratio == price("large") / 2
 
 
-def test_d41_d42_the_legacy_cost_shrinks_with_the_lifetime_left() -> None:
+def test_d41_d42_the_scale_down_cost_shrinks_with_the_lifetime_left() -> None:
     assert [remaining_lifetime(0, length, 25) for length in (None, 100, 20)] == [1.0, 0.75, 0.0]
     pods = [pod("a"), pod("b", deletion_cost=-134_217_728), pod("c", owner=DAEMON)]
-    assert legacy_cost(pods, SHAPES, 0.5) == 1.0
+    assert scale_down_cost(pods, SHAPES, 0.5) == 1.0
 
 
 @pytest.mark.parametrize(
