@@ -120,7 +120,7 @@ def test_offerings_known_to_lack_capacity(unavailable: tuple[str, str, str], exp
 
 
 def test_the_cache_serves_only_the_catalogue_it_was_made_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CACHED", 2)
+    monkeypatch.setattr(module, "MAX_CACHED_CATALOGUES", 2)
     one, other = ladder(1, 2), ladder(1, 4)
     made = compiled_catalogue("digest", one)
     assert compiled_catalogue("digest", one) is made
