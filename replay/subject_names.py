@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from kerf.replay.errors import SubjectUnknown
 
-_SHOWN = 3
+_MAX_SUGGESTIONS = 3
 _KINDS: dict[str, tuple[str, ...]] = {
     "pod": ("pods", "po"),
     "node": ("nodes", "no"),
@@ -29,23 +29,25 @@ def kind_of(word: str) -> str:
     return kind
 
 
-def with_kind(name: str) -> str:
+def with_canonical_kind(name: str) -> str:
     """A name with its kind before it, the kind by its one name ("no/n1" as "node/n1"); any other as it is."""
     word, slash, rest = name.partition("/")
     kind = kind_of(word)
     return f"{kind}/{rest}" if kind and slash and rest else name
 
 
-def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
+def similar_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """The names most like it, best first: by spelling, or as a part of them."""
     names = sorted(set(known))
-    found = get_close_matches(name, names, n=_SHOWN, cutoff=0.6)
+    found = get_close_matches(name, names, n=_MAX_SUGGESTIONS, cutoff=0.6)
     parts = [each for each in names if name and name in each and each not in found]
-    return tuple([*found, *parts][:_SHOWN])
+    return tuple([*found, *parts][:_MAX_SUGGESTIONS])
 
 
-def unknown(said: str, name: str, known: Iterable[str], *, where: str = "", otherwise: str = "") -> SubjectUnknown:
+def unknown_subject(
+    said: str, name: str, known: Iterable[str], *, where: str = "", otherwise: str = ""
+) -> SubjectUnknown:
     """The error that says so: with the names most like it, or else `otherwise` and where all of them are listed."""
-    likely = near(name, known)
+    likely = similar_names(name, known)
     hint = f"Is it {' or '.join(likely)}?" if likely else f"{otherwise}kerf log RECORD lists what there is"
     return SubjectUnknown(said, where=where, hint=hint)

@@ -26,16 +26,16 @@ from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.errors import SubjectUnknown
-from kerf.replay.explain.draining_pods import Leaving, leaving
-from kerf.replay.explain.funnels import Placed, opened, replan_if_known
-from kerf.replay.explain.method_verdicts import MethodVerdict, verdicts_of
-from kerf.replay.history.histories import ClaimLinks, Judged, links_of
+from kerf.replay.explain.draining_pods import DrainingPod, draining_pods
+from kerf.replay.explain.funnels import PlacementExplanation, explain_new_node, replan_if_known
+from kerf.replay.explain.method_verdicts import MethodVerdict, method_verdicts
+from kerf.replay.history.histories import ClaimHistory, RecordedVerdict, histories_of
 from kerf.replay.history.removal import Removal, removal_of
-from kerf.replay.subject_names import unknown
-from kerf.replay.time_travel.record_beginning import NO_TURN
+from kerf.replay.subject_names import unknown_subject
+from kerf.replay.time_travel.record_beginning import BASE_TURN
 
-SHOWN = 5
-PROVISION = "provision"
+MAX_SHOWN = 5
+PROVISION_DECIDER = "provision"
 """The decider whose decisions are plans. Replacements come from moves."""
 
 
@@ -98,17 +98,17 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     launched_for: tuple[str, ...]
     replaces: tuple[str, ...]
     adopted: bool
-    how: Placed | None
+    how: PlacementExplanation | None
     launch: Launch | None
     steps: tuple[LifeStep, ...]
-    verdicts: tuple[Judged, ...]
+    verdicts: tuple[RecordedVerdict, ...]
     removed: str
     removed_at: int
     removal: Removal | None
     staying: Staying | None
     methods: tuple[MethodVerdict, ...]
     waiting: Reason | None
-    leaving: tuple[Leaving, ...]
+    leaving: tuple[DrainingPod, ...]
     forced_at: int
     cost: float
     shortened: bool = False
@@ -117,17 +117,17 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
 def explain_node(store: Store, name: str, position: int | None = None) -> ClaimExplanation:
     """As `explain_claim`, by the name of the Node: the latest claim that had it. The name of a NodeClaim does as well,
     for not every claim comes to have a Node. Raises SubjectUnknown (KERF203)."""
-    links = links_of(store, position)
-    claims = links.claims_of_node.get(name)
+    histories = histories_of(store, position)
+    claims = histories.claims_of_node.get(name)
     if not claims:
-        if name in links.claims and links.claims[name].events:
+        if name in histories.claims and histories.claims[name].events:
             return explain_claim(store, name, position)
-        if name in links.nodes:
+        if name in histories.nodes:
             hint = (
                 "kerf neither launched nor adopted it, and removes it only if somebody deletes it: it is room for pods"
             )
             raise SubjectUnknown("the node belongs to no NodeClaim", where=f"node {name}", hint=hint)
-        raise unknown(f"the record knows no node {name!r}", name, links.nodes, where=f"node {name}")
+        raise unknown_subject(f"the record knows no node {name!r}", name, histories.nodes, where=f"node {name}")
     return explain_claim(store, claims[-1], position)
 
 
@@ -136,69 +136,69 @@ def explain_claim(store: Store, name: str, position: int | None = None) -> Claim
 
     Raises SubjectUnknown (KERF203).
     """
-    links = links_of(store, position)
-    found = links.claims.get(name)
-    if found is None or not found.events:
-        named = (each.name for each in links.claims.values() if each.events)
-        raise unknown(f"the record knows no NodeClaim {name!r}", name, named)
+    histories = histories_of(store, position)
+    history = histories.claims.get(name)
+    if history is None or not history.events:
+        known_names = (claim.name for claim in histories.claims.values() if claim.events)
+        raise unknown_subject(f"the record knows no NodeClaim {name!r}", name, known_names)
     state = load(store, position)
     claim = state.facts.claims.get(name)
-    planned = links.decisions.get(found.decision) == PROVISION
-    plan = replan_if_known(store, found.decision) if planned else None
-    removal = removal_of(store, links, found)
+    planned = histories.decisions.get(history.decision) == PROVISION_DECIDER
+    plan = replan_if_known(store, history.decision) if planned else None
+    removal = removal_of(store, histories, history)
     stays = claim is not None and removal is None
-    methods = verdicts_of(claim, state, found.verdicts) if stays and claim is not None else ()
+    methods = method_verdicts(claim, state, history.verdicts) if stays and claim is not None else ()
     return ClaimExplanation(
         claim=name,
-        node=found.node,
-        node_pool=found.node_pool,
+        node=history.node,
+        node_pool=history.node_pool,
         position=state.facts.position,
         at=state.facts.at,
         state=claim.state if claim is not None else "terminated",
-        decision=found.decision,
-        decider=links.decisions.get(found.decision, ""),
-        launched_for=tuple(links.pod(uid) for uid in found.pods),
-        replaces=links.moves[found.replaces].move.claims if found.replaces else (),
-        adopted=isinstance(found.events[0].payload, Adopted) and found.events[0].turn != NO_TURN,
-        shortened=(planned and plan is None) or found.events[0].turn == NO_TURN,
-        how=opened(plan, name) if plan is not None else None,
-        launch=launch_of(found),
-        steps=_steps(found),
-        verdicts=tuple(found.verdicts),
-        removed=_in_short(removal) if removal is not None else "",
+        decision=history.decision,
+        decider=histories.decisions.get(history.decision, ""),
+        launched_for=tuple(histories.pod_name(uid) for uid in history.pods),
+        replaces=histories.moves[history.replaces].move.claims if history.replaces else (),
+        adopted=isinstance(history.events[0].payload, Adopted) and history.events[0].turn != BASE_TURN,
+        shortened=(planned and plan is None) or history.events[0].turn == BASE_TURN,
+        how=explain_new_node(plan, name) if plan is not None else None,
+        launch=launch_of(history),
+        steps=_steps(history),
+        verdicts=tuple(history.verdicts),
+        removed=_short_reason(removal) if removal is not None else "",
         removed_at=removal.position if removal is not None else 0,
         removal=removal,
-        staying=_staying(claim, state, found, methods) if stays and claim is not None else None,
+        staying=_staying(claim, state, history, methods) if stays and claim is not None else None,
         methods=methods,
         waiting=_waiting(claim, state) if claim is not None else None,
-        leaving=leaving(claim, state) if claim is not None else (),
+        leaving=draining_pods(claim, state) if claim is not None else (),
         forced_at=(claim.deadline or 0) if claim is not None else 0,
-        cost=_cost(found, claim, state),
+        cost=_cost(history, claim, state),
     )
 
 
-def launch_of(found: ClaimLinks) -> Launch | None:
+def launch_of(history: ClaimHistory) -> Launch | None:
     """None for a claim that was adopted, or whose plan is not in the record."""
-    if not found.orders:
+    if not history.orders:
         return None
-    order = found.orders[0][1]
-    answer = found.answers[-1][1] if found.answers else None
-    launched = next((e.payload for e in found.events if isinstance(e.payload, Launched)), None)
+    order = history.orders[0][1]
+    answer = history.answers[-1][1] if history.answers else None
+    launched = next((e.payload for e in history.events if isinstance(e.payload, Launched)), None)
     price = launched.price if launched is not None else 0.0
-    given = (launched.instance_type, launched.zone) if launched is not None else ("", "")
+    launched_as = (launched.instance_type, launched.zone) if launched is not None else ("", "")
     return Launch(
-        claim=found.name,
+        claim=history.name,
         capacity_type=order.capacity_type,
         offers=len(order.offers),
-        cheapest=order.offers[:SHOWN],
-        attempts=len(found.orders),
-        refused=tuple(error for _, each in found.answers for error in each.errors),
-        instance=found.instance,
-        instance_type=given[0],
-        zone=given[1],
+        cheapest=order.offers[:MAX_SHOWN],
+        attempts=len(history.orders),
+        refused=tuple(error for _, each in history.answers for error in each.errors),
+        instance=history.instance,
+        instance_type=launched_as[0],
+        zone=launched_as[1],
         price=price,
         took=launched.took if launched is not None else 0,
-        cheaper=tuple(o for o in order.offers if o.price < price)[:SHOWN] if launched is not None else (),
+        cheaper=tuple(o for o in order.offers if o.price < price)[:MAX_SHOWN] if launched is not None else (),
         error="" if answer is None or answer.instance else _error(answer),
     )
 
@@ -209,9 +209,9 @@ def _error(answer: LaunchAnswered) -> str:
     return answer.message or answer.code or answer.kind
 
 
-def _steps(found: ClaimLinks) -> tuple[LifeStep, ...]:
+def _steps(history: ClaimHistory) -> tuple[LifeStep, ...]:
     steps: list[LifeStep] = []
-    for entry in found.events:
+    for entry in history.events:
         took = entry.at - steps[-1].at if steps else 0
         steps.append(
             LifeStep(entry.position, entry.at, entry.type.removeprefix("claim."), took, _detail(entry.payload))
@@ -224,12 +224,12 @@ def _detail(event: Struct) -> str:
     return ", ".join(str(part) for part in parts if part)
 
 
-def _in_short(removal: Removal) -> str:
+def _short_reason(removal: Removal) -> str:
     detail = removal.reason.params.get("detail", "")
     return f"{removal.why} ({detail})" if detail else removal.why
 
 
-_SAID_BETTER = {
+_MORE_PRECISE = {
     "budget": ("bad-budget", "budget"),
     "move-proposed": ("waits-for-budget", "move-proposed"),
     "not-looked-at": ("waits-for-budget", "move-proposed"),
@@ -237,14 +237,18 @@ _SAID_BETTER = {
 """What the latest pass said → what its method says of it now."""
 
 
-def _staying(claim: NodeClaim, state: State, found: ClaimLinks, methods: tuple[MethodVerdict, ...]) -> Staying:
+def _staying(claim: NodeClaim, state: State, history: ClaimHistory, methods: tuple[MethodVerdict, ...]) -> Staying:
     """What excludes it from all moves now, or else what the latest disruption pass came to."""
     finding = judge(claim, state, state.facts.at)
     if not finding.remove and claim.state == INITIALIZED:
-        said = next((each.verdict.reason for each in reversed(found.verdicts) if each.verdict.action == "keep"), None)
-        why = disruption_pass.why_it_stays(claim, state, state.facts.at) or said or Reason("not-looked-at")
-        why = next((each.reason for each in methods if each.reason.code in _SAID_BETTER.get(why.code, ())), why)
-        finding = Finding(disruption_pass.METHOD, why, due=soonest(finding.due, disruption_pass.due_at(state)))
+        recorded = next(
+            (each.verdict.reason for each in reversed(history.verdicts) if each.verdict.action == "keep"), None
+        )
+        reason = disruption_pass.why_it_stays(claim, state, state.facts.at) or recorded or Reason("not-looked-at")
+        reason = next(
+            (each.reason for each in methods if each.reason.code in _MORE_PRECISE.get(reason.code, ())), reason
+        )
+        finding = Finding(disruption_pass.METHOD, reason, due=soonest(finding.due, disruption_pass.due_at(state)))
     elif not finding.remove and claim.state == LAUNCHED:
         finding = registration_timeout(claim, state, state.facts.at)
     elif not finding.remove and claim.state == REGISTERED:
@@ -256,7 +260,7 @@ def _staying(claim: NodeClaim, state: State, found: ClaimLinks, methods: tuple[M
         reason=finding.reason,
         due=finding.due,
         pods=len(holding),
-        held_by=tuple(holding[:SHOWN]),
+        held_by=tuple(holding[:MAX_SHOWN]),
     )
 
 
@@ -266,8 +270,8 @@ def _waiting(claim: NodeClaim, state: State) -> Reason | None:
     return None if reason.code == "in-service" else reason
 
 
-def _cost(found: ClaimLinks, claim: NodeClaim | None, state: State) -> float:
-    ended = next((e.payload for e in found.events if isinstance(e.payload, Terminated | InstanceVanished)), None)
+def _cost(history: ClaimHistory, claim: NodeClaim | None, state: State) -> float:
+    ended = next((e.payload for e in history.events if isinstance(e.payload, Terminated | InstanceVanished)), None)
     if ended is not None:
         return ended.cost
     if claim is None or not claim.launched:

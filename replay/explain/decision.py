@@ -7,8 +7,15 @@ from msgspec import Struct
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult, Result
 from kerf.engine.record.store import Store
-from kerf.replay.explain.funnels import Placed, Replan, decision_at, opened, placed, replan_if_known
-from kerf.replay.history.histories import Links, links_of
+from kerf.replay.explain.funnels import (
+    PlacementExplanation,
+    Replan,
+    decision_at,
+    explain_new_node,
+    explain_placement,
+    replan_if_known,
+)
+from kerf.replay.history.histories import Histories, histories_of
 from kerf.replay.verify.decide_again import VERSIONS
 
 
@@ -17,7 +24,7 @@ class PlanExplanation(Struct, frozen=True, kw_only=True):
 
     claim: str
     pods: tuple[str, ...]
-    how: Placed | None
+    how: PlacementExplanation | None
     reasons: tuple[Reason, ...] = ()
 
 
@@ -45,8 +52,8 @@ def explain_decision(store: Store, position: int) -> DecisionExplanation:
     decision = decision_at(store, position)
     result = decision.result
     repeats = result.repeats if isinstance(result, ProvisionResult) else 0
-    found = replan_if_known(store, position) if isinstance(result, ProvisionResult) else None
-    repeated = replan_if_known(store, repeats) if repeats else found
+    replan = replan_if_known(store, position) if isinstance(result, ProvisionResult) else None
+    repeated = replan_if_known(store, repeats) if repeats else replan
     return DecisionExplanation(
         position=position,
         decider=decision.decider,
@@ -54,43 +61,43 @@ def explain_decision(store: Store, position: int) -> DecisionExplanation:
         looked_at=decision.looked_at,
         version=decision.version,
         version_today=VERSIONS.get(decision.decider, 0),
-        same=found.same if found is not None else None,
+        same=replan.same if replan is not None else None,
         result=result,
         intents=len(decision.intents),
         repeats=repeats,
         plans=_plans(store, repeats or position, repeated),
-        shortened=isinstance(result, ProvisionResult) and found is None,
+        shortened=isinstance(result, ProvisionResult) and replan is None,
     )
 
 
-def _plans(store: Store, position: int, found: Replan | None) -> tuple[PlanExplanation, ...]:
+def _plans(store: Store, position: int, replan: Replan | None) -> tuple[PlanExplanation, ...]:
     """The pieces of the provisioning decision at a position; without `found` as they are recorded."""
     result = decision_at(store, position).result
     if not isinstance(result, ProvisionResult):
         return ()
-    links = links_of(store, position)
+    histories = histories_of(store, position)
 
-    def placed_as(pods: tuple[str, ...]) -> Placed | None:
-        return placed(found, pods[0]) if found is not None else None
+    def placed_as(pods: tuple[str, ...]) -> PlacementExplanation | None:
+        return explain_placement(replan, pods[0]) if replan is not None else None
 
     plans = [
         PlanExplanation(
             claim=claim.name,
-            pods=_keys(links, claim.pods),
-            how=opened(found, claim.name) if found is not None else None,
+            pods=_keys(histories, claim.pods),
+            how=explain_new_node(replan, claim.name) if replan is not None else None,
         )
         for claim in result.claims
     ]
     plans += [
-        PlanExplanation(claim=p.claim or p.node, pods=_keys(links, p.pods), how=placed_as(p.pods))
+        PlanExplanation(claim=p.claim or p.node, pods=_keys(histories, p.pods), how=placed_as(p.pods))
         for p in result.placements
     ]
     plans += [
-        PlanExplanation(claim="", pods=_keys(links, group.pods), how=placed_as(group.pods), reasons=group.reasons)
+        PlanExplanation(claim="", pods=_keys(histories, group.pods), how=placed_as(group.pods), reasons=group.reasons)
         for group in (*result.unplaced, *result.ignored)
     ]
     return tuple(plans)
 
 
-def _keys(links: Links, uids: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(links.pod(uid) for uid in uids)
+def _keys(histories: Histories, uids: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(histories.pod_name(uid) for uid in uids)

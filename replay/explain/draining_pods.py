@@ -16,7 +16,7 @@ from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
 
-class Leaving(Struct, frozen=True, kw_only=True):
+class DrainingPod(Struct, frozen=True, kw_only=True):
     """A pod that has to leave before the instance may end. `attempts` are the evictions that were asked for."""
 
     pod: str
@@ -24,18 +24,18 @@ class Leaving(Struct, frozen=True, kw_only=True):
     attempts: int = 0
 
 
-def leaving(claim: NodeClaim, state: State) -> tuple[Leaving, ...]:
+def draining_pods(claim: NodeClaim, state: State) -> tuple[DrainingPod, ...]:
     """By namespace and name; none unless the claim is being drained."""
     node = node_of(claim, state)
     if claim.state != DRAINING or claim.drained or node is None:
         return ()
-    return tuple(_leaving(claim, pod, state) for pod in awaited(node, state, state.facts.at))
+    return tuple(_draining_pod(claim, pod, state) for pod in awaited(node, state, state.facts.at))
 
 
-def _leaving(claim: NodeClaim, pod: Pod, state: State) -> Leaving:
+def _draining_pod(claim: NodeClaim, pod: Pod, state: State) -> DrainingPod:
     effect = claim.effect(eviction(pod.uid))
     attempts = effect.attempts if effect is not None else 0
-    return Leaving(pod=pod.key, reason=_why(claim, pod, effect, state), attempts=attempts)
+    return DrainingPod(pod=pod.key, reason=_why(claim, pod, effect, state), attempts=attempts)
 
 
 def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State) -> Reason:
@@ -54,5 +54,7 @@ def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State) -> Rea
     budgets = EvictionRules(shapes, tuple(state.facts.pdbs.values()), state.facts.at).blocked_now(pod)
     if not budgets:
         return Reason("waiting-to-retry", {"effect": f"the eviction ({effect.code})"})
-    names = [f"{each.namespace}/{each.name}" for each in budgets]
-    return Reason("pod-budget-exhausted" if len(names) == 1 else "several-pod-budgets", {"budgets": names})
+    budget_names = [f"{budget.namespace}/{budget.name}" for budget in budgets]
+    return Reason(
+        "pod-budget-exhausted" if len(budget_names) == 1 else "several-pod-budgets", {"budgets": budget_names}
+    )

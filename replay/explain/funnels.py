@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.reasons import Reason
-from kerf.engine.record.decisions import Decision, PlannedClaim, ProvisionResult
+from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.errors import BlobMissing, RecordShortened
 from kerf.engine.record.store import Store
 from kerf.engine.scheduling import provision as provisioning
@@ -20,7 +20,7 @@ from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.errors import SubjectUnknown
 
-SHOWN = 5
+MAX_TYPES_SHOWN = 5
 """So many types are named of those that are left."""
 
 
@@ -39,7 +39,7 @@ class PoolFunnel(Struct, frozen=True, kw_only=True):
     reason: Reason | None
 
 
-class Refused(Struct, frozen=True):
+class RefusalCount(Struct, frozen=True):
     """So many existing nodes or open claims were refused for this reason; `example` is the first."""
 
     reason: Reason
@@ -47,7 +47,7 @@ class Refused(Struct, frozen=True):
     example: str
 
 
-class Placed(Struct, frozen=True, kw_only=True):
+class PlacementExplanation(Struct, frozen=True, kw_only=True):
     """How one class of equal pods was dealt with by the decision at `decision`. `rules` of topology are each a kind and
     a key.
 
@@ -63,7 +63,7 @@ class Placed(Struct, frozen=True, kw_only=True):
     requests: Resources
     requirements: tuple[str, ...]
     rules: tuple[tuple[str, str], ...] = ()
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusalCount, ...]
     pools: tuple[PoolFunnel, ...]
     chosen: tuple[Candidate, ...]
     chosen_types: int
@@ -121,51 +121,55 @@ def replan_if_known(store: Store, position: int) -> Replan | None:
         return None
 
 
-def placed(found: Replan, uid: str) -> Placed | None:
+def explain_placement(replan: Replan, uid: str) -> PlacementExplanation | None:
     """How a pod was dealt with; None when the decision made again does not know it."""
-    for each in found.funnel.classes:
-        if uid in each.unplaced or any(uid in pods for _, pods in each.placed):
-            place = next((place for place, pods in each.placed if uid in pods), None)
-            return _placed(found, each, place, next((r.gave_up for r in each.relaxed if uid in r.pods), ()))
+    for pod_class in replan.funnel.classes:
+        if uid in pod_class.unplaced or any(uid in pods for _, pods in pod_class.placed):
+            place = next((place for place, pods in pod_class.placed if uid in pods), None)
+            return _placement(
+                replan, pod_class, place, next((r.gave_up for r in pod_class.relaxed if uid in r.pods), ())
+            )
     return None
 
 
-def opened(found: Replan, claim: str) -> Placed | None:
+def explain_new_node(replan: Replan, claim: str) -> PlacementExplanation | None:
     """How a new node came to be: the class of pods for which it was opened; None when it is not in the plan now."""
-    names = [planned.name for planned in found.remade.claims]
+    names = [planned.name for planned in replan.remade.claims]
     if claim not in names:
         return None
-    index = found.funnel.claims[names.index(claim)].claim
-    users = [each for each in found.funnel.classes if any(place == index for place, _ in each.placed)]
-    opener = next((each for each in users if any(look.claim == index for look in each.pools)), None)
-    return _placed(found, opener or users[0], index) if users else None
+    index = replan.funnel.claims[names.index(claim)].claim
+    users = [pod_class for pod_class in replan.funnel.classes if any(place == index for place, _ in pod_class.placed)]
+    opener = next((pod_class for pod_class in users if any(look.claim == index for look in pod_class.pools)), None)
+    return _placement(replan, opener or users[0], index) if users else None
 
 
-def _placed(
-    found: Replan, each: ClassFunnel, place: str | int | None, gave_up: tuple[RelaxedPreference, ...] = ()
-) -> Placed:
+def _placement(
+    replan: Replan, pod_class: ClassFunnel, place: str | int | None, gave_up: tuple[RelaxedPreference, ...] = ()
+) -> PlacementExplanation:
     left: tuple[Candidate, ...] = ()
     if isinstance(place, int):
-        left = next((c.left for c in found.funnel.claims if c.claim == place), ())
-    names = {c.claim: made.name for c, made in zip(found.funnel.claims, found.remade.claims, strict=True)}
-    return Placed(
-        decision=found.position,
-        version=found.recorded.version,
-        same=found.same,
-        pods=sum(len(pods) for _, pods in each.placed) + len(each.unplaced),
-        requests=each.requests,
-        requirements=each.requirements,
-        rules=each.rules,
-        refused=_refused([r for r in each.refused if r.place != place], names),
-        pools=tuple(_pool(look, names) for look in (*found.funnel.dropped, *_before(each.pools, place))),
-        chosen=left[:SHOWN],
+        left = next((c.left for c in replan.funnel.claims if c.claim == place), ())
+    names = {c.claim: made.name for c, made in zip(replan.funnel.claims, replan.remade.claims, strict=True)}
+    return PlacementExplanation(
+        decision=replan.position,
+        version=replan.recorded.version,
+        same=replan.same,
+        pods=sum(len(pods) for _, pods in pod_class.placed) + len(pod_class.unplaced),
+        requests=pod_class.requests,
+        requirements=pod_class.requirements,
+        rules=pod_class.rules,
+        refused=_refusal_counts([r for r in pod_class.refused if r.place != place], names),
+        pools=tuple(
+            _pool_funnel(look, names) for look in (*replan.funnel.dropped, *_looks_before(pod_class.pools, place))
+        ),
+        chosen=left[:MAX_TYPES_SHOWN],
         chosen_types=len(left),
-        reasons=each.reasons,
+        reasons=pod_class.reasons,
         gave_up=gave_up,
     )
 
 
-def _before(looks: Sequence[PoolAttempt], place: str | int | None) -> list[PoolAttempt]:
+def _looks_before(looks: Sequence[PoolAttempt], place: str | int | None) -> list[PoolAttempt]:
     """What was considered until the node at `place` was opened; nodes that the class got besides left out. All, where
     it has no new node."""
     if not isinstance(place, int):
@@ -176,21 +180,21 @@ def _before(looks: Sequence[PoolAttempt], place: str | int | None) -> list[PoolA
     return [look for look in looks[:end] if look.reason is not None] + [looks[end]]
 
 
-def _refused(refused: Sequence[Refusal], names: Mapping[int, str]) -> tuple[Refused, ...]:
+def _refusal_counts(refused: Sequence[Refusal], names: Mapping[int, str]) -> tuple[RefusalCount, ...]:
     """By reason, most frequent first."""
     counts = Counter(repr(refusal.reason) for refusal in refused)
     first = {repr(refusal.reason): refusal for refusal in reversed(refused)}
     return tuple(
-        Refused(first[key].reason, number, _place(first[key].place, names))
+        RefusalCount(first[key].reason, number, _place_name(first[key].place, names))
         for key, number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     )
 
 
-def _place(place: str | int, names: Mapping[int, str]) -> str:
+def _place_name(place: str | int, names: Mapping[int, str]) -> str:
     return place if isinstance(place, str) else f"the new node {names.get(place, place + 1)}"
 
 
-def _pool(look: PoolAttempt, names: Mapping[int, str]) -> PoolFunnel:
+def _pool_funnel(look: PoolAttempt, names: Mapping[int, str]) -> PoolFunnel:
     funnel = look.funnel
     return PoolFunnel(
         node_pool=funnel.node_pool,
@@ -198,14 +202,7 @@ def _pool(look: PoolAttempt, names: Mapping[int, str]) -> PoolFunnel:
         types=funnel.types,
         cuts=funnel.cuts,
         left=len(funnel.left),
-        cheapest=funnel.left[:SHOWN],
+        cheapest=funnel.left[:MAX_TYPES_SHOWN],
         near=funnel.near,
         reason=look.reason,
     )
-
-
-def planned_claim(decision: Decision, claim: str) -> PlannedClaim | None:
-    """The claim as the recorded plan has it."""
-    result = decision.result
-    claims = result.claims if isinstance(result, ProvisionResult) else ()
-    return next((each for each in claims if each.name == claim), None)

@@ -27,16 +27,16 @@ from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.nodeclaims.drift import AS_ASKED
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
 from kerf.engine.state.state import State
-from kerf.replay.history.histories import Judged
+from kerf.replay.history.histories import RecordedVerdict
 from kerf.replay.what_if.blockers import unreadable_budget
-from kerf.replay.what_if.node import Goes, Way, consolidation, drift, emptiness, explore, node_in
+from kerf.replay.what_if.node import WhatWouldChange, WouldGo, consolidation, drift, emptiness, explore_changes, node_in
 
 EMPTINESS, CONSOLIDATION, DRIFT = "emptiness", "consolidation", "drift"
 EXPIRATION, REPAIR, INTERRUPTION, DELETION, REGISTRATION = (
     "expiration", "repair", "interruption", "deletion", "registration",
 )  # fmt: skip
 
-_FORCEFUL = (
+_FORCED_METHODS = (
     (EXPIRATION, forced_disruption.expired),
     (REPAIR, unhealthy),
     (INTERRUPTION, forced_disruption.interrupted),
@@ -45,13 +45,13 @@ _FORCEFUL = (
 )
 """The methods without a choice, by the names that users know."""
 
-_OF_MOVES: dict[str, str] = {
+_METHOD_OF_MOVE: dict[str, str] = {
     DisruptionReason.EMPTY: EMPTINESS,
     DisruptionReason.UNDERUTILIZED: CONSOLIDATION,
     DisruptionReason.DRIFTED: DRIFT,
 }
-_OF_METHODS: dict[str, str] = {
-    **_OF_MOVES,
+_METHOD_OF_VERDICT: dict[str, str] = {
+    **_METHOD_OF_MOVE,
     METHOD: CONSOLIDATION,
     DisruptionReason.EXPIRED: EXPIRATION,
     DisruptionReason.UNHEALTHY: REPAIR,
@@ -59,7 +59,7 @@ _OF_METHODS: dict[str, str] = {
     DisruptionReason.DELETED: DELETION,
     DisruptionReason.REGISTRATION_TIMEOUT: REGISTRATION,
 }
-_ABOUT_EMPTY = ("empty-not-long-enough", "holds-buffers")
+_EMPTINESS_CODES = ("empty-not-long-enough", "holds-buffers")
 
 
 class MethodVerdict(Struct, frozen=True, kw_only=True):
@@ -74,33 +74,33 @@ class MethodVerdict(Struct, frozen=True, kw_only=True):
     due: int = 0
     drifted: Reason | None = None
     differences: tuple[Difference, ...] = ()
-    history: tuple[Judged, ...] = ()
-    way: Way | None = None
+    history: tuple[RecordedVerdict, ...] = ()
+    way: WhatWouldChange | None = None
 
 
-def verdicts_of(claim: NodeClaim, state: State, told: Iterable[Judged]) -> tuple[MethodVerdict, ...]:
+def method_verdicts(claim: NodeClaim, state: State, recorded: Iterable[RecordedVerdict]) -> tuple[MethodVerdict, ...]:
     """Of a claim that has been launched and is not on its way out; none for another."""
     if claim.state not in STEADY:
         return ()
-    histories = _histories(told)
-    found = list(_chosen(claim, state, histories)) if claim.state == INITIALIZED else []
-    for name, method in _FORCEFUL:
+    histories = _verdicts_by_method(recorded)
+    verdicts = list(_voluntary_methods(claim, state, histories)) if claim.state == INITIALIZED else []
+    for name, method in _FORCED_METHODS:
         finding = method(claim, state, state.facts.at)
         if name == REGISTRATION and finding.reason.code == "registered":
             continue
-        found.append(
+        verdicts.append(
             MethodVerdict(
                 method=name,
-                reason=_of_health(claim, state) if finding.reason.code == "node-healthy" else finding.reason,
+                reason=_health_reason(claim, state) if finding.reason.code == "node-healthy" else finding.reason,
                 acts=finding.remove,
                 due=finding.due,
                 history=tuple(histories.get(name, ())),
             )
         )
-    return tuple(found)
+    return tuple(verdicts)
 
 
-def _of_health(claim: NodeClaim, state: State) -> Reason:
+def _health_reason(claim: NodeClaim, state: State) -> Reason:
     """Why a node is not repaired: whether it is healthy, or ill for a while only, or nobody asks."""
     policies = POLICIES.get(claim.node_class.group, ()) if state.facts.settings.node_repair else ()
     if not policies:
@@ -114,43 +114,47 @@ def _of_health(claim: NodeClaim, state: State) -> Reason:
     return Reason("ill-for-a-while", {"condition": illness.condition, "status": illness.status})
 
 
-def _chosen(claim: NodeClaim, state: State, histories: dict[str, list[Judged]]) -> Iterable[MethodVerdict]:
+def _voluntary_methods(
+    claim: NodeClaim, state: State, histories: dict[str, list[RecordedVerdict]]
+) -> Iterable[MethodVerdict]:
     """Emptiness, drift and consolidation."""
     now = state.facts.at
     proposed = [each.move for _, each in sorted(state.facts.moves.items()) if not each.started]
-    plain = cluster_of(state, now)
-    mine = next((move for move in proposed if claim.name in move.claims), None)
-    cluster = underway(plain, [move for move in proposed if move is not mine])
-    asked = (
+    without_moves = cluster_of(state, now)
+    own_move = next((move for move in proposed if claim.name in move.claims), None)
+    cluster = underway(without_moves, [move for move in proposed if move is not own_move])
+    methods = (
         (EMPTINESS, emptiness, DisruptionReason.EMPTY),
         (DRIFT, drift, DisruptionReason.DRIFTED),
         (CONSOLIDATION, consolidation, DisruptionReason.UNDERUTILIZED),
     )
-    for name, ask, why in asked:
-        way = _static(claim, state, cluster) if name == DRIFT else None
-        way = way or explore(cluster, claim.name, ask, why)
-        reason = way.verdict or Reason("would-go", {"why": why.value})
-        if mine is not None and _OF_MOVES.get(mine.why) == name:
-            room = Room(state).has(mine)
+    for name, ask, why in methods:
+        answer = _static_drift(claim, state, cluster) if name == DRIFT else None
+        answer = answer or explore_changes(cluster, claim.name, ask, why)
+        reason = answer.verdict or Reason("would-go", {"why": why.value})
+        if own_move is not None and _METHOD_OF_MOVE.get(own_move.why) == name:
+            has_room = Room(state).has(own_move)
             reason = (
-                Reason("move-proposed", {"why": mine.why}) if room else Reason("waits-for-budget", {"why": mine.why})
+                Reason("move-proposed", {"why": own_move.why})
+                if has_room
+                else Reason("waits-for-budget", {"why": own_move.why})
             )
         drifted = name == DRIFT and bool(claim.drifted_since)
         yield MethodVerdict(
             method=name,
-            reason=_precisely(
+            reason=_precise_reason(
                 reason, name, state, claim, unreadable_budget(cluster, node_in(cluster, claim.name), why)
             ),
-            acts=way.verdict is None,
+            acts=answer.verdict is None,
             due=_due(reason, claim, state, node_in(cluster, claim.name)),
             drifted=claim.drift if drifted else None,
             differences=claim.differences if drifted else (),
             history=tuple(histories.get(name, ())),
-            way=way,
+            way=answer,
         )
 
 
-def _static(claim: NodeClaim, state: State, cluster: Cluster) -> Way | None:
+def _static_drift(claim: NodeClaim, state: State, cluster: Cluster) -> WhatWouldChange | None:
     """D-167: a drifted node of a NodePool with a fixed size is replaced straight from the template."""
     pool = state.facts.pools.get(claim.node_pool)
     if pool is None or pool.replicas is None or not claim.drifted_since:
@@ -160,15 +164,15 @@ def _static(claim: NodeClaim, state: State, cluster: Cluster) -> Way | None:
     move = next((each for each in moves if claim.name in each.claims), None)
     if move is not None:
         types = tuple(new.instance_types[0] for new in move.replacements)
-        goes = Goes(claims=move.claims, replacements=types, price=sum(new.price for new in move.replacements))
-        return Way(verdict=None, goes=goes)
+        goes = WouldGo(claims=move.claims, replacements=types, price=sum(new.price for new in move.replacements))
+        return WhatWouldChange(verdict=None, goes=goes)
     node = node_in(cluster, claim.name)
-    held = eligibility.judge(node, cluster, eventual=True)
-    reason = held if isinstance(held, Reason) else refused.get(node.name, Reason("not-looked-at"))
-    return Way(verdict=reason, stays=reason)
+    refusal = eligibility.judge(node, cluster, eventual=True)
+    reason = refusal if isinstance(refusal, Reason) else refused.get(node.name, Reason("not-looked-at"))
+    return WhatWouldChange(verdict=reason, stays=reason)
 
 
-def _precisely(reason: Reason, method: str, state: State, claim: NodeClaim, unread: Reason | None) -> Reason:
+def _precise_reason(reason: Reason, method: str, state: State, claim: NodeClaim, unread: Reason | None) -> Reason:
     """In the words of a pass (see `passes`). `unread`: a budget of its NodePool that allows nothing, for nobody can
     read it."""
     if reason.code == "budget" and unread is not None:
@@ -201,23 +205,23 @@ def _due(reason: Reason, claim: NodeClaim, state: State, node: ClusterNode) -> i
     return soonest(at) if now < at < min(NEVER, FOREVER) else 0
 
 
-def _histories(told: Iterable[Judged]) -> dict[str, list[Judged]]:
+def _verdicts_by_method(recorded: Iterable[RecordedVerdict]) -> dict[str, list[RecordedVerdict]]:
     """The record's verdicts by method, where they changed. A pass gives one verdict for emptiness and consolidation: by
     what it says it is known which of them spoke."""
-    found: dict[str, list[Judged]] = {}
-    for each in told:
-        verdict = each.verdict
-        method = _OF_METHODS.get(verdict.method, verdict.method)
-        if verdict.method == METHOD and verdict.reason.code in _ABOUT_EMPTY:
+    by_method: dict[str, list[RecordedVerdict]] = {}
+    for recorded_verdict in recorded:
+        verdict = recorded_verdict.verdict
+        method = _METHOD_OF_VERDICT.get(verdict.method, verdict.method)
+        if verdict.method == METHOD and verdict.reason.code in _EMPTINESS_CODES:
             method = EMPTINESS
         elif verdict.method == METHOD and verdict.reason.code == "move-proposed":
-            method = _OF_MOVES.get(str(verdict.reason.params.get("why", "")), method)
+            method = _METHOD_OF_MOVE.get(str(verdict.reason.params.get("why", "")), method)
         elif verdict.action in (HAS_DRIFTED, AS_ASKED):
             method = DRIFT
-        before = found.setdefault(method, [])
+        before = by_method.setdefault(method, [])
         if not before or (before[-1].verdict.reason, before[-1].verdict.differences) != (
             verdict.reason,
             verdict.differences,
         ):
-            before.append(each)
-    return found
+            before.append(recorded_verdict)
+    return by_method

@@ -10,10 +10,10 @@ from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.explain.claim import Launch, launch_of
-from kerf.replay.explain.funnels import Placed, decision_at, placed, replan_if_known
-from kerf.replay.history.histories import EXISTING, NEW_CLAIM, Links, Look, PodLinks, links_of
-from kerf.replay.history.pod_moves import PodPlace, came_for, left_for
-from kerf.replay.subject_names import unknown
+from kerf.replay.explain.funnels import PlacementExplanation, decision_at, explain_placement, replan_if_known
+from kerf.replay.history.displacement import Displacement, displacement_behind, displacement_of
+from kerf.replay.history.histories import EXISTING, NEW_CLAIM, Histories, PodDecision, PodHistory, histories_of
+from kerf.replay.subject_names import unknown_subject
 
 WAITING, BOUND, TERMINATING, ENDED, GONE, UNBOUND = "waiting", "bound", "terminating", "ended", "gone", "unbound"
 
@@ -33,15 +33,15 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     status: str
     node: str
     waited: int
-    looks: tuple[Look, ...]
-    look: Look | None
+    looks: tuple[PodDecision, ...]
+    look: PodDecision | None
     look_again: int
-    how: Placed | None
+    how: PlacementExplanation | None
     launch: Launch | None
     reasons: tuple[Reason, ...]
     expected: str = ""
-    came_for: PodPlace | None = None
-    left: PodPlace | None = None
+    came_for: Displacement | None = None
+    left: Displacement | None = None
     shortened: bool = False
 
 
@@ -50,14 +50,16 @@ def explain_pod(store: Store, name: str, position: int | None = None) -> PodExpl
 
     Raises SubjectUnknown (KERF203).
     """
-    links, state = links_of(store, position), load(store, position)
-    uids = links.uids.get(name)
+    histories, state = histories_of(store, position), load(store, position)
+    uids = histories.uids.get(name)
     if not uids:
-        raise unknown(f"the record knows no pod {name!r}", name, links.uids, otherwise='Write "namespace/name"; ')
-    pod = links.pods[uids[-1]]
-    look = _that_counts(pod)
-    found = replan_if_known(store, look.position) if look is not None else None
-    claim = links.claims.get(look.place) if look is not None else None
+        raise unknown_subject(
+            f"the record knows no pod {name!r}", name, histories.uids, otherwise='Write "namespace/name"; '
+        )
+    pod = histories.pods[uids[-1]]
+    decision = _decisive(pod)
+    replan = replan_if_known(store, decision.position) if decision is not None else None
+    claim = histories.claims.get(decision.place) if decision is not None else None
     return PodExplanation(
         pod=name,
         uid=pod.uid,
@@ -66,58 +68,58 @@ def explain_pod(store: Store, name: str, position: int | None = None) -> PodExpl
         status=_status(pod, state),
         node=pod.node,
         waited=_waited(pod, state),
-        looks=tuple(pod.looks),
-        look=look,
-        look_again=links.repeated.get(look.position, 0) if look is not None else 0,
-        how=placed(found, pod.uid) if found is not None else None,
+        looks=tuple(pod.decisions),
+        look=decision,
+        look_again=histories.repeated.get(decision.position, 0) if decision is not None else 0,
+        how=explain_placement(replan, pod.uid) if replan is not None else None,
         launch=launch_of(claim) if claim is not None else None,
-        reasons=_recorded_reasons(store, look, pod.uid) if look is not None else (),
-        shortened=look is not None and found is None,
-        expected=_expected(pod, look, links),
-        came_for=came_for(links, pod),
-        left=left_for(links, pod),
+        reasons=_recorded_reasons(store, decision, pod.uid) if decision is not None else (),
+        shortened=decision is not None and replan is None,
+        expected=_expected(pod, decision, histories),
+        came_for=displacement_behind(histories, pod),
+        left=displacement_of(histories, pod),
     )
 
 
-def _that_counts(pod: PodLinks) -> Look | None:
+def _decisive(pod: PodHistory) -> PodDecision | None:
     """The decision that gave the pod its place, else the latest about it."""
-    looks = [look for look in pod.looks if not pod.bound or look.at <= pod.bound]
-    with_place = [look for look in looks if look.result in (NEW_CLAIM, EXISTING)]
+    decisions = [each for each in pod.decisions if not pod.bound or each.at <= pod.bound]
+    with_place = [each for each in decisions if each.result in (NEW_CLAIM, EXISTING)]
     if pod.node and with_place:
-        new = [look for look in with_place if look.result == NEW_CLAIM]
-        return new[-1] if new else with_place[-1]
-    return looks[-1] if looks else None
+        on_new_nodes = [each for each in with_place if each.result == NEW_CLAIM]
+        return on_new_nodes[-1] if on_new_nodes else with_place[-1]
+    return decisions[-1] if decisions else None
 
 
-def _status(pod: PodLinks, state: State) -> str:
-    now = state.facts.pods.get(pod.uid)
-    if now is None:
+def _status(pod: PodHistory, state: State) -> str:
+    pod_now = state.facts.pods.get(pod.uid)
+    if pod_now is None:
         return GONE
-    if now.phase in ("Succeeded", "Failed"):
+    if pod_now.phase in ("Succeeded", "Failed"):
         return ENDED
-    if now.deleting:
+    if pod_now.deleting:
         return TERMINATING
-    if now.node:
+    if pod_now.node:
         return BOUND
     return WAITING if pod.uid in state.ix.pending else UNBOUND
 
 
-def _waited(pod: PodLinks, state: State) -> int:
+def _waited(pod: PodHistory, state: State) -> int:
     if not pod.waiting_since:
         return 0
     return (pod.bound or state.facts.at) - pod.waiting_since
 
 
-def _expected(pod: PodLinks, look: Look | None, links: Links) -> str:
-    if look is None or not pod.node or not look.place:
+def _expected(pod: PodHistory, decision: PodDecision | None, histories: Histories) -> str:
+    if decision is None or not pod.node or not decision.place:
         return ""
-    claim = links.claims.get(look.place)
-    place = claim.node if claim is not None else look.place
+    claim = histories.claims.get(decision.place)
+    place = claim.node if claim is not None else decision.place
     return place if place and place != pod.node else ""
 
 
-def _recorded_reasons(store: Store, look: Look, uid: str) -> tuple[Reason, ...]:
-    result = decision_at(store, look.position).result
+def _recorded_reasons(store: Store, decision: PodDecision, uid: str) -> tuple[Reason, ...]:
+    result = decision_at(store, decision.position).result
     assert isinstance(result, ProvisionResult)
     groups: tuple[Unplaced, ...] = (*result.unplaced, *result.ignored)
     return next((group.reasons for group in groups if uid in group.pods), ())

@@ -42,7 +42,7 @@ class GoldenPlugin:
     def __init__(self, open_folder: Open, write_folder: Write) -> None:
         self.open_folder = open_folder
         self.write_folder = write_folder
-        self._told: list[str] = []
+        self._rewritten: list[str] = []
 
     def pytest_addoption(self, parser: pytest.Parser) -> None:
         group = parser.getgroup("kerf", "kerf golden records")
@@ -56,12 +56,12 @@ class GoldenPlugin:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":  # a case was run here, or by a worker of pytest-xdist
-            self._told += [str(text) for name, text in report.user_properties if name == _PROPERTY]
+            self._rewritten += [str(text) for name, text in report.user_properties if name == _PROPERTY]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self._told:
+        if self._rewritten:
             terminalreporter.section("golden records")
-        for line in self._told:
+        for line in self._rewritten:
             terminalreporter.line(line)
 
 
@@ -102,13 +102,13 @@ class GoldenItem(pytest.Item):
 
         rerun = Rerun(self.plugin.open_folder(self.path))
         names = self.plugin.write_folder(rerun, self.path)
-        told = [f"rewritten: {self.path / name}" for name in names]
+        lines = [f"rewritten: {self.path / name}" for name in names]
         if rerun.dropped:
-            told.append(
+            lines.append(
                 f"{self.path}: {len(rerun.dropped)} recorded answers belong to nothing any more (the first stood at "
                 f"position {rerun.dropped[0]}): simulate the case again"
             )
-        self.user_properties += [(_PROPERTY, line) for line in told]
+        self.user_properties += [(_PROPERTY, line) for line in lines]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, GoldenFailure | KerfError):

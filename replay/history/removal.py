@@ -18,12 +18,12 @@ from kerf.engine.record.observations import InterruptionSeen
 from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
-from kerf.replay.history.histories import ClaimLinks, Judged, Links, MoveLinks
-from kerf.replay.history.successor_pods import successors, to_leave
+from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory, RecordedVerdict
+from kerf.replay.history.successor_pods import pods_to_move, successor_pods
 from kerf.replay.what_if.blockers import budget_use
 
 GARBAGE_COLLECTOR = "garbage collector"
-_OVER = (ev.LaunchFailed, ev.LaunchTimedOut, ev.Cancelled, ev.InstanceVanished)
+_ENDING_EVENTS = (ev.LaunchFailed, ev.LaunchTimedOut, ev.Cancelled, ev.InstanceVanished)
 
 
 class Cause(Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class Cause(Struct, frozen=True, kw_only=True):
     reason: Reason
 
 
-class Successor(Struct, frozen=True, kw_only=True):
+class ReplacementNode(Struct, frozen=True, kw_only=True):
     """A node that was launched before the other went. `ready` is when it was in service (ms since the epoch), 0 for
     not yet; `node`, `instance_type` and `zone` are empty as long as there is none."""
 
@@ -46,7 +46,7 @@ class Successor(Struct, frozen=True, kw_only=True):
     ready: int = 0
 
 
-class Moved(Struct, frozen=True, kw_only=True):
+class RemovalMove(Struct, frozen=True, kw_only=True):
     """The move that the node went in. `looked_again`: how long after the proposal it was judged anew, and held (ms).
     `budgets`: what the budgets of the NodePools allowed when it was proposed. `savings` in USD per hour."""
 
@@ -57,11 +57,11 @@ class Moved(Struct, frozen=True, kw_only=True):
     looked_again: int
     savings: float
     claims: tuple[str, ...]
-    replacements: tuple[Successor, ...] = ()
+    replacements: tuple[ReplacementNode, ...] = ()
     budgets: tuple[Reason, ...] = ()
 
 
-class PodMoved(Struct, frozen=True, kw_only=True):
+class DrainedPod(Struct, frozen=True, kw_only=True):
     """A pod that was on the node when its drain began. `how`: evicted, forced, ended by itself, or still there.
     `planned`: where the move meant it to go; `successor` and `node`: the pod that came for it, and where that is."""
 
@@ -83,61 +83,63 @@ class Removal(Struct, frozen=True, kw_only=True):
     at: int
     decision: int
     differences: tuple[Difference, ...] = ()
-    move: Moved | None = None
+    move: RemovalMove | None = None
     causes: tuple[Cause, ...] = ()
-    pods: tuple[PodMoved, ...] = ()
+    pods: tuple[DrainedPod, ...] = ()
     over: bool = False
 
 
-def removal_of(store: Store, links: Links, found: ClaimLinks) -> Removal | None:
+def removal_of(store: Store, histories: Histories, claim: ClaimHistory) -> Removal | None:
     """None for a claim that does not have to go: also for one that had to, and stays after all."""
-    ending = _ending(found)
+    ending = _removal_event(claim)
     if ending is None:
         return None
-    word = _word(ending.payload)
-    move = _move_of(links, found, ending, word)
-    reason, decision = _grounds(links, found, ending, word)
-    drained = next((e for e in found.events if isinstance(e.payload, ev.DrainStarted)), None)
-    drift = _drift(found, ending.position) if word == DisruptionReason.DRIFTED else None
+    why = _why(ending.payload)
+    move = _move_of(histories, claim, ending, why)
+    reason, decision = _reason_and_decision(histories, claim, ending, why)
+    drained = next((e for e in claim.events if isinstance(e.payload, ev.DrainStarted)), None)
+    drift = _drift_verdict(claim, ending.position) if why == DisruptionReason.DRIFTED else None
     return Removal(
-        why=word,
-        reason=_told(reason, move),
+        why=why,
+        reason=_precise_reason(reason, move),
         position=ending.position,
         at=ending.at,
         decision=decision,
         differences=drift.verdict.differences if drift is not None else (),
-        move=_moved(store, links, move) if move is not None else None,
-        causes=tuple(_causes(found, ending, reason, decision, move, links.pool_gone(found.node_pool, ending.position))),
-        pods=_pods(links, found, drained.position, move) if drained is not None else (),
-        over=any(isinstance(e.payload, (*_OVER, ev.Terminated)) for e in found.events),
+        move=_removal_move(store, histories, move) if move is not None else None,
+        causes=tuple(
+            _causes(claim, ending, reason, decision, move, histories.pool_gone(claim.node_pool, ending.position))
+        ),
+        pods=_drained_pods(histories, claim, drained.position, move) if drained is not None else (),
+        over=any(isinstance(e.payload, (*_ENDING_EVENTS, ev.Terminated)) for e in claim.events),
     )
 
 
-def _told(reason: Reason, move: MoveLinks | None) -> Reason:
+def _precise_reason(reason: Reason, move: MoveHistory | None) -> Reason:
     """The grounds of a consolidation, more precisely than the decision says them: whether something took its place."""
     if reason.code != DisruptionReason.UNDERUTILIZED or move is None:
         return reason
     return Reason("fits-on-a-cheaper-node") if move.move.replacements else Reason("has-room-elsewhere")
 
 
-def _ending(found: ClaimLinks) -> Entry | None:
+def _removal_event(claim: ClaimHistory) -> Entry | None:
     """The event by which it has to go, by its latest reason; None after it was untainted. The end of the instance by
     itself counts only where nothing else had asked for it."""
     latest: Entry | None = None
-    for entry in found.events:
+    for entry in claim.events:
         event = entry.payload
         if isinstance(event, ev.Tainted | ev.ReasonRaised):
             latest = entry
         elif isinstance(event, ev.Untainted):
             latest = None
         elif (isinstance(event, ev.Adopted) and event.why) or (
-            isinstance(event, _OVER) and (latest is None or not isinstance(event, ev.InstanceVanished))
+            isinstance(event, _ENDING_EVENTS) and (latest is None or not isinstance(event, ev.InstanceVanished))
         ):
             latest = entry
     return latest
 
 
-def _word(event: Struct) -> str:
+def _why(event: Struct) -> str:
     words: dict[type[Struct], str] = {
         ev.LaunchFailed: "launch-failed",
         ev.LaunchTimedOut: "launch-timed-out",
@@ -147,24 +149,24 @@ def _word(event: Struct) -> str:
     return words.get(type(event)) or str(getattr(event, "why", ""))
 
 
-def _move_of(links: Links, found: ClaimLinks, ending: Entry, word: str) -> MoveLinks | None:
+def _move_of(histories: Histories, claim: ClaimHistory, ending: Entry, why: str) -> MoveHistory | None:
     """The move that was started when the claim was tainted; none if a stronger reason came."""
-    for ref in reversed(found.moves):
-        move = links.moves[ref]
+    for ref in reversed(claim.moves):
+        move = histories.moves[ref]
         step = move.started()
-        if step is not None and step.position <= ending.position and move.move.why == word:
+        if step is not None and step.position <= ending.position and move.move.why == why:
             return move
     return None
 
 
-def _grounds(links: Links, found: ClaimLinks, ending: Entry, word: str) -> tuple[Reason, int]:
+def _reason_and_decision(histories: Histories, claim: ClaimHistory, ending: Entry, why_word: str) -> tuple[Reason, int]:
     """What the decider said, and the position of its decision (0 for an end that nobody decided)."""
-    said = [each for each in found.verdicts if each.position <= ending.position and each.verdict.action == "remove"]
-    for judged in reversed(said):
-        if judged.verdict.method == word:
-            return judged.verdict.reason, judged.position
-    resized = links.resized.get(found.name)
-    if word == DisruptionReason.OVERPROVISIONED and resized is not None:
+    removals = [each for each in claim.verdicts if each.position <= ending.position and each.verdict.action == "remove"]
+    for recorded in reversed(removals):
+        if recorded.verdict.method == why_word:
+            return recorded.verdict.reason, recorded.position
+    resized = histories.resized.get(claim.name)
+    if why_word == DisruptionReason.OVERPROVISIONED and resized is not None:
         return resized[1], resized[0]
     event = ending.payload
     params: dict[str, str | int | float | list[str]] = {}
@@ -172,40 +174,40 @@ def _grounds(links: Links, found: ClaimLinks, ending: Entry, word: str) -> tuple
         value = getattr(event, name, "")
         if value:
             params[name] = value
-    decision = ending.cause if ending.cause in links.decisions else 0
-    return Reason(str(getattr(event, "kind", "")) or word, params), decision
+    decision = ending.cause if ending.cause in histories.decisions else 0
+    return Reason(str(getattr(event, "kind", "")) or why_word, params), decision
 
 
-def _drift(found: ClaimLinks, position: int) -> Judged | None:
-    told = (each for each in reversed(found.verdicts) if each.position <= position)
-    return next((each for each in told if each.verdict.action == HAS_DRIFTED), None)
+def _drift_verdict(claim: ClaimHistory, position: int) -> RecordedVerdict | None:
+    earlier = (recorded for recorded in reversed(claim.verdicts) if recorded.position <= position)
+    return next((recorded for recorded in earlier if recorded.verdict.action == HAS_DRIFTED), None)
 
 
 # ── the move ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _moved(store: Store, links: Links, found: MoveLinks) -> Moved:
-    started = found.started()
+def _removal_move(store: Store, histories: Histories, move: MoveHistory) -> RemovalMove:
+    started = move.started()
     assert started is not None
-    return Moved(
-        ref=found.ref,
-        why=found.move.why,
-        proposed=found.position,
+    return RemovalMove(
+        ref=move.ref,
+        why=move.move.why,
+        proposed=move.position,
         started=started.position,
-        looked_again=started.at - found.at,
-        savings=found.move.savings,
-        claims=found.move.claims,
-        replacements=tuple(successor(links, new.name) for new in found.move.replacements),
-        budgets=_budgets(store, links, found),
+        looked_again=started.at - move.at,
+        savings=move.move.savings,
+        claims=move.move.claims,
+        replacements=tuple(replacement_node(histories, new.name) for new in move.move.replacements),
+        budgets=_budgets_at_proposal(store, histories, move),
     )
 
 
-def successor(links: Links, name: str) -> Successor:
-    claim = links.claims.get(name)
+def replacement_node(histories: Histories, name: str) -> ReplacementNode:
+    claim = histories.claims.get(name)
     events = claim.events if claim is not None else []
     launched = next((e.payload for e in events if isinstance(e.payload, ev.Launched)), None)
     ready = next((e.at for e in events if isinstance(e.payload, ev.Initialized)), 0)
-    return Successor(
+    return ReplacementNode(
         claim=name,
         node=claim.node if claim is not None else "",
         instance_type=launched.instance_type if launched is not None else "",
@@ -215,31 +217,33 @@ def successor(links: Links, name: str) -> Successor:
     )
 
 
-def _budgets(store: Store, links: Links, found: MoveLinks) -> tuple[Reason, ...]:
+def _budgets_at_proposal(store: Store, histories: Histories, move: MoveHistory) -> tuple[Reason, ...]:
     """As they were when the move was proposed, before what the same pass had proposed already."""
-    method = next((reason for reason in BUDGET_REASONS if reason == found.move.why), None)
+    method = next((reason for reason in BUDGET_REASONS if reason == move.move.why), None)
     if method is None:
         return ()
     try:
-        state = load(store, found.position - 1)
+        state = load(store, move.position - 1)
     except RecordShortened:  # it was proposed before the record's base
         return ()
-    proposed = [each.move for _, each in sorted(state.facts.moves.items()) if not each.started]
-    cluster = underway(cluster_of(state, found.at), proposed)
-    pools = sorted({links.claims[name].node_pool for name in found.move.claims if name in links.claims})
-    known = (cluster.pool(name) for name in pools)
-    return tuple(budget_use(cluster, pool, method) for pool in known if pool is not None)
+    proposed = [
+        proposed_move.move for _, proposed_move in sorted(state.facts.moves.items()) if not proposed_move.started
+    ]
+    cluster = underway(cluster_of(state, move.at), proposed)
+    pools = sorted({histories.claims[name].node_pool for name in move.move.claims if name in histories.claims})
+    budgets_of = (cluster.pool(name) for name in pools)
+    return tuple(budget_use(cluster, pool, method) for pool in budgets_of if pool is not None)
 
 
 # ── the chain ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _causes(
-    found: ClaimLinks,
+    claim: ClaimHistory,
     ending: Entry,
     reason: Reason,
     decision: int,
-    move: MoveLinks | None,
+    move: MoveHistory | None,
     pool_gone: Entry | None,
 ) -> list[Cause]:
     """From what was seen outside or found wrong, by what was decided, to the end. By position. `pool_gone`: the end of
@@ -250,14 +254,14 @@ def _causes(
         if position and position not in causes:
             causes[position] = Cause(position=position, at=at, reason=reason)
 
-    drift = _drift(found, ending.position) if _word(ending.payload) == DisruptionReason.DRIFTED else None
+    drift = _drift_verdict(claim, ending.position) if _why(ending.payload) == DisruptionReason.DRIFTED else None
     if drift is not None:
         add(drift.position, drift.at, drift.verdict.reason)
-    for entry in found.signals:
+    for entry in claim.signals:
         if entry.position <= ending.position:
             if getattr(entry.payload, "actor", "") == GARBAGE_COLLECTOR and pool_gone is not None:
-                add(pool_gone.position, pool_gone.at, Reason("nodepool-gone", {"nodepool": found.node_pool}))
-            add(entry.position, entry.at, _signal(entry))
+                add(pool_gone.position, pool_gone.at, Reason("nodepool-gone", {"nodepool": claim.node_pool}))
+            add(entry.position, entry.at, _signal_reason(entry))
     if move is not None:
         proposed = Reason("move-proposed", {"why": move.move.why})
         add(move.position, move.at, Reason("goes-at-once") if move.move.why == DisruptionReason.DRIFTED else proposed)
@@ -268,22 +272,22 @@ def _causes(
             add(started.position, started.at, begun)
     elif decision:
         add(decision, ending.at, reason)
-    for entry in found.events:
+    for entry in claim.events:
         if entry.position >= ending.position:
             code = entry.type.removeprefix("claim.")
             if code not in ("pod-evicted", "pod-forced"):
-                add(entry.position, entry.at, _happened(code, entry.payload))
+                add(entry.position, entry.at, _event_reason(code, entry.payload))
     return [causes[position] for position in sorted(causes)]
 
 
-def _happened(code: str, event: Struct) -> Reason:
+def _event_reason(code: str, event: Struct) -> Reason:
     """An event of the claim; of a failed launch also with what the cloud said."""
     if isinstance(event, ev.LaunchFailed):
         return Reason(code, {"code": event.code or event.kind})
     return Reason(code)
 
 
-def _signal(entry: Entry) -> Reason:
+def _signal_reason(entry: Entry) -> Reason:
     seen = entry.payload
     if isinstance(seen, InterruptionSeen):
         return Reason("interruption-announced", {"kind": seen.kind})
@@ -293,15 +297,17 @@ def _signal(entry: Entry) -> Reason:
 # ── the pods ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pods(links: Links, found: ClaimLinks, drained: int, move: MoveLinks | None) -> tuple[PodMoved, ...]:
-    planned = planned_places(links, move.move) if move is not None else {}
-    after = successors(links)
-    told = []
-    for pod in to_leave(links, found, drained):
-        new = links.pods.get(after.get(pod.uid, ""))
+def _drained_pods(
+    histories: Histories, claim: ClaimHistory, drained: int, move: MoveHistory | None
+) -> tuple[DrainedPod, ...]:
+    planned = planned_places(histories, move.move) if move is not None else {}
+    successor_of = successor_pods(histories)
+    drained_pods = []
+    for pod in pods_to_move(histories, claim, drained):
+        new = histories.pods.get(successor_of.get(pod.uid, ""))
         how = "forced" if pod.forced else "evicted" if pod.evicted_from else "ended" if pod.left else "there"
-        told.append(
-            PodMoved(
+        drained_pods.append(
+            DrainedPod(
                 pod=pod.key,
                 how=how,
                 planned=planned.get(pod.uid, ""),
@@ -309,13 +315,13 @@ def _pods(links: Links, found: ClaimLinks, drained: int, move: MoveLinks | None)
                 node=new.node if new is not None else "",
             )
         )
-    return tuple(told)
+    return tuple(drained_pods)
 
 
-def planned_places(links: Links, move: Move) -> dict[str, str]:
+def planned_places(histories: Histories, move: Move) -> dict[str, str]:
     """Pod (uid) → the node, or the claim of one that has not joined, where the move puts it."""
     places = {uid: place.node for place in move.placements for uid in place.pods}
     for new in move.replacements:
-        claim = links.claims.get(new.name)
+        claim = histories.claims.get(new.name)
         places.update((uid, (claim.node if claim is not None else "") or new.name) for uid in new.pods)
     return places

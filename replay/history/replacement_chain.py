@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from kerf.engine.record import claim_events as ev
-from kerf.replay.history.histories import ClaimLinks, Links, MoveLinks
-from kerf.replay.history.successor_pods import successors, to_leave
+from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory
+from kerf.replay.history.successor_pods import pods_to_move, successor_pods
 
-LONGEST = 40
+MAX_CHAIN_NODES = 40
 """So many nodes are in one chain at most."""
 
-_LEFT = (ev.Tainted, ev.ReasonRaised, ev.InstanceVanished)
+_GOING_EVENTS = (ev.Tainted, ev.ReasonRaised, ev.InstanceVanished)
 
 
 class ChainLink(Struct, frozen=True, kw_only=True):
@@ -35,64 +35,70 @@ class ChainLink(Struct, frozen=True, kw_only=True):
     pods_to: tuple[str, ...] = ()
 
 
-def chain_of(links: Links, start: Iterable[str]) -> tuple[ChainLink, ...]:
+def replacement_chain(histories: Histories, start: Iterable[str]) -> tuple[ChainLink, ...]:
     """Of claims: those they replaced, themselves, and those that came after; in the order of their beginnings."""
-    after = successors(links)
-    found: dict[str, ChainLink] = {}
-    queue: deque[tuple[str, frozenset[str] | None]] = deque((name, None) for name in _origins(links, start))
-    while queue and len(found) < LONGEST:
-        name, followed = queue.popleft()
-        claim = links.claims.get(name)
-        if claim is None or name in found or not claim.events:
+    successor_of = successor_pods(histories)
+    links_by_claim: dict[str, ChainLink] = {}
+    to_visit: deque[tuple[str, frozenset[str] | None]] = deque(
+        (name, None) for name in _replaced_before(histories, start)
+    )
+    while to_visit and len(links_by_claim) < MAX_CHAIN_NODES:
+        name, followed = to_visit.popleft()
+        claim = histories.claims.get(name)
+        if claim is None or name in links_by_claim or not claim.events:
             continue
-        link, next_pods = _link(links, claim, after, followed)
+        link, next_pods = _link(histories, claim, successor_of, followed)
         if followed is not None and not next_pods:
             continue  # the pods that are followed are still there: it is no part of the chain yet
-        found[name] = link
-        queue += [(new, None) for new in link.launched]
-        queue += [(target, pods) for target, pods in sorted(next_pods.items()) if target not in link.launched]
-    return tuple(sorted(found.values(), key=lambda each: (links.claims[each.claim].events[0].position, each.claim)))
+        links_by_claim[name] = link
+        to_visit += [(new, None) for new in link.launched]
+        to_visit += [(target, pods) for target, pods in sorted(next_pods.items()) if target not in link.launched]
+    return tuple(
+        sorted(links_by_claim.values(), key=lambda each: (histories.claims[each.claim].events[0].position, each.claim))
+    )
 
 
-def _origins(links: Links, start: Iterable[str]) -> list[str]:
+def _replaced_before(histories: Histories, start: Iterable[str]) -> list[str]:
     """The claims, and those that they replaced, and so on; the first ones first."""
     seen: dict[str, None] = {}
     queue = deque(start)
-    while queue and len(seen) < LONGEST:
+    while queue and len(seen) < MAX_CHAIN_NODES:
         name = queue.popleft()
         if name in seen:
             continue
         seen[name] = None
-        claim = links.claims.get(name)
+        claim = histories.claims.get(name)
         if claim is not None and claim.replaces:
-            queue += links.moves[claim.replaces].move.claims
+            queue += histories.moves[claim.replaces].move.claims
     return list(seen)
 
 
-def started_move(links: Links, claim: ClaimLinks) -> MoveLinks | None:
+def started_move(histories: Histories, claim: ClaimHistory) -> MoveHistory | None:
     """The latest move of the claim that was carried out and not given up."""
     for ref in reversed(claim.moves):
-        move = links.moves[ref]
+        move = histories.moves[ref]
         if move.started() is not None and not any(step.step == "abandoned" for step in move.steps):
             return move
     return None
 
 
 def _link(
-    links: Links, claim: ClaimLinks, after: dict[str, str], followed: frozenset[str] | None
+    histories: Histories, claim: ClaimHistory, successor_of: dict[str, str], followed: frozenset[str] | None
 ) -> tuple[ChainLink, dict[str, frozenset[str]]]:
     """The link, and claim → the pods that came there for those that left here (of the followed ones, if any are)."""
-    move = started_move(links, claim)
+    move = started_move(histories, claim)
     drained = next((e for e in claim.events if isinstance(e.payload, ev.DrainStarted)), None)
-    left = to_leave(links, claim, drained.position) if drained is not None else []
-    came = [
-        links.pods[after[pod.uid]] for pod in left if pod.uid in after and (followed is None or pod.uid in followed)
+    moved_pods = pods_to_move(histories, claim, drained.position) if drained is not None else []
+    successors = [
+        histories.pods[successor_of[pod.uid]]
+        for pod in moved_pods
+        if pod.uid in successor_of and (followed is None or pod.uid in followed)
     ]
     targets: dict[str, set[str]] = {}
-    for pod in came:
-        for name in links.claims_of_node.get(pod.node, [])[-1:]:
+    for pod in successors:
+        for name in histories.claims_of_node.get(pod.node, [])[-1:]:
             targets.setdefault(name, set()).add(pod.uid)
-    going = next((e for e in reversed(claim.events) if isinstance(e.payload, _LEFT)), None)
+    going = next((e for e in reversed(claim.events) if isinstance(e.payload, _GOING_EVENTS)), None)
     stays = going is not None and any(
         isinstance(e.payload, ev.Untainted) and e.position > going.position for e in claim.events
     )
@@ -107,6 +113,6 @@ def _link(
         move=move.ref if move is not None else "",
         savings=move.move.savings if move is not None else 0.0,
         launched=tuple(new.name for new in move.move.replacements) if move is not None else (),
-        pods_to=tuple(sorted({pod.node for pod in came if pod.node})),
+        pods_to=tuple(sorted({pod.node for pod in successors if pod.node})),
     )
     return link, {name: frozenset(uids) for name, uids in targets.items()}

@@ -11,30 +11,30 @@ from msgspec import Struct
 from kerf.engine.record.store import Store
 from kerf.projections.timeline.event import Event
 from kerf.projections.timeline.timeline import Timeline
-from kerf.replay.history.histories import ClaimLinks, Links, PodLinks, links_of
-from kerf.replay.history.replacement_chain import ChainLink, chain_of
-from kerf.replay.subject_names import unknown, with_kind
-from kerf.replay.time_travel.record_beginning import opening
+from kerf.replay.history.histories import ClaimHistory, Histories, PodHistory, histories_of
+from kerf.replay.history.replacement_chain import ChainLink, replacement_chain
+from kerf.replay.subject_names import unknown_subject, with_canonical_kind
+from kerf.replay.time_travel.record_beginning import base_as_entries
 
-_LAUNCHING = frozenset(
+_LAUNCH_EVENTS = frozenset(
     [
         "claim-requested", "launch-refused", "offering-refused", "launch-adopted", "claim-launched",
         "claim-launch-failed", "claim-launch-timed-out", "claim-registered", "claim-initialized",
     ]
 )  # fmt: skip
-_LEAVING = frozenset(
+_REMOVAL_EVENTS = frozenset(
     [
         "claim-condemned", "claim-tainted", "claim-reason-raised", "claim-drain-started", "claim-instance-vanished",
         "deletion-asked", "interruption-announced",
     ]
 )  # fmt: skip
 
-_ENDS = frozenset(["claim-drained", "claim-terminated", "claim-untainted"])
-_MOVES = ("move-started", "move-abandoned")
+_END_EVENTS = frozenset(["claim-drained", "claim-terminated", "claim-untainted"])
+_MOVE_EVENTS = ("move-started", "move-abandoned")
 
-_TOLD_OF = ("nodeclaim", "node", "pod", "instance")
-_EVICTED = ("claim-pod-evicted", "claim-pod-forced")
-_ENDING = ("pod-terminating", "pod-ended", "pod-gone")
+_SUBJECT_KINDS = ("nodeclaim", "node", "pod", "instance")
+_EVICTION_EVENTS = ("claim-pod-evicted", "claim-pod-forced")
+_POD_END_EVENTS = ("pod-terminating", "pod-ended", "pod-gone")
 
 
 class Story(Struct, frozen=True):
@@ -48,7 +48,7 @@ class Story(Struct, frozen=True):
     chain: tuple[ChainLink, ...] = ()
 
 
-class _Wanted(Struct, frozen=True):
+class _Selection(Struct, frozen=True):
     """`subjects` are told in full; of `helpers` only the codes given, each up to a position; `plans` are positions of
     decisions; `causes` are pods that are told as far as they brought the plan about, until its position. `chain` are
     the nodes of a chain of replacements, whose moves are told."""
@@ -62,7 +62,7 @@ class _Wanted(Struct, frozen=True):
     def __contains__(self, event: Event) -> bool:
         if event.subject in self.subjects or self.subjects.intersection(event.related):
             return event.code != "plan-made" or event.position in self.plans
-        if event.code in _MOVES and any(f"nodeclaim/{link.claim}" in event.related for link in self.chain):
+        if event.code in _MOVE_EVENTS and any(f"nodeclaim/{link.claim}" in event.related for link in self.chain):
             return True
         if event.subject in self.helpers:
             return event.position < self.helpers[event.subject].get(event.code, 0)
@@ -76,59 +76,64 @@ def story(store: Store, name: str, until: int | None = None) -> Story:
 
     Raises SubjectUnknown (KERF203).
     """
-    links = links_of(store, until)
-    subject = subject_of(links, name)
-    wanted = _wanted(links, subject)
-    events = tuple(_causes_first(_chosen(store, wanted, until)))
+    histories = histories_of(store, until)
+    subject = subject_of(histories, name)
+    wanted = _selection(histories, subject)
+    events = tuple(_causes_first(_selected_events(store, wanted, until)))
     others = sorted((wanted.subjects | wanted.helpers.keys()) - {subject})
     return Story(subject, tuple(others), events, wanted.chain if len(wanted.chain) > 1 else ())
 
 
-def subject_of(links: Links, name: str) -> str:
+def subject_of(histories: Histories, name: str) -> str:
     """What a name stands for: claims before nodes before pods before instances; a kind in front decides ("node/n1")."""
-    given = with_kind(name)
-    kind, _, rest = given.partition("/")
-    if kind in _TOLD_OF and rest and name not in links.uids:
-        found = given if _known(links, kind, rest) else ""
+    canonical = with_canonical_kind(name)
+    kind, _, rest = canonical.partition("/")
+    if kind in _SUBJECT_KINDS and rest and name not in histories.uids:
+        subject = canonical if _is_known(histories, kind, rest) else ""
     else:
-        found = next((f"{kind}/{name}" for kind in _TOLD_OF if _known(links, kind, name)), "")
-    if not found:
-        known = (*links.claims, *links.nodes, *links.uids, *(each.instance for each in links.claims.values()))
-        raise unknown(
+        subject = next((f"{kind}/{name}" for kind in _SUBJECT_KINDS if _is_known(histories, kind, name)), "")
+    if not subject:
+        known = (
+            *histories.claims,
+            *histories.nodes,
+            *histories.uids,
+            *(each.instance for each in histories.claims.values()),
+        )
+        raise unknown_subject(
             f"the record knows no pod, node, NodeClaim or instance called {name!r}",
             name,
             filter(None, known),
             otherwise='Pods are written "namespace/name"; ',
         )
-    return found
+    return subject
 
 
-def _known(links: Links, kind: str, name: str) -> bool:
+def _is_known(histories: Histories, kind: str, name: str) -> bool:
     if kind == "instance":
-        return any(claim.instance == name for claim in links.claims.values())
-    known: dict[str, object] = {"nodeclaim": links.claims, "node": links.nodes, "pod": links.uids}
+        return any(claim.instance == name for claim in histories.claims.values())
+    known: dict[str, object] = {"nodeclaim": histories.claims, "node": histories.nodes, "pod": histories.uids}
     return name in known[kind]  # type: ignore[operator]
 
 
-def _chosen(store: Store, wanted: _Wanted, until: int | None) -> Iterator[Event]:
+def _selected_events(store: Store, wanted: _Selection, until: int | None) -> Iterator[Event]:
     """The events that belong to the story, and those of the same turn that brought them about; no repetitions."""
-    timeline, turn, held = begun(store), 0, dict[int, list[Event]]()
+    timeline, turn, earlier = timeline_from_base(store), 0, dict[int, list[Event]]()
     for entry in store.scan(0, until):
         if entry.turn != turn:
-            turn, held = entry.turn, {}
+            turn, earlier = entry.turn, {}
         events = [event for event in timeline.apply(entry) if event.params.get("times", 1) == 1]
-        mine = [event for event in events if event in wanted]
-        for event in mine[:1]:
-            yield from held.pop(event.cause, [])
-        yield from mine
-        if events and not mine:
-            held[entry.position] = events
+        chosen = [event for event in events if event in wanted]
+        for event in chosen[:1]:
+            yield from earlier.pop(event.cause, [])
+        yield from chosen
+        if events and not chosen:
+            earlier[entry.position] = events
 
 
-def begun(store: Store) -> Timeline:
+def timeline_from_base(store: Store) -> Timeline:
     """A timeline that knows what the record begins with, and has told nothing yet."""
     timeline = Timeline()
-    for entry in opening(store):
+    for entry in base_as_entries(store):
         timeline.apply(entry)
     timeline.started = 0
     return timeline
@@ -137,42 +142,42 @@ def begun(store: Store) -> Timeline:
 def _causes_first(events: Iterator[Event]) -> Iterator[Event]:
     """In one turn the watch may show that a pod is gone before the answer to its eviction is in: that comes first."""
     for _, turn in groupby(events, key=lambda event: event.turn):
-        told = list(turn)
-        evicted = {f"pod/{event.params['pod']}" for event in told if event.code in _EVICTED}
-        yield from sorted(told, key=lambda event: event.code in _ENDING and event.subject in evicted)
+        events_of_turn = list(turn)
+        evicted = {f"pod/{event.params['pod']}" for event in events_of_turn if event.code in _EVICTION_EVENTS}
+        yield from sorted(events_of_turn, key=lambda event: event.code in _POD_END_EVENTS and event.subject in evicted)
 
 
-def _wanted(links: Links, subject: str) -> _Wanted:
+def _selection(histories: Histories, subject: str) -> _Selection:
     kind, _, name = subject.partition("/")
     if kind == "pod":
-        return _pod_story(links, [links.pods[uid] for uid in links.uids[name]])
-    claims = [c for c in links.claims.values() if subject in _names(c)]
+        return _pod_selection(histories, [histories.pods[uid] for uid in histories.uids[name]])
+    claims = [c for c in histories.claims.values() if subject in _subjects_of(c)]
     if not claims:
-        return _Wanted(frozenset([subject]), {}, frozenset(), {})
-    subjects = frozenset(each for claim in claims for each in _names(claim))
-    causes = {f"pod/{links.pod(uid)}": claim.decision for claim in claims for uid in claim.pods}
-    chain = chain_of(links, [claim.name for claim in claims])
+        return _Selection(frozenset([subject]), {}, frozenset(), {})
+    subjects = frozenset(name for claim in claims for name in _subjects_of(claim))
+    causes = {f"pod/{histories.pod_name(uid)}": claim.decision for claim in claims for uid in claim.pods}
+    chain = replacement_chain(histories, [claim.name for claim in claims])
     helpers: dict[str, dict[str, int]] = {}
     for link in chain:
-        for each in _names(links.claims[link.claim]):
-            if each not in subjects:
-                helpers[each] = dict.fromkeys(_LAUNCHING | _LEAVING | _ENDS, sys.maxsize)
-    return _Wanted(subjects, helpers, frozenset(claim.decision for claim in claims if claim.decision), causes, chain)
+        for helper in _subjects_of(histories.claims[link.claim]):
+            if helper not in subjects:
+                helpers[helper] = dict.fromkeys(_LAUNCH_EVENTS | _REMOVAL_EVENTS | _END_EVENTS, sys.maxsize)
+    return _Selection(subjects, helpers, frozenset(claim.decision for claim in claims if claim.decision), causes, chain)
 
 
-def _names(claim: ClaimLinks) -> list[str]:
-    parts = (("nodeclaim", claim.name), ("node", claim.node), ("instance", claim.instance))
-    return [f"{kind}/{name}" for kind, name in parts if name]
+def _subjects_of(claim: ClaimHistory) -> list[str]:
+    kinds = (("nodeclaim", claim.name), ("node", claim.node), ("instance", claim.instance))
+    return [f"{kind}/{name}" for kind, name in kinds if name]
 
 
-def _pod_story(links: Links, pods: list[PodLinks]) -> _Wanted:
+def _pod_selection(histories: Histories, pods: list[PodHistory]) -> _Selection:
     helpers: dict[str, dict[str, int]] = {}
     for pod in pods:
-        for claim in (links.claims[look.place] for look in pod.looks if look.place in links.claims):
-            for each in _names(claim):
-                helpers.setdefault(each, {}).update(dict.fromkeys(_LAUNCHING, sys.maxsize))
-        for claim_name in links.claims_of_node.get(pod.node, []):
-            for each in _names(links.claims[claim_name]):
-                helpers.setdefault(each, {}).update(dict.fromkeys(_LEAVING, pod.gone or sys.maxsize))
-    plans = frozenset(look.position for pod in pods for look in pod.looks)
-    return _Wanted(frozenset(f"pod/{pod.key}" for pod in pods), helpers, plans, {})
+        planned = [histories.claims[each.place] for each in pod.decisions if each.place in histories.claims]
+        for helper in (name for claim in planned for name in _subjects_of(claim)):
+            helpers.setdefault(helper, {}).update(dict.fromkeys(_LAUNCH_EVENTS, sys.maxsize))
+        for claim_name in histories.claims_of_node.get(pod.node, []):
+            for helper in _subjects_of(histories.claims[claim_name]):
+                helpers.setdefault(helper, {}).update(dict.fromkeys(_REMOVAL_EVENTS, pod.gone or sys.maxsize))
+    plans = frozenset(decision.position for pod in pods for decision in pod.decisions)
+    return _Selection(frozenset(f"pod/{pod.key}" for pod in pods), helpers, plans, {})

@@ -112,17 +112,17 @@ class Catalogues:
         form.
         """
         key = msgspec.json.encode(document, order="deterministic")
-        made = self._made.get(key)
-        if made is None:
-            made = self._made[key] = self._make(msgspec.convert(document, SourceWire))
-        return made
+        catalogue = self._made.get(key)
+        if catalogue is None:
+            catalogue = self._made[key] = self._make(msgspec.convert(document, SourceWire))
+        return catalogue
 
     def digest(self, catalogue: Catalogue) -> str:
         """The content digest of a catalogue that `source` gave; worked out once."""
-        found = self._digests.get(id(catalogue))
-        if found is None:
-            found = self._digests[id(catalogue)] = content(catalogue)[0]
-        return found
+        digest = self._digests.get(id(catalogue))
+        if digest is None:
+            digest = self._digests[id(catalogue)] = content(catalogue)[0]
+        return digest
 
     def _make(self, wire: SourceWire) -> Catalogue:
         types = self._picked(wire) if wire.catalogue else []
@@ -195,40 +195,40 @@ def _offering(wire: OfferingWire) -> Offering:
     )
 
 
-def _restricted(given: InstanceType, zones: frozenset[str]) -> InstanceType:
+def _restricted(instance_type: InstanceType, zones: frozenset[str]) -> InstanceType:
     """Only the offerings in these zones; the zone and zone-id requirements shrink alike."""
-    kept = tuple(each for each in given.offerings if each.zone in zones)
+    kept = tuple(each for each in instance_type.offerings if each.zone in zones)
     ids = frozenset(each.zone_id for each in kept)
     allowed = {ZONE: zones, ZONE_ID: ids}
     requirements = {
         key: tuple(value for value in values if key not in allowed or value in allowed[key])
-        for key, values in given.requirements.items()
+        for key, values in instance_type.requirements.items()
     }
-    return replace(given, offerings=kept, requirements=requirements)
+    return replace(instance_type, offerings=kept, requirements=requirements)
 
 
-def _patched(given: InstanceType, patch: PatchWire) -> InstanceType:
-    if patch.types is not None and given.name not in patch.types:
-        return given
-    return replace(given, offerings=tuple(_changed(each, patch) for each in given.offerings))
+def _patched(instance_type: InstanceType, patch: PatchWire) -> InstanceType:
+    if patch.types is not None and instance_type.name not in patch.types:
+        return instance_type
+    return replace(instance_type, offerings=tuple(_changed(each, patch) for each in instance_type.offerings))
 
 
-def _changed(given: Offering, patch: PatchWire) -> Offering:
-    if patch.zones is not None and given.zone not in patch.zones:
-        return given
-    if patch.capacity_types is not None and given.capacity_type not in patch.capacity_types:
-        return given
+def _changed(offering: Offering, patch: PatchWire) -> Offering:
+    if patch.zones is not None and offering.zone not in patch.zones:
+        return offering
+    if patch.capacity_types is not None and offering.capacity_type not in patch.capacity_types:
+        return offering
     change = patch.set
-    price = given.price if change.price is None else change.price
+    price = offering.price if change.price is None else change.price
     return replace(
-        given,
-        available=given.available if change.available is None else change.available,
+        offering,
+        available=offering.available if change.available is None else change.available,
         price=price if change.price_factor is None else price * change.price_factor,
     )
 
 
-def _reserved(given: InstanceType, wire: ReservationWire) -> InstanceType:
-    zone_ids = [each.zone_id for each in given.offerings if each.zone == wire.zone and each.zone_id]
+def _reserved(instance_type: InstanceType, wire: ReservationWire) -> InstanceType:
+    zone_ids = [each.zone_id for each in instance_type.offerings if each.zone == wire.zone and each.zone_id]
     offering = Offering(
         wire.zone,
         RESERVED,
@@ -239,10 +239,10 @@ def _reserved(given: InstanceType, wire: ReservationWire) -> InstanceType:
         DEFAULT_RESERVATION,
         wire.capacity,
     )
-    requirements = dict(given.requirements)
+    requirements = dict(instance_type.requirements)
     for key, value in ((CAPACITY_TYPE, RESERVED), (RESERVATION_ID, wire.id), (RESERVATION_TYPE, DEFAULT_RESERVATION)):
         requirements[key] = _with(requirements.get(key, ()), value)
-    return replace(given, offerings=(*given.offerings, offering), requirements=requirements)
+    return replace(instance_type, offerings=(*instance_type.offerings, offering), requirements=requirements)
 
 
 def _with(values: Iterable[str], value: str) -> tuple[str, ...]:

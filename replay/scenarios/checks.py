@@ -69,11 +69,11 @@ def _pods_of_nodes(scenario: Mapping[str, Any]) -> Iterator[Item]:
         yield from _items(node.get("pods"), f"{where}.pods")
 
 
-def _items(found: Any, path: str) -> list[Item]:
+def _items(document: Any, path: str) -> list[Item]:
     """The objects of a list. Whatever has another form is refused where it is read."""
-    if not isinstance(found, list):
+    if not isinstance(document, list):
         return []
-    return [(f"{path}[{index}]", each) for index, each in enumerate(found) if isinstance(each, Mapping)]
+    return [(f"{path}[{index}]", item) for index, item in enumerate(document) if isinstance(item, Mapping)]
 
 
 def _name(item: Mapping[str, Any]) -> str:

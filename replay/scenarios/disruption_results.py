@@ -26,7 +26,7 @@ def failed(identity: Mapping[str, str], error: str) -> dict[str, Any]:
 
 def method_of(proposal: Proposal, cluster: Cluster) -> dict[str, Any]:
     commands = [] if proposal.command is None else [command_of(proposal.command, cluster)]
-    made: dict[str, Any] = {
+    result: dict[str, Any] = {
         "candidates": [
             {"name": each.name, "price": each.price, "disruptionCost": each.cost, "savingsRatio": each.ratio}
             for each in proposal.census.chosen
@@ -36,8 +36,8 @@ def method_of(proposal: Proposal, cluster: Cluster) -> dict[str, Any]:
     }
     stay = {**proposal.census.excluded, **proposal.refused}
     if stay:
-        made["unconsolidatable"] = {name: text(stay[name]) for name in sorted(stay)}
-    return made
+        result["unconsolidatable"] = {name: text(stay[name]) for name in sorted(stay)}
+    return result
 
 
 def moves_of(moves: Moves, cluster: Cluster) -> dict[str, Any]:
@@ -45,13 +45,13 @@ def moves_of(moves: Moves, cluster: Cluster) -> dict[str, Any]:
     kept = {
         name: {"code": why.code, **({"params": why.params} if why.params else {})} for name, why in moves.kept.items()
     }
-    made = {
+    result = {
         "commands": [command_of(each, cluster) for each in moves.commands],
         "endPrice": moves.end_price,
         "evictions": moves.evictions,
         "kept": kept,
     }
-    return made | ({"exhausted": True} if moves.exhausted else {})
+    return result | ({"exhausted": True} if moves.exhausted else {})
 
 
 def command_of(command: Command, cluster: Cluster) -> dict[str, Any]:
@@ -59,16 +59,16 @@ def command_of(command: Command, cluster: Cluster) -> dict[str, Any]:
     existing = [
         {"name": each.node, "pods": sorted(names[uid].name for uid in each.pods)} for each in command.placements
     ]
-    made: dict[str, Any] = {
+    result: dict[str, Any] = {
         "decision": command.decision,
         "reason": command.reason.karpenter,
         "candidates": list(command.names),
     }
     if command.replacements:
-        made["replacements"] = [_replacement_of(each, names) for each in command.replacements]
+        result["replacements"] = [_replacement_of(each, names) for each in command.replacements]
     if existing:
-        made["podsToExistingNodes"] = existing
-    return {**made, "estimatedSavings": command.savings}
+        result["podsToExistingNodes"] = existing
+    return {**result, "estimatedSavings": command.savings}
 
 
 def _pods_by_uid(command: Command, cluster: Cluster) -> dict[str, Pod]:
@@ -79,7 +79,7 @@ def _pods_by_uid(command: Command, cluster: Cluster) -> dict[str, Pod]:
 def _replacement_of(new: Replacement, pods: Mapping[str, Pod]) -> dict[str, Any]:
     """As an entry of `newNodeClaims` (docs/plan.md, section 2)."""
     requests = new.claim.requests
-    made: dict[str, Any] = {
+    result: dict[str, Any] = {
         "nodePool": new.claim.node_pool,
         "pods": sorted(pods[uid].name for uid in new.claim.pods),
         "instanceTypes": list(new.instance_types),
@@ -89,7 +89,7 @@ def _replacement_of(new: Replacement, pods: Mapping[str, Pod]) -> dict[str, Any]
         "cheapestInstanceType": new.instance_types[0],
         "launchCapacityTypes": list(new.capacity_types),
     }
-    return made | ({"minValuesRelaxed": True} if new.claim.min_values_relaxed else {})
+    return result | ({"minValuesRelaxed": True} if new.claim.min_values_relaxed else {})
 
 
 def text(why: Reason) -> str:

@@ -27,7 +27,7 @@ from kerf.replay.scenarios.checks import check_scenario
 from kerf.replay.scenarios.disruption_results import failed, method_of, moves_of
 from kerf.replay.scenarios.errors import ScenarioError
 from kerf.replay.scenarios.nodes import StateNode
-from kerf.replay.scenarios.plan_scenarios import HINT, Reading
+from kerf.replay.scenarios.plan_scenarios import HINT, ScenarioReading
 
 GATE = "SpotToSpotConsolidation"
 
@@ -57,25 +57,25 @@ def result_of(cluster: Cluster) -> dict[str, Any]:
         "multiNode": _multi(cluster, simulator, later),
         "singleNode": single_node(cluster, simulator, lambda command: still_valid(command, later) is None),
     }
-    first = next((name for name, each in proposals.items() if each.command is not None), "none")
-    made: dict[str, Any] = {name: method_of(each, cluster) for name, each in proposals.items()}
+    first = next((name for name, proposal in proposals.items() if proposal.command is not None), "none")
+    results: dict[str, Any] = {name: method_of(proposal, cluster) for name, proposal in proposals.items()}
     moves: Moves = choose(cluster)
-    return {**made, "first": first, "kerf": moves_of(moves, cluster)}
+    return {**results, "first": first, "kerf": moves_of(moves, cluster)}
 
 
 def _empty(cluster: Cluster, later: Simulator) -> Proposal:
-    found = emptiness(cluster)
-    if found.command is None:
-        return found
-    kept = still_empty(found.command, later.cluster)
-    return replace(found, command=None if isinstance(kept, Reason) else kept)
+    proposal = emptiness(cluster)
+    if proposal.command is None:
+        return proposal
+    kept = still_empty(proposal.command, later.cluster)
+    return replace(proposal, command=None if isinstance(kept, Reason) else kept)
 
 
 def _multi(cluster: Cluster, simulator: Simulator, later: Simulator) -> Proposal:
-    found = multi_node(cluster, simulator)
-    if found.command is not None and still_valid(found.command, later) is not None:
-        return replace(found, command=None)
-    return found
+    proposal = multi_node(cluster, simulator)
+    if proposal.command is not None and still_valid(proposal.command, later) is not None:
+        return replace(proposal, command=None)
+    return proposal
 
 
 def cluster_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Cluster:
@@ -83,7 +83,7 @@ def cluster_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Cluster:
     return _ClusterReading(scenario, catalogues).cluster()
 
 
-class _ClusterReading(Reading):
+class _ClusterReading(ScenarioReading):
     """One scenario on its way to a Cluster."""
 
     def cluster(self) -> Cluster:
@@ -96,7 +96,7 @@ class _ClusterReading(Reading):
         entries = self._list("nodes")
         base = self.problem()
         waiting = [pod for pod in pods if is_provisionable(pod) and not is_terminal(pod)]
-        spread = self.extensions.spread
+        spread = self.features.spread
         return Cluster(
             now=self.now,
             nodes=tuple(
@@ -104,14 +104,14 @@ class _ClusterReading(Reading):
                 for each, entry in zip(states, entries, strict=True)
             ),
             base=base,
-            pending=tuple(spread([*waiting, *self.extensions.virtual_pods()])),
+            pending=tuple(spread([*waiting, *self.features.virtual_pods()])),
             budgets=budgets,
             spot_to_spot=bool(gates.get(GATE, False)),
         )
 
     def _cluster_node(self, state: StateNode, entry: Mapping[str, Any]) -> ClusterNode:
         node, claim = state.node, state.claim
-        made = ClusterNode(
+        node_of_cluster = ClusterNode(
             place=state.input(self.shapes),
             pods=state.pods,
             managed=claim is not None,
@@ -123,17 +123,17 @@ class _ClusterReading(Reading):
             nominated=bool(entry.get("nominated")),
             ready=node is not None and node.ready,
         )
-        return made if claim is None else _claimed(made, claim)
+        return node_of_cluster if claim is None else _claimed(node_of_cluster, claim)
 
 
 def _capacity(state: StateNode) -> Resources:
     return state.amounts(allocatable=False)
 
 
-def _claimed(made: ClusterNode, claim: NodeClaimObject) -> ClusterNode:
+def _claimed(node: ClusterNode, claim: NodeClaimObject) -> ClusterNode:
     since = {each.type: each.since for each in claim.conditions if each.status == "True"}
     return replace(
-        made,
+        node,
         created=claim.created,
         expire_after=claim.expire_after,
         grace_period=claim.termination_grace_period,

@@ -13,7 +13,7 @@ _YAML_HINT = "Scenarios are JSON (docs/plan.md); kerf simulate takes manifests"
 _JSON_HINT = "Mend it there, or write one scenario per line"
 
 
-def what_is_wrong(data: bytes, path: Path) -> tuple[str, str, str]:
+def explain_json_error(data: bytes, path: Path) -> tuple[str, str, str]:
     """(message, where, hint) for the text of a file that does not parse; `where` is "file", or "file:line:column"."""
     text = data.decode(errors="replace").removeprefix("\ufeff")
     if path.suffix in YAML_FILES or _YAML.match(text):
@@ -22,10 +22,10 @@ def what_is_wrong(data: bytes, path: Path) -> tuple[str, str, str]:
         json.loads(text)
     except json.JSONDecodeError as error:
         before = text[: error.pos].rstrip()
-        told = (
+        problem = (
             "a comma too many before this" if before.endswith(",") and _ends(text, error.pos) else _lowered(error.msg)
         )
-        return f"the file is not JSON: {told}", f"{path.name}:{error.lineno}:{error.colno}", _JSON_HINT
+        return f"the file is not JSON: {problem}", f"{path.name}:{error.lineno}:{error.colno}", _JSON_HINT
     return "the file is not JSON, which is UTF-8 without a byte order mark and has no NaN", path.name, _JSON_HINT
 
 

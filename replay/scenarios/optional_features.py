@@ -35,7 +35,7 @@ _BUFFERS = "autoscaling.x-k8s.io/v1beta1"
 _OVERLAYS = "karpenter.sh/v1alpha1"
 
 
-class Extensions(Struct, frozen=True):
+class OptionalFeatures(Struct, frozen=True):
     """`shapes` are the scenario's; what is made of them is added there."""
 
     shapes: dict[str, PodShape]
@@ -49,49 +49,51 @@ class Extensions(Struct, frozen=True):
         """With the default constraints (S-150)."""
         if not self.constraints:
             return pods
-        given, made = with_default_spread(pods, self.shapes, self.constraints, self.kinship)
-        self.shapes.update(made)
-        return given
+        spread_pods, shapes = with_default_spread(pods, self.shapes, self.constraints, self.kinship)
+        self.shapes.update(shapes)
+        return spread_pods
 
     def virtual_pods(self) -> list[Pod]:
         """The pods that the CapacityBuffers stand for (S-179)."""
-        pods, made = virtual_pods(self.buffers, self._sources())
-        self.shapes.update(made)
+        pods, shapes = virtual_pods(self.buffers, self._sources())
+        self.shapes.update(shapes)
         return pods
 
     def catalogues(self, pools: list[tuple[NodePool, str, Catalogue]]) -> dict[str, tuple[str, Catalogue]]:
         """By NodePool, where an overlay changes its catalogue: the digest and the changed one."""
         return overlaid_catalogues(self.overlays, pools) if self.overlays else {}
 
-    def told(self, pools: list[tuple[NodePool, Catalogue]], planned: Plan) -> dict[str, Any]:
+    def results(self, pools: list[tuple[NodePool, Catalogue]], planned: Plan) -> dict[str, Any]:
         """What became of overlays and buffers, for the result."""
-        told: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         if self.overlays:
             conditions = evaluate_overlays(self.overlays, pools).conditions
-            told["overlays"] = {name: str(conditions[name]) for name in sorted(conditions)}
+            results["overlays"] = {name: str(conditions[name]) for name in sorted(conditions)}
         if self.buffers:
-            told["buffers"] = [self._of_buffer(each, planned) for each in sorted(self.buffers, key=lambda b: b.key)]
-        return told
+            results["buffers"] = [self._of_buffer(each, planned) for each in sorted(self.buffers, key=lambda b: b.key)]
+        return results
 
     def _of_buffer(self, buffer: CapacityBuffer, planned: Plan) -> dict[str, Any]:
-        found = resolve_buffer(buffer, self._sources())
-        made: dict[str, Any] = {"name": buffer.key, "readyForProvisioning": str(found.reason)}
-        if found.reason is BufferReadiness.RESOLVED:
-            made["replicas"] = found.replicas
-        condition = buffer_provisioning(buffer, found, planned)
-        return made | ({"provisioning": str(condition)} if condition is not None else {})
+        resolution = resolve_buffer(buffer, self._sources())
+        result: dict[str, Any] = {"name": buffer.key, "readyForProvisioning": str(resolution.reason)}
+        if resolution.reason is BufferReadiness.RESOLVED:
+            result["replicas"] = resolution.replicas
+        condition = buffer_provisioning(buffer, resolution, planned)
+        return result | ({"provisioning": str(condition)} if condition is not None else {})
 
     def _sources(self) -> BufferSources:
         return BufferSources(self.templates, self.kinship.workloads, self.shapes.__getitem__)
 
 
-def read_extensions(scenario: Mapping[str, Any], listed: List, read: Read, shapes: dict[str, PodShape]) -> Extensions:
+def read_optional_features(
+    scenario: Mapping[str, Any], listed: List, read: Read, shapes: dict[str, PodShape]
+) -> OptionalFeatures:
     """`read` makes an object of a document, given its version, kind and type; it also keeps the shapes. Raises
     KerfError for what is malformed."""
     workloads = [read(each, "apps/v1", str(each.get("kind") or "ReplicaSet"), Workload) for each in listed("workloads")]
     services = [read(each, "v1", "Service", Service) for each in listed("services")]
     templates = [read(each, "v1", "PodTemplate", PodTemplate) for each in listed("podTemplates")]
-    return Extensions(
+    return OptionalFeatures(
         shapes=shapes,
         constraints=default_constraints(scenario.get("schedulerConfig")),
         kinship=SelectorSources(tuple(services), {each.key: each for each in workloads}),
@@ -101,15 +103,15 @@ def read_extensions(scenario: Mapping[str, Any], listed: List, read: Read, shape
     )
 
 
-def refused(told: Mapping[str, Any]) -> list[str]:
+def problems_in_words(results: Mapping[str, Any]) -> list[str]:
     """In words, what of it does not work."""
     lines = [
         f"NodeOverlay {name} is not applied: {condition}"
-        for name, condition in told.get("overlays", {}).items()
+        for name, condition in results.get("overlays", {}).items()
         if condition != OverlayCondition.SUCCEEDED
     ]
     return lines + [
         f"CapacityBuffer {each['name']} is not ready: {each['readyForProvisioning']}"
-        for each in told.get("buffers", ())
+        for each in results.get("buffers", ())
         if each["readyForProvisioning"] != BufferReadiness.RESOLVED
     ]

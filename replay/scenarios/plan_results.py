@@ -55,33 +55,37 @@ def result_of(identity: Mapping[str, str], problem: Problem, planned: Plan, funn
 
 
 def claim_of(claim: OpenedClaim, pods: Mapping[str, PendingPod]) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    result: dict[str, Any] = {
         "nodePool": claim.node_pool,
         "pods": sorted(pods[uid].name for uid in claim.pods),
         "instanceTypes": list(claim.instance_types),
-        "requirements": {each.key: requirement_of(each) for each in claim.constraints if each.key != HOSTNAME},
+        "requirements": {
+            requirement.key: requirement_of(requirement)
+            for requirement in claim.constraints
+            if requirement.key != HOSTNAME
+        },
         "requests": {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in claim.requests.items()},
         "cheapestPrice": claim.price,
         "cheapestInstanceType": claim.instance_types[0],
         "launchCapacityTypes": list(claim.capacity_types),
     }
     if claim.min_values_relaxed:
-        made["minValuesRelaxed"] = True
-    return made
+        result["minValuesRelaxed"] = True
+    return result
 
 
-def requirement_of(given: Requirement) -> dict[str, Any]:
+def requirement_of(requirement: Requirement) -> dict[str, Any]:
     """`{operator, values, minValues, gte, lte}`, absent parts left out."""
-    made: dict[str, Any] = {"operator": given.operator}
-    if given.values:
-        made["values"] = sorted(given.values)
-    if given.min_values is not None:
-        made["minValues"] = given.min_values
-    if given.gte is not None:
-        made["gte"] = str(given.gte)
-    if given.lte is not None:
-        made["lte"] = str(given.lte)
-    return made
+    result: dict[str, Any] = {"operator": requirement.operator}
+    if requirement.values:
+        result["values"] = sorted(requirement.values)
+    if requirement.min_values is not None:
+        result["minValues"] = requirement.min_values
+    if requirement.gte is not None:
+        result["gte"] = str(requirement.gte)
+    if requirement.lte is not None:
+        result["lte"] = str(requirement.lte)
+    return result
 
 
 def _failures(
@@ -91,28 +95,28 @@ def _failures(
     unprocessed: list[str] = []
     errors: dict[str, str] = {}
     deferred: list[str] = []
-    for each in unplaced:
-        names = [pods[uid].name for uid in each.pods]
-        codes = {reason.code for reason in each.reasons}
+    for group in unplaced:
+        names = [pods[uid].name for uid in group.pods]
+        codes = {reason.code for reason in group.reasons}
         if codes == {Code.NO_NODE_POOL}:
             unprocessed += names
             continue
         if Code.RESERVATION in codes:
             deferred += names
-        errors |= dict.fromkeys(names, _text(each))
+        errors |= dict.fromkeys(names, _text(group))
     return sorted(unprocessed), dict(sorted(errors.items())), sorted(deferred)
 
 
-def _texts(given: Iterable[Unplaced], pods: Mapping[str, PendingPod]) -> dict[str, str]:
-    return dict(sorted((pods[uid].name, _text(each)) for each in given for uid in each.pods))
+def _texts(groups: Iterable[Unplaced], pods: Mapping[str, PendingPod]) -> dict[str, str]:
+    return dict(sorted((pods[uid].name, _text(group)) for group in groups for uid in group.pods))
 
 
 def _text(unplaced: Unplaced) -> str:
-    return "; ".join(f"{each.code}: {sentence(each)}" for each in unplaced.reasons)
+    return "; ".join(f"{reason.code}: {sentence(reason)}" for reason in unplaced.reasons)
 
 
 def _extra(planned: Plan, pods: Mapping[str, PendingPod], funnel: Funnel | None) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    extra: dict[str, Any] = {
         "unplaced": [_reasons(each, pods, _misses(funnel, each)) for each in planned.unplaced],
         "ignored": [_reasons(each, pods, {}) for each in planned.ignored],
         "reasonCounts": dict(
@@ -120,49 +124,49 @@ def _extra(planned: Plan, pods: Mapping[str, PendingPod], funnel: Funnel | None)
         ),
     }
     if planned.truncated:
-        made["truncated"] = sorted(pods[uid].name for uid in planned.truncated)
+        extra["truncated"] = sorted(pods[uid].name for uid in planned.truncated)
     if planned.first_price:
-        made |= _gains(planned, pods)
+        extra |= _gains(planned, pods)
     if funnel is not None:
-        made["funnel"] = msgspec.to_builtins(funnel)
-    return made
+        extra["funnel"] = msgspec.to_builtins(funnel)
+    return extra
 
 
 def _gains(planned: Plan, pods: Mapping[str, PendingPod]) -> dict[str, Any]:
     """What the effort came to: prices in USD per hour; `gap` is the part of the price that the bound leaves open."""
     cost = math.fsum(each.price for each in planned.claims)
-    made: dict[str, Any] = {"firstPrice": planned.first_price, "lowerBound": planned.lower_bound}
+    gains: dict[str, Any] = {"firstPrice": planned.first_price, "lowerBound": planned.lower_bound}
     if cost:
-        made["gap"] = round(1 - planned.lower_bound / cost, 6)
+        gains["gap"] = round(1 - planned.lower_bound / cost, 6)
     if planned.rated:
-        made["unbound"] = sorted(pods[uid].name for uid in planned.unbound)
-    return made
+        gains["unbound"] = sorted(pods[uid].name for uid in planned.unbound)
+    return gains
 
 
-def _misses(funnel: Funnel | None, given: Unplaced) -> dict[str, str]:
+def _misses(funnel: Funnel | None, group: Unplaced) -> dict[str, str]:
     """NodePool → what single change would let most types through for these pods; without the funnel nothing is
     known."""
     if funnel is None:
         return {}
-    looks = [look for each in funnel.classes if given.pods[0] in each.unplaced for look in each.pools]
+    looks = [look for pod_class in funnel.classes if group.pods[0] in pod_class.unplaced for look in pod_class.pools]
     looks += funnel.dropped
     return {look.funnel.node_pool: near_sentence(look.funnel.near[0]) for look in looks if look.funnel.near}
 
 
-def _reasons(given: Unplaced, pods: Mapping[str, PendingPod], misses: Mapping[str, str]) -> dict[str, Any]:
+def _reasons(group: Unplaced, pods: Mapping[str, PendingPod], misses: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "count": len(given.pods),
-        "pods": sorted(pods[uid].name for uid in given.pods),
-        "reasons": [_reason(each, misses) for each in given.reasons],
+        "count": len(group.pods),
+        "pods": sorted(pods[uid].name for uid in group.pods),
+        "reasons": [_reason(reason, misses) for reason in group.reasons],
     }
 
 
-def _reason(given: Reason, misses: Mapping[str, str]) -> dict[str, Any]:
-    made: dict[str, Any] = {"code": given.code}
-    if given.params:
-        made["params"] = given.params
-    made["text"] = sentence(given)
-    miss = misses.get(str(given.params.get("node_pool", "")))
+def _reason(reason: Reason, misses: Mapping[str, str]) -> dict[str, Any]:
+    result: dict[str, Any] = {"code": reason.code}
+    if reason.params:
+        result["params"] = reason.params
+    result["text"] = sentence(reason)
+    miss = misses.get(str(reason.params.get("node_pool", "")))
     if miss is not None:
-        made["nearestMiss"] = miss
-    return made
+        result["nearestMiss"] = miss
+    return result

@@ -45,12 +45,12 @@ from kerf.engine.state.objects.daemonsets import like_newest
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.checks import check_scenario
 from kerf.replay.scenarios.errors import ScenarioError
-from kerf.replay.scenarios.json_errors import what_is_wrong
+from kerf.replay.scenarios.json_errors import explain_json_error
 from kerf.replay.scenarios.nodes import StateNode, usage
-from kerf.replay.scenarios.optional_features import Extensions, read_extensions
+from kerf.replay.scenarios.optional_features import OptionalFeatures, read_optional_features
 from kerf.replay.scenarios.plan_results import failed, result_of
 from kerf.replay.scenarios.pods import reschedulable, with_defaults, with_requests
-from kerf.replay.scenarios.typos import notes
+from kerf.replay.scenarios.typos import typo_notes
 
 DEFAULT = "default"
 EFFORT = Settings().effort
@@ -73,7 +73,7 @@ def read_scenarios(path: Path) -> Iterator[dict[str, Any]]:
     data = path.read_bytes()
     if _is_json(data):
         return _document(data, path.name)
-    return _lines(path) if not data.strip() or _has_lines(data) else iter([_refused(*what_is_wrong(data, path))])
+    return _lines(path) if not data.strip() or _has_lines(data) else iter([_refused(*explain_json_error(data, path))])
 
 
 def _has_lines(data: bytes) -> bool:
@@ -104,10 +104,10 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def _line(line: bytes, where: str) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(line)
+        scenario = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
         return _refused(f"the line is not JSON: {error}", where)
-    return found if isinstance(found, dict) else _refused("the line is no JSON object", where)
+    return scenario if isinstance(scenario, dict) else _refused("the line is no JSON object", where)
 
 
 def _refused(message: str, where: str, hint: str = HINT) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def plan_scenario(
         return failed(identity, str(scenario["error"]))
     try:
         check_scenario(scenario)
-        reading = Reading(scenario, known, max_steps)
+        reading = ScenarioReading(scenario, known, max_steps)
         problem = reading.problem()
     except KerfError as error:
         return failed(identity, str(error))
@@ -150,9 +150,9 @@ def plan_scenario(
     tracer = FunnelTracer(problem.shapes.get) if trace else None
     planned = best_plan(problem, effort, tracer)
     result = result_of(identity, problem, planned, tracer.funnel if tracer is not None else None)
-    result["kerf"] |= reading.extensions.told(reading.offered, planned)
+    result["kerf"] |= reading.features.results(reading.offered, planned)
     if planned.unplaced or planned.ignored:
-        result["kerf"]["notes"] = notes(reading.offered, problem.shapes.values())
+        result["kerf"]["notes"] = typo_notes(reading.offered, problem.shapes.values())
     if trace:
         result["kerf"]["effectiveZones"] = dict(sorted(Counter(effective_zones(problem).values()).items()))
     return result
@@ -160,10 +160,10 @@ def plan_scenario(
 
 def problem_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Problem:
     """The planner's question that a scenario asks, with all defaults applied (docs/plan.md, section 1.1)."""
-    return Reading(scenario, catalogues).problem()
+    return ScenarioReading(scenario, catalogues).problem()
 
 
-class Reading:
+class ScenarioReading:
     """One scenario on its way to a Problem."""
 
     def __init__(self, scenario: Mapping[str, Any], catalogues: Catalogues, max_steps: int = MAX_STEPS) -> None:
@@ -173,7 +173,7 @@ class Reading:
         self.now = parse_time(self.text_now)
         self.max_steps = max_steps
         self.shapes: dict[str, PodShape] = {}
-        self.extensions = Extensions(self.shapes)
+        self.features = OptionalFeatures(self.shapes)
         self.offered: list[tuple[NodePool, Catalogue]] = []  # before overlays
 
     def problem(self) -> Problem:
@@ -189,9 +189,9 @@ class Reading:
         ]
         waiting = [pod for pod in pods if is_provisionable(pod)]
         placed_anew = {pod.uid for pod in (*waiting, *moving)}
-        self.extensions = read_extensions(self.scenario, self._list, self._object, self.shapes)
+        self.features = read_optional_features(self.scenario, self._list, self._object, self.shapes)
         pools, used = self._overlaid(pools, used)
-        virtual = self.extensions.virtual_pods()
+        virtual = self.features.virtual_pods()
         of_buffers = {pod.uid for pod in virtual}
         devices = self._devices(nodes)
         return Problem(
@@ -207,7 +207,7 @@ class Reading:
                     accepted=bool(pod.node),
                     turn=turn,
                 )
-                for turn, pod in enumerate(self.extensions.spread([*waiting, *moving, *virtual]), start=1)
+                for turn, pod in enumerate(self.features.spread([*waiting, *moving, *virtual]), start=1)
             ),
             shapes=self.shapes,
             pools=pools,
@@ -236,10 +236,10 @@ class Reading:
         self, pools: tuple[PoolInput, ...], used: dict[str, Any]
     ) -> tuple[tuple[PoolInput, ...], dict[str, Any]]:
         self.offered = [(each.pool, used[each.catalogue]) for each in pools]
-        changed = self.extensions.catalogues([(each.pool, each.catalogue, used[each.catalogue]) for each in pools])
+        changed = self.features.catalogues([(each.pool, each.catalogue, used[each.catalogue]) for each in pools])
         own = {name: digest for name, (digest, _) in changed.items()}
-        made = tuple(replace(each, catalogue=own.get(each.pool.name, each.catalogue)) for each in pools)
-        return made, {**used, **dict(changed.values())}
+        pool_inputs = tuple(replace(each, catalogue=own.get(each.pool.name, each.catalogue)) for each in pools)
+        return pool_inputs, {**used, **dict(changed.values())}
 
     def _volumes(self) -> VolumeFacts:
         def read(name: str, version: str, kind: str, expected: type[Any]) -> list[Any]:
@@ -278,17 +278,17 @@ class Reading:
 
     def _option(self, name: str, *allowed: str) -> str:
         """One of the allowed values, the first by default."""
-        given = (self.scenario.get("options") or {}).get(name)
-        value = str(given).lower() if isinstance(given, bool) else str(given or allowed[0])
+        option = (self.scenario.get("options") or {}).get(name)
+        value = str(option).lower() if isinstance(option, bool) else str(option or allowed[0])
         if value not in allowed:
             raise ScenarioError(f"{value} is no {name}", where=f"options.{name}", hint=f"Use {' or '.join(allowed)}")
         return value
 
     def _list(self, name: str) -> list[dict[str, Any]]:
-        found = self.scenario.get(name) or []
-        if not isinstance(found, list):
+        items = self.scenario.get(name) or []
+        if not isinstance(items, list):
             raise ScenarioError(f"{name} is no list", where=name, hint=HINT)
-        return found
+        return items
 
     def _object(self, document: dict[str, Any], version: str, kind: str, expected: type[Any]) -> Any:
         metadata = dict(document.get("metadata") or {})

@@ -40,11 +40,11 @@ def with_defaults(pod: dict[str, Any], now: str, bound: bool) -> dict[str, Any]:
 
 def with_requests(spec: dict[str, Any]) -> dict[str, Any]:
     """A pod spec whose containers request what they are limited to, unless they say otherwise."""
-    made = dict(spec)
+    filled = dict(spec)
     for field in ("containers", "initContainers"):
         if field in spec:
-            made[field] = [_container(each) for each in spec[field]]
-    return made
+            filled[field] = [_container(container) for container in spec[field]]
+    return filled
 
 
 def _container(container: dict[str, Any]) -> dict[str, Any]:

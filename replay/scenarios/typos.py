@@ -20,7 +20,7 @@ FIELDS = (
     "resourceClaims", "deviceClasses", "resourceSlices", "pvcs", "pvs", "storageClasses", "csiNodes", "options",
 )  # fmt: skip
 OPTIONS = ("preferencePolicy", "minValuesPolicy", "ignoreDraRequests", "featureGates")
-ALIKE = 0.85
+MIN_SIMILARITY = 0.85
 """How much of a field another one has to have, letter for letter. Fields that are like none are whoever's they are."""
 
 _TEXTS = {
@@ -33,21 +33,21 @@ _TEXTS = {
 def check_fields(scenario: Mapping[str, Any]) -> None:
     """Raises ScenarioError (KERF840) for a field or an option that is spelt nearly like one that is read."""
     options = scenario.get("options")
-    for path, given, known in (("", scenario, FIELDS), ("options.", options, OPTIONS)):
-        for name in given if isinstance(given, Mapping) else ():
-            near = _near(str(name), known)
-            if near:
-                raise ScenarioError(f"there is no field {name}", where=f"{path}{name}", hint=f"Is it {near}?")
+    for path, fields, known in (("", scenario, FIELDS), ("options.", options, OPTIONS)):
+        for name in fields if isinstance(fields, Mapping) else ():
+            similar = _similar_field(str(name), known)
+            if similar:
+                raise ScenarioError(f"there is no field {name}", where=f"{path}{name}", hint=f"Is it {similar}?")
 
 
-def _near(name: str, known: Collection[str]) -> str:
+def _similar_field(name: str, known: Collection[str]) -> str:
     if name in known:
         return ""
     same = [each for each in known if each.lower() == name.lower()]
-    return next(iter(same or get_close_matches(name, known, n=1, cutoff=ALIKE)), "")
+    return next(iter(same or get_close_matches(name, known, n=1, cutoff=MIN_SIMILARITY)), "")
 
 
-def notes(offered: Iterable[tuple[NodePool, Catalogue]], shapes: Iterable[PodShape]) -> list[dict[str, Any]]:
+def typo_notes(offered: Iterable[tuple[NodePool, Catalogue]], shapes: Iterable[PodShape]) -> list[dict[str, Any]]:
     """NodePools without instance types; labels and values that NodePools and pods may have mistyped, by what the
     instance types have and NodePools are called. NodeClasses do not matter here."""
     pools = list(offered)
@@ -55,22 +55,27 @@ def notes(offered: Iterable[tuple[NodePool, Catalogue]], shapes: Iterable[PodSha
     for catalogue in {id(each): each for _, each in pools}.values():
         for key, values in values_of(catalogue).items():
             known.setdefault(key, set()).update(values)
-    found = [(f"NodePool/{pool.name}", Reason("no-types-given")) for pool, catalogue in pools if not catalogue.types]
-    found += [(f"NodePool/{pool.name}", note) for pool, _ in pools for note in mistyped(pool, (), known)]
-    found += [("pods", note) for note in _once(note for shape in shapes for note in mistyped(shape, (shape,), known))]
+    objects_and_notes = [
+        (f"NodePool/{pool.name}", Reason("no-types-given")) for pool, catalogue in pools if not catalogue.types
+    ]
+    objects_and_notes += [(f"NodePool/{pool.name}", note) for pool, _ in pools for note in mistyped(pool, (), known)]
+    objects_and_notes += [
+        ("pods", note)
+        for note in _without_repeats(note for shape in shapes for note in mistyped(shape, (shape,), known))
+    ]
     return [
         {"object": each, "code": note.code, "params": note.params, "text": _TEXTS[note.code].format_map(_shown(note))}
-        for each, note in found
+        for each, note in objects_and_notes
         if not note.code.endswith("node-class")
     ]
 
 
-def _once(given: Iterable[Reason]) -> Iterator[Reason]:
+def _without_repeats(reasons: Iterable[Reason]) -> Iterator[Reason]:
     seen: list[Reason] = []
-    for each in given:
-        if each not in seen:
-            seen.append(each)
-            yield each
+    for reason in reasons:
+        if reason not in seen:
+            seen.append(reason)
+            yield reason
 
 
 def _shown(note: Reason) -> dict[str, Any]:

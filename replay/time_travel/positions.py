@@ -29,28 +29,28 @@ def locate(store: Store, text: str) -> int:
     and "end". Raises PositionUnknown (KERF202).
     """
     last = store.last_position()
-    wanted = text.strip()
+    moment = text.strip()
     if not last:
         raise PositionUnknown("the record is empty", where=text)
-    if wanted == "end":
+    if moment == "end":
         return last
-    if wanted == "start":
+    if moment == "start":
         return _first(store).position
-    if wanted.isascii() and wanted.isdigit():
-        return _checked(store, int(wanted), last, text)
-    return _position_at(store, time_of(store, wanted), text)
+    if moment.isascii() and moment.isdigit():
+        return _checked_position(store, int(moment), last, text)
+    return _position_at(store, time_of(store, moment), text)
 
 
 def time_of(store: Store, text: str) -> int:
     """The time (ms since the epoch) that a text means; see `locate`. Raises PositionUnknown (KERF202)."""
-    wanted = text.strip()
+    text_of_time = text.strip()
     try:
-        if wanted.startswith("+"):
-            return _first(store).at + parse_go_duration(wanted[1:])
-        before_end = _BEFORE_END.fullmatch(wanted)
+        if text_of_time.startswith("+"):
+            return _first(store).at + parse_go_duration(text_of_time[1:])
+        before_end = _BEFORE_END.fullmatch(text_of_time)
         if before_end:
             return _entry(store, store.last_position()).at - parse_go_duration(before_end["duration"])
-        moment = datetime.fromisoformat(wanted)
+        moment = datetime.fromisoformat(text_of_time)
     except InputError as error:
         raise PositionUnknown(f"{text!r}: {error.message}", hint=f"{error.hint}. {_HINT}") from error
     except ValueError as error:
@@ -59,7 +59,7 @@ def time_of(store: Store, text: str) -> int:
     return round(moment.timestamp() * 1000)
 
 
-class TooLate(Struct, frozen=True):
+class TimeAfterEnd(Struct, frozen=True):
     """What was `asked` for (ms since the epoch) is later than the last entry, at `position`, of time `last`."""
 
     asked: int
@@ -67,17 +67,17 @@ class TooLate(Struct, frozen=True):
     position: int
 
 
-def too_late(store: Store, text: str) -> TooLate | None:
+def time_after_end(store: Store, text: str) -> TimeAfterEnd | None:
     """That a time which `locate` takes is later than all that the record knows, which is answered as of its last entry:
     what waits for a time, such as the end of a budget's window, may be otherwise by then. None if it is not."""
     wanted, position = text.strip(), store.last_position()
     if not position or wanted in ("end", "start") or (wanted.isascii() and wanted.isdigit()):
         return None
     asked, last = time_of(store, wanted), _entry(store, position).at
-    return TooLate(asked, last, position) if asked > last else None
+    return TimeAfterEnd(asked, last, position) if asked > last else None
 
 
-def _checked(store: Store, position: int, last: int, text: str) -> int:
+def _checked_position(store: Store, position: int, last: int, text: str) -> int:
     first = _first(store).position
     if not first <= position <= last:
         raise PositionUnknown(f"position {text} is not in the record", where=f"positions {first} to {last}", hint=_HINT)
@@ -95,12 +95,12 @@ def _position_at(store: Store, time: int, text: str) -> int:
         return kept[-1]
     first = base.position + 1 if base is not None else _first(store).position
     last = store.last_position()
-    found = bisect_right(range(first, last + 1), time, key=lambda position: _entry(store, position).at)
-    if not found and base is not None:
+    count = bisect_right(range(first, last + 1), time, key=lambda position: _entry(store, position).at)
+    if not count and base is not None:
         return base.position
-    if not found:
+    if not count:
         raise PositionUnknown(f"the record begins after {text}", where=f"position {first}", hint=_HINT)
-    return first + found - 1
+    return first + count - 1
 
 
 def _first(store: Store) -> Entry:

@@ -22,8 +22,8 @@ from kerf.engine.record.store import Store
 from kerf.engine.state.load import beginning
 from kerf.engine.state.state import Facts
 
-NO_TURN = 0
-BEGINNING = 10
+BASE_TURN = 0
+FIRST_SETTINGS_WITHIN = 10
 """Entries, among which are a record's first settings."""
 
 
@@ -31,34 +31,34 @@ def first_settings(store: Store) -> Settings | None:
     """Those that the record begins with, None for an empty one. Raises StoreError."""
     if store.base() is not None:
         return beginning(store).facts.settings
-    seen = (each.payload for each in store.scan(until=BEGINNING))
+    seen = (each.payload for each in store.scan(until=FIRST_SETTINGS_WITHIN))
     return next((each.settings for each in seen if isinstance(each, SettingsSeen)), None)
 
 
-def opening(store: Store) -> Iterator[Entry]:
+def base_as_entries(store: Store) -> Iterator[Entry]:
     """Nothing for a record that begins at position 1. Raises StoreError."""
     base = store.base()
     if base is None:
         return
-    told = {
+    known_claims = {
         entry.payload.claim
         for entry in store.scan(0, base.position)
         if isinstance(entry.payload, Requested | Adopted)
     }  # fmt: skip
     facts = beginning(store).facts
-    claims = (claim for name, claim in sorted(facts.claims.items()) if name not in told)
+    claims = (claim for name, claim in sorted(facts.claims.items()) if name not in known_claims)
     for payload in (*_objects(facts), *_adopted(claims)):
         name = NAME_OF[type(payload)]
         yield Entry(
-            position=base.position, turn=NO_TURN, stream=stream_of(payload), version=0, type=name,
+            position=base.position, turn=BASE_TURN, stream=stream_of(payload), version=0, type=name,
             schema=TYPES[name].schema, at=base.at, cause=0, epoch=facts.epoch, payload=payload,
         )  # fmt: skip
 
 
 def _objects(facts: Facts) -> Iterator[Struct]:
-    for known in (facts.pools, facts.node_classes, facts.nodes, facts.buffers, facts.pods):
-        for _, found in sorted(known.items()):
-            yield found
+    for objects in (facts.pools, facts.node_classes, facts.nodes, facts.buffers, facts.pods):
+        for _, obj in sorted(objects.items()):
+            yield obj
 
 
 def _adopted(claims: Iterable[NodeClaim]) -> Iterator[Struct]:

@@ -53,7 +53,7 @@ class InFlight(Struct, frozen=True):
     age: int
 
 
-class Summary(Struct, frozen=True, kw_only=True):
+class StateSummary(Struct, frozen=True, kw_only=True):
     """The state at a position. `window_closes` is when the open provisioning window closes (ms since the epoch), 0 when
     none is open; `unavailable` maps "capacity type|instance type|zone" to the time until which it is avoided."""
 
@@ -78,25 +78,25 @@ class Summary(Struct, frozen=True, kw_only=True):
     unknown_entries: int
 
 
-def summary(state: State) -> Summary:
+def summarize(state: State) -> StateSummary:
     """What there was, as structs for people and for JSON."""
     facts, ix = state.facts, state.ix
     claims = [facts.claims[name] for name in sorted(facts.claims)]
     running = [claim for claim in claims if claim.launched]
-    return Summary(
+    return StateSummary(
         position=facts.position,
         at=facts.at,
         record=facts.record,
         epoch=facts.epoch,
         digest=snapshot.digest(state),
-        claims=tuple(_line(claim, state) for claim in claims),
+        claims=tuple(_claim_line(claim, state) for claim in claims),
         claim_states=dict(sorted(Counter(claim.state for claim in claims).items())),
         price=round(sum(claim.price for claim in running), 6),
         nodes=len(facts.nodes),
         unmanaged_nodes=sum(name not in ix.claim_by_node for name in facts.nodes),
-        pods=_pods(state),
+        pods=_pods_by_phase(state),
         node_pools=tuple(sorted(facts.pools)),
-        pools=tuple(_pool(state, name) for name in sorted(facts.pools)),
+        pools=tuple(_pool_line(state, name) for name in sorted(facts.pools)),
         window_closes=closes_at(facts) if facts.batch_opened else 0,
         without_place=facts.unplaced,
         unavailable={key: until for key, until in sorted(facts.unavailable.items()) if until > facts.at},
@@ -109,7 +109,7 @@ def summary(state: State) -> Summary:
     )
 
 
-def _line(claim: NodeClaim, state: State) -> ClaimLine:
+def _claim_line(claim: NodeClaim, state: State) -> ClaimLine:
     return ClaimLine(
         name=claim.name,
         state=claim.state,
@@ -126,25 +126,25 @@ def _line(claim: NodeClaim, state: State) -> ClaimLine:
     )
 
 
-def _pool(state: State, name: str) -> PoolLine:
-    found = nodepool_status(state, name)
+def _pool_line(state: State, name: str) -> PoolLine:
+    status = nodepool_status(state, name)
     claims = [claim for claim in state.facts.claims.values() if claim.node_pool == name]
-    registration = found.condition("NodeRegistrationHealthy")
+    registration = status.condition("NodeRegistrationHealthy")
     return PoolLine(
         name=name,
-        nodes=found.nodes,
+        nodes=status.nodes,
         drifted=sum(bool(claim.drifted_since) for claim in claims),
-        ready=found.ready,
-        wrong=tuple(_told(c) for c in found.conditions if c.type in DEPENDENTS and c.status != "True"),
-        registration=_told(registration) if registration.status == UNHEALTHY else "",
+        ready=status.ready,
+        wrong=tuple(_condition_text(c) for c in status.conditions if c.type in DEPENDENTS and c.status != "True"),
+        registration=_condition_text(registration) if registration.status == UNHEALTHY else "",
     )
 
 
-def _told(condition: Condition) -> str:
+def _condition_text(condition: Condition) -> str:
     return f"{condition.reason}: {condition.message}" if condition.message else condition.reason
 
 
-def _pods(state: State) -> dict[str, int]:
+def _pods_by_phase(state: State) -> dict[str, int]:
     """How many pods there are, by what they do."""
     total: Counter[str] = Counter()
     for uid, pod in state.facts.pods.items():

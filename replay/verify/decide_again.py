@@ -50,7 +50,7 @@ def is_observed(entry: Entry) -> bool:
     return entry.type in _OBSERVED
 
 
-def remake(state: State, turn: Sequence[Entry]) -> list[Entry]:
+def decide_again(state: State, turn: Sequence[Entry]) -> list[Entry]:
     """Decides one recorded turn again, on the state before it, which becomes the state after it.
 
     Raises what the engine raises: BlobMissing, TransitionRefused (KERF701), Restless (KERF702); the state is then
@@ -95,17 +95,17 @@ def settle(state: State) -> None:
     for name in state.facts.claims:
         state.ix.touched[name] = state.facts.position
     with suppress(BlobMissing):  # who needs it is told so when it is needed
-        react(_Glance(state, state.facts.at))
+        react(_DiscardedTurn(state, state.facts.at))
 
 
-class _Glance(Draft):
+class _DiscardedTurn(Draft):
     """A turn of which nothing is kept."""
 
     def add(self, payload: Struct, *, cause: int = 0, blobs: Mapping[str, Struct] | None = None) -> Entry:
         return self.made(payload, cause)
 
 
-def unsupported_because(turn: Sequence[Entry]) -> tuple[str, str] | None:
+def why_unsupported(turn: Sequence[Entry]) -> tuple[str, str] | None:
     """Why this version cannot decide a turn again: reason and detail as in `UnsupportedTurns`."""
     for entry in turn:
         payload = entry.payload

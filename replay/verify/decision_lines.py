@@ -21,11 +21,11 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.projections.prose.reasons import count, judged, sentence
 
-SHOWN = 0.00005
+MIN_SAVINGS_SHOWN = 0.00005
 """Savings below this would be shown as nothing, USD per hour."""
 
 
-def outcome(entries: Iterable[Entry]) -> tuple[str, ...]:
+def decided_lines(entries: Iterable[Entry]) -> tuple[str, ...]:
     """The decisions among these entries, in their order."""
     return tuple(
         line
@@ -43,8 +43,8 @@ def decision_lines(result: Result) -> list[str]:
     if isinstance(result, MovesResult):
         return [*map(_proposed, result.proposed), *_verdicts(result.verdicts)] or ["nothing to do"]
     if isinstance(result, MoveResult):
-        told = _begun(result.begun) if result.begun is not None else [f"{result.step}: {sentence(result.reason)}"]
-        return [*told, *_verdicts(result.verdicts)]
+        lines = _begun(result.begun) if result.begun is not None else [f"{result.step}: {sentence(result.reason)}"]
+        return [*lines, *_verdicts(result.verdicts)]
     if isinstance(result, StaticResult):
         return _static(result)
     return [f"{result.claim}: {sentence(result.reason)}"]
@@ -91,7 +91,7 @@ def _gained(result: ProvisionResult) -> list[str]:
     price = math.fsum(claim.price for claim in result.claims)
     saved = result.first_price - price
     lines = [f"${saved:.4f}/h less than the first plan; no nodes can cost less than ${result.lower_bound:.4f}/h"]
-    lines = lines if saved >= SHOWN else []
+    lines = lines if saved >= MIN_SAVINGS_SHOWN else []
     if result.unbound:
         lines.append(f"{count(result.unbound, 'pod')} may find no place there at first")
     return lines

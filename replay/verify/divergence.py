@@ -11,24 +11,24 @@ from kerf.engine.record.codec import CODEC
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
 from kerf.replay.verify.decide_again import VERSIONS
-from kerf.replay.verify.decision_lines import outcome
+from kerf.replay.verify.decision_lines import decided_lines
 from kerf.replay.verify.first_difference import first_difference, plain
 from kerf.replay.verify.report import DIFFERENT, EXTRA, MISSING, REFUSED, Divergence
 
 
-def divergence(recorded: Sequence[Entry], made: Sequence[Entry]) -> Divergence:
+def divergence(recorded: Sequence[Entry], remade: Sequence[Entry]) -> Divergence:
     """The first difference of a turn that was decided again. The two must differ."""
-    index = _first(recorded, made)
+    index = _first(recorded, remade)
     old = recorded[index] if index < len(recorded) else None
-    new = made[index] if index < len(made) else None
+    new = remade[index] if index < len(remade) else None
     if old is not None and new is not None:
-        if index + 1 < len(made) and _content(made[index + 1]) == _content(old):
-            old = None  # made now, and then all goes on as recorded
+        if index + 1 < len(remade) and _content(remade[index + 1]) == _content(old):
+            old = None  # remade now, and then all goes on as recorded
         elif index + 1 < len(recorded) and _content(recorded[index + 1]) == _content(new):
             new = None
     entry = old if old is not None else new
     assert entry is not None, "equal turns do not differ"
-    found = first_difference(plain(old), plain(new)) if old is not None and new is not None else None
+    difference = first_difference(plain(old), plain(new)) if old is not None and new is not None else None
     return Divergence(
         position=recorded[0].position + index,
         turn=recorded[0].turn,
@@ -37,11 +37,11 @@ def divergence(recorded: Sequence[Entry], made: Sequence[Entry]) -> Divergence:
         type=entry.type,
         recorded=plain(old) if old is not None else None,
         remade=plain(new) if new is not None else None,
-        path=found.path if found else "",
-        was=found.recorded if found else None,
-        now=found.remade if found else None,
-        outcome_was=outcome(recorded),
-        outcome_now=outcome(made),
+        path=difference.path if difference else "",
+        was=difference.recorded if difference else None,
+        now=difference.remade if difference else None,
+        outcome_was=decided_lines(recorded),
+        outcome_now=decided_lines(remade),
         engine=kerf.__version__,
         version_recorded=old.payload.version if old is not None and isinstance(old.payload, Decision) else 0,
         version=VERSIONS.get(entry.payload.decider, 0) if isinstance(entry.payload, Decision) else 0,
@@ -57,22 +57,22 @@ def refusal(recorded: Sequence[Entry], entry: Entry, error: Exception) -> Diverg
         kind=REFUSED,
         type=entry.type,
         recorded=plain(entry),
-        outcome_was=outcome(recorded),
+        outcome_was=decided_lines(recorded),
         engine=kerf.__version__,
         detail=str(error) or type(error).__name__,
     )
 
 
-def _first(recorded: Sequence[Entry], made: Sequence[Entry]) -> int:
-    for index, (old, new) in enumerate(zip(recorded, made, strict=False)):
+def _first(recorded: Sequence[Entry], remade: Sequence[Entry]) -> int:
+    for index, (old, new) in enumerate(zip(recorded, remade, strict=False)):
         if CODEC.encode(old) != CODEC.encode(new):
             return index
-    return min(len(recorded), len(made))
+    return min(len(recorded), len(remade))
 
 
 def _content(entry: Entry) -> bytes:
     """What the entry says, wherever it stands."""
-    placed = msgspec.structs.replace(entry, position=0, version=0, cause=0)
+    unplaced = msgspec.structs.replace(entry, position=0, version=0, cause=0)
     if isinstance(entry.payload, Decision):
-        placed = msgspec.structs.replace(placed, payload=msgspec.structs.replace(entry.payload, looked_at=0))
-    return CODEC.encode(placed)
+        unplaced = msgspec.structs.replace(unplaced, payload=msgspec.structs.replace(entry.payload, looked_at=0))
+    return CODEC.encode(unplaced)

@@ -41,10 +41,10 @@ def first_difference(recorded: Any, remade: Any, path: str = "") -> Difference:
         return Difference("", None, None)
     else:
         return Difference(path, recorded, remade)
-    for where, old, new in pairs:
-        found = first_difference(old, new, where)
-        if found.path:
-            return found
+    for item_path, old, new in pairs:
+        difference = first_difference(old, new, item_path)
+        if difference.path:
+            return difference
     return Difference("", None, None)
 
 

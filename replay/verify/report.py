@@ -52,7 +52,7 @@ class UnsupportedTurns(Struct, frozen=True, kw_only=True):
     count: int
 
 
-class Fault(Struct, frozen=True):
+class Corruption(Struct, frozen=True):
     """Where the record is corrupt: everything before `position` was verified."""
 
     code: str
@@ -79,7 +79,7 @@ class Report(Struct, frozen=True, kw_only=True):
     diverged: int
     divergences: tuple[Divergence, ...]
     unsupported: tuple[UnsupportedTurns, ...]
-    fault: Fault | None
+    fault: Corruption | None
     seconds: float
     base: int = 0
     base_at: int = 0

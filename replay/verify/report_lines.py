@@ -26,22 +26,26 @@ def verdict(report: Report) -> str:
     return verdicts[report.exit_code]
 
 
-def divergence_lines(found: Divergence) -> list[str]:
+def divergence_lines(divergence: Divergence) -> list[str]:
     """Where; what is decided otherwise ("-" recorded, "+" now); the first field that differs; the versions."""
-    was = [f"- {line}" for line in found.outcome_was if line not in found.outcome_now]
-    now = [f"+ {line}" for line in found.outcome_now if line not in found.outcome_was]
-    lines = [f"position {found.position} ({found.type}, {moment(found.at)}): {_KINDS[found.kind]}", *was, *now]
-    if found.path:
-        lines.append(f"{found.path}: {_value(found.was)} → {_value(found.now)}")
-    elif found.kind == "missing":
-        lines.append(f"made now: {_value((found.remade or {}).get('payload'))}")
-    elif found.kind == "extra":
-        lines.append(f"recorded: {_value((found.recorded or {}).get('payload'))}")
-    if found.detail:
-        lines.append(found.detail)
-    versions = f"recorded by kerf {found.engine_recorded or '?'}, decided again by kerf {found.engine}"
-    if found.version_recorded or found.version:
-        versions += f"; decision version {found.version_recorded or '-'}, today's is {found.version or '-'}"
+    was = [f"- {line}" for line in divergence.outcome_was if line not in divergence.outcome_now]
+    now = [f"+ {line}" for line in divergence.outcome_now if line not in divergence.outcome_was]
+    lines = [
+        f"position {divergence.position} ({divergence.type}, {moment(divergence.at)}): {_KINDS[divergence.kind]}",
+        *was,
+        *now,
+    ]
+    if divergence.path:
+        lines.append(f"{divergence.path}: {_value(divergence.was)} → {_value(divergence.now)}")
+    elif divergence.kind == "missing":
+        lines.append(f"made now: {_value((divergence.remade or {}).get('payload'))}")
+    elif divergence.kind == "extra":
+        lines.append(f"recorded: {_value((divergence.recorded or {}).get('payload'))}")
+    if divergence.detail:
+        lines.append(divergence.detail)
+    versions = f"recorded by kerf {divergence.engine_recorded or '?'}, decided again by kerf {divergence.engine}"
+    if divergence.version_recorded or divergence.version:
+        versions += f"; decision version {divergence.version_recorded or '-'}, today's is {divergence.version or '-'}"
     return [*lines, versions]
 
 

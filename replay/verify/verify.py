@@ -29,21 +29,21 @@ from kerf.replay.errors import BeginningMissing
 from kerf.replay.verify.decide_again import (
     VERSIONS,
     copy,
+    decide_again,
     fold,
     is_observed,
-    remake,
     settle,
-    unsupported_because,
     versions_differ,
+    why_unsupported,
 )
 from kerf.replay.verify.divergence import divergence, refusal
-from kerf.replay.verify.report import Divergence, Fault, Report, UnsupportedTurns
+from kerf.replay.verify.report import Corruption, Divergence, Report, UnsupportedTurns
 
-KEPT = 100
+MAX_DIVERGENCES_KEPT = 100
 """So many divergences are kept in full; all are counted."""
 
 
-def verify(store: Store, *, progress: Progress | None = None, keep: int = KEPT) -> Report:
+def verify(store: Store, *, progress: Progress | None = None, keep: int = MAX_DIVERGENCES_KEPT) -> Report:
     """Decides the whole record again, from its base if it has one. Raises BeginningMissing (KERF204) for a part of a
     record that brings no base; what else is wrong with the record stands in the report."""
     started = perf_counter()
@@ -56,7 +56,7 @@ def verify(store: Store, *, progress: Progress | None = None, keep: int = KEPT) 
         verifier.check_cut()
     except StoreError as error:
         position = error.position or verifier.entries + 1
-        fault = Fault(error.code, position, error.message)
+        fault = Corruption(error.code, position, error.message)
     return verifier.report(fault, perf_counter() - started)
 
 
@@ -94,12 +94,12 @@ class _Verifier:
 
     def turn(self, recorded: list[Entry]) -> None:
         self._note(recorded)
-        why = unsupported_because(recorded)
-        if why is not None:
-            self._cannot(recorded, *why)
+        unsupported = why_unsupported(recorded)
+        if unsupported is not None:
+            self._cannot(recorded, *unsupported)
             return
         try:
-            made = remake(self.trial, recorded)
+            remade = decide_again(self.trial, recorded)
         except BlobMissing as error:
             self._cannot(recorded, "missing-blob", error.message)
             return
@@ -108,7 +108,7 @@ class _Verifier:
         except (KerfError, LookupError) as error:
             self._differs(recorded, refusal(recorded, recorded[0], error))
             return
-        if _same(recorded, made):
+        if _same(recorded, remade):
             self._counted(recorded)
             if self.truth is not None:
                 fold(self.truth, recorded)
@@ -118,7 +118,7 @@ class _Verifier:
             self._cannot(recorded, "older-deciders", versions_differ(*older[0]))
             return
         self._counted(recorded)
-        self._differs(recorded, divergence(recorded, made))
+        self._differs(recorded, divergence(recorded, remade))
 
     def _note(self, recorded: list[Entry]) -> None:
         first = recorded[0]
@@ -200,7 +200,7 @@ class _Verifier:
                 self.divergences.append(replace(found, engine_recorded=self.engine_recorded))
         self.trial = copy(self.truth)
 
-    def report(self, fault: Fault | None, seconds: float) -> Report:
+    def report(self, fault: Corruption | None, seconds: float) -> Report:
         return Report(
             record=self.trial.facts.record,
             engine_recorded=self.engine_recorded,

@@ -21,70 +21,72 @@ from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import DO_NOT_DISRUPT
 from kerf.engine.model.reasons import Reason
 
-ALWAYS_ON = "WhenEmptyOrUnderutilized"
+LEAST_RESTRICTIVE_POLICY = "WhenEmptyOrUnderutilized"
 
 
-class Lift(Struct, frozen=True):
+class WithoutBlocker(Struct, frozen=True):
     """`change`: what would have to be otherwise, coded; `cluster`: as it would be then."""
 
     change: Reason
     cluster: Cluster
 
 
-Lifting = Callable[[Cluster, ClusterNode, DisruptionReason], Lift | None]
+RemoveBlocker = Callable[[Cluster, ClusterNode, DisruptionReason], WithoutBlocker | None]
 """Of a cluster, the node, and the budgets' reason of the method that asks."""
 
 
-def lift(why: Reason, cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift | None:
+def without_blocker(
+    why: Reason, cluster: Cluster, node: ClusterNode, method: DisruptionReason
+) -> WithoutBlocker | None:
     """The cluster without the obstacle, None where there is none that a single change removes. `method`: the reason
     by which budgets know the method."""
-    lifting = _LIFTS.get(why.code)
+    lifting = _REMOVALS.get(why.code)
     return None if lifting is None else lifting(cluster, node, method)
 
 
 # ── of the node ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _node_annotation(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
+def _node_annotation(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
     left = {key: value for key, value in node.annotations.items() if key != DO_NOT_DISRUPT}
-    return Lift(Reason("without-node-annotation"), _with(cluster, node, annotations=left))
+    return WithoutBlocker(Reason("without-node-annotation"), _with(cluster, node, annotations=left))
 
 
-def _quiet(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
-    return Lift(Reason("after-consolidate-after"), _with(cluster, node, consolidatable=True))
+def _quiet(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
+    return WithoutBlocker(Reason("after-consolidate-after"), _with(cluster, node, consolidatable=True))
 
 
-def _expected(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
-    return Lift(Reason("without-expected-pods"), _with(cluster, node, nominated=False))
+def _expected(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
+    return WithoutBlocker(Reason("without-expected-pods"), _with(cluster, node, nominated=False))
 
 
-def _held_back(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
-    return Lift(Reason("after-pause"), _with(cluster, node, held_until=0))
+def _held_back(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
+    return WithoutBlocker(Reason("after-pause"), _with(cluster, node, held_until=0))
 
 
-def _buffers(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
-    return Lift(Reason("without-buffers", {"buffers": node.buffers}), _with(cluster, node, buffers=0))
+def _buffers(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
+    return WithoutBlocker(Reason("without-buffers", {"buffers": node.buffers}), _with(cluster, node, buffers=0))
 
 
 # ── of its pods ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pod_annotations(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
+def _pod_annotations(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
     """All pods of the node that carry it: one alone would change nothing beside another."""
     rules = cluster.rules
     held = [pod for pod in node.pods if not rules.disruptable(pod)]
     free = tuple(replace(pod, do_not_disrupt="") if pod in held else pod for pod in node.pods)
     change = Reason("without-pod-annotation", {"pods": sorted(pod.key for pod in held)})
-    return Lift(change, _with(cluster, node, pods=free))
+    return WithoutBlocker(change, _with(cluster, node, pods=free))
 
 
-def _pod_budgets(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
+def _pod_budgets(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
     """The PodDisruptionBudgets that hold pods of this node allow any eviction; where several cover one pod, none."""
     rules = cluster.rules
     holding = {budget.uid: budget for pod in node.pods for budget in rules.blocked_now(pod)}
     names = sorted(f"{each.namespace}/{each.name}" for each in holding.values())
     left = tuple(budget for budget in cluster.budgets if budget.uid not in holding)
-    return Lift(Reason("without-pod-budget", {"budgets": names}), replace(cluster, budgets=left))
+    return WithoutBlocker(Reason("without-pod-budget", {"budgets": names}), replace(cluster, budgets=left))
 
 
 def without_pod(cluster: Cluster, node: ClusterNode, pod: Pod) -> Cluster:
@@ -116,57 +118,59 @@ def unreadable_budget(cluster: Cluster, node: ClusterNode, method: DisruptionRea
     return faults[0] if faults else None
 
 
-def _budget(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift | None:
+def _budget(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker | None:
     pool = cluster.pool(node.node_pool)
     if pool is None:
         return None
     unread = unreadable_budget(cluster, node, method)
     if unread is not None:
-        left = tuple(each for index, each in enumerate(pool.budgets) if index != unread.params["budget"])
-        return Lift(Reason("readable-budget", unread.params), _pool_with(cluster, pool, budgets=left))
+        others = tuple(each for index, each in enumerate(pool.budgets) if index != unread.params["budget"])
+        return WithoutBlocker(Reason("readable-budget", unread.params), _pool_with(cluster, pool, budgets=others))
     change = Reason("more-budget", budget_use(cluster, pool, method).params)
-    return Lift(change, _pool_with(cluster, pool, budgets=()))
+    return WithoutBlocker(change, _pool_with(cluster, pool, budgets=()))
 
 
-def _policy(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift | None:
+def _policy(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker | None:
     pool = cluster.pool(node.node_pool)
     if pool is None:
         return None
     was = "policy-when-empty" if pool.consolidation_policy == WHEN_EMPTY else "policy-balanced"
-    if pool.consolidation_policy == ALWAYS_ON:
+    if pool.consolidation_policy == LEAST_RESTRICTIVE_POLICY:
         return None
-    change = Reason(f"without-{was}", {"nodepool": pool.name, "policy": ALWAYS_ON})
-    return Lift(change, _pool_with(cluster, pool, consolidation_policy=ALWAYS_ON))
+    change = Reason(f"without-{was}", {"nodepool": pool.name, "policy": LEAST_RESTRICTIVE_POLICY})
+    return WithoutBlocker(change, _pool_with(cluster, pool, consolidation_policy=LEAST_RESTRICTIVE_POLICY))
 
 
-def _consolidate_after(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift | None:
+def _consolidate_after(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker | None:
     pool = cluster.pool(node.node_pool)
     if pool is None:
         return None
-    made = _with(_pool_with(cluster, pool, consolidate_after=0), node, consolidatable=True)
-    return Lift(Reason("with-consolidate-after", {"nodepool": pool.name}), made)
+    changed = _with(_pool_with(cluster, pool, consolidate_after=0), node, consolidatable=True)
+    return WithoutBlocker(Reason("with-consolidate-after", {"nodepool": pool.name}), changed)
 
 
-def _min_values(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift | None:
+def _min_values(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker | None:
     pool = cluster.pool(node.node_pool)
     if pool is None or all(each.min_values is None for each in pool.requirements):
         return None
     free = tuple(replace(each, min_values=None) for each in pool.requirements)
-    return Lift(Reason("without-min-values", {"nodepool": pool.name}), _pool_with(cluster, pool, requirements=free))
+    return WithoutBlocker(
+        Reason("without-min-values", {"nodepool": pool.name}), _pool_with(cluster, pool, requirements=free)
+    )
 
 
-def _spot_to_spot(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift:
-    return Lift(Reason("with-spot-to-spot"), replace(cluster, spot_to_spot=True))
+def _spot_to_spot(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
+    return WithoutBlocker(Reason("with-spot-to-spot"), replace(cluster, spot_to_spot=True))
 
 
-def _limits(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Lift | None:
+def _limits(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker | None:
     """Pods without another place: perhaps only because NodePools may not grow."""
     bounded = sorted(each.pool.name for each in cluster.pools if each.pool.limits)
     if not bounded:
         return None
     free = tuple(replace(each, pool=replace(each.pool, limits=None)) for each in cluster.pools)
     base = replace(cluster.base, pools=free)
-    return Lift(Reason("without-limits", {"nodepools": bounded}), replace(cluster, base=base))
+    return WithoutBlocker(Reason("without-limits", {"nodepools": bounded}), replace(cluster, base=base))
 
 
 def _with(cluster: Cluster, node: ClusterNode, **changes: Any) -> Cluster:
@@ -175,12 +179,12 @@ def _with(cluster: Cluster, node: ClusterNode, **changes: Any) -> Cluster:
 
 
 def _pool_with(cluster: Cluster, pool: NodePool, **changes: Any) -> Cluster:
-    made = replace(pool, **changes)
-    pools = tuple(replace(each, pool=made) if each.pool.name == pool.name else each for each in cluster.pools)
+    changed = replace(pool, **changes)
+    pools = tuple(replace(each, pool=changed) if each.pool.name == pool.name else each for each in cluster.pools)
     return replace(cluster, base=replace(cluster.base, pools=pools))
 
 
-_LIFTS: dict[str, Lifting] = {
+_REMOVALS: dict[str, RemoveBlocker] = {
     "awaiting-pods": _expected,
     "budget": _budget,
     "consolidate-after-never": _consolidate_after,

@@ -24,18 +24,18 @@ from kerf.engine.record.decisions import Move
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.planner import plan
-from kerf.replay.what_if.blockers import lift, without_pod
+from kerf.replay.what_if.blockers import without_blocker, without_pod
 
-MOST_CHANGES = 4
+MAX_CHANGES = 4
 """So many obstacles are taken away, one on top of the other, before the answer is that it stays."""
-MOST_PODS = 6
+MAX_PODS_TRIED = 6
 """So many pods are tried one by one: would the node go without this one?"""
 
-MOST_REASONS = 4
+MAX_REASONS = 4
 """So many reasons are given why pods have no place."""
 
 
-class Goes(Struct, frozen=True, kw_only=True):
+class WouldGo(Struct, frozen=True, kw_only=True):
     """How the node would go. `claims` go with it; `replacements` are the first choices of type for each new node, at
     `price` USD per hour together; `onto` are the nodes that take pods. `savings` in USD per hour."""
 
@@ -46,7 +46,7 @@ class Goes(Struct, frozen=True, kw_only=True):
     savings: float = 0.0
 
 
-class Need(Struct, frozen=True, kw_only=True):
+class PodsNeed(Struct, frozen=True, kw_only=True):
     """What its pods that have to move ask for together, and the cheapest new node that would hold those that find no
     room elsewhere ("" if there is none). `nowhere`: why some of them have no place at all, one reason for each NodePool
     and class of pods."""
@@ -59,14 +59,14 @@ class Need(Struct, frozen=True, kw_only=True):
     nowhere: tuple[Reason, ...] = ()
 
 
-class Without(Struct, frozen=True):
+class WithoutPod(Struct, frozen=True):
     """The node would go if this one pod were not on it."""
 
     pod: str
-    goes: Goes
+    goes: WouldGo
 
 
-class Way(Struct, frozen=True, kw_only=True):
+class WhatWouldChange(Struct, frozen=True, kw_only=True):
     """`verdict`: what the method says now, None if the node would go. `changes`: what would have to be otherwise, each
     on top of the ones before, and `between` what the method says after each but the last. In the end it `goes`, or
     still stays for the reason `stays`. `alone`: it could go by itself then, but is none of those that go together."""
@@ -74,45 +74,47 @@ class Way(Struct, frozen=True, kw_only=True):
     verdict: Reason | None
     changes: tuple[Reason, ...] = ()
     between: tuple[Reason, ...] = ()
-    goes: Goes | None = None
+    goes: WouldGo | None = None
     stays: Reason | None = None
-    need: Need | None = None
-    without: tuple[Without, ...] = ()
-    alone: Goes | None = None
+    need: PodsNeed | None = None
+    without: tuple[WithoutPod, ...] = ()
+    alone: WouldGo | None = None
 
 
-Decided = Goes | Reason
-Asking = Callable[[Cluster, ClusterNode], Decided]
+Answer = WouldGo | Reason
+Method = Callable[[Cluster, ClusterNode], Answer]
 
 
-def explore(cluster: Cluster, claim: str, ask: Asking, method: DisruptionReason) -> Way:
+def explore_changes(cluster: Cluster, claim: str, ask: Method, method: DisruptionReason) -> WhatWouldChange:
     """`ask` is the method, `method` its name in budgets. The claim has to be one of the cluster."""
     changes: list[Reason] = []
-    said: list[Reason] = []
+    reasons: list[Reason] = []
     while True:
         node = node_in(cluster, claim)
-        found = ask(cluster, node)
-        if isinstance(found, Goes):
-            return Way(verdict=said[0] if said else None, changes=tuple(changes), between=tuple(said[1:]), goes=found)
-        if said and said[-1].code == found.code:  # what was changed last is of no account
-            said.pop()
+        answer = ask(cluster, node)
+        if isinstance(answer, WouldGo):
+            return WhatWouldChange(
+                verdict=reasons[0] if reasons else None, changes=tuple(changes), between=tuple(reasons[1:]), goes=answer
+            )
+        if reasons and reasons[-1].code == answer.code:  # what was changed last is of no account
+            reasons.pop()
             changes.pop()
             break
-        repeated = any(each.code == found.code for each in said)
-        lifted = None if repeated or len(changes) == MOST_CHANGES else lift(found, cluster, node, method)
-        if lifted is None:
+        repeated = any(each.code == answer.code for each in reasons)
+        without = None if repeated or len(changes) == MAX_CHANGES else without_blocker(answer, cluster, node, method)
+        if without is None:
             break
-        said.append(found)
-        changes.append(lifted.change)
-        cluster = lifted.cluster
-    return Way(
-        verdict=said[0] if said else found,
+        reasons.append(answer)
+        changes.append(without.change)
+        cluster = without.cluster
+    return WhatWouldChange(
+        verdict=reasons[0] if reasons else answer,
         changes=tuple(changes),
-        between=tuple(said[1:]),
-        stays=found,
-        need=_need(cluster, node, found) if method == DisruptionReason.UNDERUTILIZED else None,
-        without=tuple(_lighter(cluster, node, found)) if method == DisruptionReason.UNDERUTILIZED else (),
-        alone=_alone(cluster, node) if method == DisruptionReason.UNDERUTILIZED else None,
+        between=tuple(reasons[1:]),
+        stays=answer,
+        need=_pods_need(cluster, node, answer) if method == DisruptionReason.UNDERUTILIZED else None,
+        without=tuple(_without_single_pods(cluster, node, answer)) if method == DisruptionReason.UNDERUTILIZED else (),
+        alone=_would_go_alone(cluster, node) if method == DisruptionReason.UNDERUTILIZED else None,
     )
 
 
@@ -123,35 +125,35 @@ def node_in(cluster: Cluster, claim: str) -> ClusterNode:
 # ── the methods ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def emptiness(cluster: Cluster, node: ClusterNode) -> Decided:
+def emptiness(cluster: Cluster, node: ClusterNode) -> Answer:
     """D-59, D-60. That pods run there comes before what else would hold the node."""
     if any(map(is_reschedulable, node.pods)):
         return Reason("has-pods")
-    found = _candidate(cluster, node, eligibility.emptiness, DisruptionReason.EMPTY, eventual=False)
-    return found if isinstance(found, Reason) else _goes(removal([found]))
+    candidate = _candidate(cluster, node, eligibility.emptiness, DisruptionReason.EMPTY, eventual=False)
+    return candidate if isinstance(candidate, Reason) else _would_go(removal([candidate]))
 
 
-def drift(cluster: Cluster, node: ClusterNode) -> Decided:
+def drift(cluster: Cluster, node: ClusterNode) -> Answer:
     """D-62…D-65. That it has not drifted comes before what else would hold the node."""
     if not node.drifted_since:
         return Reason("not-drifted")
-    found = _candidate(cluster, node, eligibility.drift, DisruptionReason.DRIFTED, eventual=True)
-    if isinstance(found, Reason):
-        return found
-    move = disruption_pass.drift(cluster, found)
-    return move if isinstance(move, Reason) else _replaced(move, found)
+    candidate = _candidate(cluster, node, eligibility.drift, DisruptionReason.DRIFTED, eventual=True)
+    if isinstance(candidate, Reason):
+        return candidate
+    move = disruption_pass.drift(cluster, candidate)
+    return move if isinstance(move, Reason) else _would_be_replaced(move, candidate)
 
 
-def consolidation(cluster: Cluster, node: ClusterNode) -> Decided:
+def consolidation(cluster: Cluster, node: ClusterNode) -> Answer:
     """kerf's own choice of moves for all nodes together (D-67…D-104)."""
-    found = _candidate(cluster, node, eligibility.consolidation, DisruptionReason.UNDERUTILIZED, eventual=False)
-    if isinstance(found, Reason):
-        return Reason("goes-as-empty") if found.code == "empty" else found
+    candidate = _candidate(cluster, node, eligibility.consolidation, DisruptionReason.UNDERUTILIZED, eventual=False)
+    if isinstance(candidate, Reason):
+        return Reason("goes-as-empty") if candidate.code == "empty" else candidate
     refused: dict[str, Reason] = {}
     chosen, _ = disruption_pass.own_moves(cluster, None, refused)
     for command in chosen.commands:
         if node.name in command.names:
-            return _goes(command)
+            return _would_go(command)
     return refused.get(node.name) or chosen.kept.get(node.name) or Reason("not-looked-at")
 
 
@@ -159,19 +161,19 @@ def _candidate(
     cluster: Cluster, node: ClusterNode, own: eligibility.Filter, method: DisruptionReason, *, eventual: bool
 ) -> Candidate | Reason:
     """What comes before any search: eligibility, the method's own filter, the budget."""
-    found = eligibility.judge(node, cluster, eventual=eventual)
-    if isinstance(found, Reason):
-        return found
-    why = own(found)
+    candidate = eligibility.judge(node, cluster, eventual=eventual)
+    if isinstance(candidate, Reason):
+        return candidate
+    why = own(candidate)
     if why is not None:
         return why
-    if allowed(cluster, method).get(found.pool.name, 0) <= 0:
-        return Reason("budget", {"nodepool": found.pool.name})
-    return found
+    if allowed(cluster, method).get(candidate.pool.name, 0) <= 0:
+        return Reason("budget", {"nodepool": candidate.pool.name})
+    return candidate
 
 
-def _goes(command: Command) -> Goes:
-    return Goes(
+def _would_go(command: Command) -> WouldGo:
+    return WouldGo(
         claims=tuple(sorted(each.node.place.claim for each in command.candidates)),
         replacements=tuple(new.instance_types[0] for new in command.replacements),
         price=math.fsum(new.price for new in command.replacements),
@@ -180,10 +182,10 @@ def _goes(command: Command) -> Goes:
     )
 
 
-def _replaced(move: Move, candidate: Candidate) -> Goes:
+def _would_be_replaced(move: Move, candidate: Candidate) -> WouldGo:
     price = math.fsum(new.price for new in move.replacements)
     moving = frozenset(pod.uid for pod in candidate.pods)
-    return Goes(
+    return WouldGo(
         claims=move.claims,
         replacements=tuple(new.instance_types[0] for new in move.replacements),
         price=price,
@@ -194,75 +196,77 @@ def _replaced(move: Move, candidate: Candidate) -> Goes:
 
 # ── why its pods need a node ───────────────────────────────────────────────────────────────────────────────────────
 
-_NEEDED = ("nothing-cheaper", "several-replacements", "no-place", "not-worth-it", "too-few-spot-options")
+_POD_REASONS = ("nothing-cheaper", "several-replacements", "no-place", "not-worth-it", "too-few-spot-options")
 """Reasons that lie in what the pods ask for."""
 
 
-def _need(cluster: Cluster, node: ClusterNode, why: Reason) -> Need | None:
-    if why.code not in _NEEDED:
+def _pods_need(cluster: Cluster, node: ClusterNode, why: Reason) -> PodsNeed | None:
+    if why.code not in _POD_REASONS:
         return None
     moving = _moving(cluster, node)
     simulator = Simulator(cluster)
     outcome = simulator.without([node.name])
     claims = outcome.claims
-    kind, price = "", 0.0
+    instance_type, price = "", 0.0
     if len(claims) == 1:
-        market, wanted = simulator.market(claims[0].node_pool), Requirements(claims[0].constraints)
-        offers = ((market.cheapest(name, wanted), name) for name in claims[0].instance_types)
-        cost, kind = min(offers, default=(math.inf, ""))
-        price, kind = (cost, kind) if math.isfinite(cost) else (0.0, "")
+        market, requirements = simulator.market(claims[0].node_pool), Requirements(claims[0].constraints)
+        offers = ((market.cheapest(name, requirements), name) for name in claims[0].instance_types)
+        cost, instance_type = min(offers, default=(math.inf, ""))
+        price, instance_type = (cost, instance_type) if math.isfinite(cost) else (0.0, "")
     requests = total(cluster.shapes[pod.shape].requests for pod in moving)
-    return Need(
+    return PodsNeed(
         pods=len(moving),
         requests=requests,
-        instance_type=kind,
+        instance_type=instance_type,
         price=price,
         nodes=len(claims),
-        nowhere=_nowhere(outcome, cluster, node, moving),
+        nowhere=_reasons_without_place(outcome, cluster, node, moving),
     )
 
 
-def _nowhere(outcome: Outcome, cluster: Cluster, node: ClusterNode, moving: list[Pod]) -> tuple[Reason, ...]:
+def _reasons_without_place(
+    outcome: Outcome, cluster: Cluster, node: ClusterNode, moving: list[Pod]
+) -> tuple[Reason, ...]:
     """The planner's reasons about pods that have to move and cannot."""
     if outcome.failure is None or outcome.failure.code != "no-place":
         return ()
-    mine = frozenset(pod.uid for pod in moving)
+    moving_uids = frozenset(pod.uid for pod in moving)
     planned = plan(what_if(cluster, frozenset([node.name]), respect_settling=True))
-    groups = (each for each in (*planned.unplaced, *planned.ignored) if mine.intersection(each.pods))
-    found: list[Reason] = []
+    groups = (each for each in (*planned.unplaced, *planned.ignored) if moving_uids.intersection(each.pods))
+    reasons: list[Reason] = []
     for reason in (reason for group in groups for reason in group.reasons):
-        if reason not in found:
-            found.append(reason)
-    return tuple(found[:MOST_REASONS])
+        if reason not in reasons:
+            reasons.append(reason)
+    return tuple(reasons[:MAX_REASONS])
 
 
-def _lighter(cluster: Cluster, node: ClusterNode, why: Reason) -> list[Without]:
+def _without_single_pods(cluster: Cluster, node: ClusterNode, why: Reason) -> list[WithoutPod]:
     """Single pods without which the node would go, the largest first; only where all obstacles of another kind are
     off."""
-    found: list[Without] = []
-    if why.code not in _NEEDED:
-        return found
-    for pod in _largest(cluster, _moving(cluster, node))[:MOST_PODS]:
-        less = without_pod(cluster, node, pod)
-        goes = _alone(less, node_in(less, node.place.claim))
+    without_pods: list[WithoutPod] = []
+    if why.code not in _POD_REASONS:
+        return without_pods
+    for pod in _largest(cluster, _moving(cluster, node))[:MAX_PODS_TRIED]:
+        without = without_pod(cluster, node, pod)
+        goes = _would_go_alone(without, node_in(without, node.place.claim))
         if goes is not None:
-            found.append(Without(pod.key, goes))
-    return found
+            without_pods.append(WithoutPod(pod.key, goes))
+    return without_pods
 
 
-def _alone(cluster: Cluster, node: ClusterNode) -> Goes | None:
+def _would_go_alone(cluster: Cluster, node: ClusterNode) -> WouldGo | None:
     """How this one node would go, were it the only one that anybody looks at."""
-    found = census(cluster, eligibility.consolidation)
-    candidate = next((each for each in found.chosen if each.name == node.name), None)
+    candidates = census(cluster, eligibility.consolidation)
+    candidate = next((each for each in candidates.chosen if each.name == node.name), None)
     if candidate is None or allowed(cluster, DisruptionReason.UNDERUTILIZED)[candidate.pool.name] <= 0:
         return None
     simulator = Simulator(cluster)
-    tried = decide(simulator, [candidate])
-    if isinstance(tried, Command) and tried.replacements:
-        tried = on_offer(tried, simulator.market(tried.replacements[0].claim.node_pool))
-    if isinstance(tried, Reason) or tried.savings <= LEAST:
+    decided = decide(simulator, [candidate])
+    if isinstance(decided, Command) and decided.replacements:
+        decided = on_offer(decided, simulator.market(decided.replacements[0].claim.node_pool))
+    if isinstance(decided, Reason) or decided.savings <= LEAST:
         return None
-    return _goes(tried) if approves(tried, pool_totals(cluster, found.eligible)) else None
+    return _would_go(decided) if approves(decided, pool_totals(cluster, candidates.eligible)) else None
 
 
 def _moving(cluster: Cluster, node: ClusterNode) -> list[Pod]:

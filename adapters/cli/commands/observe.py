@@ -14,7 +14,7 @@ from kerf.engine.record.store import Store
 from kerf.projections.karpenter_comparison import Batch, Comparison, Observer, Removal, Wanted
 from kerf.projections.prose.reasons import moment
 from kerf.replay.errors import NotObserved
-from kerf.replay.time_travel.record_beginning import first_settings, opening
+from kerf.replay.time_travel.record_beginning import base_as_entries, first_settings
 
 observe = App(name="observe", help="Compare what kerf decided in observe mode with what Karpenter did.")
 
@@ -38,7 +38,7 @@ def report(record: str, /, *, json: Json = False) -> None:
     observer = Observer()
     with opened(record) as store:
         _refuse_control(store, record)
-        for entry in chain(opening(store), store.scan()):
+        for entry in chain(base_as_entries(store), store.scan()):
             observer.apply(entry)
     found = observer.report()
     if json:

@@ -14,7 +14,7 @@ from cyclopts.validators import Number
 from kerf.adapters.cli.render.text import columns, counted, dollars, some
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.errors import ScenarioError
-from kerf.replay.scenarios.optional_features import refused
+from kerf.replay.scenarios.optional_features import problems_in_words
 from kerf.replay.scenarios.plan_scenarios import EFFORT, MAX_STEPS, plan_scenario, read_catalogues, read_scenarios
 
 SHOWN = 0.00005
@@ -128,7 +128,7 @@ def describe(line: dict[str, Any]) -> list[str]:
     lines = [f"{name}: {', '.join(parts)}"]
     lines += _new_nodes(result["newNodeClaims"])
     lines += [f"  {each['name']} takes {some(each['pods'])}" for each in result["existingNodes"]]
-    lines += [f"  {each}" for each in refused(line["kerf"])]
+    lines += [f"  {each}" for each in problems_in_words(line["kerf"])]
     if truncated:
         lines.append(f"  the plan ended at its limit of steps before {some(truncated)}")
     for each in line["kerf"]["unplaced"] + line["kerf"]["ignored"]:

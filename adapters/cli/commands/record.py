@@ -21,10 +21,10 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.state.load import load
 from kerf.projections.prose.reasons import duration, moment
 from kerf.replay.errors import PositionUnknown
-from kerf.replay.subject_names import kind_of, with_kind
-from kerf.replay.time_travel.positions import locate, time_of, too_late
-from kerf.replay.time_travel.record_beginning import opening
-from kerf.replay.time_travel.state_summary import summary
+from kerf.replay.subject_names import kind_of, with_canonical_kind
+from kerf.replay.time_travel.positions import locate, time_after_end, time_of
+from kerf.replay.time_travel.record_beginning import base_as_entries
+from kerf.replay.time_travel.state_summary import summarize
 
 FOLLOWED_EVERY = 0.5  # seconds between looks at a record that is followed
 _KINDS = ("pod", "node", "nodeclaim", "decision")
@@ -77,7 +77,7 @@ def at(record: str, when: When = "end", /, *, json: Json = False) -> None:
     from kerf.adapters.cli.render.record import summary_text
 
     with opened(record) as store:
-        found = summary(load(store, _located(store, when)))
+        found = summarize(load(store, _located(store, when)))
     if json:
         emit_json(found)
     else:
@@ -125,11 +125,11 @@ def log(
     from kerf.projections.karpenter_logs import KarpenterLog
     from kerf.projections.timeline.event import DEBUG, Event
     from kerf.projections.timeline.grouping import grouped
-    from kerf.replay.history.story import begun
+    from kerf.replay.history.story import timeline_from_base
 
     with opened(record) as store:
         after = _before(store, since) if since else 0
-        late = too_late(store, since) if since and not follow else None
+        late = time_after_end(store, since) if since and not follow else None
         if late is not None:
             print(f"Nothing is in the record since then: its last entry is of {moment(late.last)}", file=sys.stderr)
         last = locate(store, until) if until else None
@@ -139,14 +139,14 @@ def log(
             )
         if karpenter:
             lines = KarpenterLog()
-            for entry in opening(store):
+            for entry in base_as_entries(store):
                 lines.apply(entry)
             for entry in _entries(store, last, follow):
                 for line in lines.apply(entry):
                     if entry.position > after:
                         emit_json_line(line)
             return 0
-        timeline, printer = begun(store), Printer()
+        timeline, printer = timeline_from_base(store), Printer()
         known = False
 
         def told() -> Iterator[Event]:
@@ -261,7 +261,7 @@ def story(record: str, name: str, rest: str = "", /, *, at: When = "end", json: 
 
 def _located(store: AnyStore, when: str) -> int:
     """As `locate`. A time after the last entry is answered as of that entry, and who asked is told so."""
-    late = too_late(store, when)
+    late = time_after_end(store, when)
     if late is not None:
         print(
             f"Note: {moment(late.asked)} is {duration(late.asked - late.last)} after the record's last entry (position "
@@ -302,5 +302,5 @@ def _position(text: str) -> int:
 
 
 def _concerns(subject: str, names: tuple[str, ...]) -> bool:
-    wanted = (subject, with_kind(subject))
+    wanted = (subject, with_canonical_kind(subject))
     return any(name in wanted or name.partition("/")[2] == subject for name in names)

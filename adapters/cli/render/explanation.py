@@ -26,9 +26,9 @@ from kerf.projections.prose.reasons import (
 from kerf.projections.prose.reasons import judged as judged_words
 from kerf.replay.explain.claim import ClaimExplanation, Launch, Staying
 from kerf.replay.explain.decision import DecisionExplanation
-from kerf.replay.explain.funnels import Placed, PoolFunnel
+from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
 from kerf.replay.explain.pod import PodExplanation
-from kerf.replay.history.histories import Look
+from kerf.replay.history.histories import PodDecision
 
 SHOWN = 10
 """So many of the pods that hold up a drain are named."""
@@ -72,7 +72,7 @@ def pod_text(printer: Printer, found: PodExplanation) -> None:
         _launch(printer, found.launch)
 
 
-def _looks(printer: Printer, looks: tuple[Look, ...]) -> None:
+def _looks(printer: Printer, looks: tuple[PodDecision, ...]) -> None:
     """The decisions about it; those that came to the same one after another in one line."""
     for (result, place), alike in groupby(looks, key=lambda look: (look.result, look.place)):
         first, *rest = alike
@@ -180,7 +180,7 @@ def decision_text(printer: Printer, found: DecisionExplanation, lines: list[str]
 # ── parts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _placed(printer: Printer, how: Placed) -> None:
+def _placed(printer: Printer, how: PlacementExplanation) -> None:
     if not how.same:
         printer.line(f"  {_otherwise(how)}: what follows is its view, not the recorded one", "warning")
     asked = quantities({name: amount for name, amount in how.requests.items() if name != "pods"}) or "nothing"
@@ -199,7 +199,7 @@ def _placed(printer: Printer, how: Placed) -> None:
         _chosen(printer, how)
 
 
-def _otherwise(how: Placed) -> str:
+def _otherwise(how: PlacementExplanation) -> str:
     if how.version != VERSION:
         return f"today's engine decides by other rules (version {VERSION}, then {how.version})"
     return "today's engine decides otherwise"
@@ -228,7 +228,7 @@ def _nearest(printer: Printer, near: tuple[NearMiss, ...]) -> None:
         printer.line(f"              or: {near_sentence(other)}")
 
 
-def _chosen(printer: Printer, how: Placed) -> None:
+def _chosen(printer: Printer, how: PlacementExplanation) -> None:
     first, *others = how.chosen
     left = next((pool.left for pool in how.pools if pool.reason is None), how.chosen_types)
     if left > how.chosen_types:

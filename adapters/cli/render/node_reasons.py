@@ -10,9 +10,9 @@ from kerf.adapters.cli.render.record import quantities
 from kerf.projections.prose.changes import budget_words, change_words
 from kerf.projections.prose.reasons import count, difference_words, dollars, duration, judged, moment, sentence
 from kerf.replay.explain.method_verdicts import MethodVerdict
-from kerf.replay.history.pod_moves import PodPlace
-from kerf.replay.history.removal import Cause, Moved, PodMoved, Removal, Successor
-from kerf.replay.what_if.node import Goes, Need, Way
+from kerf.replay.history.displacement import Displacement
+from kerf.replay.history.removal import Cause, DrainedPod, Removal, RemovalMove, ReplacementNode
+from kerf.replay.what_if.node import PodsNeed, WhatWouldChange, WouldGo
 
 SHOWN = 10
 """So many pods, and so many earlier verdicts, are written out."""
@@ -29,7 +29,7 @@ def removal_text(printer: Printer, found: Removal, short: str) -> None:
     _pods(printer, found.pods)
 
 
-def _move(printer: Printer, move: Moved) -> None:
+def _move(printer: Printer, move: RemovalMove) -> None:
     together = len(move.claims) > 1
     saves = "together they save" if together else "it saves"
     saved = f"{saves} {dollars(move.savings)}/h; " if move.savings else ""
@@ -45,7 +45,7 @@ def _move(printer: Printer, move: Moved) -> None:
         printer.line("  nothing was launched in its place")
 
 
-def _successor(new: Successor) -> str:
+def _successor(new: ReplacementNode) -> str:
     if not new.instance_type:
         return f"{new.claim} was asked for"
     where = f"{new.claim} was launched: a {new.instance_type} in {new.zone} at {dollars(new.price)}/h"
@@ -58,7 +58,7 @@ def _causes(printer: Printer, causes: Sequence[Cause]) -> None:
         printer.line(f"    {moment(cause.at)} {cause.position:>7}  {sentence(cause.reason)}")
 
 
-def _pods(printer: Printer, pods: Sequence[PodMoved]) -> None:
+def _pods(printer: Printer, pods: Sequence[DrainedPod]) -> None:
     if pods:
         printer.line(f"  {count(len(pods), 'pod')} on it when its drain began:")
     for (how, came, node), alike in groupby(pods, key=lambda pod: (pod.how, bool(pod.successor), pod.node)):
@@ -73,7 +73,7 @@ def _pods(printer: Printer, pods: Sequence[PodMoved]) -> None:
         printer.line(f"    {how}: {_some([pod.pod for pod in who])}{went}")
 
 
-def came_for_text(origin: PodPlace, node: str) -> str:
+def came_for_text(origin: Displacement, node: str) -> str:
     """Of a pod: in whose place it came."""
     left = "ended with" if origin.how == "ended" else f"{origin.how} from"
     told = f"it came in the place of {origin.pod}, {left} {origin.node}, which had to go: {origin.why}"
@@ -83,7 +83,7 @@ def came_for_text(origin: PodPlace, node: str) -> str:
     return f"{told}; the move {origin.move} had {where} in mind for it"
 
 
-def left_text(end: PodPlace) -> str:
+def left_text(end: Displacement) -> str:
     """Of a pod: why it left its node."""
     after = f"; {end.pod} came in its place" if end.pod else "; nothing came in its place"
     return f"it was {end.how} from {end.node}, which had to go: {end.why}{after}"
@@ -107,7 +107,7 @@ def _until(found: MethodVerdict) -> str:
     return f"; that may change at {moment(found.due)}" if found.due else ""
 
 
-def _way(printer: Printer, way: Way, acts: bool) -> None:
+def _way(printer: Printer, way: WhatWouldChange, acts: bool) -> None:
     """What follows "if A, and if B" needs both; what the method says after A alone is in `way.between`."""
     conditions = ", and if ".join(change_words(each) for each in way.changes)
     if way.goes is not None:
@@ -127,7 +127,7 @@ def _way(printer: Printer, way: Way, acts: bool) -> None:
         printer.line(f"    without {pods} it would go: {goes}")
 
 
-def _goes(goes: Goes) -> str:
+def _goes(goes: WouldGo) -> str:
     parts = []
     if len(goes.claims) > 1:
         parts.append(f"together with {len(goes.claims) - 1} more")
@@ -140,7 +140,7 @@ def _goes(goes: Goes) -> str:
     return ", ".join(parts) or "nothing in its place"
 
 
-def _need(need: Need) -> str:
+def _need(need: PodsNeed) -> str:
     asked = quantities({name: amount for name, amount in need.requests.items() if name != "pods"}) or "nothing"
     told = f"its {count(need.pods, 'pod')} to move {'asks' if need.pods == 1 else 'ask'} for {asked}"
     if need.instance_type:

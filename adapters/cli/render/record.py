@@ -9,7 +9,7 @@ from kerf.projections.timeline.event import Event, text
 from kerf.projections.timeline.grouping import grouped
 from kerf.replay.history.replacement_chain import ChainLink
 from kerf.replay.history.story import Story
-from kerf.replay.time_travel.state_summary import Summary
+from kerf.replay.time_travel.state_summary import StateSummary
 from kerf.replay.verify.report import Report
 from kerf.replay.verify.report_lines import beginning_lines, divergence_lines, obstacle_lines, verdict
 
@@ -73,7 +73,7 @@ def report_text(printer: Printer, report: Report) -> None:
 # ── at ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def summary_text(printer: Printer, found: Summary) -> None:
+def summary_text(printer: Printer, found: StateSummary) -> None:
     printer.line(f"position {found.position} at {moment(found.at)}", "title")
     printer.line(f"record {found.record}, epoch {found.epoch}, state digest {found.digest}")
     states = ", ".join(f"{number} {state}" for state, number in found.claim_states.items()) or "none"

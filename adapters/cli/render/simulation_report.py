@@ -23,7 +23,7 @@ from kerf.engine.record.observations import InputRefused
 from kerf.engine.state.state import State
 from kerf.projections.cost import Cost
 from kerf.projections.prose.reasons import sentence
-from kerf.replay.subject_names import near
+from kerf.replay.subject_names import similar_names
 
 HOUR = 3_600_000
 
@@ -177,7 +177,7 @@ def _classless(state: State) -> Iterable[Note]:
         if known is None or not known.ready:
             what = "is not there" if known is None else f"is not ready ({known.reason or 'no reason given'})"
             named = (key.rpartition("/")[2] for key in state.facts.node_classes)
-            likely = near(ref.name, named) if known is None else ()
+            likely = similar_names(ref.name, named) if known is None else ()
             meant = f". Is it {' or '.join(likely)}?" if likely and ref.name not in likely else ""
             words = f"its {ref.kind} {ref.name} {what}: nothing can be launched for it{meant}"
             yield Note(f"NodePool {name}", "nodeclass-missing" if known is None else "nodeclass-not-ready", words)

@@ -22,9 +22,9 @@ from kerf.projections.timeline.event import text
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import explain_decision
 from kerf.replay.explain.pod import explain_pod
-from kerf.replay.history.histories import links_of
-from kerf.replay.history.story import begun, story
-from kerf.replay.time_travel.record_beginning import opening
+from kerf.replay.history.histories import histories_of
+from kerf.replay.history.story import story, timeline_from_base
+from kerf.replay.time_travel.record_beginning import base_as_entries
 from kerf.replay.verify.verify import verify
 from tests.support.memory import MemoryStore
 from tests.support.records import stored
@@ -75,7 +75,7 @@ def test_everything_in_it_can_be_explained_and_told(record: MemoryStore, tmp_pat
     """Also what is only kept: then without what else was considered."""
     base = ends(record)[3]
     store = cut_at(record, tmp_path / "cut.kerf", base)
-    links, whole = links_of(store), links_of(record)
+    links, whole = histories_of(store), histories_of(record)
     assert links.claims.keys() == whole.claims.keys()
     shortened = 0
     for name in links.claims:
@@ -93,8 +93,8 @@ def test_everything_in_it_can_be_explained_and_told(record: MemoryStore, tmp_pat
         assert decision.same in ((True,) if decider == "provision" and known else (None,))
         assert decision.shortened == (decider == "provision" and not known)
     assert shortened
-    timeline, log = begun(store), KarpenterLog()
-    for entry in opening(store):
+    timeline, log = timeline_from_base(store), KarpenterLog()
+    for entry in base_as_entries(store):
         log.apply(entry)
     for entry in store.scan():
         assert all(text(event) for event in timeline.apply(entry))
@@ -107,7 +107,7 @@ def test_claims_that_are_older_than_what_is_kept_are_known(record: MemoryStore, 
     there = load(record, base).facts.claims
     store = cut_at(record, tmp_path / "cut.kerf", base, after=base)
     assert next(store.scan()).position == base + 1
-    links = links_of(store)
+    links = histories_of(store)
     for name, claim in there.items():
         if claim.state != "requested":
             assert explain_claim(store, name).shortened
@@ -191,9 +191,9 @@ def test_a_bundle_of_a_cut_record_has_all_that_it_has(record: MemoryStore, tmp_p
     bundle = BundleStore(tmp_path / "b.kerfb")
     assert [entry.position for entry in bundle.scan()] == [entry.position for entry in store.scan()]
     assert verify(bundle).exit_code == 0
-    assert len(links_of(bundle).claims) == len(links_of(store).claims)
+    assert len(histories_of(bundle).claims) == len(histories_of(store).claims)
     if pseudonymise:
-        names = {*links_of(store).claims, *links_of(store).nodes}
+        names = {*histories_of(store).claims, *histories_of(store).nodes}
         state = (bundle.base() or base_at(store, base)).state
         content = b"".join([*bundle.encoded(), *bundle.history(), state])
         assert not [name for name in names if name.encode() in content.replace(b"uid-" + name.encode(), b"")]

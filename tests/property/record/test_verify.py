@@ -28,7 +28,7 @@ from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import explain_decision
 from kerf.replay.explain.pod import explain_pod
 from kerf.replay.golden.rerun import Rerun
-from kerf.replay.history.histories import links_of
+from kerf.replay.history.histories import histories_of
 from kerf.replay.history.story import story
 from kerf.replay.verify.verify import verify
 from tests.support.memory import MemoryStore
@@ -53,7 +53,7 @@ def test_a_random_record_is_the_same(random_record: MemoryStore) -> None:
 
 
 def test_everything_in_it_can_be_explained_and_told(random_record: MemoryStore) -> None:
-    links = links_of(random_record)
+    links = histories_of(random_record)
     assert links.claims
     for name in links.claims:
         found = explain_claim(random_record, name)

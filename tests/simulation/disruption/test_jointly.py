@@ -11,7 +11,7 @@ from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.engine.lifecycle.drain.eviction_waves import PAUSE
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveResult, MovesResult
-from kerf.replay.explain.draining_pods import leaving
+from kerf.replay.explain.draining_pods import draining_pods
 from tests.property.record.test_fold import re_derived
 from tests.support.simulation.run import Run, scale, workshop
 
@@ -78,7 +78,7 @@ def test_all_of_them_go_at_once_and_their_large_pods_first() -> None:
 
 def test_between_the_turns_it_is_told_what_pods_wait_for() -> None:
     state = scaled_in(until=20 * MINUTE + 26_040 + PAUSE // 2).runtime.state
-    left = [each for claim in state.facts.claims.values() for each in leaving(claim, state)]
+    left = [each for claim in state.facts.claims.values() for each in draining_pods(claim, state)]
     assert {each.pod.split("-")[0] for each in left} == {"other/middle", "other/little"}
     assert {each.reason.code for each in left} == {"waiting-for-turn"}
 

@@ -14,7 +14,7 @@ from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.time_travel.positions import locate
-from kerf.replay.time_travel.state_summary import summary
+from kerf.replay.time_travel.state_summary import summarize
 from tests.support.lives import in_service
 from tests.support.memory import MemoryStore
 from tests.support.records import position_of, whole_life
@@ -68,7 +68,7 @@ def test_an_empty_record_has_no_positions() -> None:
 
 
 def test_the_summary_says_what_there_was(store: MemoryStore) -> None:
-    found = summary(load(store, position_of(store, "claim.initialized")))
+    found = summarize(load(store, position_of(store, "claim.initialized")))
     (claim,) = found.claims
     assert (claim.state, claim.node, claim.instance_type, claim.price) == ("initialized", "n1", "m5.large", 0.096)
     assert (found.claim_states, found.price, found.nodes, found.unmanaged_nodes) == ({"initialized": 1}, 0.096, 1, 0)
@@ -77,9 +77,9 @@ def test_the_summary_says_what_there_was(store: MemoryStore) -> None:
 
 
 def test_the_summary_shows_the_open_window_and_what_is_in_flight(store: MemoryStore) -> None:
-    waiting = summary(load(store, position_of(store, "pod.seen", 4)))
+    waiting = summarize(load(store, position_of(store, "pod.seen", 4)))
     assert waiting.window_closes == START + 1_500
-    asked = summary(load(store, position_of(store, "claim.requested")))
+    asked = summarize(load(store, position_of(store, "claim.requested")))
     assert [(f.ref, f.effect) for f in asked.in_flight] == [("12.0", "launch-instance")]
     assert asked.claims[0].price == 0.0, "nothing runs yet"
 
@@ -89,19 +89,19 @@ def test_pods_without_a_place_show() -> None:
     world.prepare()
     world.pending("a", memory=10**13)
     world.after(1_000)
-    assert summary(load(world.store, locate(world.store, "end"))).without_place
+    assert summarize(load(world.store, locate(world.store, "end"))).without_place
 
 
 def test_a_nodepool_that_is_not_ready_says_why() -> None:
     """A NodePool that is not ready says why (L-253)."""
     world = in_service()
-    (line,) = summary(world.runtime.state).pools
+    (line,) = summarize(world.runtime.state).pools
     assert (line.name, line.nodes, line.ready, line.wrong, line.registration) == ("default", 1, True, (), "")
     seen = NodeClassSeen(NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name, reason="SubnetsNotFound")
     world.see(Observation(seen))
-    (line,) = summary(world.runtime.state).pools
+    (line,) = summarize(world.runtime.state).pools
     assert (line.ready, line.wrong) == (False, ("SubnetsNotFound: NodeClass default is not ready",))
     printer = io.StringIO()
     with redirect_stdout(printer):
-        summary_text(Printer(), summary(world.runtime.state))
+        summary_text(Printer(), summarize(world.runtime.state))
     assert "NodePool default is not ready: SubnetsNotFound" in printer.getvalue()

@@ -8,17 +8,17 @@ from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain.claim import explain_claim, explain_node
 from kerf.replay.explain.pod import explain_pod
 from kerf.replay.history.story import story
-from kerf.replay.subject_names import kind_of, near, with_kind
+from kerf.replay.subject_names import kind_of, similar_names, with_canonical_kind
 from tests.support.lives import claim_of, in_service
 
 
 def test_the_most_alike_come_first_then_those_that_hold_it() -> None:
     known = ["shop/web-1", "shop/web-2", "shop/database", "other/web-1"]
-    assert near("shop/web-3", known) == ("shop/web-2", "shop/web-1")
-    assert near("web-1", known) == ("shop/web-1", "other/web-1")
-    assert near("data", known) == ("shop/database",)
-    assert near("nothing-like-it", known) == ()
-    assert near("", known) == ()
+    assert similar_names("shop/web-3", known) == ("shop/web-2", "shop/web-1")
+    assert similar_names("web-1", known) == ("shop/web-1", "other/web-1")
+    assert similar_names("data", known) == ("shop/database",)
+    assert similar_names("nothing-like-it", known) == ()
+    assert similar_names("", known) == ()
 
 
 def test_each_question_names_what_was_probably_meant() -> None:
@@ -49,7 +49,7 @@ def test_kinds_have_plurals_short_names_and_groups(word: str, kind: str) -> None
 
 
 def test_a_name_without_a_kind_is_left_as_it_is() -> None:
-    assert with_kind("po/shop/web-1") == "pod/shop/web-1"
-    assert with_kind("shop/web-1") == "shop/web-1"
-    assert with_kind("node/") == "node/"
-    assert with_kind("nodes") == "nodes"
+    assert with_canonical_kind("po/shop/web-1") == "pod/shop/web-1"
+    assert with_canonical_kind("shop/web-1") == "shop/web-1"
+    assert with_canonical_kind("node/") == "node/"
+    assert with_canonical_kind("nodes") == "nodes"

@@ -16,9 +16,9 @@ from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import Candidate, NearMiss
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation
-from kerf.replay.explain.funnels import Placed, PoolFunnel
+from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
 from kerf.replay.explain.pod import explain_pod
-from kerf.replay.history.removal import Moved, Removal
+from kerf.replay.history.removal import Removal, RemovalMove
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.world import World
 
@@ -63,7 +63,9 @@ def test_a_stuck_drain_says_which_pods_and_for_how_long(capsys: pytest.CaptureFi
 def test_what_a_move_saves_is_not_said_of_one_of_its_nodes(
     capsys: pytest.CaptureFixture[str], claims: tuple[str, ...], said: list[str]
 ) -> None:
-    move = Moved(ref="9.0", why="underutilized", proposed=8, started=9, looked_again=0, savings=2.0, claims=claims)
+    move = RemovalMove(
+        ref="9.0", why="underutilized", proposed=8, started=9, looked_again=0, savings=2.0, claims=claims
+    )
     removal = Removal(why="underutilized", reason=Reason("underutilized"), position=10, at=0, decision=9, move=move)
     removal_text(Printer(), removal, "underutilized")
     told = [line.strip() for line in capsys.readouterr().out.splitlines()][2 : 2 + len(said)]
@@ -83,7 +85,7 @@ def explained(plan: PlanExplanation) -> DecisionExplanation:
 def test_the_counts_of_a_funnel_add_up(capsys: pytest.CaptureFixture[str], types: int, said: str) -> None:
     """S-162: a NodeClaim names the cheapest types only, which the last step of the funnel says."""
     pool = PoolFunnel(node_pool="p", types=900, cuts=(), left=900, cheapest=(), near=(), reason=None)
-    how = Placed(
+    how = PlacementExplanation(
         decision=1, version=1, same=True, pods=1, requests={}, requirements=(), refused=(), pools=(pool,),
         chosen=(Candidate("c5.large", 0.085),), chosen_types=types, reasons=(),
     )  # fmt: skip
@@ -103,7 +105,7 @@ def test_why_a_pod_has_no_place_and_what_would_help(capsys: pytest.CaptureFixtur
         PoolFunnel(node_pool=name, types=4, cuts=(), left=0, cheapest=(), near=misses, reason=refused)
         for name, misses in (("p", near), ("q", ()))
     )
-    how = Placed(
+    how = PlacementExplanation(
         decision=1, version=1, same=True, pods=1, requests={}, requirements=("zone In [z2]",), refused=(), pools=pools,
         chosen=(), chosen_types=0, reasons=(), rules=(("spread", "rack"),), gave_up=(RelaxedPreference("soft-taints"),),
     )  # fmt: skip
@@ -122,7 +124,7 @@ def test_why_a_pod_has_no_place_and_what_would_help(capsys: pytest.CaptureFixtur
 def test_a_type_that_nobody_sells_now_has_no_price(capsys: pytest.CaptureFixture[str]) -> None:
     """S-164: beside reserved capacity a node may become types of which there is none on offer."""
     chosen = (Candidate("c5.large", 0.085), Candidate("c5.xlarge", math.inf))
-    how = Placed(
+    how = PlacementExplanation(
         decision=1, version=1, same=True, pods=1, requests={}, requirements=(), refused=(), pools=(), chosen=chosen,
         chosen_types=2, reasons=(),
     )  # fmt: skip

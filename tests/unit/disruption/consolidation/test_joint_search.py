@@ -16,7 +16,7 @@ from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pods import PodShape, SpreadConstraint
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
-from kerf.replay.what_if.node import Goes, consolidation, node_in
+from kerf.replay.what_if.node import WouldGo, consolidation, node_in
 from tests.unit.disruption.clusters import DAEMON, cluster, node, pod, pool, price
 
 SMALL, LARGE, CORE = {"cpu": 100}, {"cpu": 1_500}, {"memory": 4 << 30}
@@ -155,5 +155,5 @@ def test_d110_where_the_whole_does_not_hold_any_more_each_is_judged_by_itself() 
 def test_explain_asks_what_a_pass_asks() -> None:
     """Why is it still here: nodes that only go together were said to have no place."""
     given = tight()
-    assert isinstance(consolidation(given, node_in(given, "claim-b")), Goes)
+    assert isinstance(consolidation(given, node_in(given, "claim-b")), WouldGo)
     assert consolidation(given, node_in(given, "claim-roomier")) == Reason("takes-pods")

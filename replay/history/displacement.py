@@ -5,13 +5,13 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.record import claim_events as ev
-from kerf.replay.history.histories import Links, PodLinks
+from kerf.replay.history.histories import Histories, PodHistory
 from kerf.replay.history.removal import planned_places
 from kerf.replay.history.replacement_chain import started_move
-from kerf.replay.history.successor_pods import successors
+from kerf.replay.history.successor_pods import successor_pods
 
 
-class PodPlace(Struct, frozen=True, kw_only=True):
+class Displacement(Struct, frozen=True, kw_only=True):
     """Another pod and a node on its way out: `why` that node's claim had to go, in which `move` ("" for none, as an
     interrupted node's), and where the move meant the pod to be (`planned`). `how` it left: evicted, forced, or
     ended with its node."""
@@ -25,32 +25,32 @@ class PodPlace(Struct, frozen=True, kw_only=True):
     planned: str = ""
 
 
-def came_for(links: Links, pod: PodLinks) -> PodPlace | None:
+def displacement_behind(histories: Histories, pod: PodHistory) -> Displacement | None:
     """The pod that this one came in the place of; None if it was nobody's."""
-    old = next((uid for uid, new in successors(links).items() if new == pod.uid), "")
-    return _place(links, links.pods[old], links.pods[old]) if old else None
+    old_uid = next((uid for uid, new in successor_pods(histories).items() if new == pod.uid), "")
+    return _displacement(histories, histories.pods[old_uid], histories.pods[old_uid]) if old_uid else None
 
 
-def left_for(links: Links, pod: PodLinks) -> PodPlace | None:
+def displacement_of(histories: Histories, pod: PodHistory) -> Displacement | None:
     """Why the pod was put out, and which pod came in its place ("" for none); None if it was not."""
     if not pod.evicted_from:
         return None
-    return _place(links, pod, links.pods.get(successors(links).get(pod.uid, "")))
+    return _displacement(histories, pod, histories.pods.get(successor_pods(histories).get(pod.uid, "")))
 
 
-def _place(links: Links, old: PodLinks, named: PodLinks | None) -> PodPlace:
-    ended_with = next((name for name, claim in links.claims.items() if claim.node == old.node), "")
-    claim = links.claims[old.evicted_from or ended_with]
+def _displacement(histories: Histories, old: PodHistory, named: PodHistory | None) -> Displacement:
+    claim_of_node = next((name for name, claim in histories.claims.items() if claim.node == old.node), "")
+    claim = histories.claims[old.evicted_from or claim_of_node]
     latest = next((e for e in reversed(claim.events) if isinstance(e.payload, ev.Tainted | ev.ReasonRaised)), None)
     why = latest.payload.why if latest is not None else ""
-    move = started_move(links, claim)
-    mine = move is not None and move.move.why == why
-    return PodPlace(
+    move = started_move(histories, claim)
+    decisive = move is not None and move.move.why == why
+    return Displacement(
         pod=named.key if named is not None else "",
         claim=claim.name,
         node=claim.node,
         why=why,
         how="forced" if old.forced else "evicted" if old.evicted_from else "ended",
-        move=move.ref if move is not None and mine else "",
-        planned=planned_places(links, move.move).get(old.uid, "") if move is not None and mine else "",
+        move=move.ref if move is not None and decisive else "",
+        planned=planned_places(histories, move.move).get(old.uid, "") if move is not None and decisive else "",
     )
