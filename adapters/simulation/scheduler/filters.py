@@ -6,6 +6,7 @@ judge a plan: a pod that the engine promised to a node has to pass here too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from kerf.engine.model.kubernetes.nodes import Node
@@ -13,6 +14,8 @@ from kerf.engine.model.kubernetes.pods import Expression, HostPort, NodeTerm, Po
 
 NODE_NAME_FIELD = "metadata.name"
 ANY_ADDRESS = ("0.0.0.0", "::")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_CANONICAL = re.compile(r"0|-?[1-9][0-9]*")
 
 
 def resources_fit(requests: Resources, free: Resources) -> bool:
@@ -35,9 +38,11 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
         return False
     if toleration.operator == "Exists":
         return True
-    if toleration.operator in ("Lt", "Gt"):
-        return _compares(taint.value, toleration.operator, toleration.value)
-    return toleration.value == taint.value
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    # Canonical integers only: kube-scheduler takes neither "007" nor "+5" (KEP-5471).
+    canonical = _CANONICAL.fullmatch(taint.value) and _CANONICAL.fullmatch(toleration.value)
+    return bool(canonical) and _compares(taint.value, toleration.operator, toleration.value)
 
 
 def taints_tolerated(shape: PodShape, taints: Iterable[Taint], effects: tuple[str, ...]) -> bool:
@@ -78,12 +83,17 @@ def expression_holds(expression: Expression, labels: dict[str, str]) -> bool:
 
 
 def _compares(text: str | None, operator: str, bound: str) -> bool:
-    """Integers compared; anything that is not an integer matches nothing."""
-    try:
-        left, right = int(text or ""), int(bound)
-    except ValueError:
+    """Compare two integers (`Gt`, `Lt`). Whatever is no integer of 64 bits, and any other operator, matches nothing."""
+    left, right = _int64(text or ""), _int64(bound)
+    if left is None or right is None:
         return False
-    return left > right if operator == "Gt" else left < right
+    return (operator == "Gt" and left > right) or (operator == "Lt" and left < right)
+
+
+def _int64(text: str) -> int | None:
+    """Parse as Go's strconv.ParseInt(text, 10, 64) does: "+5" and "007" are integers, " 5" and "1_000" are none."""
+    number = int(text) if _INTEGER.fullmatch(text) else None
+    return number if number is not None and -(2**63) <= number < 2**63 else None
 
 
 _OPERATORS: dict[str, Callable[[str | None, tuple[str, ...]], bool]] = {
