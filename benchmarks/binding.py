@@ -68,10 +68,10 @@ class Foreseen:
         self._kinds = {each.name: _kind(each) for each in new}
         self._pods = {each.uid: _like(each) for each in problem.pods}
         for habit in SCHEDULER_VARIANTS:
-            found, _ = scheduler.bound(new, plan.placed, habit=habit)
+            found, _ = scheduler.bind(new, plan.placed, variant=habit)
             assert found is not None  # there is no end to the effort
-            self.left.append(found.left)
-            self._seats.append(found.seats)
+            self.left.append(found.unbound)
+            self._seats.append(found.node_of)
 
     def agreement(self, real: Seats) -> list[int]:
         """For each habit the pods that are on the node on which they came to be, but for what makes no difference."""

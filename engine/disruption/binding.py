@@ -104,7 +104,7 @@ class Binding:
                 planned_node(new_node_name(number), each, self._daemons, self._still)
                 for number, each in enumerate(claims)
             ]
-            left = left or frozenset(scheduler.rebound(seats, queue, leaving, moved, habit).left)
+            left = left or frozenset(scheduler.rebind(seats, queue, leaving, moved, habit).unbound)
         return left
 
     @cached_property

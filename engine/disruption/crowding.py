@@ -22,15 +22,15 @@ def crowded_out(cluster: Cluster, leaving: frozenset[str]) -> frozenset[str]:
     holding = frozenset(node.name for node in cluster.nodes if node.buffers)
     narrow = replace(problem, nodes=tuple(node for node in problem.nodes if node.name in holding))
     moved = {pod.uid: pod for pod in problem.pods if pod.uid not in cluster.virtual}
-    found, _ = KubeScheduler(narrow).bound((), frozenset(moved))
+    found, _ = KubeScheduler(narrow).bind((), frozenset(moved))
     assert found is not None  # there is no end to the effort
     taken: dict[str, list[PendingPod]] = {}
-    for uid, name in sorted(found.seats.items()):
+    for uid, name in sorted(found.node_of.items()):
         taken.setdefault(name, []).append(moved[uid])
     nodes = tuple(_filled(node, taken.get(node.name, ()), problem) for node in problem.nodes)
-    rest, _ = KubeScheduler(replace(problem, nodes=nodes)).bound((), cluster.virtual)
+    rest, _ = KubeScheduler(replace(problem, nodes=nodes)).bind((), cluster.virtual)
     assert rest is not None
-    return frozenset(rest.left)
+    return frozenset(rest.unbound)
 
 
 def _filled(node: NodeInput, pods: Sequence[PendingPod], problem: Problem) -> NodeInput:

@@ -1,8 +1,9 @@
-"""The order in which pods are bound to places that are given, as long as one may be bound.
+"""The search for an order in which the pods of a plan can be bound to the nodes that the plan gives them.
 
-Those that ask something of others are gone through again and again, and all are bound that may be. Where none may be,
-one of the others is, which crowds out the first that waits least. What is refused is not looked at again before a count
-that it depends on has risen, so that it takes about as long as there are pods, and not the square of that.
+Pods with rules (a spread or required affinity) are gone through again and again, and each is bound as soon as the
+filters allow it. Where none of them may be, one pod without rules is bound: the one that helps the first waiting pod
+most. A refused pod is not looked at again before a count that it depends on has risen, so that the search takes time
+in proportion to the pods, and not to their square.
 """
 
 from __future__ import annotations
@@ -16,154 +17,161 @@ from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey
 
 PlacedPod = tuple[ShapeKey, int, str]
-"""A pod, the number of its place, and its uid."""
+"""A pod: its shape key, the number of its node, and its uid."""
 ContentionEntry = tuple[tuple[bool, int], PlacedPod]
-"""What it is to another that a pod is bound (see `Company.crowd`), less is better, and the pod."""
+"""How much a pod would get in the way of others (see `InterpodCounts.contention`), and the pod."""
 
 
-def may_wait_for_others(manners: InterpodRules, pair: ShapeKey) -> bool:
-    """Whether such pods may have to wait for others."""
-    return bool(manners.demands[pair].spreads or manners.demands[pair].together)
+def may_wait_for_others(rules: InterpodRules, shape_key: ShapeKey) -> bool:
+    """Whether such pods have rules by which they may have to wait until others are bound."""
+    return bool(rules.by_shape[shape_key].hard_spreads or rules.by_shape[shape_key].affinity)
 
 
 class BindingOrder:
-    """Of the pods of one plan, used once."""
+    """The search for the pods of one plan; used once."""
 
     def __init__(
-        self, company: InterpodCounts, manners: InterpodRules, pods: Iterable[PlacedPod], late: frozenset[ShapeKey]
+        self, counts: InterpodCounts, rules: InterpodRules, pods: Iterable[PlacedPod], late: frozenset[ShapeKey]
     ) -> None:
-        """`late`: pods that ask something, too, and are bound with those that do not, though only where they may be."""
-        self._company, self._manners, self._late = company, manners, late
+        """`late`: shapes with rules whose pods are held back like those without, and bound only where allowed."""
+        self._counts, self._rules, self._late = counts, rules, late
         self._ruled: list[PlacedPod] = []
         self._held: dict[PlacedPod, None] = {}
-        for each in pods:
-            if each[0] in late or not may_wait_for_others(manners, each[0]):
-                self._held[each] = None
+        for pod in pods:
+            if pod[0] in late or not may_wait_for_others(rules, pod[0]):
+                self._held[pod] = None
             else:
-                self._ruled.append(each)
-        self._waiting = dict.fromkeys(range(len(self._ruled)))  # those of the ruled that are not bound
-        self._sleepers: dict[int, list[_Group | PlacedPod]] = defaultdict(list)  # by the count that they wait for
-        self._asleep: set[PlacedPod] = set()  # of those that are held
-        self._crowdings: dict[tuple[int, ...], list[ContentionEntry]] = {}
+                self._ruled.append(pod)
+        self._waiting = dict.fromkeys(range(len(self._ruled)))  # positions of the ruled pods that are not bound
+        self._sleepers: dict[int, list[_AlikePods | PlacedPod]] = defaultdict(list)  # by the count that they wait for
+        self._asleep: set[PlacedPod] = set()  # of those that are held back
+        self._contention: dict[tuple[int, ...], list[ContentionEntry]] = {}
         self._time = 0, -1  # how often all were gone through, and the position of the last one
-        self._next = [(0, each.positions[0], each) for each in self._groups()]
+        self._next = [(0, alike.positions[0], alike) for alike in self._alike()]
         heapify(self._next)
 
-    def _groups(self) -> Iterable[_Group]:
-        found: dict[object, _Group] = {}
-        for position, (pair, place, _) in enumerate(self._ruled):
-            key = self._company.standing(pair, place)
-            if key not in found:
-                found[key] = _Group(len(found))
-            found[key].positions.append(position)
-        return found.values()
+    def _alike(self) -> Iterable[_AlikePods]:
+        """The ruled pods by what the filters tell apart."""
+        groups: dict[object, _AlikePods] = {}
+        for position, (shape_key, node, _) in enumerate(self._ruled):
+            key = self._counts.filter_key(shape_key, node)
+            if key not in groups:
+                groups[key] = _AlikePods(len(groups))
+            groups[key].positions.append(position)
+        return groups.values()
 
-    def left_over(self) -> list[str]:
-        """The pods (uids) that cannot be bound and ask something of others."""
+    def unbound(self) -> list[str]:
+        """The pods with rules (uids) that cannot be bound in any order that was tried."""
         while True:
             self._bind_ruled()
-            if not self._waiting and not any(pair in self._late for pair, _, _ in self._held):
+            if not self._waiting and not any(shape_key in self._late for shape_key, _, _ in self._held):
                 return []
-            chosen = self._chosen()
-            if chosen is None:
+            pod = self._next_held()
+            if pod is None:
                 rest = [self._ruled[position] for position in self._waiting]
-                return [uid for pair, _, uid in (*rest, *self._held) if may_wait_for_others(self._manners, pair)]
-            del self._held[chosen]
+                return [
+                    uid for shape_key, _, uid in (*rest, *self._held) if may_wait_for_others(self._rules, shape_key)
+                ]
+            del self._held[pod]
             self._time = self._time[0] + 1, -1
-            self._bind(chosen)
+            self._bind(pod)
 
     def _bind_ruled(self) -> None:
+        """Bind the pods with rules, as long as one of them may be."""
         while self._next:
-            turn, position, group = heappop(self._next)
+            turn, position, alike = heappop(self._next)
             self._time = turn, position
-            each = self._ruled[position]
-            if self._company.allows(*each[:2]):
-                group.positions.remove(position)
+            pod = self._ruled[position]
+            if self._counts.allows(*pod[:2]):
+                alike.positions.remove(position)
                 del self._waiting[position]
-                self._bind(each)
-                self._line_up(group)
+                self._bind(pod)
+                self._line_up(alike)
             else:
-                self._sleep(group, each[0])
+                self._sleep(alike, pod[0])
 
-    def _line_up(self, group: _Group) -> None:
-        """Its next pod, in this turn or in the one to come."""
+    def _line_up(self, alike: _AlikePods) -> None:
+        """Line up the next pod of the group, in this turn or in the one to come."""
         turn, passed = self._time
-        if group.positions:
-            after = bisect_right(group.positions, passed)
-            if after == len(group.positions):
+        if alike.positions:
+            after = bisect_right(alike.positions, passed)
+            if after == len(alike.positions):
                 turn, after = turn + 1, 0
-            heappush(self._next, (turn, group.positions[after], group))
+            heappush(self._next, (turn, alike.positions[after], alike))
 
-    def _bind(self, each: PlacedPod) -> None:
-        company, (pair, place, _) = self._company, each
-        watched = [(n, company.level(n, place)) for n in self._manners.entered(pair) if self._sleepers.get(n)]
-        company.bound(pair, place)
+    def _bind(self, pod: PlacedPod) -> None:
+        counts, (shape_key, node, _) = self._counts, pod
+        entered = self._rules.counts_entered(shape_key)
+        watched = [(number, counts.level(number, node)) for number in entered if self._sleepers.get(number)]
+        counts.add_pod(shape_key, node)
         for number, before in watched:
-            if company.level(number, place) != before:
+            if counts.level(number, node) != before:
                 self._wake(number)
 
-    def _sleep(self, sleeper: _Group | PlacedPod, pair: ShapeKey) -> None:
-        wanted = self._manners.demands[pair]
-        for number in dict.fromkeys([*(each.count for each in wanted.spreads), *wanted.together]):
+    def _sleep(self, sleeper: _AlikePods | PlacedPod, shape_key: ShapeKey) -> None:
+        """Wait for a count of the pods' rules to rise."""
+        rules = self._rules.by_shape[shape_key]
+        for number in dict.fromkeys([*(spread.count for spread in rules.hard_spreads), *rules.affinity]):
             self._sleepers[number].append(sleeper)
-        if isinstance(sleeper, _Group):
+        if isinstance(sleeper, _AlikePods):
             sleeper.asleep = True
         else:
             self._asleep.add(sleeper)
 
     def _wake(self, number: int) -> None:
-        for each in self._sleepers.pop(number):
-            if isinstance(each, _Group):
-                if each.asleep:
-                    each.asleep = False
-                    self._line_up(each)
-            elif each in self._asleep:
-                self._asleep.remove(each)
-                for counts, crowdings in self._crowdings.items():
-                    heappush(crowdings, (self._company.crowd(*each[:2], counts), each))
+        for sleeper in self._sleepers.pop(number):
+            if isinstance(sleeper, _AlikePods):
+                if sleeper.asleep:
+                    sleeper.asleep = False
+                    self._line_up(sleeper)
+            elif sleeper in self._asleep:
+                self._asleep.remove(sleeper)
+                for counts, entries in self._contention.items():
+                    heappush(entries, (self._counts.contention(*sleeper[:2], counts), sleeper))
 
-    # ── those that come when nothing else can ──────────────────────────────────────
+    # ── pods that are held back until nothing else can be bound ──────────────────────────────────────
 
-    def _chosen(self) -> PlacedPod | None:
-        """The one that is bound next; None if none may be."""
+    def _next_held(self) -> PlacedPod | None:
+        """The held pod that is bound next: of those that may be, the one that gets least in the way of the first
+        waiting pod. None if none may be."""
         first = next((self._ruled[position] for position in self._waiting), None) or self._first_ready()
         if first is None:
             return None
-        counts = tuple([each.count for each in self._manners.demands[first[0]].spreads])
-        crowdings = self._crowdings.get(counts)
-        if crowdings is None:
-            awake = (each for each in self._held if each not in self._asleep)
-            crowdings = self._crowdings[counts] = [(self._company.crowd(*each[:2], counts), each) for each in awake]
-            heapify(crowdings)
-        while crowdings:
-            crowd, each = heappop(crowdings)
-            if each not in self._held or each in self._asleep:
+        counts = tuple([spread.count for spread in self._rules.by_shape[first[0]].hard_spreads])
+        entries = self._contention.get(counts)
+        if entries is None:
+            awake = (pod for pod in self._held if pod not in self._asleep)
+            entries = self._contention[counts] = [(self._counts.contention(*pod[:2], counts), pod) for pod in awake]
+            heapify(entries)
+        while entries:
+            contention, pod = heappop(entries)
+            if pod not in self._held or pod in self._asleep:
                 continue
-            now = self._company.crowd(*each[:2], counts)
-            if now != crowd:
-                heappush(crowdings, (now, each))
-            elif self._ready(each):
-                return each
+            now = self._counts.contention(*pod[:2], counts)
+            if now != contention:
+                heappush(entries, (now, pod))
+            elif self._is_ready(pod):
+                return pod
         return None
 
     def _first_ready(self) -> PlacedPod | None:
-        return next((each for each in self._held if each not in self._asleep and self._ready(each)), None)
+        return next((pod for pod in self._held if pod not in self._asleep and self._is_ready(pod)), None)
 
-    def _ready(self, each: PlacedPod) -> bool:
-        """Whether one that is held, and not asleep, may be bound now; else it sleeps."""
-        if each[0] not in self._late or self._company.allows(*each[:2]):
+    def _is_ready(self, pod: PlacedPod) -> bool:
+        """Whether a held pod that is not asleep may be bound now; otherwise it sleeps."""
+        if pod[0] not in self._late or self._counts.allows(*pod[:2]):
             return True
-        self._sleep(each, each[0])
+        self._sleep(pod, pod[0])
         return False
 
 
-class _Group:
-    """Those of the ruled, by their positions, that the filters do not tell apart; `number` tells groups apart."""
+class _AlikePods:
+    """Ruled pods, by position, that the filters do not tell apart. `number` tells groups apart."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.positions: list[int] = []
         self.asleep = False
 
-    def __lt__(self, other: _Group) -> bool:
+    def __lt__(self, other: _AlikePods) -> bool:
         return self.number < other.number

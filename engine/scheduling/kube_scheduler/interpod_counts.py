@@ -1,246 +1,263 @@
-"""The pods on the nodes of one rating, and what they are to those that look for a place: topology spread, affinity and
-anti-affinity, as kube-scheduler filters and scores by them."""
+"""PodTopologySpread and InterPodAffinity: how many pods of which sort are in each domain, and which nodes that leaves.
+
+Both the filters and the scores of the two plugins read these counts, which change with every pod that is bound. The
+rules that they serve are compiled in `interpod_rules`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import (
-    InterpodRules,
-    PodCountRule,
-    ShapeKey,
-    SpreadRule,
-    TopologyNode,
-)
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, PodCountRule, ShapeKey, SpreadRule
+from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
+from kerf.engine.scheduling.kube_scheduler.scores import INTERPOD_AFFINITY_WEIGHT, POD_TOPOLOGY_SPREAD_WEIGHT
 from kerf.engine.scheduling.problem.problem import Problem
 
-SPREAD_WEIGHT, INTERPOD_AFFINITY_WEIGHT = 2, 2
-"""Weights of the default score plugins."""
-
 DomainRule = tuple[Sequence[str | None], Mapping[str | None, int], float, float, bool]
-"""The domain of each place by number, the pods that are counted in each, how few and how many there may be in that of
-a place for one pod more, and whether a place must have one."""
+"""What a filter asks of a node now: the domain of each node (by number), how many pods each domain counts, the least
+and the most of them for a node to pass, and whether a node without a domain fails."""
 
 
 class _DomainCounts:
-    """One count now. `where` has the domain of each place, `taking` whether the place takes part (None: all do)."""
+    """One count as it stands. `domain_of`: the domain of each node; `counting`: whether its pods count (None: all)."""
 
-    __slots__ = ("_known", "_least", "by_domain", "domains", "taking", "total", "where")
+    __slots__ = ("_least", "_least_at", "by_domain", "counting", "domain_of", "domains", "total")
 
     def __init__(
         self,
-        where: list[str | None],
-        taking: list[bool] | None,
+        domain_of: list[str | None],
+        counting: list[bool] | None,
         by_domain: dict[str | None, int],
         domains: frozenset[str],
     ) -> None:
-        self.where = where
-        self.taking = taking
+        self.domain_of = domain_of
+        self.counting = counting
         self.by_domain = by_domain
         self.domains = domains
         self.total = sum(by_domain.values())
         self._least = 0
-        self._known = -1  # the total that `_least` is of
+        self._least_at = -1  # the total for which `_least` was computed
 
-    def add(self, place: int, pods: int = 1) -> None:
-        """So many more pods that are selected."""
-        domain = self.where[place]
-        if domain is not None and (self.taking is None or self.taking[place]):
+    def add(self, node: int, pods: int = 1) -> None:
+        """Count so many more pods on a node."""
+        domain = self.domain_of[node]
+        if domain is not None and (self.counting is None or self.counting[node]):
             self.by_domain[domain] = self.by_domain.get(domain, 0) + pods
             self.total += pods
 
     def copy(self) -> _DomainCounts:
-        return _DomainCounts(self.where, self.taking, dict(self.by_domain), self.domains)
+        return _DomainCounts(self.domain_of, self.counting, dict(self.by_domain), self.domains)
 
     @property
     def least(self) -> int:
         """The fewest pods in any domain."""
         if self.total < len(self.domains):
             return 0
-        if self._known != self.total:
-            self._known = self.total
+        if self._least_at != self.total:
+            self._least_at = self.total
             self._least = min((self.by_domain.get(each, 0) for each in self.domains), default=0)
         return self._least
 
-    def at(self, place: int) -> int:
-        domain = self.where[place]
+    def at(self, node: int) -> int:
+        """The pods in the domain of a node."""
+        domain = self.domain_of[node]
         return 0 if domain is None else self.by_domain.get(domain, 0)
 
 
 class InterpodCounts:
-    """On some places, by their numbers, with the pods that are bound already; `joined` makes one with further places,
-    which shares what does not change."""
+    """The counts on some nodes, with the pods that are bound there already. Nodes have numbers, in their order.
 
-    def __init__(self, problem: Problem, manners: InterpodRules, places: Iterable[TopologyNode]) -> None:
-        self._manners = manners
-        self._looked: dict[tuple[int, int], bool] = {}
-        self._places: tuple[TopologyNode, ...] = ()
-        self._where: dict[str, list[str | None]] = {counted.key: [] for counted in manners.counts}
-        self._counts = [_DomainCounts(self._where[counted.key], None, {}, frozenset()) for counted in manners.counts]
-        given = tuple(places)
-        self._join(given)
-        by_name = {place.name: place.index for place in given}
+    `with_nodes` makes counts with further nodes, `copy` counts to go on from; both share what does not change.
+    """
+
+    def __init__(self, problem: Problem, rules: InterpodRules, nodes: Iterable[NodeInfo]) -> None:
+        self._rules = rules
+        self._counts_on: dict[tuple[int, int], bool] = {}
+        self._domain_of: dict[str, list[str | None]] = {rule.key: [] for rule in rules.counts}
+        self._counts = [_DomainCounts(self._domain_of[rule.key], None, {}, frozenset()) for rule in rules.counts]
+        infos = tuple(nodes)
+        self._append(infos)
+        numbers = {info.name: number for number, info in enumerate(infos)}
         for pod in problem.bound:
-            if pod.node in by_name:
-                self.bound((pod.namespace, pod.shape), by_name[pod.node])
+            if pod.node in numbers:
+                self.add_pod((pod.namespace, pod.shape), numbers[pod.node])
 
-    def joined(self, places: Iterable[TopologyNode]) -> InterpodCounts:
-        made = InterpodCounts.__new__(InterpodCounts)
-        made._manners, made._looked, made._places = self._manners, self._looked, self._places
-        made._where, made._counts = self._where, self._counts
-        made._join(tuple(places))
-        return made
+    def with_nodes(self, nodes: Iterable[NodeInfo]) -> InterpodCounts:
+        """The same counts with further nodes, which get the next numbers."""
+        counts = InterpodCounts.__new__(InterpodCounts)
+        counts._rules, counts._counts_on = self._rules, self._counts_on
+        counts._domain_of, counts._counts = self._domain_of, self._counts
+        counts._append(tuple(nodes))
+        return counts
 
-    def again(self) -> InterpodCounts:
-        """With the same pods on the same places."""
-        made = InterpodCounts.__new__(InterpodCounts)
-        made._manners, made._looked, made._places, made._where = self._manners, self._looked, self._places, self._where
-        made._counts = [each.copy() for each in self._counts]
-        return made
+    def copy(self) -> InterpodCounts:
+        """The same counts, to be changed apart from these."""
+        counts = InterpodCounts.__new__(InterpodCounts)
+        counts._rules, counts._counts_on, counts._domain_of = self._rules, self._counts_on, self._domain_of
+        counts._counts = [each.copy() for each in self._counts]
+        return counts
 
-    def rules(self, pair: ShapeKey) -> list[DomainRule]:
-        """What the filters ask of a place for a pod now."""
-        wanted, counts = self._manners.demands[pair], self._counts
-        rules = [self._evenly(spread) for spread in wanted.spreads]
-        if wanted.apart:
-            apart = [counts[number] for number in wanted.apart]
-            rules += [(each.where, each.by_domain, 0, 0, False) for each in apart]
-        if wanted.together:
-            together = [counts[number] for number in wanted.together]
-            least = 0 if wanted.first and not any(each.total for each in together) else 1
-            rules += [(each.where, each.by_domain, least, math.inf, True) for each in together]
-        return rules
+    # ── filters ──────────────────────────────────────
 
-    def allowed(self, pair: ShapeKey, places: Iterable[int]) -> list[int]:
-        """Those of these places that the filters let through."""
-        found = list(places)
-        for where, there, least, most, needed in self.rules(pair):
-            found = [
-                each
-                for each in found
-                if (least <= there.get(domain, 0) <= most if (domain := where[each]) is not None else not needed)
+    def domain_rules(self, shape_key: ShapeKey) -> list[DomainRule]:
+        """What the filters ask of a node now, for a pod of this shape."""
+        rules, counts = self._rules.by_shape[shape_key], self._counts
+        asked = [self._spread_rule(spread) for spread in rules.hard_spreads]
+        if rules.anti_affinity:
+            avoided = [counts[number] for number in rules.anti_affinity]
+            asked += [(each.domain_of, each.by_domain, 0, 0, False) for each in avoided]
+        if rules.affinity:
+            wanted = [counts[number] for number in rules.affinity]
+            least = 0 if rules.may_be_first and not any(each.total for each in wanted) else 1
+            asked += [(each.domain_of, each.by_domain, least, math.inf, True) for each in wanted]
+        return asked
+
+    def feasible(self, shape_key: ShapeKey, nodes: Iterable[int]) -> list[int]:
+        """Those of these nodes that the filters let through."""
+        passing = list(nodes)
+        for domain_of, pods_in, least, most, needed in self.domain_rules(shape_key):
+            passing = [
+                node
+                for node in passing
+                if (least <= pods_in.get(domain, 0) <= most if (domain := domain_of[node]) is not None else not needed)
             ]
-        return found
+        return passing
 
-    def allows(self, pair: ShapeKey, place: int) -> bool:
-        """Whether the filters let this place through."""
-        return passes(self.rules(pair), place)
+    def allows(self, shape_key: ShapeKey, node: int) -> bool:
+        """Whether the filters let this node through."""
+        return passes(self.domain_rules(shape_key), node)
 
-    def crowd(self, pair: ShapeKey, place: int, spreads: Sequence[int]) -> tuple[bool, int]:
-        """Whether a pod there would enter none of these counts, and how many are counted by those in its domains."""
-        entered = self._manners.entered(pair)
-        counts = [number for number in spreads if number in entered]
-        return not counts, sum([self._counts[number].at(place) for number in counts])
-
-    def standing(self, pair: ShapeKey, place: int) -> Hashable:
-        """Equal for pods and places that the filters do not tell apart, whatever is bound."""
-        wanted = self._manners.demands[pair]
-        numbers = [*(each.count for each in wanted.spreads), *wanted.together, *wanted.apart]
-        there = tuple([self._counts[number].where[place] for number in numbers])
-        return wanted.spreads, wanted.together, wanted.apart, wanted.first, there
-
-    def level(self, number: int, place: int) -> tuple[int, bool]:
-        """Of a count, the fewest pods in any domain, and whether there is one in that of a place. The filters let a
-        pod through that they have refused only where one of them rises, of a spread or of a term of affinity."""
-        count = self._counts[number]
-        return count.least, count.at(place) > 0
-
-    def bound(self, pair: ShapeKey, place: int) -> None:
-        for number in self._manners.entered(pair):
-            self._counts[number].add(place)
-
-    def left(self, pair: ShapeKey, place: int) -> None:
-        """A pod that was bound there is not any more; before anyone is asked."""
-        for number in self._manners.entered(pair):
-            self._counts[number].add(place, -1)
-
-    def tastes(self, pair: ShapeKey) -> int:
-        """How many counts of the pods around it make one feasible place better for the pod than another."""
-        wanted = self._manners.demands[pair]
-        return len(wanted.evenly) + len(wanted.liked)
-
-    def taste(self, pair: ShapeKey, places: Sequence[int]) -> list[float]:
-        """0 to 400 for each of the feasible places."""
-        wanted, counts = self._manners.demands[pair], self._counts
-        tastes = [0.0] * len(places)
-        if wanted.evenly:
-            crowded = self._crowding(wanted.evenly, places)
-            known = [each for each in crowded if each is not None]
-            most, least = max(known, default=0), min(known, default=0)
-            tastes = [
-                0.0 if each is None else SPREAD_WEIGHT * (100.0 if not most else 100 * (most + least - each) // most)
-                for each in crowded
-            ]
-        if wanted.liked:
-            liked = [0] * len(places)
-            for number, weight in wanted.liked:
-                where, there = counts[number].where, counts[number].by_domain
-                if there:
-                    liked = [a + weight * there.get(where[b], 0) for a, b in zip(liked, places, strict=True)]
-            low, high = min(liked, default=0), max(liked, default=0)
-            if high > low:
-                tastes = [
-                    a + INTERPOD_AFFINITY_WEIGHT * int(100 * ((b - low) / (high - low)))
-                    for a, b in zip(tastes, liked, strict=True)
-                ]
-        return tastes
-
-    # ── one rule ──────────────────────────────────────
-
-    def _evenly(self, spread: SpreadRule) -> DomainRule:
+    def _spread_rule(self, spread: SpreadRule) -> DomainRule:
         count = self._counts[spread.count]
         least = 0 if len(count.domains) < spread.min_domains else count.least
-        return count.where, count.by_domain, 0, least + spread.max_skew - spread.own, True
+        return count.domain_of, count.by_domain, 0, least + spread.max_skew - spread.own, True
 
-    def _crowding(self, spreads: Sequence[SpreadRule], places: Sequence[int]) -> list[float | None]:
-        """How far each place is from even, by all soft spreads; None if it lacks a label of theirs."""
-        crowded = [0.0] * len(places)
-        without: set[int] = set()
-        for each in spreads:
-            where, there = self._counts[each.count].where, self._counts[each.count].by_domain
-            domains = [where[place] for place in places]
-            weight, more = math.log(len({*domains} - {None}) + 2), each.max_skew - 1
-            crowded = [a + (there.get(b, 0) * weight + more) for a, b in zip(crowded, domains, strict=True)]
-            without.update(position for position, domain in enumerate(domains) if domain is None)
-        return [None if n in without else float(round(each)) for n, each in enumerate(crowded)]
+    # ── what an order of binding looks at ──────────────────────────────────────
 
-    # ── places ──────────────────────────────────────
+    def contention(self, shape_key: ShapeKey, node: int, spreads: Sequence[int]) -> tuple[bool, int]:
+        """How much a pod bound there would get in the way of pods with these spreads (counts, by number): whether it
+        enters none of them, and how many pods those that it enters count in its domains. Sort by it, least last."""
+        entered = self._rules.counts_entered(shape_key)
+        counts = [number for number in spreads if number in entered]
+        return not counts, sum([self._counts[number].at(node) for number in counts])
 
-    def _join(self, places: tuple[TopologyNode, ...]) -> None:
-        self._places += places
-        self._where = {key: [*old, *(each.domain(key) for each in places)] for key, old in self._where.items()}
+    def filter_key(self, shape_key: ShapeKey, node: int) -> Hashable:
+        """Equal for pods on nodes that the filters never tell apart, whatever else is bound."""
+        rules = self._rules.by_shape[shape_key]
+        numbers = [*(each.count for each in rules.hard_spreads), *rules.affinity, *rules.anti_affinity]
+        domains = tuple([self._counts[number].domain_of[node] for number in numbers])
+        return rules.hard_spreads, rules.affinity, rules.anti_affinity, rules.may_be_first, domains
+
+    def level(self, number: int, node: int) -> tuple[int, bool]:
+        """Of a count: the fewest pods in any domain, and whether there is one in the domain of a node.
+
+        A pod that the filters refused can pass only after one of the two rose, in a count of a spread or of a required
+        affinity term.
+        """
+        count = self._counts[number]
+        return count.least, count.at(node) > 0
+
+    # ── binding ──────────────────────────────────────
+
+    def add_pod(self, shape_key: ShapeKey, node: int) -> None:
+        """A pod is bound to a node."""
+        for number in self._rules.counts_entered(shape_key):
+            self._counts[number].add(node)
+
+    def remove_pod(self, shape_key: ShapeKey, node: int) -> None:
+        """A pod that was bound to a node is there no more. Call it before any filter or score is asked for."""
+        for number in self._rules.counts_entered(shape_key):
+            self._counts[number].add(node, -1)
+
+    # ── scores ──────────────────────────────────────
+
+    def scored_counts(self, shape_key: ShapeKey) -> int:
+        """How many counts make one feasible node better than another for such a pod."""
+        rules = self._rules.by_shape[shape_key]
+        return len(rules.soft_spreads) + len(rules.preferred)
+
+    def scores(self, shape_key: ShapeKey, nodes: Sequence[int]) -> list[float]:
+        """PodTopologySpread and InterPodAffinity of each feasible node: weighted, 0 to 400 together."""
+        rules, counts = self._rules.by_shape[shape_key], self._counts
+        scores = [0.0] * len(nodes)
+        if rules.soft_spreads:
+            uneven = self._unevenness(rules.soft_spreads, nodes)
+            known = [each for each in uneven if each is not None]
+            most, least = max(known, default=0), min(known, default=0)
+            scores = [
+                0.0
+                if each is None
+                else POD_TOPOLOGY_SPREAD_WEIGHT * (100.0 if not most else 100 * (most + least - each) // most)
+                for each in uneven
+            ]
+        if rules.preferred:
+            welcome = [0] * len(nodes)
+            for number, weight in rules.preferred:
+                domain_of, pods_in = counts[number].domain_of, counts[number].by_domain
+                if pods_in:
+                    welcome = [
+                        before + weight * pods_in.get(domain_of[node], 0)
+                        for before, node in zip(welcome, nodes, strict=True)
+                    ]
+            low, high = min(welcome, default=0), max(welcome, default=0)
+            if high > low:
+                scores = [
+                    score + INTERPOD_AFFINITY_WEIGHT * int(100 * ((each - low) / (high - low)))
+                    for score, each in zip(scores, welcome, strict=True)
+                ]
+        return scores
+
+    def _unevenness(self, spreads: Sequence[SpreadRule], nodes: Sequence[int]) -> list[float | None]:
+        """How far each node is from evenly spread, by all soft spreads; None if it lacks one of their labels."""
+        uneven = [0.0] * len(nodes)
+        without_label: set[int] = set()
+        for spread in spreads:
+            domain_of, pods_in = self._counts[spread.count].domain_of, self._counts[spread.count].by_domain
+            domains = [domain_of[node] for node in nodes]
+            weight, more = math.log(len({*domains} - {None}) + 2), spread.max_skew - 1
+            uneven = [
+                before + (pods_in.get(domain, 0) * weight + more)
+                for before, domain in zip(uneven, domains, strict=True)
+            ]
+            without_label.update(position for position, domain in enumerate(domains) if domain is None)
+        return [None if number in without_label else float(round(each)) for number, each in enumerate(uneven)]
+
+    # ── nodes ──────────────────────────────────────
+
+    def _append(self, nodes: tuple[NodeInfo, ...]) -> None:
+        self._domain_of = {key: [*old, *(each.domain(key) for each in nodes)] for key, old in self._domain_of.items()}
         self._counts = [
-            self._grown(counted, old, places) for counted, old in zip(self._manners.counts, self._counts, strict=True)
+            self._extended(rule, old, nodes) for rule, old in zip(self._rules.counts, self._counts, strict=True)
         ]
 
-    def _grown(self, counted: PodCountRule, old: _DomainCounts, places: tuple[TopologyNode, ...]) -> _DomainCounts:
-        where = self._where[counted.key]
-        new = where[len(where) - len(places) :]
-        taking = None
-        if not counted.everywhere:
-            looked = [self._looks_at(counted, each) for each in places]
-            new = [domain for domain, takes in zip(new, looked, strict=True) if takes]
-            taking = [*(old.taking or ()), *looked]
+    def _extended(self, rule: PodCountRule, old: _DomainCounts, nodes: tuple[NodeInfo, ...]) -> _DomainCounts:
+        domain_of = self._domain_of[rule.key]
+        new = domain_of[len(domain_of) - len(nodes) :]
+        counting = None
+        if not rule.on_every_node:
+            counted = [self._is_counted(rule, each) for each in nodes]
+            new = [domain for domain, counts in zip(new, counted, strict=True) if counts]
+            counting = [*(old.counting or ()), *counted]
         domains = old.domains.union(each for each in new if each is not None)
-        return _DomainCounts(where, taking, dict(old.by_domain), domains)
+        return _DomainCounts(domain_of, counting, dict(old.by_domain), domains)
 
-    def _looks_at(self, counted: PodCountRule, place: TopologyNode) -> bool:
-        if place.kind < 0:
-            return counted.looks_at(place)
-        key = counted.number, place.kind
-        if key not in self._looked:
-            self._looked[key] = counted.looks_at(place)
-        return self._looked[key]
+    def _is_counted(self, rule: PodCountRule, node: NodeInfo) -> bool:
+        if node.kind < 0:
+            return rule.counts_on(node)
+        key = rule.number, node.kind
+        if key not in self._counts_on:
+            self._counts_on[key] = rule.counts_on(node)
+        return self._counts_on[key]
 
 
-def passes(rules: Iterable[DomainRule], place: int) -> bool:
-    """Whether a place keeps all of these."""
-    for where, there, least, most, needed in rules:
-        domain = where[place]
+def passes(rules: Iterable[DomainRule], node: int) -> bool:
+    """Whether a node keeps all of these rules."""
+    for domain_of, pods_in, least, most, needed in rules:
+        domain = domain_of[node]
         if domain is None:
             if needed:
                 return False
-        elif not least <= there.get(domain, 0) <= most:
+        elif not least <= pods_in.get(domain, 0) <= most:
             return False
     return True

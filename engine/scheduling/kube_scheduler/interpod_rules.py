@@ -1,6 +1,9 @@
-"""What pods demand of the pods around them, compiled once for all ratings of one problem: which pods are counted, on
-which nodes, and which of these counts bind or please a pod. Written for rating plans, apart from the planner's own
-topology, so that the two can disagree."""
+"""What pods demand of the pods around them: topology spread, affinity and anti-affinity, compiled once for a problem.
+
+Every rule is about a count: how many pods of some sort are in each domain of a topology key (`PodCountRule`). The
+numbers themselves are kept in `interpod_counts`. This is written apart from the planner's own topology, so that each
+can find an error of the other.
+"""
 
 from __future__ import annotations
 
@@ -10,65 +13,52 @@ from functools import partial
 
 from msgspec import Struct
 
-from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint, Taint, Toleration
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint, Toleration
 from kerf.engine.model.labels import HOSTNAME, normalise
+from kerf.engine.scheduling.kube_scheduler.filters import node_affinity, taint_toleration
+from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.requirements import Requirements
-from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys
 from kerf.engine.scheduling.problem.problem import Problem
 
 ShapeKey = tuple[str, str]
-"""The namespace and the shape (digest) of a pod."""
+"""The namespace of a pod and the digest of its shape. Pods with equal keys are alike to every rule."""
 PodSelectors = tuple[PodSelector, ...]
-"""Of which a pod must match all."""
+"""A pod must match all of them."""
 NodeFilter = tuple[tuple[Requirements, ...], tuple[Toleration, ...] | None, tuple[str, ...]]
-"""The nodes that a spread looks at: those that meet one of these (any, if there are none), whose taints are tolerated
-(whatever they are, if None), and that have these labels."""
+"""The nodes that a spread counts on. They meet one of these requirements (any node if there are none), their taints are
+tolerated by these tolerations (None: taints do not matter), and they have these labels."""
 EVERY_NODE: NodeFilter = (), None, ()
 
 
-class TopologyNode(Struct, frozen=True):
-    """What of a node matters here; `index` is its number."""
-
-    index: int
-    labels: dict[str, str]
-    known: Requirements
-    name: str
-    taints: tuple[Taint, ...] = ()
-    kind: int = -1  # places of one kind have equal labels and taints; -1: it is like no other
-
-    def domain(self, key: str) -> str | None:
-        return self.labels.get(key, self.name if key == HOSTNAME else None)
-
-
 class PodCountRule(Struct, frozen=True):
-    """The pods that `selects` takes, by the domain of a key, on the nodes that are `asked` for; `number` tells counts
-    apart."""
+    """Count the pods that `selects` takes, by domain of a topology key, on the nodes that pass the filter. `number`
+    tells counts apart."""
 
     number: int
     key: str
     selects: Callable[[ShapeKey], bool]
-    asked: NodeFilter
+    node_filter: NodeFilter
 
     @property
-    def everywhere(self) -> bool:
-        alternatives, tolerations, keys = self.asked
+    def on_every_node(self) -> bool:
+        """Whether no node is left out."""
+        alternatives, tolerations, keys = self.node_filter
         return tolerations is None and not keys and all(not each for each in alternatives)
 
-    def looks_at(self, place: TopologyNode) -> bool:
-        alternatives, tolerations, keys = self.asked
-        if any(place.domain(key) is None for key in keys):
+    def counts_on(self, node: NodeInfo) -> bool:
+        """Whether pods on this node are counted."""
+        alternatives, tolerations, keys = self.node_filter
+        if any(node.domain(key) is None for key in keys):
             return False
-        if tolerations is not None:
-            hard = (each for each in place.taints if each.effect != PREFER_NO_SCHEDULE)
-            if untolerated(hard, tolerations):
-                return False
-        return not alternatives or meets_any(alternatives, place.known)
+        if tolerations is not None and not taint_toleration(node.taints, tolerations):
+            return False
+        return not alternatives or node_affinity(alternatives, node.label_requirements)
 
 
 class SpreadRule(Struct, frozen=True):
-    """A spread constraint over a count, by its number; `own`: 1 if it selects its own pod."""
+    """A topology spread constraint on a count (by number). `own` is 1 if it selects the pod that has it."""
 
     count: int
     max_skew: int
@@ -77,139 +67,152 @@ class SpreadRule(Struct, frozen=True):
 
 
 class PodRules(Struct, frozen=True):
-    """Of one pair: the constraints that bind it, by numbers of counts. `first`: it may be the first of those it
-    wants to be with. `evenly` and `liked` are what it would rather have: spreads, and who is welcome around it (or not)
-    by how much."""
+    """What pods of one shape demand of other pods; all numbers are of counts.
 
-    spreads: tuple[SpreadRule, ...]
-    together: tuple[int, ...]
-    apart: tuple[int, ...]
-    first: bool
-    evenly: tuple[SpreadRule, ...]
-    liked: tuple[tuple[int, int], ...]
+    Filters: `hard_spreads`; `affinity` (a pod must be there) and `may_be_first` (unless there is none anywhere and the
+    pod matches its own terms); `anti_affinity` (none may be there, by the pod's own terms or those of others).
+    Scores: `soft_spreads`, and `preferred`, counts with the weight of each pod in them (negative: unwelcome).
+    """
+
+    hard_spreads: tuple[SpreadRule, ...]
+    affinity: tuple[int, ...]
+    anti_affinity: tuple[int, ...]
+    may_be_first: bool
+    soft_spreads: tuple[SpreadRule, ...]
+    preferred: tuple[tuple[int, int], ...]
 
     @property
     def may_be_met_later(self) -> bool:
-        """Whether pods that are bound may make a place for one that found none; else there is less room only."""
-        return bool(self.spreads or self.together)
+        """Whether binding other pods can open a node for a pod that found none; otherwise nodes only fill up."""
+        return bool(self.hard_spreads or self.affinity)
 
 
 class InterpodRules:
-    """Of the pods of one problem. `counts` are in the order of their numbers."""
+    """The rules between the pods of one problem.
+
+    `counts` are in the order of their numbers; `by_shape` has the rules of each shape that is waiting.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._by_identity: dict[object, int] = {}
+        self._numbers: dict[object, int] = {}
         self.counts: list[PodCountRule] = []
         self._entered: dict[ShapeKey, tuple[int, ...]] = {}
         pending = {(each.namespace, each.shape) for each in problem.pods}
-        pairs = sorted(pending | {(each.namespace, each.shape) for each in problem.bound})
-        self._keepers = [keeper for pair in pairs for keeper in self._keeping_away(pair)]
-        self._fans = [fan for pair in pairs for fan in self._seeking(pair)]
-        self.demands = {pair: self._of(pair) for pair in sorted(pending)}
+        present = sorted(pending | {(each.namespace, each.shape) for each in problem.bound})
+        self._repelling = [term for shape_key in present for term in self._repelling_terms(shape_key)]
+        self._attracting = [term for shape_key in present for term in self._attracting_terms(shape_key)]
+        self.by_shape = {shape_key: self._rules_of(shape_key) for shape_key in sorted(pending)}
 
-    def entered(self, pair: ShapeKey) -> tuple[int, ...]:
-        """The counts that a pod of this pair enters."""
-        found = self._entered.get(pair)
-        if found is None:
-            found = self._entered[pair] = tuple(each.number for each in self.counts if each.selects(pair))
-        return found
+    def counts_entered(self, shape_key: ShapeKey) -> tuple[int, ...]:
+        """The counts (by number) that a pod of this shape adds to."""
+        entered = self._entered.get(shape_key)
+        if entered is None:
+            entered = tuple(each.number for each in self.counts if each.selects(shape_key))
+            self._entered[shape_key] = entered
+        return entered
 
-    def _of(self, pair: ShapeKey) -> PodRules:
-        namespace, digest = pair
+    def _rules_of(self, shape_key: ShapeKey) -> PodRules:
+        namespace, digest = shape_key
         shape = self._problem.shapes[digest]
         required = [each for each in shape.affinity if not each.weight]
         selectors = tuple(self._selector(each, namespace, shape) for each in required)
-        apart = [
+        anti_affinity = [
             self._count(each.topology_key, (self._selector(each, namespace, shape),))
             for each in shape.anti_affinity
             if not each.weight
         ]
-        liked: Counter[int] = Counter()
-        for number, weight in self._preferred(pair, shape):
-            liked[number] += weight
-        for fond_of, number, weight in self._fans:
-            if self._selects((fond_of,), pair):
-                liked[number] += weight
+        preferred: Counter[int] = Counter()
+        for count, weight in self._preferred(shape_key, shape):
+            preferred[count] += weight
+        for selector, count, weight in self._attracting:
+            if self._selects((selector,), shape_key):
+                preferred[count] += weight
+        spreads = shape.spread
         return PodRules(
-            tuple(self._spread(pair, shape, each) for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD),
+            tuple(self._spread(shape_key, shape, each) for each in spreads if each.when_unsatisfiable == HARD_SPREAD),
             tuple(self._count(each.topology_key, selectors) for each in required),
-            (*apart, *(count for keeps_away, count in self._keepers if self._selects((keeps_away,), pair))),
-            bool(required) and self._selects(selectors, pair),
-            tuple(self._spread(pair, shape, each) for each in shape.spread if each.when_unsatisfiable != HARD_SPREAD),
-            tuple(liked.items()),
+            (
+                *anti_affinity,
+                *(count for selector, count in self._repelling if self._selects((selector,), shape_key)),
+            ),
+            bool(required) and self._selects(selectors, shape_key),
+            tuple(self._spread(shape_key, shape, each) for each in spreads if each.when_unsatisfiable != HARD_SPREAD),
+            tuple(preferred.items()),
         )
 
-    def _preferred(self, pair: ShapeKey, shape: PodShape) -> Iterable[tuple[int, int]]:
+    def _preferred(self, shape_key: ShapeKey, shape: PodShape) -> Iterable[tuple[int, int]]:
+        """The count and weight of each of the pod's preferred terms."""
         for terms, sign in ((shape.affinity, 1), (shape.anti_affinity, -1)):
-            for each in terms:
-                if each.weight:
-                    yield self._count(each.topology_key, (self._selector(each, pair[0], shape),)), sign * each.weight
+            for term in terms:
+                if term.weight:
+                    selector = self._selector(term, shape_key[0], shape)
+                    yield self._count(term.topology_key, (selector,)), sign * term.weight
 
-    def _spread(self, pair: ShapeKey, shape: PodShape, each: SpreadConstraint) -> SpreadRule:
-        selectors = (spread_selector(each, pair[0], shape.labels),)
-        hard = each.when_unsatisfiable == HARD_SPREAD
-        asked = (
-            alternatives_of(shape) if each.node_affinity_policy == "Honor" else (),
-            shape.tolerations if each.node_taints_policy == "Honor" else None,
-            tuple(sorted(hard_keys(shape) - {normalise(each.topology_key)})) if hard else (),
+    def _spread(self, shape_key: ShapeKey, shape: PodShape, constraint: SpreadConstraint) -> SpreadRule:
+        selectors = (spread_selector(constraint, shape_key[0], shape.labels),)
+        hard = constraint.when_unsatisfiable == HARD_SPREAD
+        node_filter = (
+            alternatives_of(shape) if constraint.node_affinity_policy == "Honor" else (),
+            shape.tolerations if constraint.node_taints_policy == "Honor" else None,
+            tuple(sorted(hard_keys(shape) - {normalise(constraint.topology_key)})) if hard else (),
         )
-        count = self._count(each.topology_key, selectors, asked)
-        return SpreadRule(count, each.max_skew, each.min_domains or 0, int(self._selects(selectors, pair)))
+        count = self._count(constraint.topology_key, selectors, node_filter)
+        own = int(self._selects(selectors, shape_key))
+        return SpreadRule(count, constraint.max_skew, constraint.min_domains or 0, own)
 
-    def _keeping_away(self, pair: ShapeKey) -> Iterable[tuple[PodSelector, int]]:
-        """For each required anti-affinity term of a pod: whom it keeps away, and the count of such pods."""
-        shape = self._problem.shapes[pair[1]]
-        for each in shape.anti_affinity:
-            if not each.weight:
-                yield self._selector(each, pair[0], shape), self._owners(pair, each.topology_key)
+    def _repelling_terms(self, shape_key: ShapeKey) -> Iterable[tuple[PodSelector, int]]:
+        """For each required anti-affinity term of such pods: whom it keeps away, and the count of such pods."""
+        shape = self._problem.shapes[shape_key[1]]
+        for term in shape.anti_affinity:
+            if not term.weight:
+                yield self._selector(term, shape_key[0], shape), self._count_of(shape_key, term.topology_key)
 
-    def _seeking(self, pair: ShapeKey) -> Iterable[tuple[PodSelector, int, int]]:
-        """The same for its other terms, with how welcome such pods are to it; a required one counts 1."""
-        shape = self._problem.shapes[pair[1]]
+    def _attracting_terms(self, shape_key: ShapeKey) -> Iterable[tuple[PodSelector, int, int]]:
+        """For each other term of such pods: whom it attracts (or repels), the count of such pods, and the weight; a
+        required affinity term weighs 1."""
+        shape = self._problem.shapes[shape_key[1]]
         for terms, sign in ((shape.affinity, 1), (shape.anti_affinity, -1)):
-            for each in terms:
-                if each.weight or sign > 0:
-                    owners = self._owners(pair, each.topology_key)
-                    yield self._selector(each, pair[0], shape), owners, sign * (each.weight or 1)
+            for term in terms:
+                if term.weight or sign > 0:
+                    count = self._count_of(shape_key, term.topology_key)
+                    yield self._selector(term, shape_key[0], shape), count, sign * (term.weight or 1)
 
-    def _owners(self, pair: ShapeKey, key: str) -> int:
-        """The count of the pods of one pair."""
-        return self._known((normalise(key), pair), normalise(key), pair.__eq__, EVERY_NODE)
+    def _count_of(self, shape_key: ShapeKey, topology_key: str) -> int:
+        """The number of the count of the pods of one shape."""
+        topology_key = normalise(topology_key)
+        return self._number((topology_key, shape_key), topology_key, shape_key.__eq__, EVERY_NODE)
 
     def _selector(self, term: AffinityTerm, namespace: str, shape: PodShape) -> PodSelector:
         return term_selector(term, namespace, shape.labels, self._problem.namespaces)
 
-    def _selects(self, selectors: PodSelectors, pair: ShapeKey) -> bool:
-        labels = self._problem.shapes[pair[1]].labels
-        return all(each.selects(pair[0], labels) for each in selectors)
+    def _selects(self, selectors: PodSelectors, shape_key: ShapeKey) -> bool:
+        labels = self._problem.shapes[shape_key[1]].labels
+        return all(each.selects(shape_key[0], labels) for each in selectors)
 
-    def _count(self, key: str, selectors: PodSelectors, asked: NodeFilter = EVERY_NODE) -> int:
-        """The count of the pods that all these select, on the nodes that are asked for."""
-        identity = normalise(key), selectors, asked
-        return self._known(identity, normalise(key), partial(self._selects, selectors), asked)
+    def _count(self, topology_key: str, selectors: PodSelectors, node_filter: NodeFilter = EVERY_NODE) -> int:
+        """The number of the count of the pods that all these selectors take, on the nodes that pass the filter."""
+        topology_key = normalise(topology_key)
+        identity = topology_key, selectors, node_filter
+        return self._number(identity, topology_key, partial(self._selects, selectors), node_filter)
 
-    def _known(self, identity: object, key: str, selects: Callable[[ShapeKey], bool], asked: NodeFilter) -> int:
-        found = self._by_identity.get(identity)
-        if found is None:
-            found = self._by_identity[identity] = len(self.counts)
-            self.counts.append(PodCountRule(found, key, selects, asked))
-        return found
-
-
-def meets_any(alternatives: Iterable[Requirements], labels: Requirements) -> bool:
-    """Whether a node's labels meet the nodeSelector and some required term of a pod (see `alternatives_of`)."""
-    return any(not each or labels.compatible(each) for each in alternatives)
+    def _number(
+        self, identity: object, topology_key: str, selects: Callable[[ShapeKey], bool], node_filter: NodeFilter
+    ) -> int:
+        number = self._numbers.get(identity)
+        if number is None:
+            number = self._numbers[identity] = len(self.counts)
+            self.counts.append(PodCountRule(number, topology_key, selects, node_filter))
+        return number
 
 
-def max_pods_per_node(pair: ShapeKey, problem: Problem) -> int:
-    """How many pods of a pair may be on one node by their own rules, where that is limited whatever their number; 0 if
-    it is not."""
-    namespace, digest = pair
+def max_pods_per_node(shape_key: ShapeKey, problem: Problem) -> int:
+    """How many pods of one shape their own rules allow on one node; 0 if they set no fixed limit."""
+    namespace, digest = shape_key
     shape = problem.shapes[digest]
     own = namespace, shape.labels
-    apart = (each for each in shape.anti_affinity if not each.weight and each.topology_key == HOSTNAME)
-    evenly = (each for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD)
-    limits = [1 for each in apart if term_selector(each, *own, problem.namespaces).selects(*own)]
-    limits += [e.max_skew for e in evenly if e.topology_key == HOSTNAME and spread_selector(e, *own).selects(*own)]
+    anti_affinity = (each for each in shape.anti_affinity if not each.weight and each.topology_key == HOSTNAME)
+    spreads = (each for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD)
+    limits = [1 for each in anti_affinity if term_selector(each, *own, problem.namespaces).selects(*own)]
+    limits += [e.max_skew for e in spreads if e.topology_key == HOSTNAME and spread_selector(e, *own).selects(*own)]
     return min(limits, default=0)

@@ -1,5 +1,8 @@
-"""Nodes as the cluster's scheduler sees them: what exists, and planned claims as their cheapest type with its cheapest
-offering."""
+"""Nodes as kube-scheduler sees them before it binds a pod: labels, taints, and what is free.
+
+A NodeClaim that is only planned becomes the node that EC2 would most likely deliver: its cheapest type with its
+cheapest offering.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.kubernetes.pods import HostPort, Resources, Taint, assumed
-from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, ZONE_ID
+from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, ZONE, ZONE_ID
+from kerf.engine.scheduling.kube_scheduler.scores import NodeScores
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
 from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for_daemons
 from kerf.engine.scheduling.matching.requirements import Requirements
@@ -17,141 +21,161 @@ from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.pods.pod_volumes import Attachment, claim_names, volumes_of_claims
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 
-NOTHING: Resources = {}
+NO_RESOURCES: Resources = {}
 MAX_CACHED_CLASSES = 32
-"""Of so many kinds of pods it is kept what they think of a node."""
-
-NodeScores = tuple[float, float, int]
-"""How much pods like a node, how many soft taints repel them, and its score."""
+"""A node remembers the scores of this many classes of pods."""
 
 
 class NodeInfo:
-    """A node with what is free on it. Seats of one `kind` are equal but for their names, -1 is like no other.
-    `assumed`: what the pods that are there count as for scores, beyond what they request. `attached` and `limits`: the
-    volumes that are there already, and how many of a driver there may be. `open`: what is known of labels that the
-    node will have, and has not got yet."""
+    """One node, with what the pods that are bound to it already leave free.
+
+    `label_requirements`: its labels, to be matched against requirements. `open_labels`: labels that a node on its way
+    will get, of which only a set of values is known yet. `allocatable`: CPU and memory. `assumed`: what the pods there
+    count as in scores beyond what they request. `overcommitted`: some resource is used beyond what there is, so that
+    nothing fits. `kind`: new nodes of one kind are equal but for their names; -1 is like no other.
+    """
 
     def __init__(self, name: str, labels: dict[str, str], taints: tuple[Taint, ...], free: Resources,
-                 total: Resources, ports: tuple[HostPort, ...] = (), kind: int = -1,
-                 assumed: Resources = NOTHING) -> None:  # fmt: skip
+                 total: Resources, host_ports: tuple[HostPort, ...] = (), kind: int = -1,
+                 assumed: Resources = NO_RESOURCES) -> None:  # fmt: skip
         self.name = name
         self.labels = labels
-        self.known = Requirements.of_labels(labels)
+        self.label_requirements = Requirements.of_labels(labels)
         self.taints = taints
         self.free = free
-        self.ports = ports
+        self.host_ports = host_ports
         self.kind = kind
-        self.sound = all(amount >= 0 for amount in free.values())
-        self.total = total.get("cpu", 0), total.get("memory", 0)
+        self.overcommitted = any(amount < 0 for amount in free.values())
+        self.allocatable = total.get("cpu", 0), total.get("memory", 0)
         self.assumed = assumed
-        self.limits: Mapping[str, int] = {}
-        self.attached: frozenset[Attachment] = frozenset()
-        self.open = Requirements()
-        self._likings: dict[Hashable, NodeScores | None] = {}
+        self.volume_limits: Mapping[str, int] = {}
+        self.attached_volumes: frozenset[Attachment] = frozenset()
+        self.open_labels = Requirements()
+        self._scores: dict[Hashable, NodeScores | None] = {}
 
-    def fresh(self, name: str = "") -> NodeInfo:
-        """The same node, or one like it of another name."""
-        made = NodeInfo.__new__(NodeInfo)
-        made.name, made.labels, made.known, made.taints = name or self.name, self.labels, self.known, self.taints
-        made.free, made.ports, made.kind, made.sound = self.free, self.ports, self.kind, self.sound
-        made.total, made.assumed, made.limits, made.attached = self.total, self.assumed, self.limits, self.attached
-        made.open = self.open
-        made._likings = {}
-        return made
+    def domain(self, topology_key: str) -> str | None:
+        """The node's value of a topology key; None if it has none. Its name stands for a missing hostname."""
+        return self.labels.get(topology_key, self.name if topology_key == HOSTNAME else None)
 
-    def liking(self, kind: Hashable, look: Callable[[NodeInfo], NodeScores | None]) -> NodeScores | None:
-        """What pods of a kind think of it while nothing is bound to it, as they found when they looked first: problems
-        share a node."""
-        known = self._likings
-        if kind not in known:
+    def copy(self, name: str = "") -> NodeInfo:
+        """The same node, or one like it with another name, without its remembered scores."""
+        copy = NodeInfo.__new__(NodeInfo)
+        copy.name, copy.labels, copy.taints = name or self.name, self.labels, self.taints
+        copy.label_requirements, copy.open_labels = self.label_requirements, self.open_labels
+        copy.free, copy.host_ports, copy.kind = self.free, self.host_ports, self.kind
+        copy.overcommitted, copy.allocatable, copy.assumed = self.overcommitted, self.allocatable, self.assumed
+        copy.volume_limits, copy.attached_volumes = self.volume_limits, self.attached_volumes
+        copy._scores = {}
+        return copy
+
+    def scores_for(self, pod_class: Hashable, compute: Callable[[NodeInfo], NodeScores | None]) -> NodeScores | None:
+        """The scores of the node, as it is now, for a class of pods: computed once. None if the filters refuse it.
+
+        Successive problems share one NodeInfo for an unchanged node, which saves most of this work.
+        """
+        known = self._scores
+        if pod_class not in known:
             if len(known) >= MAX_CACHED_CLASSES:
                 known.clear()
-            known[kind] = look(self)
-        return known[kind]
+            known[pod_class] = compute(self)
+        return known[pod_class]
 
-    def attach(self, attached: Iterable[Attachment], limits: Mapping[str, int]) -> None:
-        self.attached, self.limits = frozenset(attached), limits
+    def attach_volumes(self, attached: Iterable[Attachment], limits: Mapping[str, int]) -> None:
+        """Set the volumes that are attached already, and how many of each CSI driver there may be."""
+        self.attached_volumes, self.volume_limits = frozenset(attached), limits
 
 
-def existing_node(given: NodeInput, expected: Iterable[Daemon], problem: Problem) -> NodeInfo:
-    """Of a node as it is; problems share it."""
-    what = NodeInfo, problem.daemons, problem.settings.ignore_dra_requests, tuple(problem.catalogues)
-    made = given.compiled(what, lambda: _existing_node(given, expected, problem))
+def existing_node(node: NodeInput, daemons: Iterable[Daemon], problem: Problem) -> NodeInfo:
+    """A node of the problem, less what DaemonSets (`daemons`) still reserve on it. Successive problems share it."""
+    depends_on = NodeInfo, problem.daemons, problem.settings.ignore_dra_requests, tuple(problem.catalogues)
+    info = node.compiled(depends_on, lambda: _compiled(node, daemons, problem))
     facts = problem.volumes
-    if facts is not None and given.name in facts.limits:
-        there = [each for each in problem.bound if each.node == given.name and problem.shapes[each.shape].volumes]
-        claims = [name for each in there for name in claim_names(each.namespace, each.name, problem.shapes[each.shape])]
-        made = made.fresh()
-        made.attach(volumes_of_claims(facts, claims).attached, facts.limits[given.name])
-    return made
+    if facts is not None and node.name in facts.limits:
+        bound = [each for each in problem.bound if each.node == node.name and problem.shapes[each.shape].volumes]
+        claims = [name for each in bound for name in claim_names(each.namespace, each.name, problem.shapes[each.shape])]
+        info = info.copy()
+        info.attach_volumes(volumes_of_claims(facts, claims).attached, facts.limits[node.name])
+    return info
 
 
-def _existing_node(given: NodeInput, expected: Iterable[Daemon], problem: Problem) -> NodeInfo:
-    narrowed = Requirements.of_specs(given.requirements).without(given.labels)
-    labels = {each.key: min(each.values) for each in narrowed if each.single} | given.labels
-    known = Requirements.of_labels(labels)
-    waiting = reserved_for_daemons(expected, given.taints, known, given.bound_daemons)
-    free = {name: amount - waiting.get(name, 0) for name, amount in given.available.items()}
-    total = given.total
+def _compiled(node: NodeInput, daemons: Iterable[Daemon], problem: Problem) -> NodeInfo:
+    narrowed = Requirements.of_specs(node.requirements).without(node.labels)
+    labels = {each.key: min(each.values) for each in narrowed if each.single} | node.labels
+    requirements = Requirements.of_labels(labels)
+    reserved = reserved_for_daemons(daemons, node.taints, requirements, node.bound_daemons)
+    free = {name: amount - reserved.get(name, 0) for name, amount in node.available.items()}
+    total = node.total
     if not total:
-        kind = instance_type_named(problem.catalogues.values(), labels.get(INSTANCE_TYPE, ""))
-        total = kind.allocatable() if kind is not None else given.available
-    there = added(given.assumed, _assumed_requests(expected, given.taints, known))
-    made = NodeInfo(given.name, labels, given.taints, free, total, given.host_ports, assumed=there)
-    made.open = narrowed.without(labels)
-    return made
+        instance_type = instance_type_named(problem.catalogues.values(), labels.get(INSTANCE_TYPE, ""))
+        total = instance_type.allocatable() if instance_type is not None else node.available
+    assumed_there = added(node.assumed, _assumed_requests(daemons, node.taints, requirements))
+    info = NodeInfo(node.name, labels, node.taints, free, total, node.host_ports, assumed=assumed_there)
+    info.open_labels = narrowed.without(labels)
+    return info
 
 
 def planned_node(
-    name: str, claim: OpenedClaim, expected: Iterable[Daemon], problem: Problem, like: int = -1
+    name: str, claim: OpenedClaim, daemons: Iterable[Daemon], problem: Problem, kind: int = -1
 ) -> NodeInfo:
-    """The node that a claim becomes if it gets the first of its types; `like` is its kind."""
+    """The node that a planned claim becomes if it gets the first of its types, less what DaemonSets reserve on it."""
     pool = next(each for each in problem.pools if each.pool.name == claim.node_pool)
     types = compiled_catalogue(pool.catalogue, problem.catalogues[pool.catalogue])
-    kind = types.types[types.numbers[claim.instance_types[0]]]
+    instance_type = types.types[types.numbers[claim.instance_types[0]]]
     labels = {each.key: min(each.values) for each in claim.constraints if each.single}  # A-258
-    labels |= {key: values[0] for key, values in sorted(kind.requirements.items()) if len(values) == 1}
-    labels |= {INSTANCE_TYPE: kind.name, **claim.labels, **_offering_labels(claim, kind, problem.unavailable)}
-    known = Requirements.of_labels(labels)
-    waiting = reserved_for_daemons(expected, pool.pool.taints, known, {})
-    total = kind.allocatable()
-    free = {name: amount - waiting.get(name, 0) for name, amount in total.items()}
-    there = _assumed_requests(expected, pool.pool.taints, known)
-    return NodeInfo(name, labels, pool.pool.taints, free, total, kind=like, assumed=there)
+    labels |= {key: values[0] for key, values in sorted(instance_type.requirements.items()) if len(values) == 1}
+    labels |= {
+        INSTANCE_TYPE: instance_type.name,
+        **claim.labels,
+        **_offering_labels(claim, instance_type, problem.unavailable),
+    }
+    requirements = Requirements.of_labels(labels)
+    reserved = reserved_for_daemons(daemons, pool.pool.taints, requirements, {})
+    total = instance_type.allocatable()
+    free = {name: amount - reserved.get(name, 0) for name, amount in total.items()}
+    assumed_there = _assumed_requests(daemons, pool.pool.taints, requirements)
+    return NodeInfo(name, labels, pool.pool.taints, free, total, kind=kind, assumed=assumed_there)
 
 
-def _assumed_requests(expected: Iterable[Daemon], taints: tuple[Taint, ...], labels: Requirements) -> Resources:
-    return summed(assumed(each.requests) for each in expected if each.expected_on(taints, labels))
+def _assumed_requests(daemons: Iterable[Daemon], taints: tuple[Taint, ...], labels: Requirements) -> Resources:
+    """What the DaemonSet pods of such a node count as in scores beyond what they request."""
+    return summed(assumed(each.requests) for each in daemons if each.expected_on(taints, labels))
 
 
 def _offering_labels(
-    claim: OpenedClaim, kind: InstanceType, unavailable: frozenset[tuple[str, str, str]]
+    claim: OpenedClaim, instance_type: InstanceType, unavailable: frozenset[tuple[str, str, str]]
 ) -> dict[str, str]:
-    """The labels that come from the cheapest offering that the claim may use."""
+    """The labels that the cheapest offering gives the node that the claim may use; none if no offering is usable."""
     constraints = Requirements(claim.constraints)
-    zones, zone_ids, sold = constraints.get(ZONE), constraints.get(ZONE_ID), constraints.get(CAPACITY_TYPE)
+    zones, zone_ids = constraints.get(ZONE), constraints.get(ZONE_ID)
+    capacity_types = constraints.get(CAPACITY_TYPE)
 
-    def usable(offer: Offering) -> bool:
+    def usable(offering: Offering) -> bool:
         return (
-            offer.available
-            and offer.capacity_type in claim.capacity_types
-            and zones.has(offer.zone)
-            and sold.has(offer.capacity_type)
-            and (not offer.zone_id or zone_ids.has(offer.zone_id))
-            and not (unavailable and _unavailable_keys(offer, kind) & unavailable)
+            offering.available
+            and offering.capacity_type in claim.capacity_types
+            and zones.has(offering.zone)
+            and capacity_types.has(offering.capacity_type)
+            and (not offering.zone_id or zone_ids.has(offering.zone_id))
+            and not (unavailable and _unavailable_keys(offering, instance_type) & unavailable)
         )
 
-    offers = [each for each in kind.offerings if usable(each)]
-    if not offers:
+    offerings = [each for each in instance_type.offerings if usable(each)]
+    if not offerings:
         return {}
-    best = min(offers, key=lambda each: (each.price, each.zone, each.capacity_type))
+    best = min(offerings, key=lambda each: (each.price, each.zone, each.capacity_type))
     return {ZONE: best.zone, CAPACITY_TYPE: best.capacity_type, **({ZONE_ID: best.zone_id} if best.zone_id else {})}
 
 
-def _unavailable_keys(offer: Offering, kind: InstanceType) -> set[tuple[str, str, str]]:
-    """What stands for an offering of a type in `Problem.unavailable`."""
-    return {(c, t, z) for c in (offer.capacity_type, "") for t in (kind.name, "") for z in (offer.zone, "")}
+def _unavailable_keys(offering: Offering, instance_type: InstanceType) -> set[tuple[str, str, str]]:
+    """All entries of `Problem.unavailable` that would rule out this offering; "" stands for any type or zone."""
+    return {
+        (capacity_type, name, zone)
+        for capacity_type in (offering.capacity_type, "")
+        for name in (instance_type.name, "")
+        for zone in (offering.zone, "")
+    }
 
 
 def instance_type_named(catalogues: Iterable[Catalogue], name: str) -> InstanceType | None:
+    """The type of this name in the first catalogue that has it."""
     return next((each for catalogue in catalogues for each in catalogue.types if each.name == name), None)

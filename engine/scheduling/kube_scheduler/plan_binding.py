@@ -1,4 +1,7 @@
-"""Whether the pods of a plan can be bound where it puts them, one after another, in some order."""
+"""Whether the pods of a plan can be bound where the plan puts them, one after another, in some order.
+
+A plan is made as a whole, but pods are bound one by one: a spread that holds in the end may forbid the first step.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterable
 
 from kerf.engine.scheduling.kube_scheduler.binding_order import BindingOrder, PlacedPod, may_wait_for_others
 from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey, TopologyNode
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, existing_node, planned_node
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.plan import Plan
@@ -14,53 +17,50 @@ from kerf.engine.scheduling.problem.problem import Problem
 
 
 class PlanBinding:
-    """Of the pods of one problem; what all its plans share is made once."""
+    """The check for the plans of one problem; what all of them share is computed once."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        self._there = [existing_node(each, self._daemons, problem) for each in (*problem.nodes, *problem.leaving)]
-        self._numbers = {each.name: number for number, each in enumerate(self._there)}
-        self._manners = InterpodRules(problem)
-        self._company = InterpodCounts(problem, self._manners, _topology_nodes(self._there, 0))
-        self._pairs = {each.uid: (each.namespace, each.shape) for each in problem.pods}
+        self._existing = [existing_node(each, self._daemons, problem) for each in (*problem.nodes, *problem.leaving)]
+        self._numbers = {node.name: number for number, node in enumerate(self._existing)}
+        self._rules = InterpodRules(problem)
+        self._counts = InterpodCounts(problem, self._rules, self._existing)
+        self._shape_keys = {each.uid: (each.namespace, each.shape) for each in problem.pods}
 
-    def binds(self, made: Plan) -> bool:
-        """Whether all can be."""
-        return not self.stuck(made)
+    def binds(self, plan: Plan) -> bool:
+        """Whether every pod of the plan can be bound where it is planned."""
+        return not self.stuck(plan)
 
-    def stuck(self, made: Plan) -> list[str]:
-        """The pods (uids) that cannot be bound, by topology alone. Pods that ask nothing of others come last, or else
-        one by one where the rest is stuck; or so do, too, those that others' spreads count, and their own do not."""
-        pairs, first = self._pairs, len(self._there)
-        seats = [planned_node(f"~{n}", each, self._daemons, self._problem) for n, each in enumerate(made.claims)]
-        places = _topology_nodes(seats, first)
-        pods = [(pairs[uid], self._numbers[each.node], uid) for each in made.placements for uid in each.pods]
-        pods += [(pairs[uid], first + n, uid) for n, each in enumerate(made.claims) for uid in each.pods]
-        left = self._left_over(places, pods, frozenset())
-        guests = _counted_by_other_spreads(self._manners, {pair for pair, _, _ in pods}) if left else frozenset()
-        if guests:
-            left = min(left, self._left_over(places, pods, guests), key=len)
-        return left
+    def stuck(self, plan: Plan) -> list[str]:
+        """The pods (uids) that cannot be bound where they are planned, because of topology alone.
 
-    def _left_over(
-        self, places: Iterable[TopologyNode], pods: Iterable[PlacedPod], late: frozenset[ShapeKey]
-    ) -> list[str]:
-        return BindingOrder(self._company.joined(places), self._manners, pods, late).left_over()
+        Two orders are tried. In the first, pods without rules come last, or one by one where the others are stuck. In
+        the second, so do also pods with rules that are counted by a spread which is none of their own.
+        """
+        shape_keys, first_new = self._shape_keys, len(self._existing)
+        new = [planned_node(f"~{n}", claim, self._daemons, self._problem) for n, claim in enumerate(plan.claims)]
+        pods = [(shape_keys[uid], self._numbers[each.node], uid) for each in plan.placements for uid in each.pods]
+        pods += [(shape_keys[uid], first_new + n, uid) for n, claim in enumerate(plan.claims) for uid in claim.pods]
+        stuck = self._stuck(new, pods, frozenset())
+        late = _counted_by_other_spreads(self._rules, {shape_key for shape_key, _, _ in pods}) if stuck else frozenset()
+        if late:
+            stuck = min(stuck, self._stuck(new, pods, late), key=len)
+        return stuck
 
-
-def _topology_nodes(seats: Iterable[NodeInfo], first: int) -> list[TopologyNode]:
-    return [
-        TopologyNode(n, each.labels, each.known, each.name, each.taints) for n, each in enumerate(seats, start=first)
-    ]
+    def _stuck(self, new: Iterable[NodeInfo], pods: Iterable[PlacedPod], late: frozenset[ShapeKey]) -> list[str]:
+        return BindingOrder(self._counts.with_nodes(new), self._rules, pods, late).unbound()
 
 
-def _counted_by_other_spreads(manners: InterpodRules, pairs: Iterable[ShapeKey]) -> frozenset[ShapeKey]:
-    """Pods that ask something themselves, and are counted by a spread that is none of theirs."""
-    own = {pair: frozenset(each.count for each in manners.demands[pair].spreads) for pair in pairs}
-    spread = frozenset(count for counts in own.values() for count in counts)
+def _counted_by_other_spreads(rules: InterpodRules, shape_keys: Iterable[ShapeKey]) -> frozenset[ShapeKey]:
+    """The shapes with rules of their own that also enter a count of a spread that is none of theirs."""
+    own = {
+        shape_key: frozenset(spread.count for spread in rules.by_shape[shape_key].hard_spreads)
+        for shape_key in shape_keys
+    }
+    of_spreads = frozenset(count for counts in own.values() for count in counts)
     return frozenset(
-        pair
-        for pair, counts in own.items()
-        if may_wait_for_others(manners, pair) and spread.intersection(manners.entered(pair)) - counts
+        shape_key
+        for shape_key, counts in own.items()
+        if may_wait_for_others(rules, shape_key) and of_spreads.intersection(rules.counts_entered(shape_key)) - counts
     )

@@ -1,14 +1,12 @@
-"""What the cluster's scheduler would make of a plan: it does not know it, and binds pods in its own order.
+"""The model of kube-scheduler: which node it would bind each pod to, knowing nothing of the plan.
 
-The pods are bound one by one in the order of its queue (priority, then age), each to the feasible node with the highest
-score, and those that found no place are tried again as long as others do. Modelled are the filters on resources,
-taints, node affinity, host ports and volumes (zones and limits), and the scores for least and for balanced allocation,
-preferred node affinity and PreferNoSchedule taints, with kube-scheduler's default weights; equal scores go to the first
-name. What pods demand of one another, filters and scores, is asked of `company`; what is not known of the scheduler is
-a `SchedulerVariant`.
+Pods come in the order of the scheduling queue (priority, then age). Each goes to the feasible node with the highest
+score. Pods that found no node are tried again as long as others are bound. Modelled with their default weights are the
+filters NodeResourcesFit, NodePorts, NodeAffinity, TaintToleration, volumes (zones and limits), PodTopologySpread and
+InterPodAffinity, and the scores of all of these but ports and volumes, with balanced allocation.
 
-A search rates many sets of new nodes beside the same old ones, so whatever does not depend on the new ones is made once
-per problem, and what depends on a kind of node once per kind.
+A search asks about many sets of new nodes beside the same existing ones. So what does not depend on the new nodes is
+computed once per problem, and what depends on a kind of new node once per kind.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from msgspec import Struct
 
 from kerf.engine.scheduling.kube_scheduler.equivalence_classes import EquivalenceClass, EquivalenceClasses
 from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey, TopologyNode
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, existing_node, planned_node
 from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsages
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import DEFAULT_VARIANT, SchedulerVariant
@@ -32,179 +30,192 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 SELECTIONS_PER_TOUCH = 8
-"""For the cost of a touch so many pods are compared with a selector."""
+"""Comparing this many pods with a selector costs one touch of effort."""
 TOUCHES_PER_NODE = 10
-"""What it costs to look at an old node for the first time."""
+"""Looking at an existing node for the first time costs this many touches of effort."""
 
 ClassedQueue = list[tuple[PendingPod, EquivalenceClass]]
-"""Pods as the scheduler comes to them."""
+"""Pods in the order of the queue, with their classes."""
 NodesBeside = tuple[InterpodCounts, list[NodesOfKind]]
-"""All nodes with the pods that are bound already, and the new ones by kind."""
+"""The counts on all nodes, existing and new, with the pods that are bound already; and the new nodes by kind."""
 
 
 class Bindings(Struct, frozen=True):
-    """What the scheduler makes of it: the seat of each pod (by uid), and the pods (uids) that are left over."""
+    """What the scheduler does with some pods, all by uid: the node (by name) of each bound pod, and the pods that
+    found none."""
 
-    seats: dict[str, str]
-    left: tuple[str, ...]
+    node_of: dict[str, str]
+    unbound: tuple[str, ...]
 
 
-def unbound_pods(problem: Problem, made: Plan, habit: SchedulerVariant = DEFAULT_VARIANT) -> tuple[str, ...]:
-    """The uids of the pods that have a place in the plan and that a scheduler of this habit would find none for."""
-    given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-    seats = [planned_node(new_node_name(number), each, given, problem) for number, each in enumerate(made.claims)]
-    found, _ = KubeScheduler(problem).bound(seats, made.placed, habit=habit, others=True)
-    assert found is not None  # there is no end to the effort
-    return found.left
+def unbound_pods(problem: Problem, plan: Plan, variant: SchedulerVariant = DEFAULT_VARIANT) -> tuple[str, ...]:
+    """The uids of the pods that have a place in the plan and for which such a scheduler would find no node."""
+    daemon_sets = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
+    nodes = [
+        planned_node(new_node_name(number), claim, daemon_sets, problem) for number, claim in enumerate(plan.claims)
+    ]
+    bindings, _ = KubeScheduler(problem).bind(nodes, plan.placed, variant=variant, others=True)
+    assert bindings is not None  # the touches are not limited
+    return bindings.unbound
 
 
 def new_node_name(number: int) -> str:
-    """The name of the node of a planned claim, in its order."""
+    """The name of the node of a planned claim, by the number of the claim in its plan."""
     return f"~new-{number:06d}"
 
 
 class KubeScheduler:
-    """The scheduler before the old nodes of a problem, which is asked about several sets of new ones. Numbers of nodes:
-    the old ones, those that leave, the new ones."""
+    """The scheduler before the existing nodes of one problem, to be asked about several sets of new nodes.
+
+    Nodes go by number: the existing ones (`existing`, by name), those that are leaving, the new ones.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        self.old = sorted((existing_node(each, given, problem) for each in problem.nodes), key=lambda each: each.name)
-        leaving = [existing_node(each, given, problem) for each in problem.leaving]
-        self._places = [_topology_node(number, each) for number, each in enumerate([*self.old, *leaving])]
-        self._manners = InterpodRules(problem)
-        self._company = InterpodCounts(problem, self._manners, self._places)
-        self._classes = EquivalenceClasses(problem, self._manners, self.old)
-        self._rooms = NodeUsages([*self.old, *leaving])
+        daemon_sets = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
+        existing = (existing_node(each, daemon_sets, problem) for each in problem.nodes)
+        self.existing = sorted(existing, key=lambda each: each.name)
+        leaving = [existing_node(each, daemon_sets, problem) for each in problem.leaving]
+        self._nodes = [*self.existing, *leaving]
+        self._rules = InterpodRules(problem)
+        self._counts = InterpodCounts(problem, self._rules, self._nodes)
+        self._classes = EquivalenceClasses(problem, self._rules, self.existing)
+        self._usages = NodeUsages(self._nodes)
         self._queues: dict[SchedulerVariant, list[PendingPod]] = {}
-        self._classed: dict[SchedulerVariant, ClassedQueue] = {}
+        self._classed_queues: dict[SchedulerVariant, ClassedQueue] = {}
         self._ranks: dict[SchedulerVariant, list[int]] = {}
-        self._last: tuple[object, NodesBeside] = (None, (self._company, []))
+        self._last: tuple[object, NodesBeside] = (None, (self._counts, []))
 
-    def bound(
+    def bind(
         self,
         new: Sequence[NodeInfo],
         uids: frozenset[str],
-        most: float = math.inf,
-        habit: SchedulerVariant = DEFAULT_VARIANT,
-        spare: float = math.inf,
+        max_touches: float = math.inf,
+        variant: SchedulerVariant = DEFAULT_VARIANT,
+        max_unbound: float = math.inf,
         others: bool = False,
     ) -> tuple[Bindings | None, int]:
-        """These pods bound to the old nodes and to these, which fill up with them, and how often a node was looked at
-        for a pod; None when that was more than `most`, or when it is known that more pods than `spare` are left over.
-        `others`: all that wait come to the scheduler, also those that a plan has no place for, and may take one."""
-        run = self._on(new, frozenset(), habit)
-        queue = [each for each in self._queue(habit) if each[0].uid in uids or (others and not each[0].virtual)]
+        """Bind the pods with these uids to the existing and the `new` nodes; also say what it cost, in touches.
+
+        The bindings are None if that took more than `max_touches`, or once more pods than `max_unbound` are certain to
+        find no node. `others`: all waiting pods come to the scheduler, also those without a place in the plan, and may
+        take room.
+        """
+        run = self._new_run(new, frozenset(), variant)
+        queue = [
+            each for each in self._classed_queue(variant) if each[0].uid in uids or (others and not each[0].virtual)
+        ]
         if len(queue) == len(uids):
-            return self._run(run, queue, new, most, spare), run.touches
-        found = self._run(run, queue, new, most)
-        return found and self._meant(found, uids), run.touches
+            return self._run(run, queue, new, max_touches, max_unbound), run.touches
+        bindings = self._run(run, queue, new, max_touches)
+        return bindings and self._credited_to(bindings, uids), run.touches
 
-    def _meant(self, made: Bindings, uids: frozenset[str]) -> Bindings:
-        """What becomes of these pods; one that is left over has the place of another that is like it."""
-        places: dict[ShapeKey, list[str]] = defaultdict(list)
-        for uid, seat in made.seats.items():
+    def _credited_to(self, bindings: Bindings, uids: frozenset[str]) -> Bindings:
+        """The bindings of these pods alone. One that found no node is given the node of another pod like it that is
+        none of these: which of two equal pods waits does not matter."""
+        spare: dict[ShapeKey, list[str]] = defaultdict(list)
+        for uid, node in bindings.node_of.items():
             if uid not in uids:
-                places[self._pairs[uid]].append(seat)
-        seats = {uid: seat for uid, seat in made.seats.items() if uid in uids}
-        left = []
-        for uid in made.left:
-            if uid in uids and places[self._pairs[uid]]:
-                seats[uid] = places[self._pairs[uid]].pop()
+                spare[self._shape_keys[uid]].append(node)
+        node_of = {uid: node for uid, node in bindings.node_of.items() if uid in uids}
+        unbound = []
+        for uid in bindings.unbound:
+            if uid in uids and spare[self._shape_keys[uid]]:
+                node_of[uid] = spare[self._shape_keys[uid]].pop()
             elif uid in uids:
-                left.append(uid)
-        return Bindings(seats, tuple(left))
+                unbound.append(uid)
+        return Bindings(node_of, tuple(unbound))
 
-    def rebound(
+    def rebind(
         self,
         new: Sequence[NodeInfo],
         queue: Sequence[PendingPod],
         gone: frozenset[str],
         moved: Iterable[tuple[ShapeKey, str]],
-        habit: SchedulerVariant = DEFAULT_VARIANT,
+        variant: SchedulerVariant = DEFAULT_VARIANT,
     ) -> Bindings:
-        """These pods bound one by one to the old nodes but those that are gone, and to the new ones. `moved`: pods that
-        are counted where they are, on nodes of these names, and are not there any more."""
-        run = self._on(new, gone, habit)
-        for pair, name in moved:
-            run.company.left(pair, self._numbers[name])
-        found = self._run(run, [(each, self._classes.of(each, habit.newer)) for each in queue], new)
-        assert found is not None  # there is no end to the effort
-        return found
+        """Bind these pods, in this order, to the existing nodes that are not `gone` (by name) and to the new ones.
+
+        `moved`: pods that the problem has bound to nodes of these names, and that are there no more.
+        """
+        run = self._new_run(new, gone, variant)
+        for shape_key, name in moved:
+            run.counts.remove_pod(shape_key, self._numbers[name])
+        bindings = self._run(run, [(each, self._classes.of(each, variant.newer)) for each in queue], new)
+        assert bindings is not None  # the touches are not limited
+        return bindings
 
     def _run(
         self,
         run: SchedulingRun,
         pods: ClassedQueue,
         new: Sequence[NodeInfo],
-        most: float = math.inf,
-        spare: float = math.inf,
+        max_touches: float = math.inf,
+        max_unbound: float = math.inf,
     ) -> Bindings | None:
-        """None if it takes more touches than `most`, or more pods than `spare` are left over for good."""
-        found: dict[str, str] = {}
+        """Bind the pods in their order, and those that found no node again, as long as others are bound."""
+        node_of: dict[str, str] = {}
         waiting, lost = pods, 0
         before = len(waiting) + 1
         while len(waiting) < before:
             before, queue, waiting = len(waiting), waiting, []
-            for pod, wanted in queue:
-                number = run.bind(wanted)
+            for pod, pod_class in queue:
+                number = run.bind(pod_class)
                 if number is None:
-                    waiting.append((pod, wanted))
-                    lost += before == len(pods) and not self._manners.demands[wanted.pair].may_be_met_later
+                    waiting.append((pod, pod_class))
+                    lost += before == len(pods) and not self._rules.by_shape[pod_class.shape_key].may_be_met_later
                 else:
-                    found[pod.uid] = self._name(number, new)
-                if run.touches > most or lost > spare:
+                    node_of[pod.uid] = self._name(number, new)
+                if run.touches > max_touches or lost > max_unbound:
                     return None
-        return Bindings(found, tuple(sorted(pod.uid for pod, _ in waiting)))
+        return Bindings(node_of, tuple(sorted(pod.uid for pod, _ in waiting)))
 
     def _name(self, number: int, new: Sequence[NodeInfo]) -> str:
-        before = len(self._places)
-        return self._places[number].name if number < before else new[number - before].name
+        before = len(self._nodes)
+        return self._nodes[number].name if number < before else new[number - before].name
 
-    def _on(self, new: Sequence[NodeInfo], gone: frozenset[str], habit: SchedulerVariant) -> SchedulingRun:
-        company, alike = self._beside(new)
-        nodes = RunNodes(new, alike, frozenset(self._numbers[name] for name in gone if name in self._numbers))
-        ranks = self._ranked(habit, len(self._places) + len(new))
-        return SchedulingRun(self._rooms.tidied(), nodes, company.again(), habit, ranks)
+    def _new_run(self, new: Sequence[NodeInfo], gone: frozenset[str], variant: SchedulerVariant) -> SchedulingRun:
+        counts, by_kind = self._beside(new)
+        nodes = RunNodes(new, by_kind, frozenset(self._numbers[name] for name in gone if name in self._numbers))
+        ranks = self._ranks_of(variant, len(self._nodes) + len(new))
+        return SchedulingRun(self._usages.trimmed(), nodes, counts.copy(), variant, ranks)
 
     def _beside(self, new: Sequence[NodeInfo]) -> NodesBeside:
-        """Kept, for the scheduler is asked about one set of new nodes by habit after habit."""
+        """Remembered for the last set of new nodes, because one variant after another is asked about it."""
         kinds, names = tuple([each.kind for each in new]), tuple([each.name for each in new])
         if (kinds, names) != self._last[0] or -1 in kinds:
-            before = len(self._places)
-            company = self._company.joined(_topology_node(before + number, each) for number, each in enumerate(new))
-            self._last = (kinds, names), (company, _by_kind(new, before))
+            by_kind = _by_kind(new, len(self._nodes))
+            self._last = (kinds, names), (self._counts.with_nodes(new), by_kind)
         return self._last[1]
 
-    def _ranked(self, habit: SchedulerVariant, nodes: int) -> Sequence[int]:
-        found = self._ranks.setdefault(habit, [])
-        found += [habit.rank(number) for number in range(len(found), nodes)]
-        return found
+    def _ranks_of(self, variant: SchedulerVariant, nodes: int) -> Sequence[int]:
+        ranks = self._ranks.setdefault(variant, [])
+        ranks += [variant.tie_rank(number) for number in range(len(ranks), nodes)]
+        return ranks
 
     @cached_property
-    def _pairs(self) -> dict[str, ShapeKey]:
+    def _shape_keys(self) -> dict[str, ShapeKey]:
         return {each.uid: (each.namespace, each.shape) for each in self._problem.pods}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        return {each.name: each.index for each in self._places}
+        return {node.name: number for number, node in enumerate(self._nodes)}
 
-    def queue(self, habit: SchedulerVariant) -> list[PendingPod]:
-        """All pods that wait, in the order in which a scheduler of this habit comes to them."""
-        found = self._queues.get(habit)
-        if found is None:
+    def queue(self, variant: SchedulerVariant) -> list[PendingPod]:
+        """All waiting pods, in the order in which they come to such a scheduler."""
+        queue = self._queues.get(variant)
+        if queue is None:
             shapes = self._problem.shapes
-            found = sorted(self._problem.pods, key=lambda each: habit.turn(each, shapes[each.shape].priority))
-            self._queues[habit] = found
-        return found
+            queue = sorted(self._problem.pods, key=lambda each: variant.queue_key(each, shapes[each.shape].priority))
+            self._queues[variant] = queue
+        return queue
 
-    def _queue(self, habit: SchedulerVariant) -> ClassedQueue:
-        found = self._classed.get(habit)
-        if found is None:
-            found = [(each, self._classes.of(each, habit.newer)) for each in self.queue(habit)]
-            self._classed[habit] = found
-        return found
+    def _classed_queue(self, variant: SchedulerVariant) -> ClassedQueue:
+        queue = self._classed_queues.get(variant)
+        if queue is None:
+            queue = [(each, self._classes.of(each, variant.newer)) for each in self.queue(variant)]
+            self._classed_queues[variant] = queue
+        return queue
 
     def class_of(self, pod: PendingPod, newer: bool) -> EquivalenceClass:
         """The class of a pod for a scheduler that is `newer` or not (see `SchedulerVariant`)."""
@@ -212,23 +223,19 @@ class KubeScheduler:
 
 
 def setup_touches(problem: Problem) -> int:
-    """What a `KubeScheduler` costs to make, in touches, at the most."""
-    pairs = {(each.namespace, each.shape) for each in problem.pods}
-    every = pairs | {(each.namespace, each.shape) for each in problem.bound}
-    shapes = [problem.shapes[digest] for _, digest in every]
+    """What it costs at most to make a `KubeScheduler` for a problem, in touches of effort."""
+    waiting = {(each.namespace, each.shape) for each in problem.pods}
+    present = waiting | {(each.namespace, each.shape) for each in problem.bound}
+    shapes = [problem.shapes[digest] for _, digest in present]
     terms = sum(len(each.spread) + len(each.affinity) + len(each.anti_affinity) for each in shapes)
     nodes = len(problem.nodes) + len(problem.leaving)
-    return len(every) * terms // SELECTIONS_PER_TOUCH + nodes * (TOUCHES_PER_NODE + len(pairs)) + len(problem.bound)
+    return len(present) * terms // SELECTIONS_PER_TOUCH + nodes * (TOUCHES_PER_NODE + len(waiting)) + len(problem.bound)
 
 
-def _topology_node(number: int, seat: NodeInfo) -> TopologyNode:
-    return TopologyNode(number, seat.labels, seat.known, seat.name, seat.taints, seat.kind)
-
-
-def _by_kind(new: Sequence[NodeInfo], before: int) -> list[NodesOfKind]:
-    """The new nodes by kind; `before`: how many there are without them."""
-    found: dict[int, tuple[NodeInfo, list[int]]] = {}
-    for number, each in enumerate(new, start=before):
-        kind = each.kind if each.kind >= 0 else -number - 1
-        found.setdefault(kind, (each, []))[1].append(number)
-    return list(found.values())
+def _by_kind(new: Sequence[NodeInfo], first_number: int) -> list[NodesOfKind]:
+    """The new nodes by kind, with their numbers, which begin at `first_number`."""
+    kinds: dict[int, tuple[NodeInfo, list[int]]] = {}
+    for number, node in enumerate(new, start=first_number):
+        kind = node.kind if node.kind >= 0 else -number - 1
+        kinds.setdefault(kind, (node, []))[1].append(number)
+    return list(kinds.values())

@@ -1,5 +1,8 @@
-"""What a plan cannot know of the cluster's scheduler: the order in which it comes to the pods, which of equally good
-nodes it takes (a real one throws dice), and its version."""
+"""What a plan cannot know of the cluster's kube-scheduler: the order in which pods reach it, how it breaks ties, its
+version.
+
+A plan should bind whole whichever of these variants the real scheduler is like.
+"""
 
 from __future__ import annotations
 
@@ -15,40 +18,44 @@ NUMBERS = re.compile(r"[0-9]+")
 
 
 class SchedulerVariant(Struct, frozen=True):
-    """`by_age`: pods come in the order of their creation, else all at once, as they may be made, or come back to the
-    queue; `listed`: of those that come at once, each in its turn, where that is known, else in the order of their
-    names; `counting`: web-10 comes after web-9; `newer`: its score for balanced allocation is that of Kubernetes 1.36;
-    `seed`: which of equally good nodes it takes, the first one by number if 0."""
+    """One way in which kube-scheduler may behave.
+
+    `by_age`: pods of one priority come in the order of their creation; otherwise all at once.
+    `by_turn`: pods that come at once come in their known turn; otherwise in the order of their names.
+    `natural_names`: web-10 comes after web-9.
+    `newer`: balanced allocation is scored as in Kubernetes 1.36.
+    `seed`: decides between equally good nodes, where a real scheduler throws dice; 0 takes the first by number.
+    """
 
     by_age: bool = True
-    listed: bool = False
-    counting: bool = False
+    by_turn: bool = False
+    natural_names: bool = False
     newer: bool = False
     seed: int = 0
 
-    def turn(self, pod: PendingPod, priority: int) -> tuple[int, int, int, str, str, str]:
-        """The order of the queue."""
-        name = _natural_order(pod.name) if self.counting else pod.name
-        age, turn = pod.created if self.by_age else 0, pod.turn if self.listed else 0
+    def queue_key(self, pod: PendingPod, priority: int) -> tuple[int, int, int, str, str, str]:
+        """Sort pods by this key to get the order of the scheduling queue."""
+        name = _natural_order(pod.name) if self.natural_names else pod.name
+        age, turn = pod.created if self.by_age else 0, pod.turn if self.by_turn else 0
         return -priority, age, turn, pod.namespace, name, pod.uid
 
-    def rank(self, number: int) -> int:
-        """Of a node among those that are as good."""
-        return (number + self.seed) * HASH_PRIME * self.seed % 2**32 if self.seed else number
+    def tie_rank(self, node: int) -> int:
+        """Of equally good nodes (by number) the one with the lowest rank is taken."""
+        return (node + self.seed) * HASH_PRIME * self.seed % 2**32 if self.seed else node
 
 
 DEFAULT_VARIANT = SchedulerVariant()
 SCHEDULER_VARIANTS = (
-    SchedulerVariant(by_age=True, listed=True, counting=True, newer=True, seed=3),
-    SchedulerVariant(by_age=False, listed=True, counting=True, newer=True, seed=1),
+    SchedulerVariant(by_age=True, by_turn=True, natural_names=True, newer=True, seed=3),
+    SchedulerVariant(by_age=False, by_turn=True, natural_names=True, newer=True, seed=1),
     DEFAULT_VARIANT,
-    SchedulerVariant(by_age=False, counting=True, newer=True, seed=2),
-    SchedulerVariant(by_age=False, counting=False, newer=True, seed=4),
+    SchedulerVariant(by_age=False, natural_names=True, newer=True, seed=2),
+    SchedulerVariant(by_age=False, natural_names=False, newer=True, seed=4),
 )
-"""A plan should bind whole whichever of these the scheduler has. Carried out on a real one (1.36), the first comes
-closest."""
+"""The variants that a plan is rated with. When plans were carried out on a real scheduler (1.36), the first of these
+came closest."""
 
 
 def _natural_order(name: str) -> str:
-    """Such that numbers in names come in their order."""
-    return NUMBERS.sub(lambda found: f"{len(found[0]):03d}{found[0]}", name)
+    """Prefix each number with its length, so that text order is the order of the numbers."""
+    return NUMBERS.sub(lambda number: f"{len(number[0]):03d}{number[0]}", name)

@@ -8,176 +8,190 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from kerf.engine.scheduling.kube_scheduler.equivalence_classes import (
-    NEUTRAL_SCORE,
-    EquivalenceClass,
-    RankedNode,
-    ScoredNodes,
-    scores_differ,
-    static_scores,
-)
+from kerf.engine.scheduling.kube_scheduler.equivalence_classes import EquivalenceClass, RankedNode
 from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts, passes
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.kube_scheduler.node_usage import NO_ROOM, NodeUsages
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SchedulerVariant
+from kerf.engine.scheduling.kube_scheduler.scores import (
+    NEUTRAL_SCORE,
+    ScoredNodes,
+    static_scores,
+    static_scores_differ,
+)
 
 POD_COUNTS_PER_TOUCH = 10
-"""For the cost of a touch so many counts of pods around a place are read."""
+"""Reading this many counts of pods around nodes costs one touch of effort."""
 
 NodesOfKind = tuple[NodeInfo, Sequence[int]]
-"""One of some new nodes of one kind, and their numbers."""
+"""A new node that stands for all of its kind, and their numbers."""
 
 
 class RunNodes(Struct, frozen=True):
-    """Of one run: the new ones, the same by kind, and the numbers of old ones that are gone."""
+    """The nodes of one run besides the existing ones: the `new` ones, the same by kind, and the numbers of existing
+    ones that are `gone`."""
 
-    seats: Sequence[NodeInfo]
-    new: Sequence[NodesOfKind]
+    new: Sequence[NodeInfo]
+    by_kind: Sequence[NodesOfKind]
     gone: frozenset[int] = frozenset()
 
 
 class SchedulingRun:
-    """`filled`: the number of the node of each pod, as they were bound, and `pods`: how many were bound to each node;
-    `touches`: how often a node was looked at for a pod."""
+    """The state of a run. Nodes go by number: first the existing ones, then the new ones.
+
+    `bound_to`: the node of each pod, in the order of binding. `pods`: how many pods each node got. `touches`: how often
+    a node was looked at for a pod, which is what the run costs of the effort.
+    """
 
     def __init__(
-        self, rooms: NodeUsages, there: RunNodes, company: InterpodCounts, habit: SchedulerVariant, ranks: Sequence[int]
+        self,
+        usages: NodeUsages,
+        nodes: RunNodes,
+        counts: InterpodCounts,
+        variant: SchedulerVariant,
+        ranks: Sequence[int],
     ) -> None:
-        """`ranks`: of the nodes by number, see `Habit.rank`."""
-        self._gone, self._new = there.gone, there.new
-        self.rooms = [*rooms.old, *(rooms.of(each) for each in there.seats)]
-        self.offers = rooms.offers
-        self.company = company
-        self.habit = habit
+        """`ranks`: of each node among equally good ones, see `SchedulerVariant.tie_rank`."""
+        self._gone, self._by_kind = nodes.gone, nodes.by_kind
+        self.usages = [*usages.existing, *(usages.of_new(each) for each in nodes.new)]
+        self.scores_for = usages.scores_for
+        self.counts = counts
+        self.variant = variant
         self.ranks = ranks
-        self.filled: list[int] = []
-        self.pods = [0] * len(self.rooms)
+        self.bound_to: list[int] = []
+        self.pods = [0] * len(self.usages)
         self.touches = 0
-        self._waiters: dict[EquivalenceClass, FeasibleNodes] = {}
+        self._candidates: dict[EquivalenceClass, CandidateNodes] = {}
 
-    def bind(self, wanted: EquivalenceClass) -> int | None:
-        """Bind one pod: the number of its node, None if it finds none."""
-        waiters = self._waiters.get(wanted)
-        if waiters is None:
-            weighing = self.company.tastes(wanted.pair)
-            waiters = self._waiters[wanted] = (ScoredByPods if weighing else BestFirst)(self, wanted)
-        number = waiters.best()
+    def bind(self, pod_class: EquivalenceClass) -> int | None:
+        """Bind one pod of a class: the number of its node, None if no node is feasible."""
+        candidates = self._candidates.get(pod_class)
+        if candidates is None:
+            by_pods = self.counts.scored_counts(pod_class.shape_key)
+            candidates = (ScoredByPods if by_pods else BestFirst)(self, pod_class)
+            self._candidates[pod_class] = candidates
+        number = candidates.best()
         if number is not None:
-            self.rooms[number] = self.rooms[number].after(wanted.load)
+            self.usages[number] = self.usages[number].after(pod_class.load)
             self.pods[number] += 1
-            self.company.bound(wanted.pair, number)
-            self.filled.append(number)
+            self.counts.add_pod(pod_class.shape_key, number)
+            self.bound_to.append(number)
         return number
 
-    def old(self, wanted: EquivalenceClass) -> list[ScoredNodes]:
-        return [(place, (number,)) for place, number in wanted.old if number not in self._gone]
+    def existing_nodes(self, pod_class: EquivalenceClass) -> list[ScoredNodes]:
+        """The existing nodes that are feasible for the class by itself."""
+        return [(scores, (number,)) for scores, number in pod_class.feasible_nodes if number not in self._gone]
 
-    def new(self, wanted: EquivalenceClass) -> list[ScoredNodes]:
-        return [(place, numbers) for seat, numbers in self._new if (place := wanted.place(seat)) is not None]
+    def new_nodes(self, pod_class: EquivalenceClass) -> list[ScoredNodes]:
+        """The new nodes that are feasible for the class by itself."""
+        return [
+            (scores, numbers) for node, numbers in self._by_kind if (scores := pod_class.scores_on(node)) is not None
+        ]
 
-    def untouched(self, entries: list[RankedNode]) -> list[RankedNode]:
-        """Those of nodes that are there and that nothing has been bound to."""
-        if not self._gone and not self.filled:
-            return list(entries)
+    def unused(self, nodes: list[RankedNode]) -> list[RankedNode]:
+        """Those of the nodes that are there and that nothing has been bound to."""
+        if not self._gone and not self.bound_to:
+            return list(nodes)
         gone, pods = self._gone, self.pods
-        return [each for each in entries if each[2] not in gone and not pods[each[2]]]
+        return [each for each in nodes if each[2] not in gone and not pods[each[2]]]
 
 
-class FeasibleNodes(ABC):
-    """The pods of one class in one run, and the nodes that may be feasible for them. An entry of a node that has been
-    filled since is stale, and a new one is there."""
+class CandidateNodes(ABC):
+    """The nodes that may be feasible for the pods of one class in one run. When a node gets a pod, its old entry is
+    outdated and a new one is added."""
 
-    def __init__(self, run: SchedulingRun, wanted: EquivalenceClass) -> None:
+    def __init__(self, run: SchedulingRun, pod_class: EquivalenceClass) -> None:
         self._run = run
-        self._wanted = wanted
-        self._offers = run.offers(wanted.load)
-        new = run.new(wanted)
-        if wanted.indifferent and not scores_differ(place for place, _ in new):
-            numbers = [number for _, each in new for number in each]
-            self._fixed = wanted.fixed | dict.fromkeys(numbers, NEUTRAL_SCORE)
-            found = run.untouched(wanted.ranked(run.habit))
-            found += self._entries([each for each in dict.fromkeys(run.filled) if each in wanted.fixed])
-            found += self._entries(numbers)
+        self._class = pod_class
+        self._resource_scores = run.scores_for(pod_class.load)
+        new = run.new_nodes(pod_class)
+        if pod_class.prefers_none and not static_scores_differ(scores for scores, _ in new):
+            numbers = [number for _, of_kind in new for number in of_kind]
+            self._static = pod_class.neutral_scores | dict.fromkeys(numbers, NEUTRAL_SCORE)
+            nodes = run.unused(pod_class.ranked(run.variant))
+            nodes += self._ranked([each for each in dict.fromkeys(run.bound_to) if each in pod_class.neutral_scores])
+            nodes += self._ranked(numbers)
         else:
-            self._fixed = static_scores(run.old(wanted) + new)
-            found = self._entries(self._fixed)
-        self._read = len(run.filled)
-        run.touches += len(found)
-        self._begin(found)
+            self._static = static_scores(run.existing_nodes(pod_class) + new)
+            nodes = self._ranked(self._static)
+        self._read = len(run.bound_to)
+        run.touches += len(nodes)
+        self._start(nodes)
 
     @abstractmethod
-    def _begin(self, entries: list[RankedNode]) -> None:
-        """With these nodes."""
+    def _start(self, nodes: list[RankedNode]) -> None:
+        """Begin with these nodes."""
 
     @abstractmethod
     def best(self) -> int | None:
-        """The node for the next pod."""
+        """The number of the node for the next pod; None if no node is feasible."""
 
-    def _since(self) -> list[RankedNode]:
-        """The entries of the nodes that have been filled since."""
-        filled, fixed = self._run.filled, self._fixed
-        if self._read == len(filled):
+    def _changed(self) -> list[RankedNode]:
+        """New entries for the nodes that got pods since the last call."""
+        bound_to, static = self._run.bound_to, self._static
+        if self._read == len(bound_to):
             return []
-        numbers = dict.fromkeys(filled[self._read :])
-        self._read = len(filled)
-        return self._entries([number for number in numbers if number in fixed])
+        numbers = dict.fromkeys(bound_to[self._read :])
+        self._read = len(bound_to)
+        return self._ranked([number for number in numbers if number in static])
 
-    def _entries(self, numbers: Iterable[int]) -> list[RankedNode]:
-        fixed, ranks, rooms, offers = self._fixed, self._run.ranks, self._run.rooms, self._offers
+    def _ranked(self, numbers: Iterable[int]) -> list[RankedNode]:
+        static, ranks, usages, scores = self._static, self._run.ranks, self._run.usages, self._resource_scores
         return [
-            (-fixed[number] - (offer := offers[rooms[number]])[0], ranks[number], number, offer[1])
+            (-static[number] - (score := scores[usages[number]])[0], ranks[number], number, score[1])
             for number in numbers
         ]
 
 
-class BestFirst(FeasibleNodes):
-    """They take the first feasible node in the order of scores."""
+class BestFirst(CandidateNodes):
+    """For pods to which the pods around make no node better: the first feasible node in the order of scores is it."""
 
-    def _begin(self, entries: list[RankedNode]) -> None:
-        self._order = sorted(entries)
+    def _start(self, nodes: list[RankedNode]) -> None:
+        self._order = sorted(nodes)
 
     def best(self) -> int | None:
-        """Entries that are stale, or of nodes that are too full, are dropped on the way: nodes only fill up. Those that
-        pods around do not allow are kept."""
+        """Entries that are outdated, or of nodes without room, are dropped on the way: nodes only fill up. Nodes that
+        the pods around forbid now are kept."""
         run, order = self._run, self._order
-        since = self._since()
-        for entry in since:
+        changed = self._changed()
+        for entry in changed:
             insort(order, entry)
-        rules, pods = run.company.rules(self._wanted.pair), run.pods
-        found, looked, useless = None, 0, []
-        for looked, (_, _, number, before) in enumerate(order, start=1):
-            if before != pods[number]:
-                useless.append(looked - 1)
+        rules, pods = run.counts.domain_rules(self._class.shape_key), run.pods
+        best, looked_at, useless = None, 0, []
+        for looked_at, (_, _, number, pods_then) in enumerate(order, start=1):
+            if pods_then != pods[number]:
+                useless.append(looked_at - 1)
             elif passes(rules, number):
-                found = number
+                best = number
                 break
         for position in reversed(useless):
             del order[position]
-        run.touches += 1 + looked + len(since)
-        return found
+        run.touches += 1 + looked_at + len(changed)
+        return best
 
 
-class ScoredByPods(FeasibleNodes):
-    """To them it matters, too, what pods are around, so that all feasible nodes are compared."""
+class ScoredByPods(CandidateNodes):
+    """For pods to which the pods around make some nodes better: all feasible nodes are compared for each pod."""
 
-    def _begin(self, entries: list[RankedNode]) -> None:
-        self._scores = {entry[2]: entry for entry in entries if entry[3] != NO_ROOM}
-        self._dropped = len(entries) - len(self._scores)
+    def _start(self, nodes: list[RankedNode]) -> None:
+        self._nodes = {node[2]: node for node in nodes if node[3] != NO_ROOM}
+        self._dropped = len(nodes) - len(self._nodes)
 
     def best(self) -> int | None:
-        run, scores, pair = self._run, self._scores, self._wanted.pair
-        since = self._since()
-        run.touches += 1 + self._dropped + len(scores) + len(since)
+        run, nodes, shape_key = self._run, self._nodes, self._class.shape_key
+        changed = self._changed()
+        run.touches += 1 + self._dropped + len(nodes) + len(changed)
         self._dropped = 0
-        for entry in since:
-            scores.pop(entry[2], None)
-            if entry[3] != NO_ROOM:
-                scores[entry[2]] = entry
-        feasible = run.company.allowed(pair, scores)
+        for node in changed:
+            nodes.pop(node[2], None)
+            if node[3] != NO_ROOM:
+                nodes[node[2]] = node
+        feasible = run.counts.feasible(shape_key, nodes)
         if not feasible:
             return None
-        run.touches += len(feasible) * run.company.tastes(pair) // POD_COUNTS_PER_TOUCH
-        taste = run.company.taste(pair, feasible)
-        rated = [scores[number][0] - liked for number, liked in zip(feasible, taste, strict=True)]
-        best, ranks = min(rated), run.ranks
-        return min([(ranks[number], number) for number, score in zip(feasible, rated, strict=True) if score == best])[1]
+        run.touches += len(feasible) * run.counts.scored_counts(shape_key) // POD_COUNTS_PER_TOUCH
+        by_pods = run.counts.scores(shape_key, feasible)
+        negated = [nodes[number][0] - score for number, score in zip(feasible, by_pods, strict=True)]
+        best, ranks = min(negated), run.ranks
+        equals = [(ranks[number], number) for number, score in zip(feasible, negated, strict=True) if score == best]
+        return min(equals)[1]

@@ -118,7 +118,7 @@ class BindableChoice:
             return
         fleets = list(self._fleets(rated.candidate))
         for each in fleets:
-            again = None if each.bound.left else self._planned(self._mending.leaner(each))
+            again = None if each.bindings.unbound else self._planned(self._mending.leaner(each))
             if again is not None and again.candidate.price < below:
                 below = below if again.left else again.candidate.price
                 yield again
@@ -149,7 +149,7 @@ class BindableChoice:
         """A plan that binds whole without what it does not need."""
         uids = assembled(rated.candidate, self._first).placed
         fleet = self._mending.judged(self._search.fleets.berths(each.claim for each in rated.candidate.parts), uids)
-        lean = self._mending.leaner(fleet) if fleet is not None and not fleet.bound.left else None
+        lean = self._mending.leaner(fleet) if fleet is not None and not fleet.bindings.unbound else None
         if lean is not None and lean.price < rated.candidate.price - TOLERANCE:
             again = self._planned(lean)
             if again is not None:
@@ -173,12 +173,12 @@ class BindableChoice:
         fleet = self._mending.judged(self._search.fleets.berths(made.claims), made.placed)
         if fleet is None:
             return None
-        further = self._mending.further(fleet) if fleet.bound.left else []
+        further = self._mending.further(fleet) if fleet.bindings.unbound else []
         if further is None:
-            later = self._planned_price(candidate, frozenset(fleet.bound.left))
+            later = self._planned_price(candidate, frozenset(fleet.bindings.unbound))
         else:
             later = math.fsum(each.claim.price for each in further)
-        return RatedCandidate(candidate, fleet.bound.left, later, fleet.passed)
+        return RatedCandidate(candidate, fleet.bindings.unbound, later, fleet.passed)
 
     def _planned_price(self, candidate: Candidate, left: frozenset[str]) -> float:
         """Where it cannot be said what nodes would be launched for pods later: those for which they were planned."""

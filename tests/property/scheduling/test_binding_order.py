@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from kerf.engine.scheduling.kube_scheduler.binding_order import BindingOrder, PlacedPod, may_wait_for_others
 from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey, TopologyNode
-from kerf.engine.scheduling.kube_scheduler.node_info import planned_node
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey
+from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, planned_node
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
@@ -22,27 +22,27 @@ SEEDS = 120
 
 
 def again_and_again(
-    company: InterpodCounts, manners: InterpodRules, pods: Iterable[PlacedPod], late: frozenset[ShapeKey]
+    counts: InterpodCounts, rules: InterpodRules, pods: Iterable[PlacedPod], late: frozenset[ShapeKey]
 ) -> list[str]:
     ruled, held = list[PlacedPod](), list[PlacedPod]()
     for each in pods:
-        (held if each[0] in late or not may_wait_for_others(manners, each[0]) else ruled).append(each)
+        (held if each[0] in late or not may_wait_for_others(rules, each[0]) else ruled).append(each)
     while ruled or any(each[0] in late for each in held):
         rest = []
         for each in ruled:
-            if company.allows(*each[:2]):
-                company.bound(*each[:2])
+            if counts.allows(*each[:2]):
+                counts.add_pod(*each[:2])
             else:
                 rest.append(each)
         if len(rest) == len(ruled):
-            ready = [each for each in held if each[0] not in late or company.allows(*each[:2])]
+            ready = [each for each in held if each[0] not in late or counts.allows(*each[:2])]
             if not ready:
-                return [uid for each, _, uid in (*rest, *held) if may_wait_for_others(manners, each)]
+                return [uid for each, _, uid in (*rest, *held) if may_wait_for_others(rules, each)]
             first = rest[0] if rest else ready[0]
-            counts = [each.count for each in manners.demands[first[0]].spreads]
-            chosen = min(ready, key=lambda each: (company.crowd(each[0], each[1], counts), each))
+            spreads = [each.count for each in rules.by_shape[first[0]].hard_spreads]
+            chosen = min(ready, key=lambda each: (counts.contention(each[0], each[1], spreads), each))
             held.remove(chosen)
-            company.bound(*chosen[:2])
+            counts.add_pod(*chosen[:2])
         ruled = rest
     return []
 
@@ -57,11 +57,10 @@ def shuffled(made: Plan, rng: random.Random) -> Plan:
     return replace(made, claims=tuple(replace(c, pods=tuple(next(rest) for _ in c.pods)) for c in made.claims))
 
 
-def seated(problem: Problem, made: Plan) -> tuple[list[TopologyNode], list[PlacedPod]]:
-    seats = [planned_node(f"~{number}", each, (), problem) for number, each in enumerate(made.claims)]
-    places = [TopologyNode(n, each.labels, each.known, each.name, each.taints) for n, each in enumerate(seats)]
+def seated(problem: Problem, made: Plan) -> tuple[list[NodeInfo], list[PlacedPod]]:
+    nodes = [planned_node(f"~{number}", each, (), problem) for number, each in enumerate(made.claims)]
     pairs = {each.uid: (each.namespace, each.shape) for each in problem.pods}
-    return places, [(pairs[uid], number, uid) for number, each in enumerate(made.claims) for uid in each.pods]
+    return nodes, [(pairs[uid], number, uid) for number, each in enumerate(made.claims) for uid in each.pods]
 
 
 @pytest.mark.parametrize("some_are_late", [False, True])
@@ -73,10 +72,10 @@ def test_the_pods_that_are_left_over_are_those_of_the_plain_way(some_are_late: b
         made = plan(problem)
         if not made.claims:
             continue
-        places, pods = seated(problem, shuffled(made, rng))
-        manners = InterpodRules(problem)
+        nodes, pods = seated(problem, shuffled(made, rng))
+        rules = InterpodRules(problem)
         late = frozenset(each[0] for each in pods if some_are_late and rng.random() < 0.5)
-        found = BindingOrder(InterpodCounts(problem, manners, places), manners, pods, late).left_over()
-        assert found == again_and_again(InterpodCounts(problem, manners, places), manners, pods, late), f"seed {seed}"
+        found = BindingOrder(InterpodCounts(problem, rules, nodes), rules, pods, late).unbound()
+        assert found == again_and_again(InterpodCounts(problem, rules, nodes), rules, pods, late), f"seed {seed}"
         stuck += bool(found)
     assert stuck > SEEDS // 10

@@ -123,7 +123,7 @@ class _PodQueue:
     def __init__(self, fleets: NodeSets, fleet: NodeSet) -> None:
         self._fleets = fleets
         numbers = {new_node_name(number): number for number in range(len(fleet.berths))}
-        seats, left = fleet.bound.seats, frozenset(fleet.bound.left)
+        seats, left = fleet.bindings.node_of, frozenset(fleet.bindings.unbound)
         self.queue = [each for each in fleets.queue(fleet) if each.uid in left or seats.get(each.uid) in numbers]
         self._places = [None if each.uid in left else numbers[seats[each.uid]] for each in self.queue]
         self._members: dict[ShapeKey, list[int]] = {}

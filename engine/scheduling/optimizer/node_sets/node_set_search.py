@@ -44,7 +44,7 @@ class Trail:
 
     def near(self) -> tuple[int, int, int, float]:
         """Less is more promising: it leaves little over, and little has been tried."""
-        return -self.fleet.passed, len(self.fleet.bound.left), self.times + self.steps, self.fleet.price
+        return -self.fleet.passed, len(self.fleet.bindings.unbound), self.times + self.steps, self.fleet.price
 
     def cheap(self) -> tuple[int, float]:
         """Less is more promising: little has been tried, and it costs little in the end."""
@@ -106,7 +106,7 @@ class NodeSetSearch:
             found = sorted(self._tried(trail, below), key=_rank)
             if trail.done:
                 trails.remove(trail)
-            if found and not found[0].bound.left:
+            if found and not found[0].bindings.unbound:
                 return found[0]
             cheapest = sorted(found, key=price_in_the_end)[:1]
             nearest = dict.fromkeys([*found[:1], *cheapest])
@@ -115,16 +115,16 @@ class NodeSetSearch:
 
     def _tried(self, trail: Trail, below: float) -> Iterator[NodeSet]:
         """Larger fleets, until some are better than the fleet; where one leaves nobody over, only cheaper ones then."""
-        uids = frozenset([*trail.fleet.bound.seats, *trail.fleet.bound.left])
+        uids = frozenset([*trail.fleet.bindings.node_of, *trail.fleet.bindings.unbound])
         best, spare = trail.fleet, MORE_LEFT_OVER
         for number, berths in enumerate(trail.following(), start=1):
             if total_price(berths) < below - TOLERANCE:
-                found = self.judged(berths, uids, (best.passed, len(best.bound.left) + spare))
+                found = self.judged(berths, uids, (best.passed, len(best.bindings.unbound) + spare))
                 if found is not None:
                     yield found
                 if found is not None and _rank(found) < _rank(best):
                     best, spare = found, 0
-            if not best.bound.left:
+            if not best.bindings.unbound:
                 below = best.price
             elif best is not trail.fleet and number >= MIN_TRIES:
                 return
@@ -149,7 +149,7 @@ class NodeSetSearch:
     def leaner(self, fleet: NodeSet) -> NodeSet:
         """Without what a whole fleet does not need: nodes left out or smaller, the dearest first, while it stays whole.
         Only nodes whose pods any other node may have."""
-        improved = not fleet.bound.left
+        improved = not fleet.bindings.unbound
         while improved:
             improved = False
             order = sorted(range(len(fleet.berths)), key=lambda n: (-fleet.berths[n].claim.price, n))
@@ -164,8 +164,8 @@ class NodeSetSearch:
         for berths in offers:
             if not self._fleets.allowed(berths):
                 continue
-            found = self.judged(berths, frozenset(fleet.bound.seats), (len(SCHEDULER_VARIANTS), 0))
-            if found is not None and not found.bound.left:
+            found = self.judged(berths, frozenset(fleet.bindings.node_of), (len(SCHEDULER_VARIANTS), 0))
+            if found is not None and not found.bindings.unbound:
                 return found
         return None
 
@@ -179,13 +179,13 @@ class NodeSetSearch:
 
 def price_in_the_end(fleet: NodeSet) -> float:
     """About what it costs when there are nodes for what it leaves over, USD per hour: these are filled less."""
-    pods = len(fleet.bound.seats) + len(fleet.bound.left)
-    return fleet.price * (1 + LEFTOVER_PRICE_FACTOR * len(fleet.bound.left) / pods)
+    pods = len(fleet.bindings.node_of) + len(fleet.bindings.unbound)
+    return fleet.price * (1 + LEFTOVER_PRICE_FACTOR * len(fleet.bindings.unbound) / pods)
 
 
 def _rank(fleet: NodeSet) -> tuple[int, int, float]:
     """By how many habits of the scheduler it leaves nobody over, then how many, then its price; less is better."""
-    return -fleet.passed, len(fleet.bound.left), fleet.price
+    return -fleet.passed, len(fleet.bindings.unbound), fleet.price
 
 
 def _with_node_replaced(berths: tuple[NewNode, ...], number: int, berth: NewNode) -> tuple[NewNode, ...]:

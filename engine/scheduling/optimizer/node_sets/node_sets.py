@@ -56,7 +56,7 @@ class NodeSet(Struct, frozen=True, eq=False):
     one by which it uses most of the nodes; `passed`: by how many, of those before it, it leaves none."""
 
     berths: tuple[NewNode, ...]
-    bound: Bindings
+    bindings: Bindings
     passed: int
 
     @property
@@ -105,16 +105,16 @@ class NodeSets:
                 return None, 0
             self._scheduler = KubeScheduler(self._problem)
         made: Bindings | None = None
-        seats = [self._seat(each).fresh(new_node_name(number)) for number, each in enumerate(berths)]
+        seats = [self._seat(each).copy(new_node_name(number)) for number, each in enumerate(berths)]
         for passed, habit in enumerate(SCHEDULER_VARIANTS):
             spare = least[1] if passed <= least[0] else math.inf
-            found, looked = self._scheduler.bound(seats, uids, most - touches, habit, spare, others=True)
+            found, looked = self._scheduler.bind(seats, uids, most - touches, habit, spare, others=True)
             touches += looked
             if found is None:
                 return None, touches
-            if found.left:
+            if found.unbound:
                 return NodeSet(berths, found, passed), touches
-            if made is None or len(set(found.seats.values())) > len(set(made.seats.values())):
+            if made is None or len(set(found.node_of.values())) > len(set(made.node_of.values())):
                 made = found
         assert made is not None  # there are habits
         return NodeSet(berths, made, len(SCHEDULER_VARIANTS)), touches
@@ -160,19 +160,19 @@ class NodeSets:
     def asked(self, pod: PendingPod) -> Hashable:
         """Equal for pods that `admits` does not tell apart."""
         assert self._scheduler is not None  # it has judged a fleet
-        return self._scheduler.class_of(pod, True).asked
+        return self._scheduler.class_of(pod, True).filter_key
 
     def admits(self, berth: NewNode, pod: PendingPod) -> bool:
         """Whether the pod may go to the node, if there is room for it."""
         assert self._scheduler is not None  # it has judged a fleet
-        return self._scheduler.class_of(pod, True).possible(self._seat(berth))
+        return self._scheduler.class_of(pod, True).may_go_to(self._seat(berth))
 
     def nowhere(self, uid: str, berths: Iterable[NewNode]) -> bool:
         """Whether a pod may go to no old node, and to none of these of whatever size, while no other is there."""
         assert self._scheduler is not None  # it has judged a fleet
         wanted = self._scheduler.class_of(self._pods[uid], True)
         sizes = (size for each in berths for size in (each, *self.sizes(each)))
-        return not wanted.old and all(wanted.place(self._seat(each)) is None for each in sizes)
+        return not wanted.feasible_nodes and all(wanted.scores_on(self._seat(each)) is None for each in sizes)
 
     def most_on_one(self, pod: PendingPod) -> int:
         """See `manners.most_on_one`."""
@@ -252,7 +252,7 @@ class NodeSets:
         many as have room for what is there now and what is left over, and somewhat more; the `most` cheapest, cheapest
         first. None if that is nothing."""
         names = {new_node_name(number) for number in numbers}
-        uids = [*(uid for uid, seat in fleet.bound.seats.items() if seat in names), *fleet.bound.left]
+        uids = [*(uid for uid, seat in fleet.bindings.node_of.items() if seat in names), *fleet.bindings.unbound]
         needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
         wanted = [(name, amount) for name, amount in needed.items() if amount]
         made: dict[tuple[float, int, int], NewNode] = {}
@@ -303,7 +303,7 @@ class NodeSets:
         """Whether the node must stay as it is: for its own sake, or for pods that care where others are, or which node
         it is."""
         name = new_node_name(number)
-        pods = [self._pods[uid] for uid, seat in fleet.bound.seats.items() if seat == name]
+        pods = [self._pods[uid] for uid, seat in fleet.bindings.node_of.items() if seat == name]
         return fleet.berths[number].fixed or any(
             (each.namespace, each.shape) not in self.unattached or self._problem.shapes[each.shape].preferred_terms
             for each in pods
@@ -312,7 +312,9 @@ class NodeSets:
     def smaller(self, fleet: NodeSet, number: int) -> Iterator[NewNode]:
         """The cheaper types that have room for the pods of one node, cheapest first."""
         name, price = new_node_name(number), fleet.berths[number].claim.price
-        pods = [self._problem.shapes[self._pods[uid].shape] for uid, seat in fleet.bound.seats.items() if seat == name]
+        pods = [
+            self._problem.shapes[self._pods[uid].shape] for uid, seat in fleet.bindings.node_of.items() if seat == name
+        ]
         needed = total({**each.requests, "pods": 1} for each in pods)
         sizes = (each for each in self.sizes(fleet.berths[number]) if each.claim.price < price - TOLERANCE)
         return (each for each in sizes if fits(needed, self._seat(each).free))
@@ -353,9 +355,11 @@ class NodeSets:
 
     def cost_of_further(self, fleet: NodeSet) -> int:
         """What `further` costs, in touches."""
-        left = [self._pods[uid] for uid in fleet.bound.left]
+        left = [self._pods[uid] for uid in fleet.bindings.unbound]
         nodes = len(fleet.berths) + len(self._problem.nodes)
-        return planning_touches(left, self._problem.shapes, nodes) + len(self._problem.bound) + len(fleet.bound.seats)
+        return (
+            planning_touches(left, self._problem.shapes, nodes) + len(self._problem.bound) + len(fleet.bindings.node_of)
+        )
 
     def further(self, fleet: NodeSet) -> list[NewNode] | None:
         """What the planner launches for the pods that are left over, once the others are where the scheduler put
@@ -368,7 +372,7 @@ class NodeSets:
 
     def _later(self, fleet: NodeSet) -> Problem:
         there: dict[str, list[PendingPod]] = defaultdict(list)
-        for uid, seat in fleet.bound.seats.items():
+        for uid, seat in fleet.bindings.node_of.items():
             there[seat].append(self._pods[uid])
         nodes = [self._filled(each, there[each.name]) for each in self._problem.nodes]
         usage = {name: dict(each.usage) for name, each in self._pools.items()}
@@ -384,7 +388,7 @@ class NodeSets:
             for seat, pods in sorted(there.items())
             for pod in pods
         ]
-        left = frozenset(fleet.bound.left)
+        left = frozenset(fleet.bindings.unbound)
         return replace(
             self._problem,
             pods=tuple(each for each in self._problem.pods if each.uid in left),

@@ -34,7 +34,7 @@ class PlanOfNodeSet:
 
     def placements(self, fleet: NodeSet) -> tuple[Placement, ...]:
         """The pods on existing nodes."""
-        there = self._pods_by_seat(fleet.bound)
+        there = self._pods_by_seat(fleet.bindings)
         return tuple(
             Placement(each.name, each.claim, tuple(pod.uid for pod in there[each.name]))
             for each in sorted(self._problem.nodes, key=lambda each: each.name)
@@ -44,11 +44,11 @@ class PlanOfNodeSet:
     def cost(self, fleet: NodeSet) -> int:
         """What the answers cost, about, in touches: equal ones are planned once."""
         shapes: dict[str, set[str]] = defaultdict(set)
-        for uid, seat in fleet.bound.seats.items():
+        for uid, seat in fleet.bindings.node_of.items():
             shapes[seat].add(self._pods[uid].shape)
         different = {(each.kind, frozenset(shapes[new_node_name(n)])) for n, each in enumerate(fleet.berths)}
         plans = sum(TOUCHES_PER_PLAN + TOUCHES_PER_POD * len(found) for _, found in different if found)
-        return plans + TOUCHES_PER_REPEATED_POD * len(fleet.bound.seats)
+        return plans + TOUCHES_PER_REPEATED_POD * len(fleet.bindings.node_of)
 
     def key(self, berth: NewNode, question: Problem) -> object:
         """Equal for questions about nodes that are alike and pods that are, but for their names; None where these
@@ -60,7 +60,7 @@ class PlanOfNodeSet:
     def of(self, fleet: NodeSet) -> Iterator[tuple[NewNode, Problem]]:
         """Each node that has pods, and the question whose answer is its claim: those pods, on this type or a dearer
         one, with its labels where other pods may look at them."""
-        there = self._pods_by_seat(fleet.bound)
+        there = self._pods_by_seat(fleet.bindings)
         for number, berth in enumerate(fleet.berths):
             pods = there.get(new_node_name(number))
             if pods:
@@ -68,7 +68,7 @@ class PlanOfNodeSet:
 
     def _pods_by_seat(self, made: Bindings) -> Mapping[str, list[PendingPod]]:
         there: dict[str, list[PendingPod]] = {}
-        for uid, seat in made.seats.items():
+        for uid, seat in made.node_of.items():
             there.setdefault(seat, []).append(self._pods[uid])
         return {
             name: sorted(pods, key=lambda each: (each.namespace, each.name, each.uid)) for name, pods in there.items()

@@ -13,8 +13,8 @@ from kerf.engine.scheduling.kube_scheduler.node_usage import (
     NodeUsages,
     PodLoad,
     ResourceScores,
-    scored_requests,
 )
+from kerf.engine.scheduling.kube_scheduler.scores import scored_requests
 from tests.unit.scheduling.problems import GI
 
 
@@ -42,11 +42,11 @@ def test_rooms_that_are_equally_full_are_one() -> None:
     """Whichever pod came first; not, if it is on another node, or another resource that is taken."""
     every = NodeUsages([seat("old")])
     one, other = load(1000), load(500)
-    first, second = every.of(seat("a", kind=1)), every.of(seat("b", kind=1))
+    first, second = every.of_new(seat("a", kind=1)), every.of_new(seat("b", kind=1))
     assert first.after(one).after(other) is second.after(other).after(one)
     assert first.after(one) is not first.after(other)
-    assert first.after(one) is not every.of(seat("c", kind=2)).after(one)
-    assert first.after(one) is not every.old[0].after(one)
+    assert first.after(one) is not every.of_new(seat("c", kind=2)).after(one)
+    assert first.after(one) is not every.existing[0].after(one)
 
 
 def test_rooms_with_other_ports_taken_are_not_one() -> None:
@@ -72,15 +72,15 @@ def test_an_offer_tells_the_score_and_how_many_pods_are_there_or_that_it_is_too_
 
 def test_where_they_have_become_too_many_rooms_are_forgotten_between_two_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     every, wanted = NodeUsages([seat("old")]), load(100)
-    before = every.of(seat("a", kind=1))
+    before = every.of_new(seat("a", kind=1))
     filled = before.after(wanted)
-    offers = every.offers(wanted)
-    every.tidied()
-    assert every.of(seat("a", kind=1)).after(wanted) is filled
-    assert every.offers(wanted) is offers
+    offers = every.scores_for(wanted)
+    every.trimmed()
+    assert every.of_new(seat("a", kind=1)).after(wanted) is filled
+    assert every.scores_for(wanted) is offers
     monkeypatch.setattr(module, "MAX_CACHED_USAGES", 0)
-    every.tidied()
-    again = every.of(seat("a", kind=1)).after(wanted)
+    every.trimmed()
+    again = every.of_new(seat("a", kind=1)).after(wanted)
     assert again is not filled
     assert (again.pods, again.score(wanted)) == (filled.pods, filled.score(wanted))
-    assert every.offers(wanted) is not offers
+    assert every.scores_for(wanted) is not offers

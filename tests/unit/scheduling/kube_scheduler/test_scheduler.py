@@ -9,12 +9,12 @@ from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, TopologyNode
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
-from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad, scored_requests
+from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler, unbound_pods
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS, SchedulerVariant
-from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.kube_scheduler.scores import scored_requests
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
@@ -75,8 +75,8 @@ def test_a_habit_may_be_that_pods_come_in_the_order_of_their_names() -> None:
     planned = ("web-9", "web-10", "web-2")
     asked = replace(asked, pods=tuple(each for each in asked.pods if each.uid in planned))
     both = Plan(placements=(Placement("only", "", planned),))
-    assert unbound_pods(asked, both, SchedulerVariant(by_age=False, counting=False)) == ("web-9",)
-    assert unbound_pods(asked, both, SchedulerVariant(by_age=False, counting=True)) == ("web-10",)
+    assert unbound_pods(asked, both, SchedulerVariant(by_age=False, natural_names=False)) == ("web-9",)
+    assert unbound_pods(asked, both, SchedulerVariant(by_age=False, natural_names=True)) == ("web-10",)
     aged = Workloads().add("a", 1, shape(1000), created=2).add("b", 1, shape(1000), created=1)
     asked = problem(aged, ladder(2), nodes=[node("only", 1000)])
     both = Plan(placements=(Placement("only", "", ("a-0", "b-0")),))
@@ -92,7 +92,7 @@ def test_a_habit_may_be_that_pods_of_one_second_come_in_their_turn() -> None:
     turns = {"a-0": 1, "b-0": 3, "c-0": 2}
     turned = replace(asked, pods=tuple(replace(each, turn=4 - turns[each.uid]) for each in asked.pods))
     planned = Plan(placements=(Placement("only", "", ("a-0", "b-0", "c-0")),))
-    aged, given = SchedulerVariant(listed=True), SchedulerVariant(by_age=False, listed=True)
+    aged, given = SchedulerVariant(by_turn=True), SchedulerVariant(by_age=False, by_turn=True)
     assert [each.uid for each in KubeScheduler(turned).queue(aged)] == ["c-0", "b-0", "a-0"]
     assert unbound_pods(turned, planned, given) == ("a-0", "c-0")
     assert unbound_pods(turned, planned, SchedulerVariant(by_age=False)) == ("b-0", "c-0")
@@ -137,13 +137,13 @@ def test_a_run_leaves_nothing_behind_for_the_next_one_on_the_same_nodes() -> Non
     room = {"cpu": 2000, "memory": 8 * GI, "pods": 10}
     seats = [NodeInfo(name, {}, (), room, room, kind=1) for name in ("new-0", "new-1")]
     scheduler, uids = KubeScheduler(asked), frozenset(each.uid for each in asked.pods)
-    first, second = (scheduler.bound(seats, uids, habit=SCHEDULER_VARIANTS[0]) for _ in range(2))
+    first, second = (scheduler.bind(seats, uids, variant=SCHEDULER_VARIANTS[0]) for _ in range(2))
     assert first == second
     assert first[0] is not None
-    assert first[0].left == ()
-    fewer, _ = scheduler.bound(seats[:1], uids, habit=SCHEDULER_VARIANTS[0])
+    assert first[0].unbound == ()
+    fewer, _ = scheduler.bind(seats[:1], uids, variant=SCHEDULER_VARIANTS[0])
     assert fewer is not None
-    assert len(fewer.left) == 1
+    assert len(fewer.unbound) == 1
 
 
 def test_without_requests_a_newer_scheduler_looks_at_no_balance() -> None:
@@ -216,54 +216,53 @@ def test_what_would_be_left_over_gets_a_node_if_that_is_still_cheaper() -> None:
 # ── pods that look at pods ──────────────────────────────────────
 
 
-def company(work: Workloads, zones: str = "aab") -> tuple[InterpodCounts, list[TopologyNode], Problem]:
+def counts_on(work: Workloads, zones: str = "aab") -> tuple[InterpodCounts, Problem]:
+    """No pods yet, on one node in each of these zones."""
     asked = problem(work, ladder(2))
-    places = []
-    for index, zone in enumerate(zones):
-        labels = {lbl.ZONE: zone, lbl.HOSTNAME: f"n{index}"}
-        places.append(TopologyNode(index, labels, Requirements.of_labels(labels), f"n{index}"))
-    return InterpodCounts(asked, InterpodRules(asked), places), places, asked
+    nodes = [NodeInfo(f"n{n}", {lbl.ZONE: zone, lbl.HOSTNAME: f"n{n}"}, (), {}, {}) for n, zone in enumerate(zones)]
+    return InterpodCounts(asked, InterpodRules(asked), nodes), asked
 
 
-def allowed(found: InterpodCounts, places: list[TopologyNode], asked: Problem, number: int = 0) -> list[int]:
+def allowed(counts: InterpodCounts, asked: Problem, number: int = 0) -> list[int]:
+    """The nodes that the filters allow for a pod of the problem, by number."""
     pod = asked.pods[number]
-    return [each.index for each in places if found.allows((pod.namespace, pod.shape), each.index)]
+    return [node for node in range(3) if counts.allows((pod.namespace, pod.shape), node)]
 
 
-def bind(found: InterpodCounts, asked: Problem, number: int, place: TopologyNode) -> None:
-    found.bound((asked.pods[number].namespace, asked.pods[number].shape), place.index)
+def bind(counts: InterpodCounts, asked: Problem, number: int, node: int) -> None:
+    counts.add_pod((asked.pods[number].namespace, asked.pods[number].shape), node)
 
 
 def test_a_spread_allows_only_the_emptier_zone() -> None:
     spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "x"}))
-    found, places, asked = company(Workloads().add("x", 3, shape(labels={"app": "x"}, spread=(spread,))))
-    assert allowed(found, places, asked) == [0, 1, 2]
-    bind(found, asked, 0, places[0])
-    assert allowed(found, places, asked) == [2]
+    counts, asked = counts_on(Workloads().add("x", 3, shape(labels={"app": "x"}, spread=(spread,))))
+    assert allowed(counts, asked) == [0, 1, 2]
+    bind(counts, asked, 0, 0)
+    assert allowed(counts, asked) == [2]
 
 
 def test_min_domains_that_are_not_there_keep_the_minimum_at_zero() -> None:
     spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "x"}), min_domains=3)
-    found, places, asked = company(Workloads().add("x", 3, shape(labels={"app": "x"}, spread=(spread,))))
-    bind(found, asked, 0, places[0])
-    bind(found, asked, 1, places[2])
-    assert allowed(found, places, asked) == []
+    counts, asked = counts_on(Workloads().add("x", 3, shape(labels={"app": "x"}, spread=(spread,))))
+    bind(counts, asked, 0, 0)
+    bind(counts, asked, 1, 2)
+    assert allowed(counts, asked) == []
 
 
 def test_affinity_lets_the_first_one_start_and_the_others_follow() -> None:
     term = AffinityTerm(lbl.ZONE, Selector({"app": "x"}))
-    found, places, asked = company(Workloads().add("x", 2, shape(labels={"app": "x"}, affinity=(term,))))
-    assert allowed(found, places, asked) == [0, 1, 2]
-    bind(found, asked, 0, places[0])
-    assert allowed(found, places, asked) == [0, 1]
+    counts, asked = counts_on(Workloads().add("x", 2, shape(labels={"app": "x"}, affinity=(term,))))
+    assert allowed(counts, asked) == [0, 1, 2]
+    bind(counts, asked, 0, 0)
+    assert allowed(counts, asked) == [0, 1]
 
 
 def test_anti_affinity_keeps_both_sides_apart() -> None:
     term = AffinityTerm(lbl.HOSTNAME, Selector({"app": "victim"}))
     work = Workloads().add("lonely", 1, shape(labels={"app": "lonely"}, anti_affinity=(term,)))
     work.add("victim", 1, shape(labels={"app": "victim"}))
-    found, places, asked = company(work)
-    bind(found, asked, 0, places[0])
-    assert allowed(found, places, asked, 1) == [1, 2]
-    bind(found, asked, 1, places[1])
-    assert allowed(found, places, asked, 0) == [0, 2]
+    counts, asked = counts_on(work)
+    bind(counts, asked, 0, 0)
+    assert allowed(counts, asked, 1) == [1, 2]
+    bind(counts, asked, 1, 1)
+    assert allowed(counts, asked, 0) == [0, 2]

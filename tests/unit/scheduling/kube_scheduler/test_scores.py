@@ -8,7 +8,8 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import Owner, Resources, Selector, SpreadConstraint
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, existing_node, planned_node
-from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad, scored_requests
+from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad
+from kerf.engine.scheduling.kube_scheduler.scores import scored_requests
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.from_state import problem_of
@@ -16,7 +17,7 @@ from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.plan_scenarios import problem_of as problem_of_scenario
 from tests.support.lives import in_service
-from tests.unit.scheduling.kube_scheduler.test_scheduler import bind, company
+from tests.unit.scheduling.kube_scheduler.test_scheduler import bind, counts_on
 from tests.unit.scheduling.problems import GI, Workloads, ladder, problem, shape
 
 WANTED = {"cpu": 500, "memory": GI}
@@ -84,8 +85,8 @@ def test_a_node_whose_type_nobody_knows_is_as_large_as_it_says() -> None:
 def test_scores_are_whole_numbers() -> None:
     """Of three pods two are in a: that zone gets a third of 100, which is 33, twice."""
     soft = SpreadConstraint(lbl.ZONE, 1, "ScheduleAnyway", selector=Selector({"app": "x"}))
-    found, places, asked = company(Workloads().add("x", 4, shape(labels={"app": "x"}, spread=(soft,))))
-    for number, place in enumerate((0, 1, 2)):
-        bind(found, asked, number, places[place])
+    counts, asked = counts_on(Workloads().add("x", 4, shape(labels={"app": "x"}, spread=(soft,))))
+    for number in (0, 1, 2):
+        bind(counts, asked, number, number)
     pod = asked.pods[3]
-    assert found.taste((pod.namespace, pod.shape), [0, 1, 2]) == [66, 66, 200]
+    assert counts.scores((pod.namespace, pod.shape), [0, 1, 2]) == [66, 66, 200]

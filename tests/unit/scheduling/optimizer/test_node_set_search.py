@@ -62,11 +62,11 @@ def test_s208_fewer_larger_nodes_are_thought_to_have_room_for_a_late_large_pod()
     asked = late_and_large(4, 8, 16)
     fleets = fleets_of(asked)
     four = judged(fleets, asked, sized(fleets, asked, "t04", 4))
-    assert four.bound.left
+    assert four.bindings.unbound
     outlook = LeftoverEstimate(fleets, four)
     two, one = sized(fleets, asked, "t08", 2), sized(fleets, asked, "t16", 1)
-    assert outlook.left(four.berths) >= len(four.bound.left)
-    assert outlook.left(one) == len(judged(fleets, asked, one).bound.left) == 0
+    assert outlook.left(four.berths) >= len(four.bindings.unbound)
+    assert outlook.left(one) == len(judged(fleets, asked, one).bindings.unbound) == 0
     assert outlook.left(four.berths) >= outlook.left(two) >= outlook.left(one)
 
 
@@ -112,7 +112,7 @@ def test_s208_nothing_is_tried_twice_and_nothing_without_effort() -> None:
     assert effort.left == before
     whole = mending.whole([mending.trail(start, math.inf)], math.inf)
     assert whole is not None
-    assert not whole.bound.left
+    assert not whole.bindings.unbound
     effort.charge(effort.left)
     assert mending.whole([mending.trail(start, math.inf)], math.inf) is None
 
@@ -136,7 +136,7 @@ def test_s208_each_fleet_that_is_found_whole_is_cheaper_than_the_one_before() ->
     prices = [math.inf]
     trails = [mending.trail(start, math.inf)]
     while (found := mending.whole(trails, prices[-1])) is not None:
-        assert not found.bound.left
+        assert not found.bindings.unbound
         prices.append(found.price)
     assert len(prices) > 2
     assert prices == sorted(prices, reverse=True)
@@ -160,7 +160,7 @@ def test_s208_nodes_that_stay_empty_are_no_reason_for_others() -> None:
     fleets = fleets_of(asked)
     start, _ = fleets.judged(fleets.berths(plan(asked).claims), frozenset({"one-0"}), 10**9)
     assert start is not None
-    assert start.bound.seats == {"one-0": new_node_name(0)}
+    assert start.bindings.node_of == {"one-0": new_node_name(0)}
     assert fleets.uniform(start.berths[0], start, [0], 1)
     assert fleets.uniform(start.berths[1], start, [1], 1) == []
     assert larger_sets(fleets, start, [], math.inf)[0]
@@ -170,10 +170,10 @@ def test_s208_what_is_left_over_counts_for_what_a_fleet_costs_in_the_end() -> No
     asked = late_and_large(4)
     fleets = fleets_of(asked)
     four, six = (judged(fleets, asked, sized(fleets, asked, "t04", count)) for count in (4, 6))
-    assert four.bound.left
-    assert not six.bound.left
+    assert four.bindings.unbound
+    assert not six.bindings.unbound
     assert price_in_the_end(six) == pytest.approx(six.price)
-    assert price_in_the_end(four) == pytest.approx(four.price * (1 + 2 * len(four.bound.left) / 10))
+    assert price_in_the_end(four) == pytest.approx(four.price * (1 + 2 * len(four.bindings.unbound) / 10))
 
 
 def test_s208_larger_fleets_are_tried_here_and_there_first() -> None:
@@ -193,7 +193,7 @@ def test_s208_a_run_ends_when_more_pods_are_left_over_for_good_than_may_be(spare
     asked = late_and_large(4)
     fleets = fleets_of(asked)
     berths = sized(fleets, asked, "t04", 4)
-    left = len(judged(fleets, asked, berths).bound.left)
+    left = len(judged(fleets, asked, berths).bindings.unbound)
     assert left > 0
     uids = frozenset(each.uid for each in asked.pods)
     found, touches = fleets.judged(berths, uids, 10**9, (len(SCHEDULER_VARIANTS), left + spare))
@@ -211,7 +211,7 @@ def test_s208_what_waits_for_others_is_not_left_over_for_good() -> None:
     berths = fleets.berths(plan(asked).claims)
     found, _ = fleets.judged(berths, frozenset(each.uid for each in asked.pods), 10**9, (len(SCHEDULER_VARIANTS), 0))
     assert found is not None
-    assert found.bound.left == ()
+    assert found.bindings.unbound == ()
     assert len(KubeScheduler(asked).queue(SCHEDULER_VARIANTS[0])) == 2
 
 

@@ -1,0 +1,69 @@
+"""kube-scheduler's filter plugins that look at one node alone: each says whether a pod may go there.
+
+The two that look at other pods, PodTopologySpread and InterPodAffinity, are in `interpod_counts`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from kerf.engine.model.kubernetes.pods import HostPort, Resources, Taint, Toleration
+from kerf.engine.scheduling.matching.host_ports import port_conflicts
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
+from kerf.engine.scheduling.pods.pod_volumes import Attachment
+
+
+def node_resources_fit(requests: Resources, free: Resources) -> bool:
+    """NodeResourcesFit: every request is at most what is free. The pod itself counts as one of the resource `pods`."""
+    for name, amount in requests.items():  # noqa: SIM110 (a generator would take twice as long in this hot loop)
+        if amount > free.get(name, 0):
+            return False
+    return True
+
+
+def node_ports(wanted: tuple[HostPort, ...], used: tuple[HostPort, ...]) -> bool:
+    """NodePorts: none of the wanted host ports is in use."""
+    return not (wanted and port_conflicts(wanted, used))
+
+
+def node_volume_limits(
+    volumes: frozenset[Attachment], attached: frozenset[Attachment], limits: Mapping[str, int]
+) -> bool:
+    """NodeVolumeLimits: with the pod's volumes attached, no CSI driver exceeds its limit on the node."""
+    if not limits or volumes <= attached:
+        return True
+    drivers = Counter(driver for driver, _ in attached | volumes)
+    return all(drivers[driver] <= limit for driver, limit in limits.items())
+
+
+def taint_toleration(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> bool:
+    """TaintToleration: every taint is tolerated, apart from those that only prefer no pods (these cost score)."""
+    hard = tuple(taint for taint in taints if taint.effect != PREFER_NO_SCHEDULE)
+    return not untolerated(hard, tolerations)
+
+
+def node_affinity(alternatives: Iterable[Requirements], labels: Requirements) -> bool:
+    """NodeAffinity: the node's labels meet one of the alternatives that a pod asks for (see `alternatives_of`).
+
+    VolumeBinding and VolumeZone are part of it: where a volume may be reached is merged into the alternatives.
+    """
+    return any(not alternative or labels.compatible(alternative) for alternative in alternatives)
+
+
+def node_affinity_before_launch(
+    alternatives: Iterable[Requirements], labels: Requirements, narrowed: Requirements
+) -> bool:
+    """NodeAffinity on a node that is not launched yet.
+
+    `labels` are known already. `narrowed` holds the labels of which only a set of values is known: a pod may rely on
+    one of these only if every value of the set would do.
+    """
+    return any(_met_before_launch(alternative, labels, narrowed) for alternative in alternatives)
+
+
+def _met_before_launch(alternative: Requirements, labels: Requirements, narrowed: Requirements) -> bool:
+    undecided = [each for each in narrowed if each.key in alternative]
+    decided = alternative.without(each.key for each in undecided)
+    return labels.compatible(decided) and all(alternative.get(each.key).allows_all_of(each) for each in undecided)
