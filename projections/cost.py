@@ -13,10 +13,10 @@ from msgspec import Struct
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
 
-HOUR = 3_600_000
+HOUR_MS = 3_600_000
 
 
-class Paid(Struct, frozen=True, kw_only=True):
+class ClaimCost(Struct, frozen=True, kw_only=True):
     """One claim's time: `until` is 0 while it runs. Times in ms since the epoch."""
 
     claim: str
@@ -30,10 +30,10 @@ class Paid(Struct, frozen=True, kw_only=True):
     def cost(self, now: int, since: int = 0) -> float:
         """USD from `since` up to `now`."""
         begin, end = max(self.since, since), min(self.until or now, now)
-        return self.price * max(0, end - begin) / HOUR
+        return self.price * max(0, end - begin) / HOUR_MS
 
 
-class Hour(Struct, frozen=True):
+class HourlyCost(Struct, frozen=True):
     """USD in the hour that begins at `at`, in all and by NodePool."""
 
     at: int
@@ -49,15 +49,15 @@ class CostReport(Struct, frozen=True, kw_only=True):
     rate: float
     pools: dict[str, float]
     claims: dict[str, float]
-    hours: tuple[Hour, ...]
+    hours: tuple[HourlyCost, ...]
 
 
-class Cost:
+class CostFold:
     """Fold entries with `apply`, then ask."""
 
     def __init__(self) -> None:
         self.at = 0
-        self.paid: dict[str, Paid] = {}
+        self.paid: dict[str, ClaimCost] = {}
         self._pools: dict[str, str] = {}
 
     def apply(self, entry: Entry) -> None:
@@ -73,13 +73,13 @@ class Cost:
             self._pools.pop(payload.claim, None)
         elif isinstance(payload, ev.Terminated | ev.InstanceVanished) and payload.claim in self.paid:
             paid = self.paid[payload.claim]
-            self.paid[payload.claim] = Paid(
+            self.paid[payload.claim] = ClaimCost(
                 claim=paid.claim, node_pool=paid.node_pool, instance_type=paid.instance_type,
                 capacity_type=paid.capacity_type, price=paid.price, since=paid.since, until=entry.at,
             )  # fmt: skip
 
     def _begin(self, event: ev.Launched | ev.Adopted, node_pool: str, at: int) -> None:
-        self.paid[event.claim] = Paid(
+        self.paid[event.claim] = ClaimCost(
             claim=event.claim, node_pool=node_pool, instance_type=event.instance_type,
             capacity_type=event.capacity_type, price=event.price, since=at,
         )  # fmt: skip
@@ -93,17 +93,19 @@ class Cost:
         """USD per hour of what runs now."""
         return fsum(paid.price for paid in self.paid.values() if not paid.until)
 
-    def hours(self, now: int | None = None) -> list[Hour]:
+    def hours(self, now: int | None = None) -> list[HourlyCost]:
         """Every hour of the clock in which something ran, up to `now`."""
         end = self.at if now is None else now
         costs: dict[int, dict[str, list[float]]] = {}
         for paid in self.paid.values():
             last = min(paid.until or end, end)
-            for hour in range(paid.since // HOUR * HOUR, last, HOUR):
-                amount = paid.cost(min(hour + HOUR, end), hour)
+            for hour in range(paid.since // HOUR_MS * HOUR_MS, last, HOUR_MS):
+                amount = paid.cost(min(hour + HOUR_MS, end), hour)
                 costs.setdefault(hour, {}).setdefault(paid.node_pool, []).append(amount)
         return [
-            Hour(hour, fsum(a for each in pools.values() for a in each), {p: fsum(a) for p, a in sorted(pools.items())})
+            HourlyCost(
+                hour, fsum(a for each in pools.values() for a in each), {p: fsum(a) for p, a in sorted(pools.items())}
+            )
             for hour, pools in sorted(costs.items())
         ]
 

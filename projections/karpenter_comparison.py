@@ -27,11 +27,11 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 
-STILL_WANTED = ("move-proposed", "held-back")
+UNREMOVED_AFTER = ("move-proposed", "held-back")
 """Verdicts of nodes that kerf wants to go: it only waits."""
 
 
-class Side(Struct, frozen=True):
+class AutoscalerAnswer(Struct, frozen=True):
     """One autoscaler's answer to a batch: new nodes, their price in USD per hour, and ms from the first pod's waiting
     to its decision (kerf) or to its first node's launch (Karpenter); None where there is none."""
 
@@ -48,8 +48,8 @@ class Batch(Struct, frozen=True):
     decision: int
     at: int
     pods: int
-    kerf: Side
-    karpenter: Side
+    kerf: AutoscalerAnswer
+    karpenter: AutoscalerAnswer
     bound: int = 0
     elsewhere: int = 0
     bound_in: int | None = None
@@ -71,7 +71,7 @@ class Removal(Struct, frozen=True):
         return self.kerf == "remove"
 
 
-class Wanted(Struct, frozen=True):
+class UnremovedNode(Struct, frozen=True):
     """A node that kerf would have removed, for `reason`, and Karpenter still has."""
 
     claim: str
@@ -86,7 +86,7 @@ class Comparison(Struct, frozen=True):
     until: int
     batches: tuple[Batch, ...] = ()
     removals: tuple[Removal, ...] = ()
-    wanted: tuple[Wanted, ...] = ()
+    wanted: tuple[UnremovedNode, ...] = ()
 
 
 class _Claim(Struct):
@@ -104,13 +104,13 @@ class _Planned(Struct):
     price: float
 
 
-class _Opinion(Struct, frozen=True):
+class _LatestVerdict(Struct, frozen=True):
     action: str
     reason: str
     at: int
 
 
-class Observer:
+class ComparisonFold:
     """Fold entries with `apply`, then ask for the `report`."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class Observer:
         self._planned: list[_Planned] = []
         self._batched: set[str] = set()
         self._proposed: dict[str, Move] = {}
-        self._opinions: dict[str, _Opinion] = {}
+        self._opinions: dict[str, _LatestVerdict] = {}
         self._removals: list[Removal] = []
 
     def apply(self, entry: Entry) -> None:
@@ -171,7 +171,7 @@ class Observer:
         batches = tuple(self._batch(each, counted) for each in self._planned)
         gone = {each.claim for each in self._removals}
         wanted = tuple(
-            Wanted(name, opinion.reason, opinion.at, self._claims[name].price)
+            UnremovedNode(name, opinion.reason, opinion.at, self._claims[name].price)
             for name, opinion in sorted(self._opinions.items())
             if opinion.action == "remove" and name in self._there and name not in gone
         )
@@ -207,14 +207,16 @@ class Observer:
         made = sorted({name for name in claims if name and self._claims[name].at >= planned.at} - counted)
         counted.update(made)
         times = [self._claims[name].at - planned.at for name in made]
-        karpenter = Side(len(made), _usd(self._claims[name].price for name in made), min(times, default=None))
+        karpenter = AutoscalerAnswer(
+            len(made), _usd(self._claims[name].price for name in made), min(times, default=None)
+        )
         elsewhere = sum(not name or self._claims[name].at < planned.at for name in claims)
         last = max((at for _, at in found), default=planned.at) - planned.at
         return Batch(
             decision=planned.decision,
             at=planned.at,
             pods=len(planned.pods),
-            kerf=Side(planned.nodes, _usd([planned.price]), planned.decided - planned.at),
+            kerf=AutoscalerAnswer(planned.nodes, _usd([planned.price]), planned.decided - planned.at),
             karpenter=karpenter,
             bound=len(found),
             elsewhere=elsewhere,
@@ -225,15 +227,15 @@ class Observer:
 
     def _judged(self, verdicts: Iterable[Verdict], at: int) -> None:
         for each in verdicts:
-            if each.action in ("keep", "remove") and each.reason.code not in STILL_WANTED:
+            if each.action in ("keep", "remove") and each.reason.code not in UNREMOVED_AFTER:
                 reason = each.method if each.action == "remove" else each.reason.code
-                self._opine(each.claim, _Opinion(each.action, reason, at))
+                self._opine(each.claim, _LatestVerdict(each.action, reason, at))
 
     def _want(self, move: Move, at: int) -> None:
         for claim in move.claims:
-            self._opine(claim, _Opinion("remove", move.why, at))
+            self._opine(claim, _LatestVerdict("remove", move.why, at))
 
-    def _opine(self, claim: str, opinion: _Opinion) -> None:
+    def _opine(self, claim: str, opinion: _LatestVerdict) -> None:
         """The same opinion as before is as old as it was."""
         before = self._opinions.get(claim)
         if before is None or (before.action, before.reason) != (opinion.action, opinion.reason):
@@ -245,7 +247,7 @@ class Observer:
         else:
             for claim in self._proposed[result.move].claims:
                 if claim in self._there:
-                    self._opinions[claim] = _Opinion("keep", result.reason.code, at)
+                    self._opinions[claim] = _LatestVerdict("keep", result.reason.code, at)
 
     def _removed(self, claim: str, reason: str, at: int) -> None:
         if any(each.claim == claim for each in self._removals):

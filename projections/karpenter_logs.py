@@ -1,6 +1,6 @@
 """Log lines in Karpenter's shape, from the record: tools that read Karpenter's logs read kerf's (L-358, L-359, L-361).
 
-A line is a dict in the order of its keys; `line` makes the JSON. The same record gives the same lines.
+A line is a dict in the order of its keys; `line_json` makes the JSON. The same record gives the same lines.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, ObjectGone
 from kerf.engine.scheduling.reasons import Code
 from kerf.engine.state.state import State
-from kerf.projections.prose.reasons import moment, sentences
+from kerf.projections.prose.amounts import moment
+from kerf.projections.prose.reasons import sentences
 
 Line = dict[str, Any]
 INFO, ERROR = "INFO", "ERROR"
-_NAMED = 5
+_MAX_NAMES = 5
 """So many names of a list are written out, as Karpenter does."""
-_SAMPLED = 100
+_ALL_WRITTEN = 100
 """Of so many lines of one message each is written, then one in as many (L-360)."""
 
 
-class _Claim:
+class _KnownClaim:
     """What later lines about a claim repeat."""
 
     def __init__(self) -> None:
@@ -45,7 +46,7 @@ class KarpenterLog:
     def __init__(self, commit: str = "") -> None:
         self._commit = commit
         self._pods: dict[str, str] = {}
-        self._claims: dict[str, _Claim] = {}
+        self._claims: dict[str, _KnownClaim] = {}
         self._intents: dict[str, tuple[Intent, str]] = {}
         """With the NodePool: the answer may come after the claim's end."""
 
@@ -54,15 +55,15 @@ class KarpenterLog:
         facts = state.facts
         self._pods = {uid: pod.key for uid, pod in facts.pods.items()}
         for claim in facts.claims.values():
-            known = self._claims[claim.name] = _Claim()
+            known = self._claims[claim.name] = _KnownClaim()
             known.node_pool, known.node, known.provider_id = claim.node_pool, claim.node, claim.provider_id
             known.instance_type, known.capacity_type = claim.instance_type, claim.capacity_type
             known.allocatable = claim.allocatable
-        asked = {ref: each.intent for ref, each in facts.intents.items()}
+        intents = {ref: intent.intent for ref, intent in facts.intents.items()}
         self._intents = {
-            ref: (each, self._node_pool(each.claim))
-            for ref, each in asked.items()
-            if isinstance(each, TaintNode | DeleteNode)
+            ref: (intent, self._node_pool(intent.claim))
+            for ref, intent in intents.items()
+            if isinstance(intent, TaintNode | DeleteNode)
         }
 
     def apply(self, entry: Entry) -> list[Line]:
@@ -111,16 +112,16 @@ class KarpenterLog:
 
     def _planned(self, result: ProvisionResult, entry: Entry) -> list[Line]:
         """S-172: of a plan without new nodes nothing is said."""
-        groups = [each.pods for each in result.claims] + [each.pods for each in result.placements]
-        groups += [each.pods for each in result.unplaced]
+        groups = [group.pods for group in result.claims] + [group.pods for group in result.placements]
+        groups += [group.pods for group in result.unplaced]
         pods = sorted(self._pods.get(uid, uid) for group in groups for uid in group)
-        new = sum(len(each.pods) for each in result.claims)
+        new = sum(len(group.pods) for group in result.claims)
         message = "computed new nodeclaim(s) to fit pod(s)"
         lines = [
             self._line(INFO, entry, "found provisionable pod(s)", "provisioner", Pods=_listed(pods)),
             self._line(INFO, entry, message, "provisioner", nodeclaims=len(result.claims), pods=new),
         ]
-        placed = sum(len(each.pods) for each in result.placements)
+        placed = sum(len(group.pods) for group in result.placements)
         if placed:
             message, nodes = "computed unready node(s) will fit pod(s)", len(result.placements)
             lines.append(self._line(INFO, entry, message, "provisioner", nodes=nodes, pods=placed))
@@ -128,16 +129,16 @@ class KarpenterLog:
 
     def _left(self, result: ProvisionResult, entry: Entry) -> list[Line]:
         """S-170: pods without a place. Those that wait for reserved capacity are no failure."""
-        found = [
-            (INFO if codes == {Code.RESOURCE_CLAIMS} else ERROR, uid, sentences(left.reasons))
-            for left in result.unplaced
-            if Code.RESERVATION not in (codes := {each.code for each in left.reasons})
-            for uid in left.pods
+        failures = [
+            (INFO if codes == {Code.RESOURCE_CLAIMS} else ERROR, uid, sentences(group.reasons))
+            for group in result.unplaced
+            if Code.RESERVATION not in (codes := {each.code for each in group.reasons})
+            for uid in group.pods
         ]
-        sampled = [*found[:_SAMPLED], *found[2 * _SAMPLED - 1 :: _SAMPLED]]
+        sampled = [*failures[:_ALL_WRITTEN], *failures[2 * _ALL_WRITTEN - 1 :: _ALL_WRITTEN]]
         return [
-            self._line(level, entry, "could not schedule pod", "provisioner", Pod=self._named(uid), error=why)
-            for level, uid, why in sampled
+            self._line(level, entry, "could not schedule pod", "provisioner", Pod=self._named(uid), error=error)
+            for level, uid, error in sampled
         ]
 
     def _named(self, uid: str) -> Line:
@@ -145,7 +146,7 @@ class KarpenterLog:
         return {"name": name, "namespace": namespace}
 
     def _requested(self, event: ev.Requested, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _Claim())
+        claim = self._claims.setdefault(event.claim, _KnownClaim())
         claim.node_pool = event.node_pool
         return [
             self._line(
@@ -156,14 +157,14 @@ class KarpenterLog:
         ]  # fmt: skip
 
     def _adopted(self, event: ev.Adopted, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _Claim())
+        claim = self._claims.setdefault(event.claim, _KnownClaim())
         claim.node_pool, claim.node, claim.provider_id = event.node_pool, event.node, event.provider_id
         claim.instance_type, claim.capacity_type = event.instance_type, event.capacity_type
         claim.allocatable = event.allocatable
         return []
 
     def _launched(self, event: ev.Launched, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _Claim())
+        claim = self._claims.setdefault(event.claim, _KnownClaim())
         claim.provider_id, claim.allocatable = event.provider_id, event.allocatable
         claim.instance_type, claim.capacity_type = event.instance_type, event.capacity_type
         return [
@@ -183,7 +184,7 @@ class KarpenterLog:
         return [line]
 
     def _registered(self, event: ev.Registered, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _Claim())
+        claim = self._claims.setdefault(event.claim, _KnownClaim())
         claim.node = event.node
         return [
             self._about(INFO, entry, "registered nodeclaim", event.claim, provider_id=claim.provider_id,
@@ -191,14 +192,14 @@ class KarpenterLog:
         ]  # fmt: skip
 
     def _initialized(self, event: ev.Initialized, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _Claim())
+        claim = self._claims.setdefault(event.claim, _KnownClaim())
         return [
             self._about(INFO, entry, "initialized nodeclaim", event.claim, provider_id=claim.provider_id,
                         Node={"name": event.node}, allocatable=_quantities(claim.allocatable))
         ]  # fmt: skip
 
     def _tainted(self, event: ev.Tainted, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _Claim())
+        claim = self._claims.setdefault(event.claim, _KnownClaim())
         node = {
             "Node": {"name": claim.node}, "NodeClaim": {"name": event.claim}, "capacity-type": claim.capacity_type,
             "instance-type": claim.instance_type,
@@ -220,7 +221,7 @@ class KarpenterLog:
         return [self._about(INFO, entry, "tainted node", intent.claim, pool, Node=node, **taint)]
 
     def _terminated(self, event: ev.Terminated | ev.InstanceVanished, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _Claim())
+        claim = self._claims.setdefault(event.claim, _KnownClaim())
         line = self._about(
             INFO, entry, "deleted nodeclaim", event.claim, provider_id=claim.provider_id, Node={"name": claim.node},
             duration=format_duration(event.lifetime),
@@ -247,9 +248,9 @@ _HANDLERS: dict[type[Struct], Callable[[KarpenterLog, Any, Entry], list[Line]]] 
 }
 
 
-def line(made: Line) -> str:
+def line_json(line: Line) -> str:
     """One JSON object, without a line end."""
-    return msgspec.json.encode(made).decode()
+    return msgspec.json.encode(line).decode()
 
 
 def _quantities(amounts: Resources) -> dict[str, str]:
@@ -257,5 +258,5 @@ def _quantities(amounts: Resources) -> dict[str, str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMED])
-    return f"{shown} and {len(names) - _NAMED} other(s)" if len(names) > _NAMED else shown
+    shown = ", ".join(names[:_MAX_NAMES])
+    return f"{shown} and {len(names) - _MAX_NAMES} other(s)" if len(names) > _MAX_NAMES else shown

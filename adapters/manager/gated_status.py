@@ -21,7 +21,7 @@ from kerf.projections.status.overlays_and_buffers import (
     BufferStatus,
     BufferStatuses,
     OverlayStatus,
-    Stated,
+    StatusCondition,
     overlay_statuses,
 )
 
@@ -76,7 +76,7 @@ class GatedStatus:
             await asyncio.sleep(EVERY)
 
 
-def _plain(conditions: Sequence[Stated]) -> list[tuple[str, bool, str, str]]:
+def _plain(conditions: Sequence[StatusCondition]) -> list[tuple[str, bool, str, str]]:
     return [(each.type, each.true, each.reason, each.message) for each in conditions]
 
 

@@ -15,8 +15,9 @@ from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.adapters.manager.settings import SettingError
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State
-from kerf.projections.karpenter_logs import ERROR, KarpenterLog, line
-from kerf.projections.kubernetes_events.decision_events import ClusterEvents, Told
+from kerf.projections.karpenter_logs import ERROR, KarpenterLog, line_json
+from kerf.projections.kubernetes_events.decision_events import DecisionEvents
+from kerf.projections.kubernetes_events.event import KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
 
 RESTART_AFTER = 1.0  # seconds, after a defect
@@ -31,7 +32,7 @@ class TurnReports:
         self.gated: GatedStatus | None = None
         log.know(state)
         self._log, self._telemetry = log, telemetry
-        self._projections = (ClusterEvents(state), ObjectEvents(state))
+        self._projections = (DecisionEvents(state), ObjectEvents(state))
 
     def __call__(self, entries: Sequence[Entry]) -> None:
         """A defect in a report must not stop the controller: it is printed, and the other reports go on."""
@@ -61,7 +62,7 @@ async def restarted(work: Callable[[], Awaitable[None]], where: str) -> None:
             await asyncio.sleep(RESTART_AFTER)
 
 
-def _happening(event: Told) -> Happening:
+def _happening(event: KubernetesEvent) -> Happening:
     about = event.about
     subject = Subject(about.api_version, about.kind, about.name, about.namespace, about.uid)
     return Happening(subject, event.type, event.reason, event.message, event.key, event.window, event.limit)
@@ -80,7 +81,9 @@ class LogOutput:
 
     def __call__(self, entries: Sequence[Entry]) -> None:
         lines = [fields for entry in entries for fields in self._log.apply(entry)]
-        text = "".join(line(fields) + "\n" for fields in lines if fields["level"] == ERROR or not self._errors_only)
+        text = "".join(
+            line_json(fields) + "\n" for fields in lines if fields["level"] == ERROR or not self._errors_only
+        )
         for stream in self._streams if text else ():
             stream.write(text)
             stream.flush()

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.disruption.consolidation.balanced_policy import THRESHOLD
 from kerf.engine.disruption.forced.node_repair import UNHEALTHY_SHARE
 from kerf.engine.lifecycle.drain.volumes import attached
-from kerf.engine.model.disruption_reasons import is_deletion, karpenter_spelling
+from kerf.engine.lifecycle.reasons import LifecycleCode
+from kerf.engine.model.disruption_reasons import DisruptionCode, is_deletion, karpenter_spelling
 from kerf.engine.model.durations import format_time
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
@@ -34,33 +36,51 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen
 from kerf.engine.scheduling.reasons import Code
 from kerf.engine.state.state import State
-from kerf.projections.prose.reasons import count, dollars, sentence, sentences
+from kerf.projections.kubernetes_events.event import MINUTE, NORMAL, WARNING, KubernetesEvent, ObjectReference
+from kerf.projections.prose.amounts import count, dollars
+from kerf.projections.prose.reasons import sentence, sentences
 
-NORMAL, WARNING = "Normal", "Warning"
-MINUTE = 60_000
 NOMINATIONS = "nominated"
 """The rate limit that all nominations share (L-437)."""
-_LONGEST = 1024  # characters of a message, as the API server has it
-_SHORT = 300  # of a launch error (L-454)
-_NAMED = 5
+_MAX_MESSAGE = 1024  # characters of a message, as the API server has it
+_MAX_LAUNCH_ERROR = 300  # of a launch error (L-454)
+_MAX_ATTACHMENTS = 5
 
-BLOCKED = frozenset(
+BLOCKS_ANY_DISRUPTION = frozenset[str](
     [
-        "awaiting-pods", "being-disrupted", "do-not-disrupt", "missing-label", "no-node", "no-nodepool",
-        "no-nodepool-label", "nominated", "not-initialized", "pod-budget-exhausted", "pod-do-not-disrupt",
-        "several-pod-budgets",
+        DisruptionCode.AWAITING_PODS,
+        DisruptionCode.BEING_DISRUPTED,
+        DisruptionCode.DO_NOT_DISRUPT,
+        DisruptionCode.MISSING_LABEL,
+        DisruptionCode.NO_NODE,
+        DisruptionCode.NO_NODEPOOL,
+        DisruptionCode.NO_NODEPOOL_LABEL,
+        DisruptionCode.NOMINATED,
+        DisruptionCode.NOT_INITIALIZED,
+        DisruptionCode.POD_BUDGET_EXHAUSTED,
+        DisruptionCode.POD_DO_NOT_DISRUPT,
+        DisruptionCode.SEVERAL_POD_BUDGETS,
     ]
-)  # fmt: skip
+)
 """What keeps a node from any voluntary disruption (D-30)."""
-UNCONSOLIDATABLE = frozenset(
+BLOCKS_CONSOLIDATION = frozenset[str](
     [
-        "consolidate-after-never", "min-values", "no-instance-types", "no-place", "no-usable-nodepool",
-        "nothing-cheaper", "policy-when-empty", "several-replacements", "spot-to-spot-off", "static-nodepool",
-        "too-few-spot-options", "unknown-instance-type",
+        DisruptionCode.CONSOLIDATE_AFTER_NEVER,
+        DisruptionCode.MIN_VALUES,
+        DisruptionCode.NO_INSTANCE_TYPES,
+        DisruptionCode.NO_PLACE,
+        DisruptionCode.NO_USABLE_NODEPOOL,
+        DisruptionCode.NOTHING_CHEAPER,
+        DisruptionCode.POLICY_WHEN_EMPTY,
+        DisruptionCode.SEVERAL_REPLACEMENTS,
+        DisruptionCode.SPOT_TO_SPOT_OFF,
+        DisruptionCode.STATIC_NODEPOOL,
+        DisruptionCode.TOO_FEW_SPOT_OPTIONS,
+        DisruptionCode.UNKNOWN_INSTANCE_TYPE,
     ]
-)  # fmt: skip
+)
 """What keeps it from consolidation (EV-7). That Balanced finds it not worth it is in the metrics alone (D-84)."""
-UNTOLD = frozenset([Code.OPTED_OUT, Code.RESERVATION])
+NOT_REPORTED = frozenset([Code.OPTED_OUT, Code.RESERVATION])
 """Pods that want no NodePool's node, and those that this pass has no reserved capacity left for (S-43, S-170)."""
 _INTERRUPTIONS = {
     "spot_interrupted": (WARNING, "SpotInterrupted", "Spot interruption warning was triggered"),
@@ -78,30 +98,7 @@ _INTERRUPTIONS = {
 }  # fmt: skip
 
 
-class About(Struct, frozen=True):
-    """The object. `uid` is empty where the record does not have it (NodeClaims)."""
-
-    api_version: str
-    kind: str
-    name: str
-    namespace: str = ""
-    uid: str = ""
-
-
-class Told(Struct, frozen=True):
-    """One event to be. Events of one `key` within `window` (ms) of the first are one; `limit` names a rate that is
-    shared, or is empty."""
-
-    about: About
-    type: str
-    reason: str
-    message: str
-    key: tuple[str, ...]
-    window: int = 2 * MINUTE
-    limit: str = ""
-
-
-class ClusterEvents:
+class DecisionEvents:
     """`apply` each entry after its turn: `state` is the state that the turn left."""
 
     def __init__(self, state: State) -> None:
@@ -109,51 +106,51 @@ class ClusterEvents:
         self._evictions: dict[str, EvictPod] = {}
         self._moves = {ref: each.move for ref, each in state.facts.moves.items()}
 
-    def apply(self, entry: Entry) -> list[Told]:
+    def apply(self, entry: Entry) -> list[KubernetesEvent]:
         handler = _HANDLERS.get(type(entry.payload))
-        return [_cut(each) for each in handler(self, entry.payload, entry)] if handler is not None else []
+        return [_shortened(each) for each in handler(self, entry.payload, entry)] if handler is not None else []
 
     # ── objects ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _pod(self, uid: str) -> About | None:
+    def _pod(self, uid: str) -> ObjectReference | None:
         pod = self._state.facts.pods.get(uid)
-        return About("v1", "Pod", pod.name, pod.namespace, pod.uid) if pod is not None else None
+        return ObjectReference("v1", "Pod", pod.name, pod.namespace, pod.uid) if pod is not None else None
 
-    def _node(self, name: str) -> About | None:
+    def _node(self, name: str) -> ObjectReference | None:
         node = self._state.facts.nodes.get(name)
-        return About("v1", "Node", node.name, "", node.uid) if node is not None else None
+        return ObjectReference("v1", "Node", node.name, "", node.uid) if node is not None else None
 
-    def _pool(self, name: str) -> About | None:
+    def _pool(self, name: str) -> ObjectReference | None:
         pool = self._state.facts.pools.get(name)
-        return About("karpenter.sh/v1", "NodePool", name, "", pool.uid) if pool is not None else None
+        return ObjectReference("karpenter.sh/v1", "NodePool", name, "", pool.uid) if pool is not None else None
 
-    def _claim(self, name: str) -> About | None:
-        return About("karpenter.sh/v1", "NodeClaim", name) if name in self._state.facts.claims else None
+    def _claim(self, name: str) -> ObjectReference | None:
+        return ObjectReference("karpenter.sh/v1", "NodeClaim", name) if name in self._state.facts.claims else None
 
-    def _both(self, claim: str) -> list[About]:
+    def _both(self, claim: str) -> list[ObjectReference]:
         """Node and NodeClaim, those that exist (EV-1)."""
         known = self._state.facts.claims.get(claim)
         node = self._node(known.node) if known is not None and known.node else None
         return [each for each in (node, self._claim(claim)) if each is not None]
 
-    def _tell(
+    def _events(
         self,
-        objects: Iterable[About | None],
+        objects: Iterable[ObjectReference | None],
         kind: str,
         reason: str,
         message: str,
         *more: str,
         window: int = 2 * MINUTE,
-    ) -> list[Told]:
+    ) -> list[KubernetesEvent]:
         return [
-            Told(each, kind, reason, message.format(kind=each.kind), (each.uid or each.name, *more), window)
+            KubernetesEvent(each, kind, reason, message.format(kind=each.kind), (each.uid or each.name, *more), window)
             for each in objects
             if each is not None
         ]
 
     # ── pods and plans ──────────────────────────────────────────────────────────────────────────────────────
 
-    def _decision(self, decision: Decision, entry: Entry) -> list[Told]:
+    def _decision(self, decision: Decision, entry: Entry) -> list[KubernetesEvent]:
         for index, intent in enumerate(decision.intents):
             if isinstance(intent, EvictPod):
                 self._evictions[f"{entry.position}.{index}"] = intent
@@ -164,89 +161,96 @@ class ClusterEvents:
             return self._lifecycle(result)
         if isinstance(result, MovesResult):
             self._moves |= {f"{entry.position}.{index}": move for index, move in enumerate(result.proposed)}
-            told = [each for move in result.proposed for each in self._proposed(move)]
-            return told + self._verdicts(result.verdicts)
+            events = [each for move in result.proposed for each in self._proposed(move)]
+            return events + self._verdicts(result.verdicts)
         if isinstance(result, MoveResult):
             return self._moved(result) + self._verdicts(result.verdicts)
         return self._verdicts(result.verdicts) if isinstance(result, DisruptResult) else []
 
-    def _provisioned(self, result: ProvisionResult) -> list[Told]:
+    def _provisioned(self, result: ProvisionResult) -> list[KubernetesEvent]:
         """S-168, S-170, S-171 and S-173: pods without a place, and where the others should go."""
-        told = self._without_types(result)
-        for left in (*result.unplaced, *result.ignored):
-            if any(each.code in UNTOLD for each in left.reasons):
+        events = self._without_types(result)
+        for group in (*result.unplaced, *result.ignored):
+            if any(each.code in NOT_REPORTED for each in group.reasons):
                 continue
-            why = f"Failed to schedule pod, {_plain(sentences(left.reasons))}"
-            for uid in left.pods:
-                told += self._tell([self._pod(uid)], WARNING, "FailedScheduling", why, window=5 * MINUTE)
+            why = f"Failed to schedule pod, {_escaped(sentences(group.reasons))}"
+            for uid in group.pods:
+                events += self._events([self._pod(uid)], WARNING, "FailedScheduling", why, window=5 * MINUTE)
         for claim in result.claims:
-            told += self._nominated(claim.pods, f"nodeclaim/{claim.name}")
+            events += self._nominated(claim.pods, f"nodeclaim/{claim.name}")
         for placed in result.placements:
             parts = [f"nodeclaim/{placed.claim}"] if placed.claim else []
-            told += self._nominated(placed.pods, ", ".join([*parts, *([f"node/{placed.node}"] if placed.node else [])]))
-        return told
+            events += self._nominated(
+                placed.pods, ", ".join([*parts, *([f"node/{placed.node}"] if placed.node else [])])
+            )
+        return events
 
-    def _without_types(self, result: ProvisionResult) -> list[Told]:
+    def _without_types(self, result: ProvisionResult) -> list[KubernetesEvent]:
         """L-438, S-66: NodePools that can launch nothing, where a pod has no place and that is a reason."""
-        found = {
-            str(each.params["node_pool"]): sentence(each)
-            for left in result.unplaced
-            for each in left.reasons
-            if each.code in (Code.NO_INSTANCE_TYPES, Code.TOO_FEW_TYPES)
+        reason_of_pool = {
+            str(reason.params["node_pool"]): sentence(reason)
+            for group in result.unplaced
+            for reason in group.reasons
+            if reason.code in (Code.NO_INSTANCE_TYPES, Code.TOO_FEW_TYPES)
         }
         return [
-            each
-            for pool, why in sorted(found.items())
-            for each in self._tell([self._pool(pool)], WARNING, "NoCompatibleInstanceTypes", _plain(why), window=MINUTE)
+            event
+            for pool, why in sorted(reason_of_pool.items())
+            for event in self._events(
+                [self._pool(pool)], WARNING, "NoCompatibleInstanceTypes", _escaped(why), window=MINUTE
+            )
         ]
 
-    def _nominated(self, pods: Sequence[str], where: str) -> list[Told]:
+    def _nominated(self, pods: Sequence[str], where: str) -> list[KubernetesEvent]:
         """Tell pods which node a plan gives them (L-437)."""
-        about = [each for each in map(self._pod, pods) if each is not None]
+        references = [each for each in map(self._pod, pods) if each is not None]
         message = f"Pod should schedule on: {where}"
-        return [Told(each, NORMAL, "Nominated", message, (each.uid,), limit=NOMINATIONS) for each in about]
+        return [
+            KubernetesEvent(reference, NORMAL, "Nominated", message, (reference.uid,), limit=NOMINATIONS)
+            for reference in references
+        ]
 
     # ── disruption ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _verdicts(self, verdicts: Sequence[Verdict]) -> list[Told]:
-        told: list[Told] = []
+    def _verdicts(self, verdicts: Sequence[Verdict]) -> list[KubernetesEvent]:
+        events: list[KubernetesEvent] = []
         pools: dict[tuple[str, str], None] = {}
-        for each in verdicts:
-            code, why = each.reason.code, _plain(sentence(each.reason))
-            if each.action == "remove":
+        for verdict in verdicts:
+            code, why = verdict.reason.code, _escaped(sentence(verdict.reason))
+            if verdict.action == "remove":
                 continue
-            if code == "repair-blocked":
-                told += self._repair_blocked(each.claim, why)
-            elif code in BLOCKED:
-                told += self._tell(
-                    self._both(each.claim), NORMAL, "DisruptionBlocked", f"Cannot disrupt {{kind}}: {why}"
+            if code == DisruptionCode.REPAIR_BLOCKED:
+                events += self._repair_blocked(verdict.claim, why)
+            elif code in BLOCKS_ANY_DISRUPTION:
+                events += self._events(
+                    self._both(verdict.claim), NORMAL, "DisruptionBlocked", f"Cannot disrupt {{kind}}: {why}"
                 )
-            elif code in UNCONSOLIDATABLE:
-                told += self._tell(self._both(each.claim), NORMAL, "Unconsolidatable", why, window=15 * MINUTE)
-            elif code == "budget":
-                pools[str(each.reason.params.get("nodepool", "")), each.method] = None
+            elif code in BLOCKS_CONSOLIDATION:
+                events += self._events(self._both(verdict.claim), NORMAL, "Unconsolidatable", why, window=15 * MINUTE)
+            elif code == DisruptionCode.BUDGET:
+                pools[str(verdict.reason.params.get("nodepool", "")), verdict.method] = None
         for pool, method in pools:
             text = f"No allowed disruptions for disruption reason {method.capitalize()} due to blocking budget"
             about = [self._pool(pool)]
-            told += self._tell(about, NORMAL, "DisruptionBlocked", text, method, window=MINUTE)
-        return told
+            events += self._events(about, NORMAL, "DisruptionBlocked", text, method, window=MINUTE)
+        return events
 
-    def _repair_blocked(self, claim: str, why: str) -> list[Told]:
+    def _repair_blocked(self, claim: str, why: str) -> list[KubernetesEvent]:
         known = self._state.facts.claims.get(claim)
         node = self._node(known.node) if known is not None else None
         text = f"more than {UNHEALTHY_SHARE}% nodes are unhealthy: {why}"
-        return self._tell([node], WARNING, "NodeRepairBlocked", text, window=15 * MINUTE)
+        return self._events([node], WARNING, "NodeRepairBlocked", text, window=15 * MINUTE)
 
-    def _proposed(self, move: Move) -> list[Told]:
+    def _proposed(self, move: Move) -> list[KubernetesEvent]:
         """EV-8; EV-10 of one node, EV-11 of several."""
         about = [each for name in move.claims for each in self._both(name)]
         command = self._command(move)
-        text = _plain(f"{command} (savings: {dollars(move.savings)}/h{_types(move)})")
-        told = self._tell(about, NORMAL, "ConsolidationCandidate", text, command) if move.savings else []
-        for each in move.scores:
-            judges = about if len(move.claims) == 1 else [self._pool(each.node_pool)]
-            told += self._tell(judges, NORMAL, "ConsolidationApproved", _plain(_approval(each)))
-        return told
+        text = _escaped(f"{command} (savings: {dollars(move.savings)}/h{_likely_type(move)})")
+        events = self._events(about, NORMAL, "ConsolidationCandidate", text, command) if move.savings else []
+        for score in move.scores:
+            scored = about if len(move.claims) == 1 else [self._pool(score.node_pool)]
+            events += self._events(scored, NORMAL, "ConsolidationApproved", _escaped(_approval_message(score)))
+        return events
 
     def _command(self, move: Move) -> str:
         """D-106, before a method is attached: what goes, and how many come for it."""
@@ -256,138 +260,138 @@ class ClusterEvents:
             return f"delete: [{named}]"
         return f"replace: [{named}] -> [{count(len(move.replacements), 'replacement')}]"
 
-    def _moved(self, result: MoveResult) -> list[Told]:
+    def _moved(self, result: MoveResult) -> list[KubernetesEvent]:
         """EV-3, EV-9. The candidates' own events follow from their claims' (EV-5)."""
         if result.step == "started":
             move = result.begun
             replacements = [] if move is None else [self._claim(each.name) for each in move.replacements]
             why = karpenter_spelling(move.why) if move is not None else ""
-            return self._tell(replacements, NORMAL, "DisruptionLaunching", f"Launching {{kind}}: {why}", why)
+            return self._events(replacements, NORMAL, "DisruptionLaunching", f"Launching {{kind}}: {why}", why)
         known = self._moves.pop(result.move, None)
         about = [each for name in (known.claims if known is not None else ()) for each in self._both(name)]
-        return self._tell(about, NORMAL, "ConsolidationRejected", _plain(sentence(result.reason)), result.move)
+        return self._events(about, NORMAL, "ConsolidationRejected", _escaped(sentence(result.reason)), result.move)
 
-    def _tainted(self, event: ev.Tainted | ev.ReasonRaised, entry: Entry) -> list[Told]:
+    def _tainted(self, event: ev.Tainted | ev.ReasonRaised, entry: Entry) -> list[KubernetesEvent]:
         """EV-5, EV-19. A static scale-down deletes, and is no disruption (D-165)."""
         about = self._both(event.claim)
-        told: list[Told] = []
+        events: list[KubernetesEvent] = []
         if not is_deletion(event.why):
             why = karpenter_spelling(event.why)
-            told = self._tell(about, NORMAL, "DisruptionTerminating", f"Disrupting {{kind}}: {why}", event.why)
-        return told + self._deadline(about, event.deadline)
+            events = self._events(about, NORMAL, "DisruptionTerminating", f"Disrupting {{kind}}: {why}", event.why)
+        return events + self._deadline(about, event.deadline)
 
-    def _deadline(self, about: list[About], deadline: int | None) -> list[Told]:
+    def _deadline(self, about: list[ObjectReference], deadline: int | None) -> list[KubernetesEvent]:
         """Tell a node or claim when its pods will be deleted (EV-18, EV-19)."""
         if deadline is None:
             return []
         text = f"All pods will be deleted by {format_time(deadline)}"
-        return self._tell(about, WARNING, "TerminationGracePeriodExpiring", text)
+        return self._events(about, WARNING, "TerminationGracePeriodExpiring", text)
 
-    def _drained(self, event: ev.Drained, entry: Entry) -> list[Told]:
+    def _drained(self, event: ev.Drained, entry: Entry) -> list[KubernetesEvent]:
         """L-199: its volumes are waited for."""
         known = self._state.facts.claims.get(event.claim)
         node = self._state.facts.nodes.get(known.node) if known is not None else None
         if node is None or not event.volumes:
             return []
-        named = ", ".join(attached(node, self._state, self._state.facts.at)[:_NAMED])
+        named = ", ".join(attached(node, self._state, self._state.facts.at)[:_MAX_ATTACHMENTS])
         message = f"Awaiting deletion VolumeAttachments bound to node ({named})"
-        return self._tell([self._node(node.name)], NORMAL, "AwaitingVolumeDetachment", message)
+        return self._events([self._node(node.name)], NORMAL, "AwaitingVolumeDetachment", message)
 
     # ── the way out ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def _lifecycle(self, result: LifecycleResult) -> list[Told]:
+    def _lifecycle(self, result: LifecycleResult) -> list[KubernetesEvent]:
         code, params = result.reason.code, result.reason.params
         known = self._state.facts.claims.get(result.claim)
         node = self._node(known.node) if known is not None and known.node else None
-        if code == "waiting-for-pods":
+        if code == LifecycleCode.WAITING_FOR_PODS:
             pods = count(int(str(params.get("pods", 0))), "pod")
-            return self._tell(
+            return self._events(
                 [node], WARNING, "FailedDraining", f"Failed to drain node, {pods} are waiting to be evicted"
             )
-        if code == "node-shape-inconsistent":
-            text = _plain(sentence(result.reason))
-            return self._tell([self._claim(result.claim)], WARNING, "FailedConsistencyCheck", text, text)
+        if code == LifecycleCode.NODE_SHAPE_INCONSISTENT:
+            text = _escaped(sentence(result.reason))
+            return self._events([self._claim(result.claim)], WARNING, "FailedConsistencyCheck", text, text)
         return []
 
-    def _drain(self, event: ev.DrainStarted, entry: Entry) -> list[Told]:
+    def _drain(self, event: ev.DrainStarted, entry: Entry) -> list[KubernetesEvent]:
         return self._deadline(self._both(event.claim), event.deadline)
 
-    def _evicted(self, event: ev.PodEvicted, entry: Entry) -> list[Told]:
+    def _evicted(self, event: ev.PodEvicted, entry: Entry) -> list[KubernetesEvent]:
         """Tell a pod that it was evicted, and why (EV-14)."""
         known = self._state.facts.claims.get(event.claim)
         why = karpenter_spelling(known.why) if known is not None else ""
         about = self._pod(event.uid)
         if about is None:
             return []
-        return [Told(about, NORMAL, "Evicted", f"Evicted pod: {why}", (about.namespace, about.name))]
+        return [KubernetesEvent(about, NORMAL, "Evicted", f"Evicted pod: {why}", (about.namespace, about.name))]
 
-    def _forced(self, event: ev.PodForced, entry: Entry) -> list[Told]:
+    def _forced(self, event: ev.PodForced, entry: Entry) -> list[KubernetesEvent]:
         """Tell a pod that it was deleted for its node's deadline (EV-15)."""
         about = self._pod(event.uid)
         text = f"Deleting the pod for the deadline of its node. It was granted {event.grace} seconds of grace-period"
-        return [Told(about, NORMAL, "Disrupted", text, (about.namespace, about.name))] if about is not None else []
+        if about is None:
+            return []
+        return [KubernetesEvent(about, NORMAL, "Disrupted", text, (about.namespace, about.name))]
 
-    def _answered(self, answer: EffectAnswered, entry: Entry) -> list[Told]:
+    def _answered(self, answer: EffectAnswered, entry: Entry) -> list[KubernetesEvent]:
         """EV-16: a PodDisruptionBudget refused an eviction."""
         intent = self._evictions.pop(answer.intent, None)
         if intent is None or answer.ok or answer.code != "429":
             return []
         text = f"Failed to drain node, evicting pod {intent.namespace}/{intent.name} violates a PDB: {answer.message}"
-        return self._tell([self._node(intent.node)], WARNING, "FailedDraining", _plain(text))
+        return self._events([self._node(intent.node)], WARNING, "FailedDraining", _escaped(text))
 
     # ── claims and the cloud ────────────────────────────────────────────────────────────────────────────────
 
-    def _launch_failed(self, event: ev.LaunchFailed, entry: Entry) -> list[Told]:
+    def _launch_failed(self, event: ev.LaunchFailed, entry: Entry) -> list[KubernetesEvent]:
         """EV-22, EV-23. The claim is over: its object may show for a moment yet."""
         reasons = {"insufficient-capacity": "InsufficientCapacityError", "nodeclass-not-ready": "NodeClassNotReady"}
         reason = reasons.get(event.kind)
         if reason is None:
             return []
-        about = About("karpenter.sh/v1", "NodeClaim", event.claim)
+        about = ObjectReference("karpenter.sh/v1", "NodeClaim", event.claim)
         text = f"NodeClaim {event.claim} event: {event.message or event.code}"
-        return [Told(about, WARNING, reason, text[:_SHORT], (event.claim,))]
+        return [KubernetesEvent(about, WARNING, reason, text[:_MAX_LAUNCH_ERROR], (event.claim,))]
 
-    def _interrupted(self, message: InterruptionSeen, entry: Entry) -> list[Told]:
+    def _interrupted(self, message: InterruptionSeen, entry: Entry) -> list[KubernetesEvent]:
         """Tell node and claim what EC2 announced of their instance (L-461, L-462)."""
         kind, reason, text = _INTERRUPTIONS.get(message.kind, ("", "", ""))
         claim = self._state.ix.claim_by_instance.get(message.instance, "")
-        return self._tell(self._both(claim), kind, reason, text + " for the {kind}") if reason and claim else []
+        return self._events(self._both(claim), kind, reason, text + " for the {kind}") if reason and claim else []
 
 
-def _cut(told: Told) -> Told:
-    if len(told.message) <= _LONGEST:
-        return told
-    return Told(
-        told.about, told.type, told.reason, told.message[: _LONGEST - 1] + "…", told.key, told.window, told.limit
-    )
+def _shortened(event: KubernetesEvent) -> KubernetesEvent:
+    if len(event.message) <= _MAX_MESSAGE:
+        return event
+    return replace(event, message=event.message[: _MAX_MESSAGE - 1] + "…")
 
 
-def _plain(text: str) -> str:
+def _escaped(text: str) -> str:
     """For `format`: braces that are the text's own."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _approval(given: Score) -> str:
-    worth = f"score {given.worth:.2f} (threshold {THRESHOLD:.2f}, k {1 / THRESHOLD:g})"
-    shares = f"saves {given.savings:.1%} of its cost for {given.disruption:.1%} of its disruption"
-    return f"NodePool {given.node_pool} approves, {worth}: {shares}"
+def _approval_message(score: Score) -> str:
+    worth = f"score {score.worth:.2f} (threshold {THRESHOLD:.2f}, k {1 / THRESHOLD:g})"
+    shares = f"saves {score.savings:.1%} of its cost for {score.disruption:.1%} of its disruption"
+    return f"NodePool {score.node_pool} approves, {worth}: {shares}"
 
 
-def _types(move: Move) -> str:
+def _likely_type(move: Move) -> str:
     """What most likely comes."""
     types = "; ".join(each.instance_types[0] for each in move.replacements if each.instance_types)
     return f", by {types}" if types else ""
 
 
-_HANDLERS: dict[type[Struct], Callable[[ClusterEvents, Any, Entry], list[Told]]] = {
-    Decision: ClusterEvents._decision,
-    EffectAnswered: ClusterEvents._answered,
-    InterruptionSeen: ClusterEvents._interrupted,
-    ev.Tainted: ClusterEvents._tainted,
-    ev.ReasonRaised: ClusterEvents._tainted,
-    ev.DrainStarted: ClusterEvents._drain,
-    ev.PodEvicted: ClusterEvents._evicted,
-    ev.PodForced: ClusterEvents._forced,
-    ev.LaunchFailed: ClusterEvents._launch_failed,
-    ev.Drained: ClusterEvents._drained,
+_HANDLERS: dict[type[Struct], Callable[[DecisionEvents, Any, Entry], list[KubernetesEvent]]] = {
+    Decision: DecisionEvents._decision,
+    EffectAnswered: DecisionEvents._answered,
+    InterruptionSeen: DecisionEvents._interrupted,
+    ev.Tainted: DecisionEvents._tainted,
+    ev.ReasonRaised: DecisionEvents._tainted,
+    ev.DrainStarted: DecisionEvents._drain,
+    ev.PodEvicted: DecisionEvents._evicted,
+    ev.PodForced: DecisionEvents._forced,
+    ev.LaunchFailed: DecisionEvents._launch_failed,
+    ev.Drained: DecisionEvents._drained,
 }

@@ -18,7 +18,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen, ObjectGone
 from kerf.engine.scheduling.pods.evictability import ALWAYS, FOREVER, protected_until
 from kerf.engine.state.state import State
-from kerf.projections.kubernetes_events.decision_events import NORMAL, WARNING, About, Told
+from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent, ObjectReference
 from kerf.projections.status.nodepool import nodepool_status
 
 
@@ -34,57 +34,59 @@ class ObjectEvents:
         self._pools = {name: self._statuses(name) for name in state.facts.pools}
         self._health = dict(state.facts.health)
 
-    def apply(self, entry: Entry) -> list[Told]:
+    def apply(self, entry: Entry) -> list[KubernetesEvent]:
         handler = _HANDLERS.get(type(entry.payload))
         return handler(self, entry.payload, entry) if handler is not None else []
 
     # ── conditions ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _reached(self, event: ev.Launched | ev.Registered | ev.Initialized | ev.Drained, entry: Entry) -> list[Told]:
+    def _reached(
+        self, event: ev.Launched | ev.Registered | ev.Initialized | ev.Drained, entry: Entry
+    ) -> list[KubernetesEvent]:
         """Tell that a claim reached a state (L-459)."""
-        about, kind = _claim(event.claim), type(event).__name__
-        told = [_moved(about, kind, "Unknown", "True", kind)]
+        about, kind = _claim_reference(event.claim), type(event).__name__
+        told = [_transition(about, kind, "Unknown", "True", kind)]
         if isinstance(event, ev.Initialized):
             self._replacements.pop(event.claim, None)
-            told.append(_moved(about, "Ready", "Unknown", "True", "Ready"))
+            told.append(_transition(about, "Ready", "Unknown", "True", "Ready"))
         elif isinstance(event, ev.Launched) and event.claim in self._replacements:
             text = "Waiting on readiness to continue disruption"
-            told.append(Told(about, NORMAL, "DisruptionWaitingReadiness", text, (event.claim,)))
+            told.append(KubernetesEvent(about, NORMAL, "DisruptionWaitingReadiness", text, (event.claim,)))
         return told + self._health_changed()
 
-    def _pool(self, pool: NodePool, entry: Entry) -> list[Told]:
+    def _pool(self, pool: NodePool, entry: Entry) -> list[KubernetesEvent]:
         return self._pools_changed([pool.name])
 
-    def _node_class(self, seen: NodeClassSeen, entry: Entry) -> list[Told]:
+    def _node_class(self, seen: NodeClassSeen, entry: Entry) -> list[KubernetesEvent]:
         return self._pools_changed(
             name
             for name, pool in self._state.facts.pools.items()
             if (pool.node_class.kind, pool.node_class.name) == (seen.kind, seen.name)
         )
 
-    def _health_changed(self) -> list[Told]:
+    def _health_changed(self) -> list[KubernetesEvent]:
         """L-82: what NodeRegistrationHealthy follows from."""
         health = self._state.facts.health
         changed = [name for name, found in health.items() if self._health.get(name) != found]
         self._health = dict(health)
         return self._pools_changed(changed)
 
-    def _late(self, event: ev.Tainted, entry: Entry) -> list[Told]:
+    def _late(self, event: ev.Tainted, entry: Entry) -> list[KubernetesEvent]:
         return self._health_changed()
 
-    def _pools_changed(self, names: Iterable[str]) -> list[Told]:
-        told: list[Told] = []
+    def _pools_changed(self, names: Iterable[str]) -> list[KubernetesEvent]:
+        told: list[KubernetesEvent] = []
         for name in names:
             pool = self._state.facts.pools.get(name)
             if pool is None:  # gone by the end of the turn
                 continue
             before, now = self._pools.get(name, {}), self._statuses(name)
             self._pools[name] = now
-            about = About("karpenter.sh/v1", "NodePool", name, "", pool.uid)
+            about = ObjectReference("karpenter.sh/v1", "NodePool", name, "", pool.uid)
             for kind, (status, reason) in now.items():
                 was = before.get(kind, ("Unknown", ""))[0]
                 if was != status:
-                    told.append(_moved(about, kind, was, status, reason or kind))
+                    told.append(_transition(about, kind, was, status, reason or kind))
         return told
 
     def _statuses(self, pool: str) -> dict[str, tuple[str, str]]:
@@ -92,29 +94,34 @@ class ObjectEvents:
 
     # ── what is wrong, and what is over ─────────────────────────────────────────────────────────────────────
 
-    def _decision(self, decision: Decision, entry: Entry) -> list[Told]:
+    def _decision(self, decision: Decision, entry: Entry) -> list[KubernetesEvent]:
         if isinstance(decision.result, MoveResult) and decision.result.begun is not None:
             self._replacements |= dict.fromkeys(each.name for each in decision.result.begun.replacements)
         orders = [intent for intent in decision.intents if isinstance(intent, RegisterNode)]
         return [told for order in orders for told in self._registering(order)]
 
-    def _registering(self, order: RegisterNode) -> list[Told]:
+    def _registering(self, order: RegisterNode) -> list[KubernetesEvent]:
         """L-162, L-455: pods may have come to a node before its taints did."""
         node = self._state.facts.nodes.get(order.node)
         if node is None or REGISTERED in node.labels or any(t.key == UNREGISTERED_TAINT for t in node.taints):
             return []
         text = f"Missing {UNREGISTERED_TAINT} taint which prevents registration related race conditions"
-        return [Told(_claim(order.claim), WARNING, "UnregisteredTaintMissing", text, (order.claim,))]
+        return [
+            KubernetesEvent(_claim_reference(order.claim), WARNING, "UnregisteredTaintMissing", text, (order.claim,))
+        ]
 
-    def _over(self, event: Any, entry: Entry) -> list[Told]:
+    def _over(self, event: Any, entry: Entry) -> list[KubernetesEvent]:
         """Tell that the finalizer is off a claim that has ended (L-460)."""
         self._replacements.pop(event.claim, None)
         text = f"Finalized {TERMINATION_FINALIZER}"
-        return [Told(_claim(event.claim), NORMAL, "Finalized", text, (event.claim,)), *self._health_changed()]
+        return [
+            KubernetesEvent(_claim_reference(event.claim), NORMAL, "Finalized", text, (event.claim,)),
+            *self._health_changed(),
+        ]
 
     # ── pods ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _pod(self, pod: Pod, entry: Entry) -> list[Told]:
+    def _pod(self, pod: Pod, entry: Entry) -> list[KubernetesEvent]:
         """EV-24, EV-25: the annotation as a duration; told once for each text or end."""
         text = pod.do_not_disrupt
         if text in ("", ALWAYS) or pod.deleting:
@@ -127,14 +134,14 @@ class ObjectEvents:
         if self._annotated.get(pod.uid) == said:
             return []
         self._annotated[pod.uid] = said
-        about = About("v1", "Pod", pod.name, pod.namespace, pod.uid)
+        about = ObjectReference("v1", "Pod", pod.name, pod.namespace, pod.uid)
         if not until:
             words = f"karpenter.sh/do-not-disrupt counts for nothing: {text[:60]!r} is neither true nor a duration"
-            return [Told(about, WARNING, "InvalidDoNotDisruptAnnotation", words, (pod.uid, text))]
+            return [KubernetesEvent(about, WARNING, "InvalidDoNotDisruptAnnotation", words, (pod.uid, text))]
         words = f"karpenter.sh/do-not-disrupt holds its node until {format_time(until)}"
-        return [Told(about, NORMAL, "DoNotDisruptUntil", words, (pod.uid, str(until)))]
+        return [KubernetesEvent(about, NORMAL, "DoNotDisruptUntil", words, (pod.uid, str(until)))]
 
-    def _gone(self, gone: ObjectGone, entry: Entry) -> list[Told]:
+    def _gone(self, gone: ObjectGone, entry: Entry) -> list[KubernetesEvent]:
         if gone.kind == "pod":
             self._annotated.pop(gone.key, None)
         elif gone.kind == "nodepool":
@@ -142,16 +149,16 @@ class ObjectEvents:
         return []
 
 
-def _claim(name: str) -> About:
-    return About("karpenter.sh/v1", "NodeClaim", name)
+def _claim_reference(name: str) -> ObjectReference:
+    return ObjectReference("karpenter.sh/v1", "NodeClaim", name)
 
 
-def _moved(about: About, kind: str, was: str, status: str, reason: str) -> Told:
+def _transition(about: ObjectReference, kind: str, was: str, status: str, reason: str) -> KubernetesEvent:
     text = f"Status condition transitioned, Type: {kind}, Status: {was} -> {status}, Reason: {reason}"
-    return Told(about, NORMAL, kind, text, (about.uid or about.name, status))
+    return KubernetesEvent(about, NORMAL, kind, text, (about.uid or about.name, status))
 
 
-_HANDLERS: dict[type[Struct], Callable[[ObjectEvents, Any, Entry], list[Told]]] = {
+_HANDLERS: dict[type[Struct], Callable[[ObjectEvents, Any, Entry], list[KubernetesEvent]]] = {
     Decision: ObjectEvents._decision,
     Pod: ObjectEvents._pod,
     NodePool: ObjectEvents._pool,

@@ -18,7 +18,7 @@ from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 from kerf.projections.metrics.counter_definitions import PREFIX
-from kerf.projections.metrics.counters import Metrics
+from kerf.projections.metrics.counters import RecordCounters
 from kerf.projections.metrics.families import GAUGE, Family
 from kerf.projections.status.nodepool import nodepool_status
 
@@ -28,14 +28,14 @@ _NODE_LABELS: tuple[tuple[str, str], ...] = (
     ("windows_build", lbl.WINDOWS_BUILD),
 )  # fmt: skip
 """L-364's N, with where each comes from."""
-_N = ("node_name", "phase", "managed", *(name for name, _ in _NODE_LABELS))
+_NODE_LABEL_NAMES = ("node_name", "phase", "managed", *(name for name, _ in _NODE_LABELS))
 _POD = (
     "name", "namespace", "owner", "node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type",
     "phase", "ready", "managed",
 )  # fmt: skip
 
 
-def state_families(state: State, metrics: Metrics, now: int) -> list[Family]:
+def cluster_gauges(state: State, metrics: RecordCounters, now: int) -> list[Family]:
     """All gauges; `now` in ms since the epoch."""
     return [*_nodes(state, now), *_pools(state, now), *_pods(state), *_waiting(metrics, now)]
 
@@ -48,12 +48,12 @@ def _gauge(name: str, text: str, *labels: str) -> Family:
 
 
 def _nodes(state: State, now: int) -> list[Family]:
-    by_resource = (*_N, "resource_type")
+    by_resource = (*_NODE_LABEL_NAMES, "resource_type")
     allocatable = _gauge("nodes_allocatable", "What nodes have for pods.", *by_resource)
     requests = _gauge("nodes_total_pod_requests", "What the pods of nodes ask for.", *by_resource)
     daemons = _gauge("nodes_total_daemon_requests", "What the DaemonSet pods of nodes ask for.", *by_resource)
     overhead = _gauge("nodes_system_overhead", "What nodes keep for themselves.", *by_resource)
-    age = _gauge("nodes_current_lifetime_seconds", "The age of nodes.", *_N)
+    age = _gauge("nodes_current_lifetime_seconds", "The age of nodes.", *_NODE_LABEL_NAMES)
     used_percent = _gauge("cluster_utilization_percent", "Share of all nodes that is asked for.", "resource_type")
     count = _gauge("cluster_state_node_count", "Nodes and NodeClaims without one yet.")
     all_allocatable, all_requests = [], []
@@ -61,10 +61,10 @@ def _nodes(state: State, now: int) -> list[Family]:
         labels = _node_labels(node, state)
         pods = [state.facts.pods[uid] for uid in state.ix.pods_by_node.get(node.name, ())]
         asked, of_daemons = _requests(pods, state), _requests(filter(_is_daemon, pods), state)
-        _fill(allocatable, node.allocatable, labels)
-        _fill(requests, asked, labels)
-        _fill(daemons, of_daemons, labels)
-        _fill(overhead, {k: v - node.allocatable.get(k, 0) for k, v in node.capacity.items()}, labels)
+        _set_amounts(allocatable, node.allocatable, labels)
+        _set_amounts(requests, asked, labels)
+        _set_amounts(daemons, of_daemons, labels)
+        _set_amounts(overhead, {k: v - node.allocatable.get(k, 0) for k, v in node.capacity.items()}, labels)
         age.set(max(0, now - node.created) / 1000, *labels)
         all_allocatable.append(node.allocatable)
         all_requests.append(asked)
@@ -91,7 +91,7 @@ def _is_daemon(pod: Pod) -> bool:
     return pod.owner is not None and pod.owner.kind == "apps/v1/DaemonSet"
 
 
-def _fill(family: Family, amounts: Resources, labels: tuple[str, ...]) -> None:
+def _set_amounts(family: Family, amounts: Resources, labels: tuple[str, ...]) -> None:
     for name, amount in amounts.items():
         family.set(amount / 1000 if name == "cpu" else amount, *labels, _resource(name))
 
@@ -143,8 +143,8 @@ def _pods(state: State) -> list[Family]:
         managed = node is not None and node.provider_id in state.ix.claim_by_provider
         keys = (lbl.NODEPOOL, lbl.ZONE, lbl.ARCH, lbl.CAPACITY_TYPE, lbl.INSTANCE_TYPE)
         family.set(
-            1, pod.name, pod.namespace, _owner(pod), pod.node, _yes(bool(pod.node)),
-            *(of_node.get(key, "") for key in keys), pod.phase, _yes(pod.ready), _yes(managed),
+            1, pod.name, pod.namespace, _owner(pod), pod.node, _flag(bool(pod.node)),
+            *(of_node.get(key, "") for key in keys), pod.phase, _flag(pod.ready), _flag(managed),
         )  # fmt: skip
     return [family]
 
@@ -157,11 +157,11 @@ def _owner(pod: Pod) -> str:
     return f"/apis/{version}/namespaces/{pod.namespace}/{kind.lower()}s/{pod.owner.name}"
 
 
-def _yes(value: bool) -> str:
+def _flag(value: bool) -> str:
     return str(value).lower()
 
 
-def _waiting(metrics: Metrics, now: int) -> list[Family]:
+def _waiting(metrics: RecordCounters, now: int) -> list[Family]:
     """How long each waiting pod has been without a node, a start, a plan (L-391, L-393, L-394, L-400)."""
     labels = ("name", "namespace")
     unbound = _gauge("pods_unbound_time_seconds", "How long pods have had no node.", *labels)

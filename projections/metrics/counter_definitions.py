@@ -17,7 +17,7 @@ PREFIX = "karpenter_"
 _DISRUPTED = ("nodepool", "reason", "capacity_type", "consolidation_policy", "termination_mode")  # L-364's X
 _DECIDED = ("decision", "reason", "consolidation_type")
 
-COUNTED: tuple[tuple[str, str, str, tuple[str, ...], tuple[float, ...]], ...] = (
+COUNTER_DEFINITIONS: tuple[tuple[str, str, str, tuple[str, ...], tuple[float, ...]], ...] = (
     ("nodeclaims_created_total", COUNTER, "NodeClaims made, by why.",
      ("reason", "nodepool", "min_values_relaxed"), ()),
     ("nodeclaims_terminated_total", COUNTER, "NodeClaims that are over.", ("nodepool", "capacity_type", "zone"), ()),

@@ -37,7 +37,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, ObjectGone
 from kerf.engine.scheduling.reasons import Code
 from kerf.engine.state.state import State
-from kerf.projections.metrics.counter_definitions import COUNTED, PREFIX
+from kerf.projections.metrics.counter_definitions import COUNTER_DEFINITIONS, PREFIX
 from kerf.projections.metrics.families import Family
 
 _POLICIES = {
@@ -48,7 +48,7 @@ _CLOUD_ERRORS = {
     "not-found": "NodeClaimNotFoundError",
 }  # fmt: skip
 
-_ASKED = {
+_INSTANCE_STATUSES = {
     "instance_status": "InstanceStatus", "system_status": "SystemStatus", "event_status": "EventStatus",
     "capacity_reservation_expiring": "",
 }  # fmt: skip
@@ -73,13 +73,14 @@ class _Waiting(Struct):
     bound: bool = False
 
 
-class Metrics:
+class RecordCounters:
     """`apply` each entry, in order; `families` are then what there is to tell. `provider`: "kwok" or "aws"."""
 
     def __init__(self, state: State, provider: str) -> None:
         self._provider = provider
         self._families = {
-            name: Family(PREFIX + name, kind, text, labels, bounds) for name, kind, text, labels, bounds in COUNTED
+            name: Family(PREFIX + name, kind, text, labels, bounds)
+            for name, kind, text, labels, bounds in COUNTER_DEFINITIONS
         }
         for each in ("single", "multi"):
             self._families["voluntary_disruption_consolidation_timeouts_total"].inc(each, by=0)
@@ -253,8 +254,8 @@ class Metrics:
             self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Create", self._provider, error)
 
     def _interruption(self, message: InterruptionSeen, entry: Entry) -> None:
-        if message.kind in _ASKED:
-            if category := _ASKED[message.kind]:
+        if message.kind in _INSTANCE_STATUSES:
+            if category := _INSTANCE_STATUSES[message.kind]:
                 self._inc("interruption_instance_status_unhealthy_total", category)
             return
         self._inc("interruption_received_messages_total", message.kind)
@@ -375,28 +376,28 @@ def _snake(text: str) -> str:
     return spaced.lstrip("_")
 
 
-_HANDLERS: dict[type[Struct], Callable[[Metrics, Any, Entry], None]] = {
-    Pod: Metrics._pod,
-    ObjectGone: Metrics._gone,
-    NodePool: Metrics._pool,
-    Decision: Metrics._decision,
-    EffectAnswered: Metrics._answered,
-    LaunchAnswered: Metrics._launch,
-    InterruptionSeen: Metrics._interruption,
-    ev.Requested: Metrics._requested,
-    ev.Adopted: Metrics._adopted,
-    ev.Launched: Metrics._launched,
-    ev.LaunchFailed: Metrics._launch_failed,
-    ev.LaunchTimedOut: Metrics._launch_failed,
-    ev.Cancelled: Metrics._over,
-    ev.Registered: Metrics._registered,
-    ev.Tainted: Metrics._tainted,
-    ev.ReasonRaised: Metrics._raised,
-    ev.Untainted: Metrics._untainted,
-    ev.DrainStarted: Metrics._drain,
-    ev.PodEvicted: Metrics._evicted,
-    ev.PodForced: Metrics._forced,
-    ev.Drained: Metrics._drained,
-    ev.Terminated: Metrics._over,
-    ev.InstanceVanished: Metrics._over,
+_HANDLERS: dict[type[Struct], Callable[[RecordCounters, Any, Entry], None]] = {
+    Pod: RecordCounters._pod,
+    ObjectGone: RecordCounters._gone,
+    NodePool: RecordCounters._pool,
+    Decision: RecordCounters._decision,
+    EffectAnswered: RecordCounters._answered,
+    LaunchAnswered: RecordCounters._launch,
+    InterruptionSeen: RecordCounters._interruption,
+    ev.Requested: RecordCounters._requested,
+    ev.Adopted: RecordCounters._adopted,
+    ev.Launched: RecordCounters._launched,
+    ev.LaunchFailed: RecordCounters._launch_failed,
+    ev.LaunchTimedOut: RecordCounters._launch_failed,
+    ev.Cancelled: RecordCounters._over,
+    ev.Registered: RecordCounters._registered,
+    ev.Tainted: RecordCounters._tainted,
+    ev.ReasonRaised: RecordCounters._raised,
+    ev.Untainted: RecordCounters._untainted,
+    ev.DrainStarted: RecordCounters._drain,
+    ev.PodEvicted: RecordCounters._evicted,
+    ev.PodForced: RecordCounters._forced,
+    ev.Drained: RecordCounters._drained,
+    ev.Terminated: RecordCounters._over,
+    ev.InstanceVanished: RecordCounters._over,
 }

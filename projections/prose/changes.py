@@ -36,7 +36,7 @@ BUDGETS: dict[str, str] = {
 }
 """What budgets left room for."""
 
-_NAMED = 5
+_MAX_NAMES = 5
 
 
 def change_words(change: Reason) -> str:
@@ -48,15 +48,30 @@ def budget_words(use: Reason) -> str:
     return _filled(BUDGETS, use)
 
 
-def _filled(sentences: dict[str, str], found: Reason) -> str:
-    template = sentences.get(found.code)
+def _filled(sentences: dict[str, str], reason: Reason) -> str:
+    template = sentences.get(reason.code)
     if template is None:
-        return found.code
-    return template.format_map({name: _shown(value) for name, value in found.params.items()})
+        return reason.code
+    return template.format_map({name: _shown(value) for name, value in reason.params.items()})
 
 
 def _shown(value: str | int | float | list[str]) -> str | int | float:
     if not isinstance(value, list):
         return value
-    named = ", ".join(value[:_NAMED])
-    return f"{named} and {len(value) - _NAMED} more" if len(value) > _NAMED else named
+    listed = ", ".join(value[:_MAX_NAMES])
+    return f"{listed} and {len(value) - _MAX_NAMES} more" if len(value) > _MAX_NAMES else listed
+
+
+WHAT_WOULD_FREE_IT: dict[str, str] = {
+    "awaiting-pods": "the pods planned onto it are bound elsewhere or go away",
+    "consolidate-after-never": "the NodePool's spec.disruption.consolidateAfter is set to a duration",
+    "do-not-disrupt": "the annotation karpenter.sh/do-not-disrupt is taken off",
+    "empty-not-long-enough": "it stays empty until the time is up",
+    "has-pods": "the pods on it end or move, and then spec.disruption.consolidateAfter passes",
+    "no-node": "its Node object shows again",
+    "no-nodepool": "the NodePool shows again, or the NodeClaim is deleted",
+    "no-usable-nodepool": "a NodePool without spec.replicas becomes ready",
+    "not-initialized": "its node becomes ready and is initialized",
+    "static-nodepool": "the NodePool's spec.replicas is lowered",
+}
+"""For a claim that stays for this reason: what would have to happen before it may go."""

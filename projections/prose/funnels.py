@@ -5,9 +5,10 @@ from __future__ import annotations
 from kerf.engine.model.quantities import format_quantity
 from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
-from kerf.projections.prose.reasons import count, requirement_words
+from kerf.projections.prose.amounts import count
+from kerf.projections.prose.reasons import requirement_words
 
-CUTS: dict[str, str] = {
+CUT_SENTENCES: dict[str, str] = {
     "limits": "more {key} than the NodePool's limits leave",
     "taint": "the taint {wanted}, which is not tolerated",
     "requirement": "not {wanted}",
@@ -23,7 +24,7 @@ CUTS: dict[str, str] = {
 }
 """Why a funnel's step ruled types out."""
 
-NEAR: dict[str, str] = {
+NEAR_MISS_SENTENCES: dict[str, str] = {
     "limits": "if the NodePool's limits left {short} more {key}",
     "taint": "if the pods tolerated the taint {key}",
     "requirement": "if {side} allowed {values} for {key}",
@@ -39,7 +40,7 @@ NEAR: dict[str, str] = {
 }
 """What single change would let more types through."""
 
-GIVEN_UP: dict[str, str] = {
+GIVEN_UP_SENTENCES: dict[str, str] = {
     "required-term": "{asked}, the first of its alternatives",
     "preferred-term": "its preference for {asked}",
     "affinity": "its preference to be with other pods, over {key}",
@@ -49,12 +50,12 @@ GIVEN_UP: dict[str, str] = {
 }
 """What pods may give up for a place."""
 
-VALUES = 6
+MAX_VALUES_SHOWN = 6
 """So many of the values that a label would have to allow are named."""
 
 _GI = 2**30
-_MANY = 10 * _GI
-_SIDES = {
+_WHOLE_GI_ABOVE = 10 * _GI
+_WHO_ASKS = {
     "pod": "the pods",
     "node-pool": "the NodePool",
     "spread": "their spread",
@@ -65,12 +66,14 @@ _SIDES = {
 def cut_sentence(cut: Cut) -> str:
     wanted = format_quantity(int(cut.wanted), cut.key) if cut.what == "resource" and cut.wanted else cut.wanted
     besides = f" and up to {format_quantity(cut.daemons, cut.key)} for daemons" if cut.daemons else ""
-    return CUTS[cut.what].format(key=cut.key, wanted=requirement_words(wanted)) + besides
+    return CUT_SENTENCES[cut.what].format(key=cut.key, wanted=requirement_words(wanted)) + besides
 
 
-def near_sentence(miss: NearMiss) -> str:
-    values, side = _any_of(miss), _SIDES.get(miss.side, "the NodePool or the pods")
-    change = NEAR[_change(miss)].format(key=miss.key, short=_at_most(miss.short, miss.key), values=values, side=side)
+def near_miss_sentence(miss: NearMiss) -> str:
+    values, side = _wanted_values(miss), _WHO_ASKS.get(miss.side, "the NodePool or the pods")
+    change = NEAR_MISS_SENTENCES[_change(miss)].format(
+        key=miss.key, short=_rounded_up(miss.short, miss.key), values=values, side=side
+    )
     meant = f" (is {' or '.join(miss.meant)} meant?)" if miss.meant else ""
     return f"{count(miss.types, 'type')} would do {change}, {miss.example} first{meant}"
 
@@ -81,23 +84,23 @@ def _change(miss: NearMiss) -> str:
     return "follow" if miss.what == "topology" and miss.side == "affinity" else miss.what
 
 
-def _at_most(amount: int, resource: str) -> str:
+def _rounded_up(amount: int, resource: str) -> str:
     """An amount; many bytes in whole Gi, rather too many than too few."""
     exact = format_quantity(amount, resource)
-    return f"{-(-amount // _GI)}Gi" if exact.endswith(("Ki", "Mi")) and amount > _MANY else exact
+    return f"{-(-amount // _GI)}Gi" if exact.endswith(("Ki", "Mi")) and amount > _WHOLE_GI_ABOVE else exact
 
 
-def _any_of(miss: NearMiss) -> str:
+def _wanted_values(miss: NearMiss) -> str:
     """The values that would have to be allowed, what may be meant first."""
     values = (*miss.meant, *(each for each in miss.values if each not in miss.meant))
-    shown = values[: len(miss.meant) or VALUES]
+    listed = values[: len(miss.meant) or MAX_VALUES_SHOWN]
     if not values:
         return "a further node"
-    more = f" (and {len(values) - len(shown)} more)" if len(values) > len(shown) else ""
-    return f"{' or '.join(shown)}{more}"
+    more = f" (and {len(values) - len(listed)} more)" if len(values) > len(listed) else ""
+    return f"{' or '.join(listed)}{more}"
 
 
-def given_up_sentence(found: RelaxedPreference) -> str:
-    asked = " and ".join(requirement_words(each) for each in found.requirements)
-    weight = f" (weight {found.weight})" if found.weight else ""
-    return GIVEN_UP[found.what].format(asked=asked or "any node", key=found.key) + weight
+def given_up_sentence(given_up: RelaxedPreference) -> str:
+    asked = " and ".join(requirement_words(each) for each in given_up.requirements)
+    weight = f" (weight {given_up.weight})" if given_up.weight else ""
+    return GIVEN_UP_SENTENCES[given_up.what].format(asked=asked or "any node", key=given_up.key) + weight

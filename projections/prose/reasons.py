@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason, DriftReason
-from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason, ReasonCode
 from kerf.engine.scheduling import reasons as scheduling
+from kerf.projections.prose.amounts import count, dollars, duration
 
-_TIMES = ("quiet", "age", "waited")
+_DURATION_PARAMETERS = ("quiet", "age", "waited")
 """Parameters that are durations."""
-_PRICES = ("limit",)
+_PRICE_PARAMETERS = ("limit",)
 """Those of disruption and lifecycle that are USD per hour."""
 
-_REQUIREMENTS = ("incoming", "existing")
+_REQUIREMENT_PARAMETERS = ("incoming", "existing")
 """Those that are requirements as text."""
-_BOUNDED = re.compile(r" Exists(?: >=(-?\d+))?(?: <=(-?\d+))?(?= |$)")
+_BOUNDS = re.compile(r" Exists(?: >=(-?\d+))?(?: <=(-?\d+))?(?= |$)")
 
 _LISTS: tuple[type[ReasonCode], ...] = (LifecycleCode, DisruptionCode, DriftReason, DisruptionReason)
 _TEMPLATES: dict[str, str] = {code.value: code.sentence for codes in _LISTS for code in codes}
@@ -51,19 +50,6 @@ EXPLAINED: dict[str, str] = {
 }
 """Codes that only replay's explanations use."""
 
-TO_BE_REMOVED: dict[str, str] = {
-    "awaiting-pods": "the pods planned onto it are bound elsewhere or go away",
-    "consolidate-after-never": "the NodePool's spec.disruption.consolidateAfter is set to a duration",
-    "do-not-disrupt": "the annotation karpenter.sh/do-not-disrupt is taken off",
-    "empty-not-long-enough": "it stays empty until the time is up",
-    "has-pods": "the pods on it end or move, and then spec.disruption.consolidateAfter passes",
-    "no-node": "its Node object shows again",
-    "no-nodepool": "the NodePool shows again, or the NodeClaim is deleted",
-    "no-usable-nodepool": "a NodePool without spec.replicas becomes ready",
-    "not-initialized": "its node becomes ready and is initialized",
-    "static-nodepool": "the NodePool's spec.replicas is lowered",
-}
-"""For a claim that stays for this reason: what would have to happen before it may go."""
 
 DELETED = {
     "": "its NodeClaim was deleted (the API server does not say by whom)",
@@ -80,8 +66,12 @@ def sentence(reason: Reason) -> str:
         return by_nobody
     template = _TEMPLATES.get(reason.code) or EXPLAINED.get(reason.code)
     if template is None or "node_pool" in reason.params:
-        return scheduling.sentence(Reason(reason.code, {k: _in_words(k, v) for k, v in reason.params.items()}))
-    said = template.format_map(_Known({name: _shown(name, value) for name, value in reason.params.items()}))
+        return scheduling.sentence(
+            Reason(reason.code, {k: _requirements_in_words(k, v) for k, v in reason.params.items()})
+        )
+    said = template.format_map(
+        _Parameters({name: _parameter_in_words(name, value) for name, value in reason.params.items()})
+    )
     return " ".join(said.split())
 
 
@@ -92,93 +82,32 @@ def sentences(reasons: Sequence[Reason]) -> str:
 
 def requirement_words(text: str) -> str:
     """The engine's text of a requirement (S-14), with its bounds in words: cpu Exists <=16 is cpu at most 16."""
-    return _BOUNDED.sub(_bounds, text)
+    return _BOUNDS.sub(_bounds_in_words, text)
 
 
-def _bounds(found: re.Match[str]) -> str:
-    ends = ((word, end) for word, end in zip(("at least", "at most"), found.groups(), strict=True) if end)
+def _bounds_in_words(match: re.Match[str]) -> str:
+    ends = ((word, end) for word, end in zip(("at least", "at most"), match.groups(), strict=True) if end)
     return " " + (" and ".join(f"{word} {end}" for word, end in ends) or "Exists")
 
 
-def _in_words(name: str, value: str | int | float | list[str]) -> str | int | float | list[str]:
-    if name not in _REQUIREMENTS or not isinstance(value, list):
+def _requirements_in_words(name: str, value: str | int | float | list[str]) -> str | int | float | list[str]:
+    if name not in _REQUIREMENT_PARAMETERS or not isinstance(value, list):
         return value
-    return [requirement_words(each) for each in value]
+    return [requirement_words(requirement) for requirement in value]
 
 
-def _shown(name: str, value: str | int | float | list[str]) -> str | int | float:
+def _parameter_in_words(name: str, value: str | int | float | list[str]) -> str | int | float:
     if isinstance(value, list):
         return ", ".join(value)
-    if isinstance(value, int) and name in _TIMES:
+    if isinstance(value, int) and name in _DURATION_PARAMETERS:
         return duration(value)
     if isinstance(value, int) and name == "pods":
         return count(value, "pod")
-    return dollars(value) if name in _PRICES and isinstance(value, int | float) else value
+    return dollars(value) if name in _PRICE_PARAMETERS and isinstance(value, int | float) else value
 
 
-class _Known(dict[str, object]):
+class _Parameters(dict[str, object]):
     """Parameters of a sentence: one that the record does not have is left out."""
 
     def __missing__(self, key: str) -> str:
         return ""
-
-
-SHOWN_DIFFERENCES = 8
-"""So many of the fields in which a node has drifted are written out."""
-
-
-def difference_words(found: Difference) -> str:
-    """One field: what the node has, and what is asked for."""
-    where = f"{found.field}[{found.key}]" if found.key else found.field
-    if found.field == "requirements":
-        has = "without the label" if found.was is None else f"is {found.was or 'empty'}"
-        return f"{found.key} {has}, and has to be {requirement_words(f'{found.key} {found.now}').partition(' ')[2]}"
-    if found.was is None:
-        return f"{where} is new: {found.now}"
-    return f"{where} is gone: {found.was}" if found.now is None else f"{where} was {found.was}, is {found.now}"
-
-
-def differences_words(found: Sequence[Difference]) -> str:
-    """The fields in one line, "" for none."""
-    shown = [difference_words(each) for each in found[:SHOWN_DIFFERENCES]]
-    left = len(found) - len(shown)
-    return "; ".join([*shown, f"and {left} more"] if left else shown)
-
-
-def judged(reason: Reason, found: Sequence[Difference]) -> str:
-    """A verdict's reason in words, with the fields where it has them."""
-    fields = differences_words(found)
-    return f"{sentence(reason)} ({fields})" if fields else sentence(reason)
-
-
-# ── figures ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def count(number: int, noun: str) -> str:
-    """As in 1 pod, 3 pods; the noun takes a plain s."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def duration(milliseconds: int) -> str:
-    """As Go writes durations, to the two largest units: 1h30m, 12.5s, 340ms."""
-    sign, rest = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
-    if rest < 1_000:
-        return f"{sign}{rest}ms" if rest else "0s"
-    if rest < 60_000:
-        return f"{sign}{rest / 1000:.3f}".rstrip("0").rstrip(".") + "s"
-    seconds = rest // 1000
-    for unit, size, lower, lower_size in (("d", 86_400, "h", 3_600), ("h", 3_600, "m", 60), ("m", 60, "s", 1)):
-        if seconds >= size:
-            part = seconds % size // lower_size
-            return f"{sign}{seconds // size}{unit}" + (f"{part}{lower}" if part else "")
-    raise AssertionError(milliseconds)
-
-
-def moment(milliseconds: int) -> str:
-    """RFC 3339 in UTC with milliseconds."""
-    whole, part = divmod(milliseconds, 1000)
-    return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:03d}Z"
-
-
-def dollars(amount: float) -> str:
-    return f"${amount:,.4f}"

@@ -23,7 +23,7 @@ from kerf.engine.state.state import State
 UNHEALTHY = "UnhealthyDependents"
 
 
-class Stated(Struct, frozen=True):
+class StatusCondition(Struct, frozen=True):
     """A condition without its time."""
 
     type: str
@@ -34,7 +34,7 @@ class Stated(Struct, frozen=True):
 
 class OverlayStatus(Struct, frozen=True):
     name: str
-    conditions: tuple[Stated, ...]
+    conditions: tuple[StatusCondition, ...]
 
 
 class BufferStatus(Struct, frozen=True):
@@ -44,7 +44,7 @@ class BufferStatus(Struct, frozen=True):
     namespace: str
     name: str
     strategy: str
-    conditions: tuple[Stated, ...]
+    conditions: tuple[StatusCondition, ...]
     template: str = ""
     replicas: int | None = None
     generation: int | None = None
@@ -61,11 +61,11 @@ def overlay_statuses(state: State) -> list[OverlayStatus]:
     return [OverlayStatus(name, _overlay(conditions[name])) for name in sorted(conditions)]
 
 
-def _overlay(reason: OverlayCondition) -> tuple[Stated, ...]:
+def _overlay(reason: OverlayCondition) -> tuple[StatusCondition, ...]:
     good = reason is OverlayCondition.SUCCEEDED
     said = "" if good else "ValidationSucceeded=False"
-    ready = Stated("Ready", good, "Ready" if good else UNHEALTHY, said)
-    return Stated("ValidationSucceeded", good, reason.value), ready
+    ready = StatusCondition("Ready", good, "Ready" if good else UNHEALTHY, said)
+    return StatusCondition("ValidationSucceeded", good, reason.value), ready
 
 
 class BufferStatuses:
@@ -89,10 +89,10 @@ class BufferStatuses:
         for _, each in sorted(facts.buffers.items()):
             found = resolve_buffer(each, sources)
             ready = found.reason is BufferReadiness.RESOLVED
-            conditions = [Stated("ReadyForProvisioning", ready, found.reason.value)]
+            conditions = [StatusCondition("ReadyForProvisioning", ready, found.reason.value)]
             room = buffer_provisioning(each, found, self._plan)
             if room is not None:
-                conditions.append(Stated("Provisioning", room is BufferProvisioning.FITS, room.value))
+                conditions.append(StatusCondition("Provisioning", room is BufferProvisioning.FITS, room.value))
             template = facts.pod_templates.get(f"{each.namespace}/{each.template}") if ready else None
             made.append(
                 BufferStatus(

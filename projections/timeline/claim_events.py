@@ -9,7 +9,7 @@ from msgspec import Struct
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.entry_types import NAME_OF
-from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event, Param
+from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event, Parameter
 
 _LEVELS: dict[type[Struct], str] = {
     ev.LaunchFailed: WARNING,
@@ -57,7 +57,7 @@ def claim_event(payload: Any, entry: Entry) -> Event | None:
 _KINDS = frozenset(ev.CLAIM_EVENTS)
 
 
-def _params(payload: Any) -> dict[str, Param]:
+def _params(payload: Any) -> dict[str, Parameter]:
     if isinstance(payload, ev.Requested):
         types = list(payload.instance_types)
         shown = types[0] if len(types) == 1 else f"{types[0]} or {len(types) - 1} more" if types else "no type"

@@ -6,32 +6,33 @@ from collections.abc import Sequence
 
 from kerf.engine.record.decisions import Move, Verdict
 from kerf.engine.record.entries import Entry
-from kerf.projections.prose.reasons import count
-from kerf.projections.timeline.entry_events import event
+from kerf.projections.prose.amounts import count
+from kerf.projections.timeline.entry_events import make_event
 from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event
 
-_NAMED = 5
+_MAX_NAMES = 5
 """So many names of a list are written out."""
 
 
 def verdict_event(verdict: Verdict, entry: Entry) -> Event:
     if verdict.action == "note":
         level = WARNING if verdict.reason.code == "repair-blocked" else INFO
-        return event(entry, "claim-noted", level, f"nodeclaim/{verdict.claim}", reason=verdict.reason)
+        return make_event(entry, "claim-noted", level, f"nodeclaim/{verdict.claim}", reason=verdict.reason)
     stays = verdict.action == "keep"
     code, level = ("claim-kept", DEBUG) if stays else ("claim-condemned", INFO)
-    return event(entry, code, level, f"nodeclaim/{verdict.claim}", reason=verdict.reason)
+    return make_event(entry, code, level, f"nodeclaim/{verdict.claim}", reason=verdict.reason)
 
 
 def move_event(code: str, level: str, move: Move, entry: Entry) -> Event:
     names = [new.name for new in move.replacements if new.name]
-    first = f"{some(names)} first" if names else f"{count(len(move.replacements), 'new node')} first"
-    return event(
+    first = f"{first_names(names)} first" if names else f"{count(len(move.replacements), 'new node')} first"
+    return make_event(
         entry, code, level, "decision/move", tuple(f"nodeclaim/{name}" for name in (*move.claims, *names)),
-        why=move.why, who=some(move.claims), first=f", {first}" if move.replacements else "", savings=move.savings,
+        why=move.why, who=first_names(move.claims), first=f", {first}" if move.replacements else "",
+        savings=move.savings,
     )  # fmt: skip
 
 
-def some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMED])
-    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
+def first_names(names: Sequence[str]) -> str:
+    listed = ", ".join(names[:_MAX_NAMES])
+    return f"{listed} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else listed

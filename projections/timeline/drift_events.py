@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerf.engine.record.decisions import DisruptResult, Verdict
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.nodeclaims.drift import DRIFTED
-from kerf.projections.prose.reasons import differences_words
+from kerf.projections.prose.drift import differences_words
 from kerf.projections.timeline.event import INFO, Event
 
 

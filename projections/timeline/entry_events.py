@@ -14,17 +14,17 @@ from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.entries import Entry, UnknownEntry
-from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event, Param
+from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event, Parameter
 
 
-def event(
+def make_event(
     entry: Entry,
     code: str,
     level: str,
     subject: str,
     related: tuple[str, ...] = (),
     reason: Any = None,
-    **params: Param,
+    **params: Parameter,
 ) -> Event:
     """The event that an entry tells."""
     if isinstance(reason, str):  # a NodeClass gives its reason as a word
@@ -36,71 +36,73 @@ def event(
 
 
 def _started(started: seen.RecordStarted, entry: Entry) -> list[Event]:
-    return [event(entry, "record-started", INFO, "record", record=started.record, engine=started.engine)]
+    return [make_event(entry, "record-started", INFO, "record", record=started.record, engine=started.engine)]
 
 
 def _office(office: seen.OfficeTaken, entry: Entry) -> list[Event]:
-    return [event(entry, "office-taken", INFO, "record", holder=office.holder, epoch=office.epoch)]
+    return [make_event(entry, "office-taken", INFO, "record", holder=office.holder, epoch=office.epoch)]
 
 
 def _cut(cut: seen.RecordCut, entry: Entry) -> list[Event]:
-    return [event(entry, "record-cut", INFO, "record", base=cut.base)]
+    return [make_event(entry, "record-cut", INFO, "record", base=cut.base)]
 
 
 def _settings(settings: seen.SettingsSeen, entry: Entry) -> list[Event]:
-    return [event(entry, "settings-seen", DEBUG, "record")]
+    return [make_event(entry, "settings-seen", DEBUG, "record")]
 
 
 def _catalogue(catalogue: seen.CatalogueSeen, entry: Entry) -> list[Event]:
-    return [event(entry, "catalogue-seen", DEBUG, f"nodeclass/{catalogue.node_class.rpartition('/')[2]}")]
+    return [make_event(entry, "catalogue-seen", DEBUG, f"nodeclass/{catalogue.node_class.rpartition('/')[2]}")]
 
 
 def _reservations(reservations: seen.ReservationsSeen, entry: Entry) -> list[Event]:
     subject = f"nodeclass/{reservations.node_class.rpartition('/')[2]}"
     left = ", ".join(f"{name}: {count}" for name, count in sorted(reservations.left.items()))
-    return [event(entry, "reservations-seen", DEBUG, subject, left=left)]
+    return [make_event(entry, "reservations-seen", DEBUG, subject, left=left)]
 
 
-def _object(found: Any, entry: Entry) -> list[Event]:
+def _object_seen(obj: Any, entry: Entry) -> list[Event]:
     """An object that the timeline only names."""
-    kind = type(found).__name__
-    namespace = getattr(found, "namespace", "")
-    key = f"{namespace}/{found.name}" if namespace else found.name
-    return [event(entry, "object-seen", DEBUG, f"{kind.lower()}/{key}", kind=kind)]
+    kind = type(obj).__name__
+    namespace = getattr(obj, "namespace", "")
+    key = f"{namespace}/{obj.name}" if namespace else obj.name
+    return [make_event(entry, "object-seen", DEBUG, f"{kind.lower()}/{key}", kind=kind)]
 
 
-def extension(found: NodeOverlay | CapacityBuffer, entry: Entry) -> list[Event]:
+def planning_input_seen(obj: NodeOverlay | CapacityBuffer, entry: Entry) -> list[Event]:
     """Somebody changed what plans are made by."""
-    return [replace(made, level=INFO) for made in _object(found, entry)]
+    return [replace(event, level=INFO) for event in _object_seen(obj, entry)]
 
 
 def _claim_object(claim: NodeClaimObject, entry: Entry) -> list[Event]:
     subject = f"nodeclaim/{claim.name}"
     if claim.deleting:
-        return [event(entry, "deletion-asked", INFO, subject, actor="somebody")]
-    return [event(entry, "object-seen", INFO, subject, kind="NodeClaim")]
+        return [make_event(entry, "deletion-asked", INFO, subject, actor="somebody")]
+    return [make_event(entry, "object-seen", INFO, subject, kind="NodeClaim")]
 
 
 def _deletion(deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> list[Event]:
     actor = deletion.actor or "somebody"
-    return [event(entry, "deletion-asked", INFO, f"nodeclaim/{deletion.claim}", actor=actor)]
+    return [make_event(entry, "deletion-asked", INFO, f"nodeclaim/{deletion.claim}", actor=actor)]
 
 
 def _refused(refused: seen.InputRefused, entry: Entry) -> list[Event]:
     error = " ".join(filter(None, (refused.code, refused.field, refused.message)))
-    return [event(entry, "input-refused", WARNING, "record", source=refused.source, object=refused.object, error=error)]
+    return [
+        make_event(entry, "input-refused", WARNING, "record", source=refused.source, object=refused.object, error=error)
+    ]
 
 
 def _gap(gap: seen.WatchGap, entry: Entry) -> list[Event]:
-    return [event(entry, "watch-gap", WARNING, "record", kind=gap.kind, changed=gap.changed, gone=gap.gone)]
+    return [make_event(entry, "watch-gap", WARNING, "record", kind=gap.kind, changed=gap.changed, gone=gap.gone)]
 
 
 def _unknown(unknown: UnknownEntry, entry: Entry) -> list[Event]:
-    return [event(entry, "entry-unknown", WARNING, "record", type=unknown.type, schema=unknown.schema)]
+    return [make_event(entry, "entry-unknown", WARNING, "record", type=unknown.type, schema=unknown.schema)]
 
 
-PLAIN: dict[type[Struct], Callable[[Any, Entry], list[Event]]] = {
-    **{kind.struct: extension if kind.announced else _object for kind in WATCHED},
+EVENTS_OF_ENTRY: dict[type[Struct], Callable[[Any, Entry], list[Event]]] = {
+    **{kind.struct: planning_input_seen if kind.announced else _object_seen for kind in WATCHED},
     seen.CatalogueSeen: _catalogue,
     seen.ReservationsSeen: _reservations,
     seen.RecordStarted: _started,

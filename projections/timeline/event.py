@@ -5,10 +5,11 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.reasons import Reason
-from kerf.projections.prose.reasons import count, dollars, duration, sentence
+from kerf.projections.prose.amounts import count, dollars, duration
+from kerf.projections.prose.reasons import sentence
 
 DEBUG, INFO, WARNING, ERROR = "debug", "info", "warning", "error"
-Param = str | int | float | list[str]
+Parameter = str | int | float | list[str]
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -27,7 +28,7 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
     level: str
     subject: str
     related: tuple[str, ...] = ()
-    params: dict[str, Param] = {}
+    params: dict[str, Parameter] = {}
     reason: Reason | None = None
     cause: int = 0
 
@@ -127,7 +128,7 @@ _DURATIONS = ("took", "waited", "lifetime")
 _PRICES = ("price", "cost")
 
 
-def text(event: Event) -> str:
+def event_sentence(event: Event) -> str:
     """The event's sentence."""
     more, of_pod = event.params.get("more"), "pod" in event.params
     shown: dict[str, object] = {"name": f"{event.name} and {more} more" if more and not of_pod else event.name}
@@ -144,10 +145,10 @@ def text(event: Event) -> str:
             shown[key] = ", ".join(value) if isinstance(value, list) else value
     if event.reason is not None:
         shown["because"] = sentence(event.reason)
-    return SENTENCES[event.code].format_map(shown) + _repeated(event)
+    return SENTENCES[event.code].format_map(shown) + _repetition(event)
 
 
-def _repeated(event: Event) -> str:
+def _repetition(event: Event) -> str:
     times, refusals = event.params.get("times", 1), event.params.get("refusals", 0)
     if refusals:
         return f", after {count(int(str(refusals)), 'refusal')}"

@@ -8,7 +8,7 @@ from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.reasons import Code
 
-_STEPS: tuple[tuple[Code, ...], ...] = (
+_CODES_BY_STEP: tuple[tuple[Code, ...], ...] = (
     (Code.NO_NODE_POOL, Code.NO_INSTANCE_TYPES, Code.TOO_FEW_TYPES),
     (Code.TAINTS,),
     (Code.LABEL_UNDEFINED,),
@@ -18,10 +18,10 @@ _STEPS: tuple[tuple[Code, ...], ...] = (
 )
 """Each step is further than the one before; what is not named here is furthest."""
 
-_RANK = {code.value: rank for rank, step in enumerate(_STEPS) for code in step}
+_RANK = {code.value: rank for rank, step in enumerate(_CODES_BY_STEP) for code in step}
 
 
-def furthest(reasons: Sequence[Reason]) -> Reason | None:
+def furthest_reason(reasons: Sequence[Reason]) -> Reason | None:
     """A pod that selects a NodePool by its label is refused by all others for that label: those tell least. Of several
     that got as far, the first."""
     return max(reasons, key=_rank, default=None)
@@ -31,4 +31,4 @@ def _rank(reason: Reason) -> int:
     keys = reason.params.get("keys")
     if reason.code == Code.REQUIREMENTS.value and isinstance(keys, list) and NODEPOOL in keys:
         return -1
-    return _RANK.get(reason.code, len(_STEPS))
+    return _RANK.get(reason.code, len(_CODES_BY_STEP))

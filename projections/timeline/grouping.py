@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from kerf.projections.timeline.event import Event
 
 
-def grouped(events: Iterable[Event]) -> Iterator[Event]:
+def group_events(events: Iterable[Event]) -> Iterator[Event]:
     """Joins what one turn tells of several pods in the same words. The first pod's event stands for all; the other pods
     are related to it, and `params["more"]` counts them. So it is with what is done to several pods of one claim."""
-    for likeness, alike in groupby(events, key=_likeness):
-        first, *rest = alike
-        if rest and likeness is not None:
-            others = (name for each in rest for name in (each.subject, *each.related) if name.startswith("pod/"))
+    for key, group in groupby(events, key=_likeness):
+        first, *rest = group
+        if rest and key is not None:
+            others = (name for other in rest for name in (other.subject, *other.related) if name.startswith("pod/"))
             related = dict.fromkeys((*first.related, *others))
             yield replace(first, related=tuple(related), params={**first.params, "more": len(rest)})
         else:

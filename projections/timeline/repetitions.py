@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 
-class Repeats:
+class Repetitions:
     """Per subject the latest that was said of it."""
 
     def __init__(self) -> None:

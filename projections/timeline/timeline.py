@@ -34,14 +34,14 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.moves import ABANDONED
 from kerf.engine.state.nodeclaims.drift import DRIFT
-from kerf.projections.prose.reasons import count
+from kerf.projections.prose.amounts import count
 from kerf.projections.timeline.claim_events import claim_event
-from kerf.projections.timeline.disruption_events import move_event, some, verdict_event
+from kerf.projections.timeline.disruption_events import first_names, move_event, verdict_event
 from kerf.projections.timeline.drift_events import drift_events
-from kerf.projections.timeline.entry_events import PLAIN, event, extension
-from kerf.projections.timeline.event import DEBUG, ERROR, INFO, WARNING, Event, Param
-from kerf.projections.timeline.furthest_node_pool import furthest
-from kerf.projections.timeline.repetitions import Repeats
+from kerf.projections.timeline.entry_events import EVENTS_OF_ENTRY, make_event, planning_input_seen
+from kerf.projections.timeline.event import DEBUG, ERROR, INFO, WARNING, Event, Parameter
+from kerf.projections.timeline.furthest_node_pool import furthest_reason
+from kerf.projections.timeline.repetitions import Repetitions
 
 
 def _subject(intent: Intent) -> str:
@@ -64,9 +64,9 @@ class Timeline:
         self._targets: dict[str, str] = {}  # pod uid → the claim or node it is planned onto
         self._claim_nodes: dict[str, str] = {}  # claim → its node
         self._instances: dict[str, str] = {}  # instance → its claim
-        self._refused = Repeats()  # by claim and effect
-        self._unplaced = Repeats()  # by pod
-        self._asked = Repeats()  # by claim
+        self._refused = Repetitions()  # by claim and effect
+        self._unplaced = Repetitions()  # by pod
+        self._asked = Repetitions()  # by claim
         self._accepted: dict[tuple[str, str], int] = {}  # claim and effect on a pod → the position of the answer
 
     def apply(self, entry: Entry) -> list[Event]:
@@ -77,26 +77,29 @@ class Timeline:
         handler = _HANDLERS.get(type(payload))
         if handler is not None:
             return handler(self, payload, entry)
-        plain = PLAIN.get(type(payload))
-        if plain is not None:
-            return plain(payload, entry)
-        made = claim_event(payload, entry)
-        if made is None:
+        stateless = EVENTS_OF_ENTRY.get(type(payload))
+        if stateless is not None:
+            return stateless(payload, entry)
+        timeline_event = claim_event(payload, entry)
+        if timeline_event is None:
             return []
         self._claim(payload)
-        return [self._left_it(payload, made) if isinstance(payload, ev.PodEvicted | ev.PodForced) else made]
+        if isinstance(payload, ev.PodEvicted | ev.PodForced):
+            return [self._evicted(payload, timeline_event)]
+        return [timeline_event]
 
     def key_of(self, uid: str) -> str:
         """A pod's namespace/name, also of one that only stands for a buffer's room; its uid if it was never seen."""
         pod = self._pods.get(uid)
         return pod.key if pod is not None else virtual_key(uid, self._buffers) or uid
 
-    def _left_it(self, event: ev.PodEvicted | ev.PodForced, made: Event) -> Event:
+    def _evicted(self, eviction_event: ev.PodEvicted | ev.PodForced, timeline_event: Event) -> Event:
         """An eviction's cause is the answer about this pod; the entry's may be that about another one."""
-        key = event.claim, (eviction if isinstance(event, ev.PodEvicted) else deletion)(event.uid)
+        effect_of = eviction if isinstance(eviction_event, ev.PodEvicted) else deletion
+        key = eviction_event.claim, effect_of(eviction_event.uid)
         refusals = self._refused.forget(key)
-        params = {**made.params, "refusals": refusals} if refusals else made.params
-        return replace(made, params=params, cause=self._accepted.pop(key, made.cause))
+        params = {**timeline_event.params, "refusals": refusals} if refusals else timeline_event.params
+        return replace(timeline_event, params=params, cause=self._accepted.pop(key, timeline_event.cause))
 
     # ── pods and nodes ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -106,51 +109,51 @@ class Timeline:
         subject, node = f"pod/{pod.key}", (f"node/{pod.node}",) if pod.node else ()
         waits, waited = _waits(pod), old is not None and _waits(old)
         if is_terminal(pod):
-            told = old is not None and is_terminal(old)
-            return [] if told else [event(entry, "pod-ended", DEBUG, subject, node, phase=pod.phase)]
+            already_told = old is not None and is_terminal(old)
+            return [] if already_told else [make_event(entry, "pod-ended", DEBUG, subject, node, phase=pod.phase)]
         if pod.deleting:
-            told = old is not None and bool(old.deleting)
-            return [] if told else [event(entry, "pod-terminating", DEBUG, subject, node)]
+            already_told = old is not None and bool(old.deleting)
+            return [] if already_told else [make_event(entry, "pod-terminating", DEBUG, subject, node)]
         if pod.node and (old is None or old.node != pod.node):
             return [self._bound(pod, entry, subject)]
         if pod.phase == "Running" and old is not None and old.phase != "Running":
-            return [event(entry, "pod-running", DEBUG, subject, node, node=pod.node)]
+            return [make_event(entry, "pod-running", DEBUG, subject, node, node=pod.node)]
         if waits != waited:
             code = "pod-waiting" if waits else "pod-not-waiting"
-            return [event(entry, code, INFO if waits else DEBUG, subject)]
-        return [event(entry, "pod-seen", DEBUG, subject, node)] if old is None else []
+            return [make_event(entry, code, INFO if waits else DEBUG, subject)]
+        return [make_event(entry, "pod-seen", DEBUG, subject, node)] if old is None else []
 
     def _bound(self, pod: Pod, entry: Entry, subject: str) -> Event:
         """A pod got its node; when it is another than the plan's, that is worth a warning: the prediction missed."""
         planned = self._targets.pop(pod.uid, "")
         place = self._claim_nodes.get(planned, planned)
         if planned and place != pod.node and planned in self._claim_nodes:
-            return event(
+            return make_event(
                 entry, "pod-bound-elsewhere", WARNING, subject, (f"node/{pod.node}", f"nodeclaim/{planned}"),
                 node=pod.node, planned=place,
             )  # fmt: skip
-        return event(entry, "pod-bound", INFO, subject, (f"node/{pod.node}",), node=pod.node)
+        return make_event(entry, "pod-bound", INFO, subject, (f"node/{pod.node}",), node=pod.node)
 
     def _node(self, node: Node, entry: Entry) -> list[Event]:
         old = self._nodes.get(node.name)
         self._nodes[node.name] = node
         subject = f"node/{node.name}"
         if old is None:
-            joined = event(entry, "node-joined", INFO, subject)
-            return [joined, event(entry, "node-ready", INFO, subject)] if node.ready else [joined]
+            joined = make_event(entry, "node-joined", INFO, subject)
+            return [joined, make_event(entry, "node-ready", INFO, subject)] if node.ready else [joined]
         events = []
         if node.deleting and not old.deleting:
-            events.append(event(entry, "node-deleting", INFO, subject))
+            events.append(make_event(entry, "node-deleting", INFO, subject))
         if node.ready != old.ready:
             code, level = ("node-ready", INFO) if node.ready else ("node-not-ready", WARNING)
-            events.append(event(entry, code, level, subject))
+            events.append(make_event(entry, code, level, subject))
         for code, taints in (
             ("node-tainted", set(node.taints) - set(old.taints)),
             ("node-untainted", set(old.taints) - set(node.taints)),
         ):
             if taints:
                 names = [f"{t.key}:{t.effect}" for t in sorted(taints)]
-                events.append(event(entry, code, DEBUG, subject, taints=names))
+                events.append(make_event(entry, code, DEBUG, subject, taints=names))
         return events
 
     def _gone(self, gone: seen.ObjectGone, entry: Entry) -> list[Event]:
@@ -161,7 +164,7 @@ class Timeline:
             if pod is None:
                 return []
             related = (f"node/{pod.node}",) if pod.node else ()
-            return [event(entry, "pod-gone", INFO, f"pod/{pod.key}", related)]
+            return [make_event(entry, "pod-gone", INFO, f"pod/{pod.key}", related)]
         if gone.kind in ("node", "nodepool", "nodeclass"):
             known: dict[str, dict[str, Any]] = {
                 "node": self._nodes,
@@ -169,12 +172,12 @@ class Timeline:
                 "nodeclass": self._classes,
             }
             known[gone.kind].pop(gone.key, None)
-            return [event(entry, f"{gone.kind}-gone", INFO, f"{gone.kind}/{gone.key}")]
-        return [event(entry, "object-gone", DEBUG, f"{gone.kind}/{gone.key}", kind=gone.kind)]
+            return [make_event(entry, f"{gone.kind}-gone", INFO, f"{gone.kind}/{gone.key}")]
+        return [make_event(entry, "object-gone", DEBUG, f"{gone.kind}/{gone.key}", kind=gone.kind)]
 
     def _buffer(self, buffer: CapacityBuffer, entry: Entry) -> list[Event]:
         self._buffers[buffer.uid] = buffer
-        return extension(buffer, entry)
+        return planning_input_seen(buffer, entry)
 
     # ── settings, pools, classes ───────────────────────────────────────────────────────────────────────────────
 
@@ -183,9 +186,9 @@ class Timeline:
         self._pools[pool.name] = pool
         subject = f"nodepool/{pool.name}"
         if old is None:
-            return [event(entry, "nodepool-seen", INFO, subject)]
+            return [make_event(entry, "nodepool-seen", INFO, subject)]
         fields = [f for f in NodePool.__struct_fields__ if getattr(old, f) != getattr(pool, f)]
-        return [event(entry, "nodepool-changed", INFO, subject, fields=fields)] if fields else []
+        return [make_event(entry, "nodepool-changed", INFO, subject, fields=fields)] if fields else []
 
     def _class(self, node_class: seen.NodeClassSeen, entry: Entry) -> list[Event]:
         key = f"{node_class.group}/{node_class.kind}/{node_class.name}"
@@ -195,7 +198,7 @@ class Timeline:
             return []
         code, level = ("nodeclass-ready", INFO) if node_class.ready else ("nodeclass-not-ready", WARNING)
         why = node_class.reason or "no reason given"
-        return [event(entry, code, level, f"nodeclass/{node_class.name}", reason=why)]
+        return [make_event(entry, code, level, f"nodeclass/{node_class.name}", reason=why)]
 
     # ── answers ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -203,7 +206,7 @@ class Timeline:
         self._intents.pop(answer.intent, None)
         subject = f"nodeclaim/{answer.claim}"
         events = [
-            event(
+            make_event(
                 entry, "offering-refused", WARNING, subject, capacity_type=error.capacity_type or "any",
                 instance_type=error.instance_type or "type", zone=error.zone or "any zone", error=error.code,
             )
@@ -211,10 +214,10 @@ class Timeline:
         ]  # fmt: skip
         if not answer.instance:
             message = answer.message or answer.code or answer.kind
-            return [*events, event(entry, "launch-refused", WARNING, subject, message=message)]
+            return [*events, make_event(entry, "launch-refused", WARNING, subject, message=message)]
         self._instances[answer.instance] = answer.claim
         code = "launch-adopted" if answer.adopted else "launch-answered"
-        answered = event(
+        answered = make_event(
             entry, code, DEBUG, subject, (f"instance/{answer.instance}",), instance=answer.instance,
             instance_type=answer.instance_type, zone=answer.zone, capacity_type=answer.capacity_type,
         )  # fmt: skip
@@ -225,42 +228,46 @@ class Timeline:
         if intent is None:
             return []
         subject, key = _subject(intent), effect_key(intent)
-        told: dict[str, Param] = {"effect": key.partition("/")[0]}
+        params: dict[str, Parameter] = {"effect": key.partition("/")[0]}
         done, refused, related = "effect-done", "effect-refused", tuple[str, ...]()
         if isinstance(intent, EvictPod | DeletePod):
-            told["pod"] = f"{intent.namespace}/{intent.name}"
-            done, refused, related = "pod-effect-done", "pod-effect-refused", (f"pod/{told['pod']}",)
+            params["pod"] = f"{intent.namespace}/{intent.name}"
+            done, refused, related = "pod-effect-done", "pod-effect-refused", (f"pod/{params['pod']}",)
         if answer.ok:
             if related:
                 self._accepted[intent.claim, key] = entry.position
-            return [event(entry, done, DEBUG, subject, related, **told)]
+            return [make_event(entry, done, DEBUG, subject, related, **params)]
         error = " ".join(filter(None, (answer.code, answer.message)))
         times = self._refused.times((intent.claim, key), error)
         level = WARNING if times == 1 else DEBUG
-        return [event(entry, refused, level, subject, related, **told, error=error, times=times)]
+        return [make_event(entry, refused, level, subject, related, **params, error=error, times=times)]
 
     def _instance(self, instance: seen.InstanceSeen, entry: Entry) -> list[Event]:
         related = self._claim_of(instance.instance)
-        return [event(entry, "instance-seen", DEBUG, f"instance/{instance.instance}", related, status=instance.status)]
+        return [
+            make_event(entry, "instance-seen", DEBUG, f"instance/{instance.instance}", related, status=instance.status)
+        ]
 
     def _listed(self, listed: seen.InstancesListed, entry: Entry) -> list[Event]:
-        told = [
-            event(entry, "instance-unclaimed", WARNING, f"instance/{each.instance}", claim=each.claim or "no claim")
-            for each in listed.strays
+        events = [
+            make_event(
+                entry, "instance-unclaimed", WARNING, f"instance/{stray.instance}", claim=stray.claim or "no claim"
+            )
+            for stray in listed.strays
         ]
         for instance in listed.missing:
             related = self._claim_of(instance)
-            told.append(event(entry, "instance-unlisted", INFO, f"instance/{instance}", related))
+            events.append(make_event(entry, "instance-unlisted", INFO, f"instance/{instance}", related))
         for instance in listed.demoted:
             related = self._claim_of(instance)
-            told.append(event(entry, "instance-demoted", INFO, f"instance/{instance}", related))
-        return told
+            events.append(make_event(entry, "instance-demoted", INFO, f"instance/{instance}", related))
+        return events
 
     def _interruption(self, message: seen.InterruptionSeen, entry: Entry) -> list[Event]:
         related = self._claim_of(message.instance)
         level = WARNING if related else DEBUG
         subject = f"instance/{message.instance}"
-        return [event(entry, "interruption-announced", level, subject, related, kind=message.kind)]
+        return [make_event(entry, "interruption-announced", level, subject, related, kind=message.kind)]
 
     def _claim_of(self, instance: str) -> tuple[str, ...]:
         claim = self._instances.get(instance)
@@ -289,7 +296,7 @@ class Timeline:
             related = tuple(f"nodeclaim/{name}" for name in (*(c.name for c in result.claims), *result.removed))
             pool = f"nodepool/{result.node_pool}"
             return [
-                event(
+                make_event(
                     entry, "pool-resized", INFO, pool, related, reason=result.reason, running=result.running,
                     replicas=result.replicas,
                 )
@@ -297,7 +304,7 @@ class Timeline:
         assert isinstance(result, LifecycleResult)
         subject = f"nodeclaim/{result.claim}" if result.claim else _subject(entry.payload.intents[0])
         times = self._asked.times(result.claim or subject, result.reason.code)
-        return [event(entry, "effect-asked", DEBUG, subject, reason=result.reason, times=times)]
+        return [make_event(entry, "effect-asked", DEBUG, subject, reason=result.reason, times=times)]
 
     def _stepped(self, result: MoveResult, entry: Entry) -> list[Event]:
         verdicts = [verdict_event(verdict, entry) for verdict in result.verdicts]
@@ -306,14 +313,14 @@ class Timeline:
             return [move_event("move-started", level, result.begun, entry), *verdicts]
         related = tuple(f"nodeclaim/{verdict.claim}" for verdict in result.verdicts)
         code, level = ("move-abandoned", WARNING) if result.step == ABANDONED else ("move-withdrawn", DEBUG)
-        who = some([verdict.claim for verdict in result.verdicts])
-        told = event(entry, code, level, "decision/move", related, reason=result.reason, who=who)
-        return [told, *verdicts]
+        who = first_names([verdict.claim for verdict in result.verdicts])
+        event = make_event(entry, code, level, "decision/move", related, reason=result.reason, who=who)
+        return [event, *verdicts]
 
     def _provisioned(self, result: ProvisionResult, entry: Entry) -> list[Event]:
         subject = "decision/provision"
         if result.repeats:
-            return [event(entry, "plan-repeated", DEBUG, subject, repeats=result.repeats)]
+            return [make_event(entry, "plan-repeated", DEBUG, subject, repeats=result.repeats)]
         self._targets = {uid: p.claim or p.node for p in result.placements for uid in p.pods}
         self._targets |= {uid: c.name for c in result.claims for uid in c.pods}
         for uid in self._targets:
@@ -325,27 +332,29 @@ class Timeline:
                 places.append(count(len(result.placements), "node") + " there or on the way")
             related = tuple(f"pod/{self.key_of(uid)}" for uid in self._targets)
             events.append(
-                event(entry, "plan-made", INFO, subject, related, pods=len(self._targets), outcome=" and ".join(places))
+                make_event(
+                    entry, "plan-made", INFO, subject, related, pods=len(self._targets), outcome=" and ".join(places)
+                )
             )
-        events += [self._left("pods-without-place", WARNING, group, entry) for group in result.unplaced]
-        events += [self._left("pods-ignored", INFO, group, entry) for group in result.ignored]
+        events += [self._unplaced_event("pods-without-place", WARNING, group, entry) for group in result.unplaced]
+        events += [self._unplaced_event("pods-ignored", INFO, group, entry) for group in result.ignored]
         if result.truncated:
-            events.append(event(entry, "pods-not-reached", ERROR, subject, pods=len(result.truncated)))
+            events.append(make_event(entry, "pods-not-reached", ERROR, subject, pods=len(result.truncated)))
         return events
 
-    def _left(self, code: str, level: str, group: Unplaced, entry: Entry) -> Event:
+    def _unplaced_event(self, code: str, level: str, group: Unplaced, entry: Entry) -> Event:
         """Pods without a place: a detail while it is of the same pods for the same reasons; those it is new of come
         first."""
         why = code, tuple((reason.code, reason.params.get("node_pool")) for reason in group.reasons)
-        told = {uid: self._unplaced.times(uid, why) for uid in group.pods}
-        uids = sorted(group.pods, key=lambda uid: told[uid] > 1)
+        times_told = {uid: self._unplaced.times(uid, why) for uid in group.pods}
+        uids = sorted(group.pods, key=lambda uid: times_told[uid] > 1)
         related = tuple(f"pod/{self.key_of(uid)}" for uid in uids)
-        times = min(told.values(), default=1)
+        times = min(times_told.values(), default=1)
         shown = level if times == 1 else DEBUG
         who = self.key_of(uids[0]) + (f" and {len(uids) - 1} more" if len(uids) > 1 else "") if uids else "nobody"
-        return event(
-            entry, code, shown, "decision/provision", related, reason=furthest(group.reasons), pods=len(uids), who=who,
-            times=times,
+        return make_event(
+            entry, code, shown, "decision/provision", related, reason=furthest_reason(group.reasons), pods=len(uids),
+            who=who, times=times,
         )  # fmt: skip
 
     def _claim(self, payload: Struct) -> None:

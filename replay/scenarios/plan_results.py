@@ -17,7 +17,7 @@ from kerf.engine.scheduling.matching.requirements import Requirement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.engine.scheduling.reasons import Code, sentence
-from kerf.projections.prose.funnels import near_sentence
+from kerf.projections.prose.funnels import near_miss_sentence
 
 
 def failed(identity: Mapping[str, str], error: str) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _misses(funnel: Funnel | None, group: Unplaced) -> dict[str, str]:
         return {}
     looks = [look for pod_class in funnel.classes if group.pods[0] in pod_class.unplaced for look in pod_class.pools]
     looks += funnel.dropped
-    return {look.funnel.node_pool: near_sentence(look.funnel.near[0]) for look in looks if look.funnel.near}
+    return {look.funnel.node_pool: near_miss_sentence(look.funnel.near[0]) for look in looks if look.funnel.near}
 
 
 def _reasons(group: Unplaced, pods: Mapping[str, PendingPod], misses: Mapping[str, str]) -> dict[str, Any]:

@@ -19,7 +19,9 @@ from kerf.engine.record.decisions import (
     Verdict,
 )
 from kerf.engine.record.entries import Entry
-from kerf.projections.prose.reasons import count, judged, sentence
+from kerf.projections.prose.amounts import count
+from kerf.projections.prose.drift import verdict_words
+from kerf.projections.prose.reasons import sentence
 
 MIN_SAVINGS_SHOWN = 0.00005
 """Savings below this would be shown as nothing, USD per hour."""
@@ -58,7 +60,7 @@ def _static(result: StaticResult) -> list[str]:
 
 
 def _verdicts(verdicts: Iterable[Verdict]) -> list[str]:
-    return [f"{v.action} {v.claim}: {judged(v.reason, v.differences)}" for v in verdicts]
+    return [f"{v.action} {v.claim}: {verdict_words(v.reason, v.differences)}" for v in verdicts]
 
 
 def _proposed(move: Move) -> str:

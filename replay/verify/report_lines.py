@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kerf.projections.prose.reasons import count, moment
+from kerf.projections.prose.amounts import count, moment
 from kerf.replay.verify.report import Divergence, Report
 
 _KINDS = {

@@ -19,7 +19,7 @@ from kerf.adapters.store.files.golden import write_golden
 from kerf.adapters.store.retention.policy import base_at, before_turn
 from kerf.adapters.store.sqlite.errors import refused_by_system
 from kerf.engine.errors import InputError
-from kerf.projections.prose.reasons import count, moment
+from kerf.projections.prose.amounts import count, moment
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.time_travel.positions import locate
 

@@ -11,8 +11,8 @@ from kerf.adapters.cli.records import opened
 from kerf.adapters.cli.render.output import Printer, emit_json
 from kerf.adapters.cli.render.text import counted, dollars
 from kerf.engine.record.store import Store
-from kerf.projections.karpenter_comparison import Batch, Comparison, Observer, Removal, Wanted
-from kerf.projections.prose.reasons import moment
+from kerf.projections.karpenter_comparison import Batch, Comparison, ComparisonFold, Removal, UnremovedNode
+from kerf.projections.prose.amounts import moment
 from kerf.replay.errors import NotObserved
 from kerf.replay.time_travel.record_beginning import base_as_entries, first_settings
 
@@ -35,7 +35,7 @@ def report(record: str, /, *, json: Json = False) -> None:
     json
         Print the comparison as JSON: times are ms since the epoch, durations ms, prices USD per hour.
     """
-    observer = Observer()
+    observer = ComparisonFold()
     with opened(record) as store:
         _refuse_control(store, record)
         for entry in chain(base_as_entries(store), store.scan()):
@@ -104,7 +104,7 @@ def _removal(each: Removal) -> tuple[str, ...]:
     return (moment(each.at), each.claim, each.karpenter, ours)
 
 
-def _wanted(each: Wanted) -> tuple[str, ...]:
+def _wanted(each: UnremovedNode) -> tuple[str, ...]:
     return (moment(each.since), each.claim, each.reason, f"{dollars(each.price)}/h")
 
 

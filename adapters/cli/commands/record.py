@@ -19,7 +19,7 @@ from kerf.adapters.store.open import AnyStore
 from kerf.engine.errors import InputError
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.load import load
-from kerf.projections.prose.reasons import duration, moment
+from kerf.projections.prose.amounts import duration, moment
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.subject_names import kind_of, with_canonical_kind
 from kerf.replay.time_travel.positions import locate, time_after_end, time_of
@@ -124,7 +124,7 @@ def log(
     from kerf.adapters.cli.render.record import event_line
     from kerf.projections.karpenter_logs import KarpenterLog
     from kerf.projections.timeline.event import DEBUG, Event
-    from kerf.projections.timeline.grouping import grouped
+    from kerf.projections.timeline.grouping import group_events
     from kerf.replay.history.story import timeline_from_base
 
     with opened(record) as store:
@@ -162,7 +162,7 @@ def log(
             for event in told():
                 emit_json_line(event)
         else:
-            for event in told() if follow else grouped(told()):  # a group is known when its last one is there
+            for event in told() if follow else group_events(told()):  # a group is known when its last one is there
                 printer.line(event_line(event, timeline.started), event.level)
         if subject and not known:
             where = f"the record up to {until}" if until else "the record"

@@ -18,7 +18,7 @@ from kerf.adapters.store.retention.policy import Extent, Retention, due, extent
 from kerf.adapters.store.retention.prune import cut_now, finish
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.errors import StoreReadOnly
-from kerf.projections.prose.reasons import moment
+from kerf.projections.prose.amounts import moment
 
 store = App(name="store", help="Records as such: make one smaller.")
 

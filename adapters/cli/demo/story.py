@@ -29,9 +29,9 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InterruptionSeen, Observation
 from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
-from kerf.projections.cost import Cost
-from kerf.projections.karpenter_logs import KarpenterLog, line
-from kerf.projections.prose.reasons import dollars, duration
+from kerf.projections.cost import CostFold
+from kerf.projections.karpenter_logs import KarpenterLog, line_json
+from kerf.projections.prose.amounts import dollars, duration
 from kerf.replay.explain.pod import explain_pod
 from kerf.replay.verify.verify import verify
 
@@ -60,7 +60,7 @@ class Script:
         self.out, self.world, self.store, self.record = out, world, store, record
         self.story = Story(out, START)
         self.log = KarpenterLog()
-        self.cost = Cost()
+        self.cost = CostFold()
         self.entries: list[Entry] = []
         self.lines: list[dict[str, Any]] = []
         self.pods: dict[str, str] = {}  # uid → namespace/name, also of pods that are gone
@@ -100,7 +100,7 @@ class Script:
         self.out.line()
         self.out.line("   The log line, as Karpenter writes it:")
         found = next(each for each in self.lines if each["message"] == "launched nodeclaim")
-        self.out.line(line(found))
+        self.out.line(line_json(found))
         self.out.line()
         given = {name: format_quantity(amount, name) for name, amount in launched.allocatable.items()}
         self._check("kerf chose m5.large", launched.instance_type == "m5.large", launched.instance_type)

@@ -13,17 +13,11 @@ from kerf.engine.nodeclaim.state_table import TERMINATED
 from kerf.engine.record.decisions import Offer, ProvisionResult
 from kerf.engine.scheduling.explain.tracer import Candidate, NearMiss
 from kerf.engine.scheduling.provision import VERSION
-from kerf.projections.prose.funnels import cut_sentence, given_up_sentence, near_sentence
-from kerf.projections.prose.reasons import (
-    TO_BE_REMOVED,
-    count,
-    dollars,
-    duration,
-    moment,
-    requirement_words,
-    sentence,
-)
-from kerf.projections.prose.reasons import judged as judged_words
+from kerf.projections.prose.amounts import count, dollars, duration, moment
+from kerf.projections.prose.changes import WHAT_WOULD_FREE_IT
+from kerf.projections.prose.drift import verdict_words as judged_words
+from kerf.projections.prose.funnels import cut_sentence, given_up_sentence, near_miss_sentence
+from kerf.projections.prose.reasons import requirement_words, sentence
 from kerf.replay.explain.claim import ClaimExplanation, Launch, Staying
 from kerf.replay.explain.decision import DecisionExplanation
 from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
@@ -149,7 +143,7 @@ def _staying(printer: Printer, staying: Staying) -> None:
     if staying.pods:
         more = f" and {staying.pods - len(staying.held_by)} more" if staying.pods > len(staying.held_by) else ""
         printer.line(f"  {count(staying.pods, 'pod')} on it to move: {', '.join(staying.held_by)}{more}")
-    change = TO_BE_REMOVED.get(staying.reason.code)
+    change = WHAT_WOULD_FREE_IT.get(staying.reason.code)
     if change is not None:
         printer.line(f"  it may go when {change}")
     if staying.due:
@@ -222,10 +216,10 @@ def _nearest(printer: Printer, near: tuple[NearMiss, ...]) -> None:
         printer.line("    no nearest miss: no single change would let a type through")
         return
     first, *others = near
-    printer.line(f"    nearest miss: {near_sentence(first)}")
+    printer.line(f"    nearest miss: {near_miss_sentence(first)}")
     other = next((each for each in others if (each.what, each.side) != (first.what, first.side)), None)
     if other is not None:
-        printer.line(f"              or: {near_sentence(other)}")
+        printer.line(f"              or: {near_miss_sentence(other)}")
 
 
 def _chosen(printer: Printer, how: PlacementExplanation) -> None:

@@ -9,8 +9,8 @@ from shutil import which
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.record.entries import Entry
-from kerf.projections.timeline.event import DEBUG, text
-from kerf.projections.timeline.grouping import grouped
+from kerf.projections.timeline.event import DEBUG, event_sentence
+from kerf.projections.timeline.grouping import group_events
 from kerf.projections.timeline.timeline import Timeline
 
 DAY = 86_400_000
@@ -42,8 +42,8 @@ class Story:
 
     def tell(self, entries: Sequence[Entry]) -> None:
         events = [event for entry in entries for event in self._timeline.apply(entry)]
-        for event in grouped([event for event in events if event.level != DEBUG]):
-            self.line(event.at, text(event), event.level)
+        for event in group_events([event for event in events if event.level != DEBUG]):
+            self.line(event.at, event_sentence(event), event.level)
 
     def line(self, at: int, words: str, style: str = "info") -> None:
         """One line at a time (ms since the epoch)."""

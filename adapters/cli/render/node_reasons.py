@@ -7,8 +7,10 @@ from itertools import groupby
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.record import quantities
+from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.prose.changes import budget_words, change_words
-from kerf.projections.prose.reasons import count, difference_words, dollars, duration, judged, moment, sentence
+from kerf.projections.prose.drift import difference_words, verdict_words
+from kerf.projections.prose.reasons import sentence
 from kerf.replay.explain.method_verdicts import MethodVerdict
 from kerf.replay.history.displacement import Displacement
 from kerf.replay.history.removal import Cause, DrainedPod, Removal, RemovalMove, ReplacementNode
@@ -96,7 +98,7 @@ def methods_text(printer: Printer, methods: Sequence[MethodVerdict]) -> None:
     if methods:
         printer.line("what each method says of it now:", "title")
     for each in methods:
-        drifted = f"{judged(each.drifted, each.differences)}; " if each.drifted is not None else ""
+        drifted = f"{verdict_words(each.drifted, each.differences)}; " if each.drifted is not None else ""
         printer.line(f"  {each.method:<13} {drifted}{sentence(each.reason)}{_until(each)}")
         if each.way is not None:
             _way(printer, each.way, each.acts)
@@ -156,13 +158,13 @@ def _history(printer: Printer, found: MethodVerdict) -> None:
     if latest.verdict.reason in (found.reason, found.drifted):
         printer.line(f"    so since {moment(latest.at)} (position {latest.position})")
     else:
-        said = judged(latest.verdict.reason, latest.verdict.differences)
+        said = verdict_words(latest.verdict.reason, latest.verdict.differences)
         printer.line(f"    when last recorded, {moment(latest.at)} (position {latest.position}): {said}")
     for earlier in reversed(found.history[-SHOWN:-1]):
         verdict = earlier.verdict
         printer.line(
             f"      before, {moment(earlier.at)} (position {earlier.position}): "
-            f"{judged(verdict.reason, verdict.differences)}"
+            f"{verdict_words(verdict.reason, verdict.differences)}"
         )
 
 

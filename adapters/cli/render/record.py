@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.quantities import format_quantity
-from kerf.projections.prose.reasons import count, dollars, duration, moment
-from kerf.projections.timeline.event import Event, text
-from kerf.projections.timeline.grouping import grouped
+from kerf.projections.prose.amounts import count, dollars, duration, moment
+from kerf.projections.timeline.event import Event, event_sentence
+from kerf.projections.timeline.grouping import group_events
 from kerf.replay.history.replacement_chain import ChainLink
 from kerf.replay.history.story import Story
 from kerf.replay.time_travel.state_summary import StateSummary
@@ -17,7 +17,7 @@ from kerf.replay.verify.report_lines import beginning_lines, divergence_lines, o
 def event_line(event: Event, started: int) -> str:
     """Time, time since the beginning, position, sentence."""
     since = duration(event.at - started)
-    return f"{moment(event.at)}  +{since:<9} {event.position:>7}  {text(event)}"
+    return f"{moment(event.at)}  +{since:<9} {event.position:>7}  {event_sentence(event)}"
 
 
 def story_text(printer: Printer, found: Story, started: int) -> None:
@@ -27,7 +27,7 @@ def story_text(printer: Printer, found: Story, started: int) -> None:
     for number, link in enumerate(found.chain):
         printer.line(("the chain: " if not number else "           ") + _link(link))
     told = {event.position for event in found.events}
-    for event in grouped(found.events):
+    for event in group_events(found.events):
         because = f"  (because of {event.cause})" if event.cause in told else ""
         printer.line(event_line(event, started) + because, event.level)
 

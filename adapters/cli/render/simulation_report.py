@@ -21,7 +21,7 @@ from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InputRefused
 from kerf.engine.state.state import State
-from kerf.projections.cost import Cost
+from kerf.projections.cost import CostFold
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.subject_names import similar_names
 
@@ -97,7 +97,7 @@ class Folding:
 
     def __init__(self, start: int) -> None:
         self.start = start
-        self._cost = Cost()
+        self._cost = CostFold()
         self._plans: list[ProvisionResult] = []  # the latest, and those that it goes on with
         self._types: Counter[str] = Counter()
         self._failed = 0

@@ -16,10 +16,10 @@ from kerf.adapters.manager.retention import RetentionLoop
 from kerf.engine.record.entries import Entry
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state.state import State
-from kerf.projections.metrics.cluster_gauges import state_families
+from kerf.projections.metrics.cluster_gauges import cluster_gauges
 from kerf.projections.metrics.conditions import ConditionMetrics, condition_families
 from kerf.projections.metrics.counter_definitions import PREFIX
-from kerf.projections.metrics.counters import Metrics
+from kerf.projections.metrics.counters import RecordCounters
 from kerf.projections.metrics.families import GAUGE, Family
 from kerf.projections.metrics.offerings import offering_families
 
@@ -36,7 +36,7 @@ class Telemetry:
         self.requests = RequestMetrics()
         self._provider, self._state_metrics = provider, state_metrics
         self._world: KubernetesController | None = None
-        self._metrics: Metrics | None = None
+        self._metrics: RecordCounters | None = None
         self._conditions: ConditionMetrics | None = None
         self._made: tuple[float, bytes] | None = None
         self._reading: tuple[int, int] | None = None
@@ -49,7 +49,7 @@ class Telemetry:
     def record_is_read(self, runtime: Runtime) -> None:
         """Metrics are counted from here on."""
         self._reading = None
-        self._metrics = Metrics(runtime.state, self._provider)
+        self._metrics = RecordCounters(runtime.state, self._provider)
         self._conditions = ConditionMetrics(runtime.state, self._provider)
 
     def watch(self, world: KubernetesController) -> None:
@@ -103,10 +103,10 @@ class Telemetry:
         age.set(time.monotonic() - made)
         return text + exposition([age])
 
-    def _gauges(self, state: State, metrics: Metrics) -> list[Family]:
+    def _gauges(self, state: State, metrics: RecordCounters) -> list[Family]:
         now = wall_clock()
         found = condition_families(state, now, self._provider) + offering_families(state, now)
-        return found + state_families(state, metrics, now) if self._state_metrics else found
+        return found + cluster_gauges(state, metrics, now) if self._state_metrics else found
 
     def _synced(self) -> list[Family]:
         """Whether all that is watched has been listed, and whether kerf may act (L-382)."""

@@ -18,7 +18,7 @@ from kerf.engine.record.observations import RecordCut
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
 from kerf.projections.karpenter_logs import KarpenterLog
-from kerf.projections.timeline.event import text
+from kerf.projections.timeline.event import event_sentence
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import explain_decision
 from kerf.replay.explain.pod import explain_pod
@@ -97,7 +97,7 @@ def test_everything_in_it_can_be_explained_and_told(record: MemoryStore, tmp_pat
     for entry in base_as_entries(store):
         log.apply(entry)
     for entry in store.scan():
-        assert all(text(event) for event in timeline.apply(entry))
+        assert all(event_sentence(event) for event in timeline.apply(entry))
         log.apply(entry)
     store.close()
 

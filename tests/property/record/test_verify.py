@@ -22,7 +22,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
 from kerf.projections.karpenter_logs import KarpenterLog
-from kerf.projections.timeline.event import text
+from kerf.projections.timeline.event import event_sentence
 from kerf.projections.timeline.timeline import Timeline
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import explain_decision
@@ -70,7 +70,7 @@ def test_every_entry_is_told_in_words(random_record: MemoryStore) -> None:
     timeline, log = Timeline(), KarpenterLog()
     for entry in random_record.entries:
         for event in timeline.apply(entry):
-            assert text(event)
+            assert event_sentence(event)
         log.apply(entry)
 
 

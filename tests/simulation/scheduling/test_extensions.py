@@ -11,7 +11,7 @@ import pytest
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import SpreadConstraint
 from kerf.engine.model.settings import Settings
-from kerf.projections.timeline.event import DEBUG, text
+from kerf.projections.timeline.event import DEBUG, event_sentence
 from kerf.projections.timeline.timeline import Timeline
 from kerf.replay.verify.verify import verify
 from tests.simulation.scheduling.test_plans_stay import MINUTE, deployment, pool_and_class
@@ -100,6 +100,6 @@ def test_s179_the_story_names_the_pods_of_a_buffer_and_who_changed_what_is_plann
     large = {**TEMPLATE, "template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "99"}}}]}}}
     run = Run([*pool_and_class(), large, buffer(2)], until=MINUTE, settings=Settings(capacity_buffers=True))
     told = Timeline()
-    shown = [text(event) for entry in run.entries() for event in told.apply(entry) if event.level != DEBUG]
+    shown = [event_sentence(event) for entry in run.entries() for event in told.apply(entry) if event.level != DEBUG]
     assert "CapacityBuffer default/b is there" in shown
     assert any(line.startswith("no place for default/capacity-buffer-b-1 and 1 more") for line in shown)

@@ -9,25 +9,23 @@ from kerf.engine.record.claim_events import PodEvicted
 from kerf.engine.record.decisions import Decision, EvictPod, LifecycleResult
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, Observation
 from kerf.projections.kubernetes_events.decision_events import (
-    BLOCKED,
-    NORMAL,
-    UNCONSOLIDATABLE,
-    WARNING,
-    ClusterEvents,
-    Told,
+    BLOCKS_ANY_DISRUPTION,
+    BLOCKS_CONSOLIDATION,
+    DecisionEvents,
 )
+from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent
 from kerf.projections.prose.reasons import sentence
 from tests.support.simulation.run import HOUR, Run, scale, workshop
 from tests.support.world import World
 
 
-def told(world: World, since: int = 0) -> list[Told]:
+def told(world: World, since: int = 0) -> list[KubernetesEvent]:
     """Of the entries behind a position, by the state as it is now."""
-    events = ClusterEvents(world.runtime.state)
+    events = DecisionEvents(world.runtime.state)
     return [each for entry in world.store.entries for each in events.apply(entry) if entry.position > since]
 
 
-def reasons(found: list[Told]) -> set[tuple[str, str, str]]:
+def reasons(found: list[KubernetesEvent]) -> set[tuple[str, str, str]]:
     return {(each.about.kind, each.type, each.reason) for each in found}
 
 
@@ -89,12 +87,12 @@ def test_an_interruption_is_told_of_node_and_claim() -> None:
 
 def test_what_goes_is_told_with_why() -> None:
     """EV-5, EV-14: Node and NodeClaim, by uid and reason; the pods that are evicted."""
-    seen: list[Told] = []
+    seen: list[KubernetesEvent] = []
 
     class Watched(Run):
         def _office(self, now: int):  # type: ignore[no-untyped-def]
             runtime = super()._office(now)
-            events, turn = ClusterEvents(runtime.state), runtime.turn
+            events, turn = DecisionEvents(runtime.state), runtime.turn
 
             def told_turn(observations, now):  # type: ignore[no-untyped-def]
                 done = turn(observations, now)
@@ -114,8 +112,8 @@ def test_what_goes_is_told_with_why() -> None:
 
 def test_the_codes_that_block_are_codes() -> None:
     """A code that prose does not know is one that nothing says."""
-    assert not BLOCKED & UNCONSOLIDATABLE
-    for code in sorted(BLOCKED | UNCONSOLIDATABLE):
+    assert not BLOCKS_ANY_DISRUPTION & BLOCKS_CONSOLIDATION
+    for code in sorted(BLOCKS_ANY_DISRUPTION | BLOCKS_CONSOLIDATION):
         assert sentence(Reason(code)) != code
 
 
@@ -125,7 +123,7 @@ def test_an_eviction_is_told_by_namespace_and_name() -> None:
     (claim,) = world.runtime.state.facts.claims
     payload = PodEvicted(claim, "uid-a", "default/a")
     entry = replace(world.store.entries[-1], payload=payload)
-    (event,) = ClusterEvents(world.runtime.state).apply(entry)
+    (event,) = DecisionEvents(world.runtime.state).apply(entry)
     assert (event.reason, event.about.name, event.key) == ("Evicted", "a", ("default", "a"))
 
 
@@ -133,7 +131,7 @@ def test_a_refused_eviction_is_told_of_the_node() -> None:
     """A refused eviction is told of the node (EV-16)."""
     world = launched()
     world.node("n1", "aws:///us-west-2a/i-1")
-    events, last = ClusterEvents(world.runtime.state), world.store.entries[-1]
+    events, last = DecisionEvents(world.runtime.state), world.store.entries[-1]
     intent = EvictPod("c", "n1", "uid-a", "default", "a")
     decision = Decision("drain", 1, 1, 1, "", LifecycleResult("c", Reason("evict")), (intent,))
     assert not events.apply(replace(last, position=7, payload=decision))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from kerf.engine.record.observations import ObjectGone, Observation
-from kerf.projections.karpenter_comparison import Comparison, Observer
+from kerf.projections.karpenter_comparison import Comparison, ComparisonFold
 from tests.support.world import START, World
 from tests.unit.lifecycle.test_adoption import claim
 from tests.unit.runtime.test_observe_mode import in_use, shown, watching, with_node
 
 
 def report(world: World) -> Comparison:
-    observer = Observer()
+    observer = ComparisonFold()
     for entry in world.store.entries:
         observer.apply(entry)
     return observer.report()

@@ -11,7 +11,7 @@ from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Score
 from kerf.engine.record.observations import Observation
-from kerf.projections.kubernetes_events.decision_events import MINUTE, NORMAL, About, Told
+from kerf.projections.kubernetes_events.event import MINUTE, NORMAL, KubernetesEvent, ObjectReference
 from tests.support.lives import claim_of, half_empty
 from tests.support.world import Mi, World, pool
 from tests.unit.disruption.test_disruption_pass import passes
@@ -36,7 +36,7 @@ def beside(policy: str, memory: int = 3_000) -> World:
     return world
 
 
-def of(world: World, reason: str) -> list[Told]:
+def of(world: World, reason: str) -> list[KubernetesEvent]:
     return [each for each in told(world) if each.reason == reason]
 
 
@@ -91,8 +91,8 @@ def test_d85_several_nodes_for_one_are_told_once_of_their_nodepool() -> None:
 
 
 def test_d169_an_event_is_normal_and_holds_for_two_minutes_unless_it_says_otherwise() -> None:
-    about = About("v1", "Node", "n1")
-    assert Told(about, NORMAL, "Any", "text", ()).window == 120_000
+    about = ObjectReference("v1", "Node", "n1")
+    assert KubernetesEvent(about, NORMAL, "Any", "text", ()).window == 120_000
     windows = {each.reason: each.window for each in told(beside("Balanced"))}
     assert windows["ConsolidationCandidate"] == windows["ConsolidationApproved"] == 120_000
     blocked = half_empty(budgets=(Budget("0"),))

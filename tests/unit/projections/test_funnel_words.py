@@ -9,14 +9,21 @@ from kerf.engine.scheduling.explain import type_filters as hurdles
 from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
-from kerf.projections.prose.funnels import CUTS, GIVEN_UP, NEAR, cut_sentence, given_up_sentence, near_sentence
+from kerf.projections.prose.funnels import (
+    CUT_SENTENCES,
+    GIVEN_UP_SENTENCES,
+    NEAR_MISS_SENTENCES,
+    cut_sentence,
+    given_up_sentence,
+    near_miss_sentence,
+)
 
 
 def test_every_step_of_a_funnel_has_its_sentence() -> None:
     steps = {v for k, v in vars(hurdles).items() if k.isupper() and isinstance(v, str)} - {NODES_LIMIT}
-    assert steps == CUTS.keys(), "a new step needs its sentences"
+    assert steps == CUT_SENTENCES.keys(), "a new step needs its sentences"
     own = {"left-out", "volumes"}  # what kerf itself leaves out nobody else can mend; volumes do not move
-    assert CUTS.keys() - own == NEAR.keys() - {"label", "follow"}
+    assert CUT_SENTENCES.keys() - own == NEAR_MISS_SENTENCES.keys() - {"label", "follow"}
     assert cut_sentence(Cut("resource", 3, "memory", str(2**30))) == "too little memory for 1Gi"
     assert cut_sentence(Cut("resource", 3, "cpu", "100", 50)) == "too little cpu for 100m and up to 50m for daemons"
 
@@ -36,7 +43,7 @@ def test_every_step_of_a_funnel_has_its_sentence() -> None:
 )
 def test_a_near_miss_in_words(miss: tuple[str, int, str, tuple[str, ...], str], said: str) -> None:
     what, types, key, values, side = miss
-    assert near_sentence(NearMiss(what, types, "m5.large", key, values, side=side)) == f"{said}, m5.large first"
+    assert near_miss_sentence(NearMiss(what, types, "m5.large", key, values, side=side)) == f"{said}, m5.large first"
 
 
 @pytest.mark.parametrize(
@@ -45,26 +52,26 @@ def test_a_near_miss_in_words(miss: tuple[str, int, str, tuple[str, ...], str], 
 )
 def test_by_how_much_a_near_miss_misses_is_short_to_read(key: str, short: int, said: str) -> None:
     miss = NearMiss("resource", 1, "m5.large", key, short=short)
-    assert near_sentence(miss) == f"1 type would do if the pods asked for {said} less {key}, m5.large first"
+    assert near_miss_sentence(miss) == f"1 type would do if the pods asked for {said} less {key}, m5.large first"
 
 
 def test_a_near_miss_names_what_may_be_meant() -> None:
     miss = NearMiss("requirement", 1, "a", "type", ("m5.large",), side="pod", meant=("m5.large",))
-    assert near_sentence(miss).endswith(", a first (is m5.large meant?)")
+    assert near_miss_sentence(miss).endswith(", a first (is m5.large meant?)")
     miss = NearMiss("requirement", 9, "a", "type", ("a", "b", "c"), side="pod", meant=("c",))
-    assert "allowed c (and 2 more) for type" in near_sentence(miss), "what may be meant is named before all others"
+    assert "allowed c (and 2 more) for type" in near_miss_sentence(miss), "what may be meant is named before all others"
 
 
 def test_a_near_miss_names_a_few_values_of_many() -> None:
     values = tuple(f"m{n}.large" for n in range(45))
-    said = near_sentence(NearMiss("requirement", 45, "m0.large", "type", values, side="pod"))
+    said = near_miss_sentence(NearMiss("requirement", 45, "m0.large", "type", values, side="pod"))
     assert "m5.large (and 39 more) for type, m0.large first" in said
     assert "m6.large" not in said
 
 
 def test_whatever_may_be_given_up_has_its_words() -> None:
     kinds = {v for k, v in vars(given_up).items() if k.isupper() and isinstance(v, str)}
-    assert kinds == GIVEN_UP.keys()
+    assert kinds == GIVEN_UP_SENTENCES.keys()
     asked = RelaxedPreference("preferred-term", ("zone In [z9]", "cpu Exists >=4"), weight=7)
     assert given_up_sentence(asked) == "its preference for zone In [z9] and cpu at least 4 (weight 7)"
     assert given_up_sentence(RelaxedPreference("spread", key="rack")) == "its spread over rack, which is ScheduleAnyway"

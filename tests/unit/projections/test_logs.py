@@ -9,7 +9,7 @@ import pytest
 from kerf.engine.record.observations import EffectAnswered, LaunchAnswered, Observation
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import Facts, State
-from kerf.projections.karpenter_logs import KarpenterLog, Line, line
+from kerf.projections.karpenter_logs import KarpenterLog, Line, line_json
 from tests.support.records import whole_life
 from tests.support.world import World
 
@@ -35,7 +35,7 @@ def test_the_messages_of_a_life_in_order(life: list[Line]) -> None:
 
 def test_the_launch_line_is_the_workshops(life: list[Line]) -> None:
     """L-358: level, time, logger, message and commit come first; quantities are Kubernetes' text."""
-    launched = json.loads(line(next(each for each in life if each["message"] == "launched nodeclaim")))
+    launched = json.loads(line_json(next(each for each in life if each["message"] == "launched nodeclaim")))
     assert list(launched)[:5] == ["level", "time", "logger", "message", "commit"]
     assert launched["level"] == "INFO"
     assert launched["time"] == "2023-11-14T22:13:23.500Z"

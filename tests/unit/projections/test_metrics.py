@@ -9,8 +9,8 @@ from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.engine.record.observations import LaunchAnswered, Observation
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import Facts, State
-from kerf.projections.metrics.cluster_gauges import state_families
-from kerf.projections.metrics.counters import Metrics
+from kerf.projections.metrics.cluster_gauges import cluster_gauges
+from kerf.projections.metrics.counters import RecordCounters
 from kerf.projections.metrics.families import DURATIONS, Distribution
 from tests.support.records import whole_life
 from tests.support.repository import ROOT
@@ -30,7 +30,7 @@ def scraped(text: bytes) -> Samples:
 
 
 def counted(world: World) -> Samples:
-    metrics = Metrics(State(Facts(), world.runtime.state.ix.blobs), "aws")
+    metrics = RecordCounters(State(Facts(), world.runtime.state.ix.blobs), "aws")
     for entry in world.store.entries:
         metrics.apply(entry)
     return scraped(exposition(metrics.families()))
@@ -71,7 +71,7 @@ def test_pods_are_timed_from_creation_and_from_the_plan(life: Samples) -> None:
 def test_turns_are_timed_by_what_they_decided() -> None:
     """Turns are timed by what they decided (L-399, L-404)."""
     world = whole_life()
-    metrics = Metrics(State(Facts(), world.runtime.state.ix.blobs), "aws")
+    metrics = RecordCounters(State(Facts(), world.runtime.state.ix.blobs), "aws")
     passes = [each for each in world.store.entries if each.type == "decision.made" and each.payload.decider == "moves"]
     plans = [each for each in world.store.entries if getattr(each.payload, "decider", "") == "provision"]
     assert passes
@@ -109,11 +109,11 @@ def test_a_launch_without_capacity_counts_as_an_error_and_a_disruption() -> None
 def test_a_scale_in_is_told_with_its_decisions_and_labels() -> None:
     """M-2, M-3, M-13, M-23, M-24; and the gauges of what is left."""
     run = Run(workshop(scale("+1m", 5), scale("+20m", 0)), until=HOUR)
-    metrics = Metrics(State(Facts(), run.runtime.state.ix.blobs), "aws")
+    metrics = RecordCounters(State(Facts(), run.runtime.state.ix.blobs), "aws")
     for entry in run.entries():
         metrics.apply(entry)
     state = run.runtime.state
-    found = scraped(exposition([*metrics.families(), *state_families(state, metrics, state.facts.at)]))
+    found = scraped(exposition([*metrics.families(), *cluster_gauges(state, metrics, state.facts.at)]))
     disrupted = value(
         found, "karpenter_nodeclaims_disrupted_total", reason="empty", termination_mode="graceful",
         consolidation_policy="when_empty_or_underutilized",
@@ -136,8 +136,8 @@ def test_gauges_tell_of_nodes_pools_and_pods() -> None:
     """Gauges describe nodes, NodePools and pods (L-377, L-378, L-381, L-386, L-388)."""
     run = Run(workshop(scale("+1m", 5)), until=HOUR // 6)
     state = run.runtime.state
-    metrics = Metrics(state, "aws")
-    found = scraped(exposition(state_families(state, metrics, state.facts.at)))
+    metrics = RecordCounters(state, "aws")
+    found = scraped(exposition(cluster_gauges(state, metrics, state.facts.at)))
     nodes = state.facts.nodes
     assert nodes
     for name, node in nodes.items():
@@ -156,10 +156,10 @@ def test_gauges_tell_of_nodes_pools_and_pods() -> None:
 def test_a_restart_knows_the_claims_that_were_there() -> None:
     """Their ends are counted with their labels."""
     world = whole_life()
-    metrics: Metrics | None = None
+    metrics: RecordCounters | None = None
     for entry in world.store.entries:
         if entry.type == "claim.initialized":
-            metrics = Metrics(_folded(world, entry.position), "aws")
+            metrics = RecordCounters(_folded(world, entry.position), "aws")
         elif metrics is not None:
             metrics.apply(entry)
     assert metrics is not None
@@ -188,7 +188,7 @@ def test_a_value_at_a_bound_is_in_its_bucket() -> None:
 
 def test_every_metric_is_in_the_documents() -> None:
     run = Run(workshop(), until=60_000)
-    metrics = Metrics(run.runtime.state, "aws")
-    told = [*metrics.families(), *state_families(run.runtime.state, metrics, 0)]
+    metrics = RecordCounters(run.runtime.state, "aws")
+    told = [*metrics.families(), *cluster_gauges(run.runtime.state, metrics, 0)]
     text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     assert [family.name for family in told if f"`{family.name}`" not in text] == []

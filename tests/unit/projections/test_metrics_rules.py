@@ -22,8 +22,8 @@ from kerf.engine.record.observations import (
     SettingsSeen,
 )
 from kerf.engine.state.state import Facts, State
-from kerf.projections.metrics.cluster_gauges import state_families
-from kerf.projections.metrics.counters import Metrics
+from kerf.projections.metrics.cluster_gauges import cluster_gauges
+from kerf.projections.metrics.counters import RecordCounters
 from tests.support.lives import DISRUPTED, PODS, PROVIDER, asked, claim_of, decide, half_empty, in_service, show_taint
 from tests.support.world import Mi, World, pool
 from tests.unit.projections.test_metrics import Samples, counted, scraped, value
@@ -31,10 +31,10 @@ from tests.unit.projections.test_metrics import Samples, counted, scraped, value
 
 def gauges(world: World) -> Samples:
     """The gauges of now."""
-    metrics = Metrics(State(Facts(), world.runtime.state.ix.blobs), "aws")
+    metrics = RecordCounters(State(Facts(), world.runtime.state.ix.blobs), "aws")
     for entry in world.store.entries:
         metrics.apply(entry)
-    return scraped(exposition(state_families(world.runtime.state, metrics, world.now)))
+    return scraped(exposition(cluster_gauges(world.runtime.state, metrics, world.now)))
 
 
 def drained(world: World) -> None:
@@ -87,7 +87,7 @@ def test_l369_a_repair_is_counted_by_the_condition_and_the_image() -> None:
     for index in range(2, 7):
         other = replace(world.runtime.state.facts.nodes["n1"], name=f"n{index}", provider_id=f"aws:///z/{index}")
         world.see(Observation(other))
-    metrics = Metrics(world.runtime.state, "aws")
+    metrics = RecordCounters(world.runtime.state, "aws")
     before = len(world.store.entries)
     node = world.runtime.state.facts.nodes["n1"]
     world.see(Observation(replace(node, ready=False, ready_since=world.now)))

@@ -10,7 +10,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, Move, MoveResult, PlannedClaim
 from kerf.engine.record.observations import Observation
 from kerf.engine.state.state import Facts, State
-from kerf.projections.kubernetes_events.decision_events import NORMAL, WARNING, Told
+from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
 from tests.support import lives
 from tests.support.lives import PROVIDER, claim_of
@@ -18,14 +18,14 @@ from tests.support.records import whole_life
 from tests.support.world import World
 
 
-def told(world: World) -> list[Told]:
+def told(world: World) -> list[KubernetesEvent]:
     """Of the whole record, by the state as it is now."""
     events = ObjectEvents(State(Facts(), world.runtime.state.ix.blobs))
     events._state = world.runtime.state
     return [each for entry in world.store.entries for each in events.apply(entry)]
 
 
-def latest(world: World, events: ObjectEvents) -> list[Told]:
+def latest(world: World, events: ObjectEvents) -> list[KubernetesEvent]:
     return [each for entry in world.runtime.new_entries for each in events.apply(entry)]
 
 

@@ -15,9 +15,10 @@ from kerf.engine.record.observations import LaunchAnswered, Observation
 from kerf.engine.scheduling.reasons import Code
 from kerf.engine.state.state import Facts, State
 from kerf.projections.karpenter_logs import KarpenterLog
-from kerf.projections.kubernetes_events.decision_events import ClusterEvents, Told
-from kerf.projections.metrics.cluster_gauges import state_families
-from kerf.projections.metrics.counters import Metrics
+from kerf.projections.kubernetes_events.decision_events import DecisionEvents
+from kerf.projections.kubernetes_events.event import KubernetesEvent
+from kerf.projections.metrics.cluster_gauges import cluster_gauges
+from kerf.projections.metrics.counters import RecordCounters
 from tests.support.world import Mi, World, pool
 from tests.unit.projections.test_metrics import Samples, scraped, value
 
@@ -27,13 +28,13 @@ BOUND = "karpenter_pods_provisioning_bound_duration_seconds"
 HUGE = 1 << 50
 
 
-def events(world: World) -> list[Told]:
-    found = ClusterEvents(world.runtime.state)
+def events(world: World) -> list[KubernetesEvent]:
+    found = DecisionEvents(world.runtime.state)
     return [each for entry in world.store.entries for each in found.apply(entry)]
 
 
-def metrics_of(world: World) -> Metrics:
-    metrics = Metrics(State(Facts(), world.runtime.state.ix.blobs), "aws")
+def metrics_of(world: World) -> RecordCounters:
+    metrics = RecordCounters(State(Facts(), world.runtime.state.ix.blobs), "aws")
     for entry in world.store.entries:
         metrics.apply(entry)
     return metrics
@@ -41,7 +42,7 @@ def metrics_of(world: World) -> Metrics:
 
 def measured(world: World) -> Samples:
     metrics = metrics_of(world)
-    return scraped(exposition([*metrics.families(), *state_families(world.runtime.state, metrics, world.now)]))
+    return scraped(exposition([*metrics.families(), *cluster_gauges(world.runtime.state, metrics, world.now)]))
 
 
 def passed(world: World, *unplaced: Unplaced) -> Entry:
@@ -75,13 +76,13 @@ def test_s170_s175_a_pod_that_waits_for_reserved_capacity_is_no_failure() -> Non
     deferred = Unplaced(("uid-late",), (Reason(Code.RESERVATION, {"node_pool": "default"}),))
     failed = Unplaced(("uid-lost",), (Reason(Code.TYPES_RESOURCES, {"resources": ["cpu"], "types": 3}),))
     entry = passed(world, deferred, failed)
-    assert [each.about.name for each in ClusterEvents(world.runtime.state).apply(entry)] == ["lost"]
+    assert [each.about.name for each in DecisionEvents(world.runtime.state).apply(entry)] == ["lost"]
     log = KarpenterLog()
     log.know(world.runtime.state)
     (line,) = log.apply(entry)
     assert (line["level"], line["Pod"]) == ("ERROR", {"name": "lost", "namespace": "default"})
     assert "cpu" in line["error"]
-    metrics = Metrics(world.runtime.state, "aws")
+    metrics = RecordCounters(world.runtime.state, "aws")
     metrics.apply(entry)
     found = scraped(exposition(metrics.families()))
     assert value(found, "karpenter_scheduler_unschedulable_pods_count", controller="provisioner") == 1

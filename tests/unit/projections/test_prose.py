@@ -15,18 +15,10 @@ from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.entry_types import NAME_OF
 from kerf.engine.scheduling.explain.tracer import Cut
 from kerf.engine.scheduling.reasons import Code
-from kerf.projections.prose.changes import BUDGETS, CHANGES
-from kerf.projections.prose.funnels import CUTS, NEAR, cut_sentence
-from kerf.projections.prose.reasons import (
-    EXPLAINED,
-    TO_BE_REMOVED,
-    count,
-    dollars,
-    duration,
-    moment,
-    requirement_words,
-    sentence,
-)
+from kerf.projections.prose.amounts import count, dollars, duration, moment
+from kerf.projections.prose.changes import BUDGETS, CHANGES, WHAT_WOULD_FREE_IT
+from kerf.projections.prose.funnels import CUT_SENTENCES, NEAR_MISS_SENTENCES, cut_sentence
+from kerf.projections.prose.reasons import EXPLAINED, requirement_words, sentence
 from kerf.projections.timeline import event as events
 
 TOLD_IN = ("timeline.py", "entry_events.py", "disruption_events.py", "drift_events.py")
@@ -62,7 +54,7 @@ def test_every_change_that_is_tried_has_its_condition() -> None:
 
 
 def test_what_would_have_to_change_is_said_of_verdicts_that_exist() -> None:
-    assert TO_BE_REMOVED.keys() <= {code.value for code in DisruptionCode}
+    assert WHAT_WOULD_FREE_IT.keys() <= {code.value for code in DisruptionCode}
 
 
 @pytest.mark.parametrize("code", list(Code))
@@ -123,7 +115,7 @@ def test_a_code_of_another_version_shows_as_itself() -> None:
 
 def test_sentences_hold_no_other_fields_than_plain_names() -> None:
     sentences = [code.sentence for codes in LISTS for code in codes]
-    for template in (*sentences, *CUTS.values(), *NEAR.values()):
+    for template in (*sentences, *CUT_SENTENCES.values(), *NEAR_MISS_SENTENCES.values()):
         assert all(name is None or name.isidentifier() for _, name, _, _ in string.Formatter().parse(template))
 
 

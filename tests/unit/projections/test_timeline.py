@@ -18,9 +18,9 @@ from kerf.engine.record.observations import (
     Observation,
     WatchGap,
 )
-from kerf.projections.timeline.event import DEBUG, Event, text
-from kerf.projections.timeline.furthest_node_pool import furthest
-from kerf.projections.timeline.grouping import grouped
+from kerf.projections.timeline.event import DEBUG, Event, event_sentence
+from kerf.projections.timeline.furthest_node_pool import furthest_reason
+from kerf.projections.timeline.grouping import group_events
 from kerf.projections.timeline.timeline import Timeline
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.records import whole_life
@@ -46,26 +46,26 @@ def test_a_life_is_told_step_by_step(life: list[Event]) -> None:
 
 
 def test_every_event_has_its_sentence(life: list[Event]) -> None:
-    said = [text(event) for event in life]
+    said = [event_sentence(event) for event in life]
     assert all(said)
     assert not any("{" in each for each in said)
 
 
 def test_the_launch_says_what_where_and_for_how_much(life: list[Event]) -> None:
     (launched,) = [event for event in life if event.code == "claim-launched"]
-    assert text(launched).endswith("is launched: m5.large (on-demand) in us-west-2a at $0.0960/h, after 2s")
+    assert event_sentence(launched).endswith("is launched: m5.large (on-demand) in us-west-2a at $0.0960/h, after 2s")
     assert "instance/i-1" in launched.related
 
 
 def test_pods_of_one_turn_are_told_in_one_line(life: list[Event]) -> None:
-    (waiting,) = [event for event in grouped(life) if event.code == "pod-waiting"]
-    assert text(waiting) == "cannot be scheduled, waiting for a node: default/a and 4 more"
+    (waiting,) = [event for event in group_events(life) if event.code == "pod-waiting"]
+    assert event_sentence(waiting) == "cannot be scheduled, waiting for a node: default/a and 4 more"
     assert {f"pod/default/{name}" for name in "bcde"} <= set(waiting.related)
 
 
 def test_only_pods_are_grouped(life: list[Event]) -> None:
     others = [event for event in life if not event.subject.startswith("pod/")]
-    assert list(grouped(others)) == others
+    assert list(group_events(others)) == others
 
 
 def test_what_is_seen_again_is_not_told_again() -> None:
@@ -83,7 +83,7 @@ def test_a_changed_nodepool_names_the_fields() -> None:
     world.prepare()
     world.see(Observation(pool(weight=7)))
     (changed,) = [event for event in told(world.store.entries) if event.code == "nodepool-changed"]
-    assert text(changed) == "NodePool default was changed: weight"
+    assert event_sentence(changed) == "NodePool default was changed: weight"
 
 
 def test_capacity_errors_are_told_offering_by_offering() -> None:
@@ -94,7 +94,7 @@ def test_capacity_errors_are_told_offering_by_offering() -> None:
     ((ref, order),) = world.launches()
     errors = (LaunchError("InsufficientInstanceCapacity", "", "c5.large", "us-west-2a", "on-demand"),)
     world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", errors=errors)))
-    said = [text(event) for event in told(world.store.entries)]
+    said = [event_sentence(event) for event in told(world.store.entries)]
     assert f"no on-demand c5.large in us-west-2a for {order.claim}: InsufficientInstanceCapacity" in said
     assert any("could not be launched" in each for each in said)
 
@@ -110,7 +110,7 @@ def test_a_pod_bound_elsewhere_than_planned_is_a_warning() -> None:
     world.node("n1", "aws:///us-west-2a/i-1", registered="true")
     world.bind("a", "other")
     (missed,) = [event for event in told(world.store.entries) if event.code == "pod-bound-elsewhere"]
-    assert text(missed) == "bound to other, and not to n1 as planned: default/a"
+    assert event_sentence(missed) == "bound to other, and not to n1 as planned: default/a"
     assert missed.level == "warning"
 
 
@@ -124,8 +124,8 @@ def test_interruptions_gaps_and_refused_input_are_warnings() -> None:
     )
     interruption, gap, refused = told(world.store.entries)[-3:]
     assert interruption.level == DEBUG, "no instance of ours"
-    assert text(gap) == "the watch of pod had a gap: 3 changed, 1 gone in between"
-    assert text(refused) == "refused manifest Deployment other/inflate: KERF306 spec.replicas not a number"
+    assert event_sentence(gap) == "the watch of pod had a gap: 3 changed, 1 gone in between"
+    assert event_sentence(refused) == "refused manifest Deployment other/inflate: KERF306 spec.replicas not a number"
 
 
 def test_a_pod_that_ends_is_told_once() -> None:
@@ -167,7 +167,7 @@ def draining() -> World:
 
 
 def plain(world: World) -> list[str]:
-    return [text(event) for event in grouped(e for e in told(world.store.entries) if e.level != DEBUG)]
+    return [event_sentence(event) for event in group_events(e for e in told(world.store.entries) if e.level != DEBUG)]
 
 
 def test_a_refused_eviction_names_its_pod_and_is_told_again_only_when_it_changes() -> None:
@@ -182,7 +182,7 @@ def test_a_refused_eviction_names_its_pod_and_is_told_again_only_when_it_changes
         f"evict of default/a and 4 more on {claim} was refused: 429",
         f"evict of default/a and 4 more on {claim} was refused: 500",
     ]
-    said = [text(event) for event in told(world.store.entries)]
+    said = [event_sentence(event) for event in told(world.store.entries)]
     assert f"evict of default/a on {claim} was refused: 429 (3 times so far)" in said
     world.answer_all()
     assert f"evicted from {claim}: default/a and 4 more, after 1 refusal" in plain(world)
@@ -209,7 +209,7 @@ def test_the_reason_shown_is_that_of_the_pool_where_the_pod_got_furthest() -> No
     other = Reason("requirements-conflict", {"node_pool": "b", "keys": ["karpenter.sh/nodepool"]})
     arch = Reason("requirements-conflict", {"node_pool": "c", "keys": ["kubernetes.io/arch"]})
     small = Reason("types-resources", {"node_pool": "d"})
-    assert furthest([other, taints]) == taints
-    assert furthest([taints, other, arch]) == arch
-    assert furthest([taints, small, arch]) == small
-    assert furthest([]) is None
+    assert furthest_reason([other, taints]) == taints
+    assert furthest_reason([taints, other, arch]) == arch
+    assert furthest_reason([taints, small, arch]) == small
+    assert furthest_reason([]) is None

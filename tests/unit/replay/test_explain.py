@@ -11,7 +11,7 @@ from kerf.engine.model.labels import ZONE
 from kerf.engine.record.observations import LaunchAnswered, LaunchError, NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.scheduling.provision import VERSION
 from kerf.projections.prose.reasons import sentence
-from kerf.projections.timeline.event import text
+from kerf.projections.timeline.event import event_sentence
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain.claim import explain_claim, explain_node
 from kerf.replay.explain.decision import explain_decision
@@ -163,7 +163,7 @@ def test_a_vanished_node_has_cost_what_it_ran_for() -> None:
     found = explain_claim(world.store, ended.payload.claim)
     assert (found.cost, found.removed) == (0.096, "instance-vanished")
     (told,) = [e for e in story(world.store, "n1").events if e.code == "claim-instance-vanished"]
-    assert text(told).endswith("has vanished (gone) after 1h, at a cost of $0.0960")
+    assert event_sentence(told).endswith("has vanished (gone) after 1h, at a cost of $0.0960")
 
 
 def test_a_stuck_drain_names_its_pods_and_what_holds_each() -> None:

@@ -1,0 +1,35 @@
+"""Amounts in words: counts, durations, times and prices."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def count(number: int, noun: str) -> str:
+    """As in 1 pod, 3 pods; the noun takes a plain s."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def duration(milliseconds: int) -> str:
+    """As Go writes durations, to the two largest units: 1h30m, 12.5s, 340ms."""
+    sign, rest = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
+    if rest < 1_000:
+        return f"{sign}{rest}ms" if rest else "0s"
+    if rest < 60_000:
+        return f"{sign}{rest / 1000:.3f}".rstrip("0").rstrip(".") + "s"
+    seconds = rest // 1000
+    for unit, size, lower, lower_size in (("d", 86_400, "h", 3_600), ("h", 3_600, "m", 60), ("m", 60, "s", 1)):
+        if seconds >= size:
+            part = seconds % size // lower_size
+            return f"{sign}{seconds // size}{unit}" + (f"{part}{lower}" if part else "")
+    raise AssertionError(milliseconds)
+
+
+def moment(milliseconds: int) -> str:
+    """RFC 3339 in UTC with milliseconds."""
+    whole, part = divmod(milliseconds, 1000)
+    return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:03d}Z"
+
+
+def dollars(amount: float) -> str:
+    return f"${amount:,.4f}"

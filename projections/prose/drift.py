@@ -1,0 +1,39 @@
+"""Drift in words: the fields in which a node is not as its NodePool and NodeClass ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference
+from kerf.engine.model.reasons import Reason
+from kerf.projections.prose.reasons import requirement_words, sentence
+
+MAX_DIFFERENCES_SHOWN = 8
+"""So many of the fields in which a node has drifted are written out."""
+
+
+def difference_words(difference: Difference) -> str:
+    """One field: what the node has, and what is asked for."""
+    path = f"{difference.field}[{difference.key}]" if difference.key else difference.field
+    if difference.field == "requirements":
+        has = "without the label" if difference.was is None else f"is {difference.was or 'empty'}"
+        asked = requirement_words(f"{difference.key} {difference.now}").partition(" ")[2]
+        return f"{difference.key} {has}, and has to be {asked}"
+    if difference.was is None:
+        return f"{path} is new: {difference.now}"
+    if difference.now is None:
+        return f"{path} is gone: {difference.was}"
+    return f"{path} was {difference.was}, is {difference.now}"
+
+
+def differences_words(differences: Sequence[Difference]) -> str:
+    """The fields in one line, "" for none."""
+    listed = [difference_words(difference) for difference in differences[:MAX_DIFFERENCES_SHOWN]]
+    left = len(differences) - len(listed)
+    return "; ".join([*listed, f"and {left} more"] if left else listed)
+
+
+def verdict_words(reason: Reason, differences: Sequence[Difference]) -> str:
+    """A verdict's reason in words, with the fields where it has them."""
+    fields = differences_words(differences)
+    return f"{sentence(reason)} ({fields})" if fields else sentence(reason)
