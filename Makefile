@@ -68,9 +68,11 @@ reference: ## Build Karpenter's controller for KWOK and its scheduling benchmark
 reference-scenarios: ## Build the program that decides scenarios with Karpenter's own code (Go 1.26, minutes)
 	@tests/conformance/reference/build.sh
 
-lint: setup ## Check style and formatting
+lint: setup ## Check style, formatting and the length of the last commit's subject
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@git log -1 --format=%s 2>/dev/null | $(BIN)/python -c 'import sys; subject = sys.stdin.readline().rstrip(); \
+		sys.exit(f"The subject of the last commit has {len(subject)} characters, 72 at most: {subject}" if len(subject) > 72 else 0)'
 
 types: setup ## Check the types
 	$(BIN)/mypy

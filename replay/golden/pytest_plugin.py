@@ -23,6 +23,8 @@ if TYPE_CHECKING:  # pytest loads this module wherever kerf is installed: the en
 
 OPTION = "--golden-update"
 RECORD, DECISIONS, README = "record.jsonl", "decisions.jsonl", "README.md"
+WHEN = "docs/CONTRIBUTING.md of kerf"
+"""Where it is written when a decider's VERSION is raised."""
 _PROPERTY = "kerf-golden"
 _SHOWN = 5
 """So many divergences are shown of a case that fails."""
@@ -98,11 +100,19 @@ class GoldenItem(pytest.Item):
             raise GoldenFailure(failure(report))
 
     def _update(self) -> None:
+        from kerf.projections.prose.amounts import count
         from kerf.replay.golden.rerun import Rerun
+        from kerf.replay.verify.verify import verify
 
+        diverged = verify(self.plugin.open_folder(self.path), keep=0).diverged
         rerun = Rerun(self.plugin.open_folder(self.path))
         names = self.plugin.write_folder(rerun, self.path)
         lines = [f"rewritten: {self.path / name}" for name in names]
+        if diverged:
+            lines.append(
+                f"{self.path}: {count(diverged, 'turn')} decided otherwise by deciders whose VERSION is the recorded "
+                f"one. If you changed a decider on purpose, raise its VERSION and update again ({WHEN})"
+            )
         if rerun.dropped:
             lines.append(
                 f"{self.path}: {len(rerun.dropped)} recorded answers belong to nothing any more (the first stood at "
@@ -132,4 +142,5 @@ def failure(report: Report) -> str:
         lines.append(f"… and {hidden} more")
     lines += obstacle_lines(report)
     lines.append(f"If this is meant, raise the decider's VERSION and run pytest {OPTION}, and look at the difference.")
+    lines.append(f"When a VERSION is raised: {WHEN}")
     return "\n".join(lines)

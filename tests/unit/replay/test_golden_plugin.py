@@ -77,7 +77,8 @@ def test_a_changed_decision_fails_with_what_would_be_launched(project: Path) -> 
     assert re.search(r"- launch default-\w+: m5.xlarge or 3 other types", out)
     assert re.search(r"\+ launch default-\w+: m5.large or 2 other types", out)
     assert "payload.result.claims[0].instance_types[0]" in out
-    assert "--golden-update" in out
+    assert "raise the decider's VERSION and run pytest --golden-update" in out
+    assert "docs/CONTRIBUTING.md" in out
     assert "Traceback" not in out
 
 
@@ -86,6 +87,7 @@ def test_update_rewrites_what_changed_and_says_so(project: Path) -> None:
     code, out = run_pytest(project, "tests", "--golden-update")
     assert code == 0, out
     assert re.findall(r"rewritten: .*life/(\S+)", out) == ["decisions.jsonl"]
+    assert "1 turn decided otherwise by deciders whose VERSION is the recorded one" in out
     code, out = run_pytest(project, "tests")
     assert code == 0, out
 
