@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.devices import AttributeBinding, ResourceSlice
 from kerf.engine.model.kubernetes.pods import Resources
+from kerf.engine.model.names import LABELS, Plain, ReservationId
 
 
 class Offering(Struct, frozen=True, omit_defaults=True):
     """One way to buy a type. `price` is USD per hour."""
 
-    zone: str
-    capacity_type: str
+    zone: Plain
+    capacity_type: Plain
     price: float
     available: bool = True
-    zone_id: str = ""
-    reservation_id: str = ""
-    reservation_type: str = ""
+    zone_id: Plain = ""
+    reservation_id: ReservationId = ""
+    reservation_type: Plain = ""
     reservation_capacity: int = 0
 
 
@@ -27,12 +30,12 @@ class InstanceType(Struct, frozen=True, omit_defaults=True):
     "capacity"). `slices`: the devices that a node of the type will publish (slice templates, S-196); `bindings`: what
     is known of attributes that only a node has (S-200)."""
 
-    name: str
+    name: Plain
     capacity: Resources
     overhead: Resources = {}
-    requirements: dict[str, tuple[str, ...]] = {}
+    requirements: Annotated[dict[str, tuple[str, ...]], LABELS] = {}
     offerings: tuple[Offering, ...] = ()
-    overlaid: tuple[str, ...] = ()
+    overlaid: tuple[Plain, ...] = ()
     slices: tuple[ResourceSlice, ...] = ()
     bindings: tuple[AttributeBinding, ...] = ()
 
@@ -49,4 +52,4 @@ class Catalogue(Struct, frozen=True, omit_defaults=True):
     """The instance types that one NodeClass can launch, as of one observation. Stored once by content digest."""
 
     types: tuple[InstanceType, ...]
-    source: str = ""  # where the figures come from, shown to users ("table of 2026-08", "ec2 eu-west-1")
+    source: Plain = ""  # where the figures come from, shown to users ("table of 2026-08", "ec2 eu-west-1")

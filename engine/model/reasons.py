@@ -9,9 +9,11 @@ are shown as they are.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
 from msgspec import Struct
+
+from kerf.engine.model.names import REASON_PARAMETERS, Plain
 
 
 class ReasonCode(StrEnum):
@@ -29,8 +31,8 @@ class ReasonCode(StrEnum):
 class Reason(Struct, frozen=True, omit_defaults=True):
     """`code` is stable; `params` hold the facts that its sentence needs."""
 
-    code: str
-    params: dict[str, str | int | float | list[str]] = {}
+    code: Plain
+    params: Annotated[dict[str, str | int | float | list[str]], REASON_PARAMETERS] = {}
 
     @classmethod
     def of(cls, code: ReasonCode, /, **params: str | int | float | list[str]) -> Reason:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import SpreadConstraint
+from kerf.engine.model.names import ClusterName, Plain
 
 
 class Settings(Struct, frozen=True):
     """Durations in milliseconds. Names and defaults follow Karpenter's (L-290, L-303, L-306)."""
 
-    cluster_name: str = "kerf"
+    cluster_name: ClusterName = "kerf"
     batch_idle: int = 1_000
     batch_max: int = 10_000
     batch_enough: int = 0  # pods that make a burst (kerf.engine.state.pod_bursts); 0: there is none
-    preference_policy: str = "Respect"
-    min_values_policy: str = "Strict"
+    preference_policy: Plain = "Respect"
+    min_values_policy: Plain = "Strict"
     launch_timeout: int = 300_000  # L-178
     registration_timeout: int = 900_000  # L-179
     unavailable_for: int = 180_000  # A-212: how long an offering without capacity is remembered
@@ -37,5 +38,5 @@ class Settings(Struct, frozen=True):
     node_repair: bool = False  # feature gate NodeRepair (D-134)
     observe: bool = False  # beside a Karpenter that acts: decide, and do nothing
     static_capacity: bool = False  # gate StaticCapacity (D-160): keep NodePools with spec.replicas at their size
-    cluster: str = ""  # uid of its namespace kube-system: whose record this is; "" where nobody said
-    node_classes: str = ""  # group/Kind of the provider's NodeClasses (L-48); "" where only those seen tell
+    cluster: ClusterName = ""  # uid of its namespace kube-system: whose record this is; "" where nobody said
+    node_classes: Plain = ""  # group/Kind of the provider's NodeClasses (L-48); "" where only those seen tell

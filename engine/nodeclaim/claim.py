@@ -10,6 +10,21 @@ from msgspec import Struct
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
 from kerf.engine.model.kubernetes.pods import Resources, Taint
+from kerf.engine.model.names import (
+    ActorOrUnknown,
+    ImageId,
+    InstanceId,
+    LabelMap,
+    NodeClaimName,
+    NodeName,
+    NodePoolName,
+    Plain,
+    PodKey,
+    ProviderId,
+    SecurityGroupId,
+    Sentence,
+    SubnetId,
+)
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.effects import TAINT, UNTAINT, deletion, eviction
 from kerf.engine.nodeclaim.state_table import ABSENT, DRAINING, INITIALIZED, LAUNCHED, REGISTERED, TAINTED, next_state
@@ -23,60 +38,60 @@ ENDED = ("terminated", "gone")
 class Effect(Struct, omit_defaults=True):
     """The latest attempt of one effect on a claim. `ok` is None until it is answered; `retry_at` after a refusal."""
 
-    ref: str
+    ref: Plain
     asked: int
     attempts: int = 1
     done: int = 0  # of the attempts before it: those that were answered well
     ok: bool | None = None
     answered: int = 0
-    code: str = ""
+    code: Plain = ""
     retry_at: int = 0
     told: bool = False  # its success stands in the record as an event
-    pod: str = ""  # namespace/name of the pod it is about, which may be gone before the answer comes
+    pod: PodKey = ""  # namespace/name of the pod it is about, which may be gone before the answer comes
     grace: int = 0  # seconds, of a forced deletion
 
 
 class NodeClaim(Struct, omit_defaults=True):
     """One aggregate's folded state. Times are ms since the epoch, 0 when it did not happen (yet)."""
 
-    name: str
+    name: NodeClaimName
     version: int = 0  # of its stream
-    state: str = ABSENT
-    before: str = ""  # the state before it was tainted
+    state: Plain = ABSENT
+    before: Plain = ""  # the state before it was tainted
     since: int = 0  # when it entered `state`
-    node_pool: str = ""
+    node_pool: NodePoolName = ""
     node_class: NodeClassRef = NodeClassRef("", "", "")
     requirements: tuple[RequirementSpec, ...] = ()
-    instance_types: tuple[str, ...] = ()
+    instance_types: tuple[Plain, ...] = ()
     requests: Resources = {}
-    pods: tuple[str, ...] = ()  # uids that it was requested for
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
+    pods: tuple[Plain, ...] = ()  # uids that it was requested for
+    labels: LabelMap = {}
+    annotations: LabelMap = {}
     taints: tuple[Taint, ...] = ()
     startup_taints: tuple[Taint, ...] = ()
     expire_after: int | None = None
     termination_grace_period: int | None = None
     created: int = 0
     requested: int = 0  # position of `Requested`
-    instance: str = ""
-    provider_id: str = ""
-    instance_type: str = ""
-    zone: str = ""
-    capacity_type: str = ""
+    instance: InstanceId = ""
+    provider_id: ProviderId = ""
+    instance_type: Plain = ""
+    zone: Plain = ""
+    capacity_type: Plain = ""
     price: float = 0.0
-    image: str = ""
-    class_hash: str = ""  # of the NodeClass's terms that it was launched by
-    subnet: str = ""
-    security_groups: tuple[str, ...] = ()
+    image: ImageId = ""
+    class_hash: Plain = ""  # of the NodeClass's terms that it was launched by
+    subnet: SubnetId = ""
+    security_groups: tuple[SecurityGroupId, ...] = ()
     capacity: Resources = {}
     allocatable: Resources = {}
-    node: str = ""
+    node: NodeName = ""
     launched: int = 0
     registered: int = 0
     initialized: int = 0
     tainted: int = 0
-    why: str = ""
-    detail: str = ""
+    why: Plain = ""
+    detail: Sentence = ""
     deadline: int | None = None
     drain_started: int = 0
     drained: int = 0
@@ -87,21 +102,21 @@ class NodeClaim(Struct, omit_defaults=True):
     # what observations and decisions about the claim have left behind
     answer: LaunchAnswered | None = None
     answered: int = 0
-    instance_status: str = ""
+    instance_status: Plain = ""
     unlisted: int = 0  # since when the cloud's listing does not have its instance
-    effects: dict[str, Effect] = {}
+    effects: dict[Plain, Effect] = {}
     nominated_until: int = 0
     last_pod_event: int = 0
-    deletion: str = ""  # who asked for it to be deleted
-    interruption: str = ""  # the kind of message that said it will be interrupted
+    deletion: ActorOrUnknown = ""  # who asked for it to be deleted
+    interruption: Plain = ""  # the kind of message that said it will be interrupted
     interrupted: int = 0  # when that was sent
     drifted_since: int = 0  # when it was found to have drifted (D-122), 0 while it has not
-    repair: str = ""  # the code of what was told of its repair last, while it stayed
+    repair: Plain = ""  # the code of what was told of its repair last, while it stayed
     drift: Reason | None = None  # by what
     differences: tuple[Difference, ...] = ()
-    inconsistent: tuple[str, ...] = ()  # resources of which its Node reports too little (L-241)
+    inconsistent: tuple[Plain, ...] = ()  # resources of which its Node reports too little (L-241)
     inconsistent_changed: int = 0
-    verdict: str = ""  # the code of the latest disruption verdict
+    verdict: Plain = ""  # the code of the latest disruption verdict
     turns: tuple[int, ...] = ()  # by which its pods leave, if it goes with others (disruption.turns)
 
     def lifetime(self, now: int) -> tuple[int, float]:

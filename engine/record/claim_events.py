@@ -10,22 +10,39 @@ from msgspec import Struct
 
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
 from kerf.engine.model.kubernetes.pods import Resources, Taint
+from kerf.engine.model.names import (
+    ActorName,
+    FreeText,
+    ImageId,
+    InstanceId,
+    LabelMap,
+    NodeClaimName,
+    NodeName,
+    NodePoolName,
+    Plain,
+    PodKey,
+    ProviderId,
+    SecurityGroupId,
+    Sentence,
+    SubnetId,
+    VolumeName,
+)
 
 
 class Requested(Struct, frozen=True, omit_defaults=True):
     """The intent to launch is durable, nothing is launched yet (L-139…L-143). `decision`: the position of its plan."""
 
-    claim: str
-    node_pool: str
+    claim: NodeClaimName
+    node_pool: NodePoolName
     node_class: NodeClassRef
     requirements: tuple[RequirementSpec, ...]
-    instance_types: tuple[str, ...]
+    instance_types: tuple[Plain, ...]
     requests: Resources
-    pods: tuple[str, ...]
+    pods: tuple[Plain, ...]
     price: float
     decision: int
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
+    labels: LabelMap = {}
+    annotations: LabelMap = {}
     taints: tuple[Taint, ...] = ()
     startup_taints: tuple[Taint, ...] = ()
     expire_after: int | None = None
@@ -33,92 +50,92 @@ class Requested(Struct, frozen=True, omit_defaults=True):
 
 
 class Launched(Struct, frozen=True, omit_defaults=True):
-    claim: str
-    instance: str
-    provider_id: str
-    instance_type: str
-    zone: str
-    capacity_type: str
+    claim: NodeClaimName
+    instance: InstanceId
+    provider_id: ProviderId
+    instance_type: Plain
+    zone: Plain
+    capacity_type: Plain
     price: float
     capacity: Resources
     allocatable: Resources
-    labels: dict[str, str] = {}
-    image: str = ""
+    labels: LabelMap = {}
+    image: ImageId = ""
     took: int = 0
-    class_hash: str = ""  # of the NodeClass's terms that it was launched by
-    subnet: str = ""
-    security_groups: tuple[str, ...] = ()
+    class_hash: Plain = ""  # of the NodeClass's terms that it was launched by
+    subnet: SubnetId = ""
+    security_groups: tuple[SecurityGroupId, ...] = ()
 
 
 class LaunchFailed(Struct, frozen=True, omit_defaults=True):
     """Terminal (L-152, L-153): `kind` as in LaunchAnswered."""
 
-    claim: str
-    kind: str
-    code: str = ""
-    message: str = ""
+    claim: NodeClaimName
+    kind: Plain
+    code: Plain = ""
+    message: FreeText = ""
     tried: int = 0  # how many offerings were refused
 
 
 class LaunchTimedOut(Struct, frozen=True, omit_defaults=True):
     """L-178: no instance within the launch limit. `message` is the last error."""
 
-    claim: str
+    claim: NodeClaimName
     waited: int
-    message: str = ""
+    message: FreeText = ""
 
 
 class Cancelled(Struct, frozen=True, omit_defaults=True):
     """Deleted by a user before launch."""
 
-    claim: str
-    actor: str = ""
+    claim: NodeClaimName
+    actor: ActorName = ""
 
 
 class Adopted(Struct, frozen=True, omit_defaults=True):
     """Found in the cluster without a record: enters `state` with what could be read of its object. Times as there (ms
     since the epoch), 0 for what has not happened; `why` and `deadline` for one that was on its way out."""
 
-    claim: str
-    state: str
-    node_pool: str
+    claim: NodeClaimName
+    state: Plain
+    node_pool: NodePoolName
     node_class: NodeClassRef
-    instance: str = ""
-    provider_id: str = ""
-    instance_type: str = ""
-    zone: str = ""
-    capacity_type: str = ""
+    instance: InstanceId = ""
+    provider_id: ProviderId = ""
+    instance_type: Plain = ""
+    zone: Plain = ""
+    capacity_type: Plain = ""
     price: float = 0.0
-    node: str = ""
+    node: NodeName = ""
     created: int = 0
     requirements: tuple[RequirementSpec, ...] = ()
     requests: Resources = {}
     capacity: Resources = {}
     allocatable: Resources = {}
-    labels: dict[str, str] = {}
+    labels: LabelMap = {}
     taints: tuple[Taint, ...] = ()
     startup_taints: tuple[Taint, ...] = ()
     expire_after: int | None = None
     termination_grace_period: int | None = None
-    annotations: dict[str, str] = {}
-    image: str = ""
+    annotations: LabelMap = {}
+    image: ImageId = ""
     launched: int = 0
     registered: int = 0
     initialized: int = 0
     last_pod_event: int = 0
-    why: str = ""
+    why: Plain = ""
     deadline: int | None = None
 
 
 class Registered(Struct, frozen=True, omit_defaults=True):
-    claim: str
-    node: str
+    claim: NodeClaimName
+    node: NodeName
     took: int = 0  # since the request
 
 
 class Initialized(Struct, frozen=True, omit_defaults=True):
-    claim: str
-    node: str
+    claim: NodeClaimName
+    node: NodeName
     took: int = 0  # since the request
 
 
@@ -126,52 +143,52 @@ class Tainted(Struct, frozen=True, omit_defaults=True):
     """The claim is to go. `why`: drifted, empty, underutilized, expired, interrupted, unhealthy, launch-timeout,
     registration-timeout, deleted. `deadline` is when pods are deleted by force, None without a grace period."""
 
-    claim: str
-    why: str
+    claim: NodeClaimName
+    why: Plain
     deadline: int | None = None
-    detail: str = ""
+    detail: Sentence = ""
     age: int = 0
 
 
 class ReasonRaised(Struct, frozen=True, omit_defaults=True):
     """A stronger reason replaced a weaker one while the claim was on its way out."""
 
-    claim: str
-    why: str
-    was: str
+    claim: NodeClaimName
+    why: Plain
+    was: Plain
     deadline: int | None = None
-    detail: str = ""
+    detail: Sentence = ""
 
 
 class Untainted(Struct, frozen=True, omit_defaults=True):
-    claim: str
-    why: str = ""
+    claim: NodeClaimName
+    why: Plain = ""
 
 
 class DrainStarted(Struct, frozen=True, omit_defaults=True):
-    claim: str
-    node: str
+    claim: NodeClaimName
+    node: NodeName
     pods: int = 0  # that have to leave
     deadline: int | None = None  # where the taint waited for a replacement, it is counted from here
 
 
 class PodEvicted(Struct, frozen=True, omit_defaults=True):
-    claim: str
-    uid: str
-    pod: str  # namespace/name
+    claim: NodeClaimName
+    uid: Plain
+    pod: PodKey  # namespace/name
 
 
 class PodForced(Struct, frozen=True, omit_defaults=True):
-    claim: str
-    uid: str
-    pod: str
+    claim: NodeClaimName
+    uid: Plain
+    pod: PodKey
     grace: int = 0
 
 
 class Drained(Struct, frozen=True, omit_defaults=True):
     """Every pod that had to leave has left. `volumes`: how many are still attached, and awaited (L-199)."""
 
-    claim: str
+    claim: NodeClaimName
     took: int = 0
     volumes: int = 0
 
@@ -180,17 +197,17 @@ class VolumesDetached(Struct, frozen=True, omit_defaults=True):
     """The volumes that the end of the instance waited for are detached, but for those that are `left` because the
     deadline has passed (D-156). `took`: since the node was drained."""
 
-    claim: str
+    claim: NodeClaimName
     took: int = 0
-    left: tuple[str, ...] = ()
+    left: tuple[VolumeName, ...] = ()
 
 
 class InstanceVanished(Struct, frozen=True, omit_defaults=True):
     """The instance is gone and kerf did not end it. `lifetime` and `cost` as in Terminated."""
 
-    claim: str
-    instance: str
-    status: str = ""
+    claim: NodeClaimName
+    instance: InstanceId
+    status: Plain = ""
     lifetime: int = 0
     cost: float = 0.0
 
@@ -198,8 +215,8 @@ class InstanceVanished(Struct, frozen=True, omit_defaults=True):
 class Terminated(Struct, frozen=True, omit_defaults=True):
     """Instance gone, Node object gone. `lifetime` since launch; `cost` is price × lifetime in USD."""
 
-    claim: str
-    why: str
+    claim: NodeClaimName
+    why: Plain
     lifetime: int = 0
     cost: float = 0.0
 

@@ -9,6 +9,26 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
+from kerf.engine.model.names import (
+    ActorName,
+    Digest,
+    FreeText,
+    ImageId,
+    InstanceId,
+    LabelMap,
+    LeaseHolder,
+    MessageId,
+    NodeClaimName,
+    NodeClassKey,
+    NodeClassName,
+    ObjectName,
+    Plain,
+    ProviderId,
+    ReservationId,
+    SecurityGroupId,
+    Sentence,
+    SubnetId,
+)
 from kerf.engine.model.settings import Settings
 
 
@@ -22,15 +42,15 @@ class Observation(Struct, frozen=True):
 class RecordStarted(Struct, frozen=True):
     """The first entry of every record. `record` is random: keys of effects are derived from it (design, idea 4)."""
 
-    record: str
-    engine: str
+    record: Plain
+    engine: Plain
 
 
 class OfficeTaken(Struct, frozen=True):
     """A writer became the one writer. `epoch` fences every older one."""
 
     epoch: int
-    holder: str
+    holder: LeaseHolder
 
 
 class RecordCut(Struct, frozen=True, omit_defaults=True):
@@ -40,11 +60,11 @@ class RecordCut(Struct, frozen=True, omit_defaults=True):
     there an earlier cut had removed everything already."""
 
     base: int
-    chain: str
-    state: str
-    history: str
+    chain: Plain
+    state: Plain
+    history: Plain
     after: int = 0
-    before: str = ""
+    before: Plain = ""
     removed: int = 0
 
 
@@ -64,48 +84,48 @@ class ObjectGone(Struct, frozen=True):
 class NodeClassSeen(Struct, frozen=True, omit_defaults=True):
     """A NodeClass as far as core needs it; `digest` names the provider's own object (its spec and resolved status)."""
 
-    group: str
-    kind: str
-    name: str
-    uid: str = ""
+    group: Plain
+    kind: Plain
+    name: NodeClassName
+    uid: Plain = ""
     generation: int = 0
     ready: bool = False
-    reason: str = ""
-    digest: str = ""
+    reason: Sentence = ""
+    digest: Digest = ""
     terms: NodeClassTerms | None = None  # None: the provider tells nothing that could drift
-    annotations: dict[str, str] = {}  # the hash that another controller wrote, and its version (A-334)
+    annotations: LabelMap = {}  # the hash that another controller wrote, and its version (A-334)
 
 
 class CatalogueSeen(Struct, frozen=True):
     """The instance types of one NodeClass changed. `node_class` is `group/kind/name`; `digest` names a `Catalogue`."""
 
-    node_class: str
-    digest: str
+    node_class: NodeClassKey
+    digest: Digest
 
 
 class ReservationsSeen(Struct, frozen=True):
     """How many instances each capacity reservation of a NodeClass (`group/kind/name`) has left, by its id. Which have
     any at all the NodeClass's catalogue says, with the numbers of when it was made."""
 
-    node_class: str
-    left: dict[str, int]
+    node_class: NodeClassKey
+    left: dict[ReservationId, int]
 
 
 class NodeClaimDeletionSeen(Struct, frozen=True, omit_defaults=True):
     """Somebody other than kerf asked for the deletion of a NodeClaim object (or of its Node)."""
 
-    claim: str
-    actor: str = ""
+    claim: NodeClaimName
+    actor: ActorName = ""
 
 
 class LaunchError(Struct, frozen=True, omit_defaults=True):
     """One error of a fleet answer, per offering tried; `code` is EC2's (A-290)."""
 
-    code: str
-    message: str = ""
-    instance_type: str = ""
-    zone: str = ""
-    capacity_type: str = ""
+    code: Plain
+    message: FreeText = ""
+    instance_type: Plain = ""
+    zone: Plain = ""
+    capacity_type: Plain = ""
 
 
 class LaunchAnswered(Struct, frozen=True, omit_defaults=True):
@@ -116,42 +136,42 @@ class LaunchAnswered(Struct, frozen=True, omit_defaults=True):
     means that the instance was found by its tag after a crash or a lost answer. `intent` is "position.index".
     """
 
-    intent: str
-    claim: str
-    instance: str = ""
-    provider_id: str = ""
-    instance_type: str = ""
-    zone: str = ""
-    zone_id: str = ""
-    capacity_type: str = ""
-    image: str = ""
+    intent: Plain
+    claim: NodeClaimName
+    instance: InstanceId = ""
+    provider_id: ProviderId = ""
+    instance_type: Plain = ""
+    zone: Plain = ""
+    zone_id: Plain = ""
+    capacity_type: Plain = ""
+    image: ImageId = ""
     launched: int = 0
     adopted: bool = False
-    kind: str = ""
-    code: str = ""
-    message: str = ""
+    kind: Plain = ""
+    code: Plain = ""
+    message: FreeText = ""
     errors: tuple[LaunchError, ...] = ()
-    class_hash: str = ""  # of the NodeClass's terms that it was launched by; empty: those of the record at that moment
-    subnet: str = ""
-    security_groups: tuple[str, ...] = ()
+    class_hash: Plain = ""  # of the NodeClass's terms that it was launched by; empty: of those in the record then
+    subnet: SubnetId = ""
+    security_groups: tuple[SecurityGroupId, ...] = ()
 
 
 class InstanceSeen(Struct, frozen=True, omit_defaults=True):
     """The cloud described an instance: `status` is EC2's state name, "gone" when EC2 no longer knows it."""
 
-    instance: str
-    status: str
-    claim: str = ""
+    instance: InstanceId
+    status: Plain
+    claim: NodeClaimName = ""
 
 
 class TaggedInstance(Struct, frozen=True, omit_defaults=True):
     """One instance of a listing. `claim` is what its tag says; `launched` in ms since the epoch; `capacity_type` what
     it runs as, where the cloud says so."""
 
-    instance: str
-    claim: str = ""
+    instance: InstanceId
+    claim: NodeClaimName = ""
     launched: int = 0
-    capacity_type: str = ""
+    capacity_type: Plain = ""
 
 
 class InstancesListed(Struct, frozen=True, omit_defaults=True):
@@ -159,44 +179,44 @@ class InstancesListed(Struct, frozen=True, omit_defaults=True):
     registered claims that it does not have, `strays` are those that belong to no claim, `demoted` those of claims on
     reserved capacity that run as on-demand (L-250). Recorded when it changes."""
 
-    missing: tuple[str, ...] = ()
+    missing: tuple[InstanceId, ...] = ()
     strays: tuple[TaggedInstance, ...] = ()
-    demoted: tuple[str, ...] = ()
+    demoted: tuple[InstanceId, ...] = ()
 
 
 class EffectAnswered(Struct, frozen=True, omit_defaults=True):
     """The answer to any other effect. `code` is the API's (200, 404, 409, 429, 500, or EC2's error code)."""
 
-    intent: str
+    intent: Plain
     ok: bool
-    code: str = ""
-    message: str = ""
+    code: Plain = ""
+    message: FreeText = ""
 
 
 class InterruptionSeen(Struct, frozen=True, omit_defaults=True):
     """A message from the interruption queue, by the kinds of A-346…A-350. `sent` is the event's own time."""
 
-    message: str
-    kind: str
-    instance: str
+    message: MessageId
+    kind: Plain
+    instance: InstanceId
     sent: int = 0
 
 
 class InputRefused(Struct, frozen=True, omit_defaults=True):
     """Bad input that was refused at the edge: recorded and shown, and nothing else stopped for it."""
 
-    code: str
-    source: str  # "manifest", "queue", "watch", "prices", …
-    object: str
-    field: str = ""
-    message: str = ""
+    code: Plain
+    source: Plain  # "manifest", "queue", "watch", "prices", …
+    object: ObjectName
+    field: Plain = ""
+    message: FreeText = ""
 
 
 class WatchGap(Struct, frozen=True, omit_defaults=True):
     """A watch was interrupted and relisted; changes in between were synthesised from the difference."""
 
-    kind: str
-    since: str = ""
-    until: str = ""
+    kind: Plain
+    since: Plain = ""
+    until: Plain = ""
     changed: int = 0
     gone: int = 0

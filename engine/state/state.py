@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from msgspec import Struct
 
 from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
@@ -20,6 +22,32 @@ from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.kubernetes.services import Service
 from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
 from kerf.engine.model.kubernetes.workloads import Workload
+from kerf.engine.model.names import (
+    MADE_FROM,
+    AttachmentName,
+    CapacityBufferKey,
+    DeviceClassName,
+    Digest,
+    InstanceId,
+    MessageId,
+    NamespaceName,
+    NodeClaimName,
+    NodeClassKey,
+    NodeName,
+    NodeOverlayName,
+    NodePoolName,
+    Plain,
+    PodTemplateKey,
+    ResourceClaimKey,
+    ResourceSliceName,
+    Sentence,
+    ServiceKey,
+    StorageClassName,
+    StreamName,
+    VolumeClaimKey,
+    VolumeName,
+    WorkloadKey,
+)
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent, LaunchInstance, Move
@@ -38,7 +66,7 @@ class Orphan(Struct, frozen=True):
     """An instance of a claim that was over before the cloud answered, or that a listing showed and no claim has: it is
     to be ended."""
 
-    claim: str
+    claim: NodeClaimName
     attempts: int = 0
     retry_at: int = 0
     listed: bool = False
@@ -82,7 +110,7 @@ class StaticPool(Struct, frozen=True, omit_defaults=True):
     """A NodePool with a fixed size: the code of what was last decided, launches that failed in a row, and the time
     before which no further one is asked for."""
 
-    code: str = ""
+    code: Plain = ""
     failures: int = 0
     retry_at: int = 0
 
@@ -91,8 +119,8 @@ class DaemonPod(Struct, frozen=True):
     """The newest pod of a DaemonSet that was seen."""
 
     created: int
-    uid: str
-    shape: str
+    uid: Plain
+    shape: Digest
 
 
 class Facts(Struct, omit_defaults=True):
@@ -101,68 +129,72 @@ class Facts(Struct, omit_defaults=True):
 
     position: int = 0
     at: int = 0  # the time of the last entry
-    record: str = ""
+    record: Plain = ""
     epoch: int = 0
     settings: Settings = Settings()
-    settings_digest: str = ""
-    streams: dict[str, int] = {}  # stream → version
-    pods: dict[str, Pod] = {}
-    nodes: dict[str, Node] = {}
-    claims: dict[str, NodeClaim] = {}
-    pools: dict[str, NodePool] = {}
-    node_classes: dict[str, NodeClassSeen] = {}
-    catalogues: dict[str, str] = {}
-    reservations: dict[str, ReservationsSeen] = {}  # by NodeClass: what is left of them since its catalogue was made
-    daemonsets: dict[str, DaemonSet] = {}
-    daemon_pods: dict[str, DaemonPod] = {}  # by DaemonSet
-    pdbs: dict[str, PodDisruptionBudget] = {}
-    namespaces: dict[str, Namespace] = {}
-    volume_claims: dict[str, VolumeClaim] = {}
-    volumes: dict[str, Volume] = {}
-    storage_classes: dict[str, StorageClass] = {}
-    csi_nodes: dict[str, CSINode] = {}
-    attachments: dict[str, VolumeAttachment] = {}
-    unavailable: dict[str, int] = {}  # "capacity type|instance type|zone" → until
-    launches: dict[str, LaunchInstance] = {}  # claim → its order, as it is repeated until there is an instance
-    intents: dict[str, Asked] = {}  # "position.index" → not answered yet
-    orphans: dict[str, Orphan] = {}  # by instance
-    found: dict[str, Found] = {}  # by claim
-    searches: dict[str, Search] = {}  # by claim
-    lone: dict[str, NodeClaim] = {}  # by node: what was asked for of one on its way out that belongs to no claim (W-80)
-    messages: dict[str, int] = {}  # interruption messages seen → when, against duplicates
-    services: dict[str, Service] = {}  # by namespace/name, as the next four are found by their `key`
-    workloads: dict[str, Workload] = {}
-    overlays: dict[str, NodeOverlay] = {}  # by name
-    buffers: dict[str, CapacityBuffer] = {}
-    pod_templates: dict[str, PodTemplate] = {}
-    resource_claims: dict[str, ResourceClaim] = {}  # by namespace/name
-    device_classes: dict[str, DeviceClass] = {}
-    resource_slices: dict[str, ResourceSlice] = {}
-    buffered: dict[str, int] = {}  # claim or unmanaged node → pods of CapacityBuffers that the plan put on it
-    targets: dict[str, str] = {}  # pod without a place of its own → the claim or unmanaged node that the plan put it on
+    settings_digest: Plain = ""
+    streams: dict[StreamName, int] = {}  # stream → version
+    pods: dict[Plain, Pod] = {}
+    nodes: dict[NodeName, Node] = {}
+    claims: dict[NodeClaimName, NodeClaim] = {}
+    pools: dict[NodePoolName, NodePool] = {}
+    node_classes: dict[NodeClassKey, NodeClassSeen] = {}
+    catalogues: dict[NodeClassKey, Digest] = {}
+    reservations: dict[NodeClassKey, ReservationsSeen] = {}  # what is left of them since the catalogue was made
+    daemonsets: dict[Plain, DaemonSet] = {}
+    daemon_pods: dict[Plain, DaemonPod] = {}  # by DaemonSet
+    pdbs: dict[Plain, PodDisruptionBudget] = {}
+    namespaces: dict[NamespaceName, Namespace] = {}
+    volume_claims: dict[VolumeClaimKey, VolumeClaim] = {}
+    volumes: dict[VolumeName, Volume] = {}
+    storage_classes: dict[StorageClassName, StorageClass] = {}
+    csi_nodes: dict[NodeName, CSINode] = {}
+    attachments: dict[AttachmentName, VolumeAttachment] = {}
+    unavailable: dict[Plain, int] = {}  # "capacity type|instance type|zone" → until
+    launches: dict[NodeClaimName, LaunchInstance] = {}  # as it is repeated until there is an instance
+    intents: dict[Plain, Asked] = {}  # "position.index" → not answered yet
+    orphans: dict[InstanceId, Orphan] = {}  # by instance
+    found: dict[NodeClaimName, Found] = {}  # by claim
+    searches: dict[NodeClaimName, Search] = {}  # by claim
+    lone: dict[NodeName, NodeClaim] = {}  # what was asked for of a Node on its way out that belongs to no claim (W-80)
+    messages: dict[MessageId, int] = {}  # interruption messages seen → when, against duplicates
+    services: dict[ServiceKey, Service] = {}  # by namespace/name, as the next four are found by their `key`
+    workloads: dict[WorkloadKey, Workload] = {}
+    overlays: dict[NodeOverlayName, NodeOverlay] = {}  # by name
+    buffers: dict[CapacityBufferKey, CapacityBuffer] = {}
+    pod_templates: dict[PodTemplateKey, PodTemplate] = {}
+    resource_claims: dict[ResourceClaimKey, ResourceClaim] = {}  # by namespace/name
+    device_classes: dict[DeviceClassName, DeviceClass] = {}
+    resource_slices: dict[ResourceSliceName, ResourceSlice] = {}
+    buffered: dict[Sentence, int] = {}  # claim or unmanaged node → pods of CapacityBuffers that the plan put on it
+    targets: dict[
+        Plain, Sentence
+    ] = {}  # pod without a place of its own → the claim or unmanaged node that the plan put it on
     # ("" for one that the scheduler has not come to yet, and whose claim has ended)
-    nominations: dict[str, str] = {}  # pod → the node that kerf nominated for it, as its status shows
+    nominations: dict[Plain, NodeName] = {}  # pod → the node that kerf nominated for it, as its status shows
     batch_opened: int = 0  # the provisioning window (S-55); 0 when closed
     batch_last: int = 0
-    arrived: dict[str, None] = {}  # pods that have come to wait since the latest pass, refused or still untried
+    arrived: dict[Plain, None] = {}  # pods that have come to wait since the latest pass, refused or still untried
     arrived_at: int = 0  # when the last of them did
     refused_at: int = 0  # when the scheduler last refused a pod
-    rest: tuple[str, ...] = ()  # pods that the latest pass had no steps left for: the next one is about these
+    rest: tuple[Plain, ...] = ()  # pods that the latest pass had no steps left for: the next one is about these
     rest_at: int = 0  # when that one is due
     unplaced: bool = False  # the latest plan left pods without a place
     retry_at: int = 0  # when pods that still wait are planned for although nothing changed; 0 for never
-    static: dict[str, StaticPool] = {}  # by NodePool
+    static: dict[NodePoolName, StaticPool] = {}  # by NodePool
     plan: int = 0  # position of the latest provisioning decision that did not repeat an earlier one
-    plan_digest: str = ""  # of its result
+    plan_digest: Plain = ""  # of its result
     plan_at: int = 0  # its time
-    moves: dict[str, Underway] = {}  # "position.index" of the proposal
-    holds: dict[str, Hold] = {}  # by claim
+    moves: dict[Plain, Underway] = {}  # "position.index" of the proposal
+    holds: dict[NodeClaimName, Hold] = {}  # by claim
     moves_changed: int = 0  # when something changed first that the latest disruption pass has not seen; 0 for nothing
     moves_looked: int = 0  # when the latest disruption pass was
     moves_look_at: int = 0  # when it may come to something else although nothing changes; 0 for never
-    health: dict[str, PoolHealth] = {}  # by NodePool: whether its nodes register
-    made_from: dict[str, Template] = {}  # by hash: what NodePools and NodeClasses ask for, and claims were made from
-    over: dict[str, int] = {}  # claim → the position of its end, until a cut has removed that
+    health: dict[NodePoolName, PoolHealth] = {}  # by NodePool: whether its nodes register
+    made_from: dict[
+        Plain, Annotated[Template, MADE_FROM]
+    ] = {}  # by hash: what NodePools and NodeClasses ask for, and claims were made from
+    over: dict[NodeClaimName, int] = {}  # claim → the position of its end, until a cut has removed that
     cut: int = 0  # position of the latest RecordCut
     unknown: int = 0  # entries of unknown type that were skipped
 

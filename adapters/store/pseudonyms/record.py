@@ -26,7 +26,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from kerf.adapters.store.pseudonyms.replacements import BLOB, Keyed, Rule
-from kerf.adapters.store.pseudonyms.state_fields import STATE_FIELDS, made_anew
+from kerf.adapters.store.pseudonyms.rules import rules_of
+from kerf.adapters.store.pseudonyms.state import made_anew
 from kerf.adapters.store.read_only import Source
 from kerf.engine.model.content_digest import content, deviation
 from kerf.engine.model.instance_types import Catalogue
@@ -226,7 +227,7 @@ class Pseudonymised:
         return changed
 
     def _struct(self, value: Struct, blob_type: type[Struct]) -> Any:
-        rules = STATE_FIELDS.get(type(value), {})
+        rules = rules_of(type(value))
         if not isinstance(rules, dict):
             return rules(value, self._names)
         fields = {}
@@ -240,7 +241,7 @@ class Pseudonymised:
         return type(value)(**fields)
 
     def _value(self, value: Any, rule: Rule | None, where: str, blob_type: type[Struct]) -> Any:
-        if isinstance(rule, Keyed):
+        if isinstance(rule, Keyed) and value is not None:
             return {
                 rule.key(key, self._names): self._digest(part, Catalogue)  # of the state only catalogues are so
                 if rule.value is BLOB
@@ -248,13 +249,15 @@ class Pseudonymised:
                 for key, part in value.items()
             }
         if rule is not None:
-            return rule(value, self._names)
+            return None if value is None else rule(value, self._names)
         if isinstance(value, Struct):
             return self._struct(value, blob_type)
         if isinstance(value, tuple):
             return tuple(self._value(part, None, where, blob_type) for part in value)
         if isinstance(value, str | dict):
-            raise StoreError(f"no rule says whether {where} holds names", hint="Add it to pseudonym_rules")
+            raise StoreError(
+                f"no rule says whether {where} holds names", hint="Mark it at the field: kerf.engine.model.names"
+            )
         return value
 
     def _digest(self, digest: str, blob_type: type[Struct]) -> str:

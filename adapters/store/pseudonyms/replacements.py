@@ -1,4 +1,4 @@
-"""How a name, or a text with names in it, is replaced: the rules that `pseudonym_rules` gives to fields."""
+"""How a name, or a text with names in it, is replaced: the rules that the marks of fields stand for (see rules)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from kerf.engine.model import labels
 from kerf.engine.model.karpenter import nodeclaim_templates as templates
 from kerf.engine.model.karpenter import nodepools as pools
+from kerf.engine.model.karpenter.nodepool_health import PoolHealth
 from kerf.engine.model.kubernetes import pods
-from kerf.engine.record import observations
 
 
 class Names(Protocol):
@@ -74,13 +74,13 @@ _PARAM_KINDS = {
 }  # fmt: skip
 
 
-def kind(name: str) -> Rule:
+def name_of(kind: str) -> Rule:
     """A name, or a tuple of names, of this kind."""
 
     def rule(value: Any, names: Names) -> Any:
         if isinstance(value, tuple):
-            return tuple(names.name(name, part) for part in value)
-        return names.name(name, value)
+            return tuple(names.name(kind, part) for part in value)
+        return names.name(kind, value)
 
     return rule
 
@@ -112,8 +112,15 @@ def last_part(name: str) -> Rule:
     return rule
 
 
-def pod_key(value: str, names: Names) -> str:
-    return namespaced("pod", value, names)
+def key_of(kind: str) -> Rule:
+    """namespace/name, with or without something before it."""
+
+    def rule(value: str, names: Names) -> str:
+        start, slash, name = value.rpartition("/")
+        before, end, namespace = start.rpartition("/")
+        return before + end + names.name("namespace", namespace) + slash + names.name(kind, name)
+
+    return rule
 
 
 def namespaced(name_kind: str, value: str, names: Names) -> str:
@@ -274,31 +281,32 @@ def _field_value(field: str, at: str, text: str | None, names: Names) -> str | N
     return names.name("setting", text)
 
 
-_GONE_KINDS = {
-    "node": "node", "nodepool": "nodepool", "namespace": "namespace", "nodeclaim": "claim", "pv": "volume",
-    "deviceclass": "device-class", "resourceslice": "resource-slice",
-    "storageclass": "storage-class", "csinode": "node", "volumeattachment": "attachment", "nodeoverlay": "overlay",
-}  # fmt: skip
+# ── of the state ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-_NAMESPACED = {
-    "resourceclaim": "resource-claim",
-    "service": "service", "workload": "workload", "podtemplate": "pod-template", "capacitybuffer": "buffer",
-}  # fmt: skip
-"""Kinds whose keys end in namespace/name."""
+def made_from(found: dict[str, str], names: Names) -> dict[str, str]:
+    """The fields of a NodePool or of a NodeClass."""
+    if "nodeClassRef.name" not in found:
+        return template(found, names)
+    changed = {}
+    for path, text in found.items():
+        field, space, at = path.partition(" ")
+        each = difference(templates.Difference(field, at, text), names)
+        assert isinstance(each, templates.Difference)
+        changed[field + space + each.key] = each.was or ""
+    return changed
 
 
-def object_gone(gone: observations.ObjectGone, names: Names) -> Struct:
-    """The key is a uid, or by the object's kind a name."""
-    if gone.kind == "nodeclass":
-        return replace(gone, key=last_part("nodeclass")(gone.key, names))
-    if gone.kind == "pvc":
-        namespace, slash, name = gone.key.partition("/")
-        return replace(gone, key=names.name("namespace", namespace) + slash + names.name("volume-claim", name))
-    if gone.kind in _NAMESPACED:
-        start, _, name = gone.key.rpartition("/")
-        before, slash, namespace = start.rpartition("/")
-        named = names.name("namespace", namespace) + "/" + names.name(_NAMESPACED[gone.kind], name)
-        return replace(gone, key=before + slash + named)
-    name_kind = _GONE_KINDS.get(gone.kind)
-    return replace(gone, key=names.name(name_kind, gone.key)) if name_kind else gone
+def actor_or_unknown(actor: str, names: Names) -> str:
+    return actor if actor in ("", "unknown") else names.name("actor", actor)
+
+
+def pool_health(health: PoolHealth, names: Names) -> Struct:
+    """The message is kerf's own, or the cloud's."""
+    said = words(health.message, names) if health.reason == "RegistrationFailed" else ""
+    return replace(health, message=said)
+
+
+def stream_name(stream: str, names: Names) -> str:
+    start, slash, name = stream.partition("/")
+    return start + slash + (names.name("claim", name) if start == "nodeclaim" else name)

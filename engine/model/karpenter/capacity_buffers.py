@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources
+from kerf.engine.model.names import CapacityBufferName, NamespaceName, Plain, PodTemplateName, WorkloadName
 
 ACTIVE = "buffer.x-k8s.io/active-capacity"
 """The provisioning strategy that asks for nodes."""
@@ -16,16 +17,16 @@ class CapacityBuffer(Struct, frozen=True, omit_defaults=True):
     """Room to be kept free. The pods it is for are of a PodTemplate (`template`, its name) or of a workload (`kind` as
     in `Workload`, and `workload`, its name), all in the buffer's namespace."""
 
-    uid: str
-    namespace: str
-    name: str
-    template: str = ""
-    kind: str = ""
-    workload: str = ""
+    uid: Plain
+    namespace: NamespaceName
+    name: CapacityBufferName
+    template: PodTemplateName = ""
+    kind: Plain = ""
+    workload: WorkloadName = ""
     replicas: int | None = None
     percentage: int | None = None
     limits: Resources | None = None
-    strategy: str = ACTIVE
+    strategy: Plain = ACTIVE
 
     @property
     def key(self) -> str:

@@ -10,15 +10,16 @@ from msgspec import Struct
 
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
 from kerf.engine.model.kubernetes.pods import Resources, Taint
+from kerf.engine.model.names import FreeText, ImageId, LabelMap, NodeClaimName, NodeName, Plain, ProviderId
 
 
 class Condition(Struct, frozen=True, omit_defaults=True):
     """`since` is lastTransitionTime in milliseconds since the epoch, 0 when absent."""
 
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
+    type: Plain
+    status: Plain
+    reason: Plain = ""
+    message: FreeText = ""
     since: int = 0
 
 
@@ -26,20 +27,20 @@ class NodeClaimObject(Struct, frozen=True, omit_defaults=True):
     """A karpenter.sh/v1 NodeClaim. Times are milliseconds since the epoch, 0 when absent; durations
     milliseconds, None meaning Never (expire_after) or unset (the grace period)."""
 
-    name: str
+    name: NodeClaimName
     node_class: NodeClassRef
-    uid: str = ""
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}  # only Karpenter's
+    uid: Plain = ""
+    labels: LabelMap = {}
+    annotations: LabelMap = {}  # only Karpenter's
     requirements: tuple[RequirementSpec, ...] = ()
     taints: tuple[Taint, ...] = ()
     startup_taints: tuple[Taint, ...] = ()
     requests: Resources = {}
     expire_after: int | None = 720 * 3_600_000  # L-42
     termination_grace_period: int | None = None
-    provider_id: str = ""
-    node: str = ""
-    image: str = ""
+    provider_id: ProviderId = ""
+    node: NodeName = ""
+    image: ImageId = ""
     capacity: Resources = {}
     allocatable: Resources = {}
     conditions: tuple[Condition, ...] = ()

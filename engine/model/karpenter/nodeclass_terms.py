@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +14,15 @@ from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclaim_templates import Template
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.names import (
+    NODECLASS_SETTINGS,
+    ImageId,
+    PlacementGroupName,
+    Plain,
+    ReservationId,
+    SecurityGroupId,
+    SubnetId,
+)
 
 MADE = "kerf2"
 """How `NodeClassTerms.hash` is made, and its first part. To be raised with any change of what is hashed: an upgrade of
@@ -25,7 +34,7 @@ SHOWN = 80
 class Image(Struct, frozen=True, omit_defaults=True):
     """A machine image and the instance types that boot it."""
 
-    id: str
+    id: ImageId
     requirements: tuple[RequirementSpec, ...] = ()
 
 
@@ -33,13 +42,13 @@ class NodeClassTerms(Struct, frozen=True, omit_defaults=True):
     """`static` are the fields that drift by themselves (A-341) and `hash` their digest; the others drift by what they
     select. `images` in the order of preference (A-114); the rest are ids, sorted. Empty means not known."""
 
-    hash: str = ""
-    static: Template = {}
+    hash: Plain = ""
+    static: Annotated[Template, NODECLASS_SETTINGS] = {}
     images: tuple[Image, ...] = ()
-    subnets: tuple[str, ...] = ()
-    security_groups: tuple[str, ...] = ()
-    reservations: tuple[str, ...] = ()
-    placement_group: str = ""  # its id, where the class names one and it is there
+    subnets: tuple[SubnetId, ...] = ()
+    security_groups: tuple[SecurityGroupId, ...] = ()
+    reservations: tuple[ReservationId, ...] = ()
+    placement_group: PlacementGroupName = ""  # its id, where the class names one and it is there
 
 
 def made(terms_hash: str) -> str:

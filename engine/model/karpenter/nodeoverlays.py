@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.pods import Resources
+from kerf.engine.model.names import NodeOverlayName, Plain
 
 
 class Adjustment(Struct, frozen=True):
@@ -23,8 +24,8 @@ class NodeOverlay(Struct, frozen=True, omit_defaults=True):
     """`price` replaces (USD per hour), `adjustment` changes a price; at most one of them is set. `capacity` adds
     resources to a type."""
 
-    name: str
-    uid: str = ""
+    name: NodeOverlayName
+    uid: Plain = ""
     requirements: tuple[RequirementSpec, ...] = ()
     price: float | None = None
     adjustment: Adjustment | None = None

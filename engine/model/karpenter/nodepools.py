@@ -5,12 +5,13 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources, Taint
+from kerf.engine.model.names import LabelMap, NodeClassName, NodePoolName, Plain
 
 
 class NodeClassRef(Struct, frozen=True, order=True):
-    group: str
-    kind: str
-    name: str
+    group: Plain
+    kind: Plain
+    name: NodeClassName
 
     @property
     def key(self) -> str:
@@ -35,10 +36,10 @@ class RequirementSpec(Struct, frozen=True, omit_defaults=True):
 class Budget(Struct, frozen=True, omit_defaults=True):
     """A disruption budget (L-20…L-24); `duration` in milliseconds."""
 
-    nodes: str = "10%"
-    schedule: str | None = None
+    nodes: Plain = "10%"
+    schedule: Plain | None = None
     duration: int | None = None
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Plain, ...] = ()
 
 
 class NodePool(Struct, frozen=True, omit_defaults=True):
@@ -47,17 +48,17 @@ class NodePool(Struct, frozen=True, omit_defaults=True):
     `hash` is that of the template (see nodepool_hash); `hash_version` what the object's annotation says
     of the hash that stands on it (D-128)."""
 
-    name: str
+    name: NodePoolName
     node_class: NodeClassRef
-    uid: str = ""
+    uid: Plain = ""
     requirements: tuple[RequirementSpec, ...] = ()
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
+    labels: LabelMap = {}
+    annotations: LabelMap = {}
     taints: tuple[Taint, ...] = ()
     startup_taints: tuple[Taint, ...] = ()
     expire_after: int | None = 720 * 3_600_000  # L-15
     termination_grace_period: int | None = None
-    consolidation_policy: str = "WhenEmptyOrUnderutilized"
+    consolidation_policy: Plain = "WhenEmptyOrUnderutilized"
     consolidate_after: int | None = 0  # L-18
     budgets: tuple[Budget, ...] = (Budget(),)
     limits: Resources | None = None
@@ -66,5 +67,5 @@ class NodePool(Struct, frozen=True, omit_defaults=True):
     ready: bool = True  # condition Ready, True when the object carries none (docs/plan.md)
     deleting: int = 0
     generation: int = 0
-    hash: str = ""
-    hash_version: str = ""
+    hash: Plain = ""
+    hash_version: Plain = ""

@@ -8,12 +8,23 @@ driver's name as domain; all names here are full: `<domain>/<name>`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import NodeTerm, Pod, PodShape, Taint, Toleration
+from kerf.engine.model.names import (
+    BOUND_DEVICES,
+    REQUEST_NAMES,
+    DeviceClassName,
+    DevicePoolName,
+    NamespaceName,
+    NodeName,
+    Plain,
+    ResourceClaimName,
+    ResourceSliceName,
+)
 
 EXACT, ALL = "ExactCount", "All"
 """How many devices of a request: so many, or every one that matches (at least one)."""
@@ -22,10 +33,10 @@ EXACT, ALL = "ExactCount", "All"
 class Version(Struct, frozen=True):
     """An attribute that is a semantic version."""
 
-    version: str
+    version: Plain
 
 
-Attribute = bool | int | str | Version
+Attribute = bool | int | Plain | Version
 
 
 class ValidRange(Struct, frozen=True, omit_defaults=True):
@@ -49,21 +60,21 @@ class Capacity(Struct, frozen=True, omit_defaults=True):
 class CounterUse(Struct, frozen=True, omit_defaults=True):
     """What a device takes of a set of shared counters."""
 
-    counter_set: str
-    counters: dict[str, int] = {}
+    counter_set: Plain
+    counters: dict[Plain, int] = {}
 
 
 class Device(Struct, frozen=True, omit_defaults=True):
     """`shared`: several claims may have it at once, each a part of its capacity. `taints` keep requests away that do
     not tolerate them. `node`, `all_nodes`, `terms`: as in ResourceSlice, of a device whose slice leaves them to it."""
 
-    name: str
-    attributes: dict[str, Attribute] = {}
-    capacity: dict[str, Capacity] = {}
+    name: Plain
+    attributes: dict[Plain, Attribute] = {}
+    capacity: dict[Plain, Capacity] = {}
     consumes: tuple[CounterUse, ...] = ()
     shared: bool = False
     taints: tuple[Taint, ...] = ()
-    node: str = ""
+    node: NodeName = ""
     all_nodes: bool = False
     terms: tuple[NodeTerm, ...] = ()
 
@@ -72,15 +83,15 @@ class ResourceSlice(Struct, frozen=True, omit_defaults=True):
     """A part of a driver's pool of devices. `count`: of how many slices the pool consists in this `generation`;
     `owner`: the Node that owns it. An instance type's slice templates are of this form, too, and need no name."""
 
-    name: str
-    driver: str
-    pool: str
+    name: ResourceSliceName
+    driver: Plain
+    pool: DevicePoolName
     generation: int = 1
     count: int = 1
-    node: str = ""
+    node: NodeName = ""
     all_nodes: bool = False
     terms: tuple[NodeTerm, ...] = ()
-    owner: str = ""
+    owner: NodeName = ""
     devices: tuple[Device, ...] = ()
     counters: tuple[CounterUse, ...] = ()
 
@@ -89,15 +100,15 @@ class AttributeBinding(Struct, frozen=True, omit_defaults=True):
     """Devices (driver, pool, name) of an instance type's slice templates that will have the same value of an attribute,
     whatever that will be."""
 
-    attribute: str
-    devices: tuple[tuple[str, str, str], ...]
+    attribute: Plain
+    devices: Annotated[tuple[tuple[str, str, str], ...], BOUND_DEVICES]
 
 
 class DeviceClass(Struct, frozen=True, omit_defaults=True):
     """`selectors`: CEL, all of which must hold."""
 
-    name: str
-    selectors: tuple[str, ...] = ()
+    name: DeviceClassName
+    selectors: tuple[Plain, ...] = ()
 
 
 class DeviceRequest(Struct, frozen=True, omit_defaults=True):
@@ -105,33 +116,33 @@ class DeviceRequest(Struct, frozen=True, omit_defaults=True):
     `capacity`: the part of a shared device that is asked for. `admin`: to look after devices, whoever has them;
     nothing is taken by that. `unsupported`: what of it kerf does not know."""
 
-    name: str
-    device_class: str = ""
-    selectors: tuple[str, ...] = ()
-    mode: str = EXACT
+    name: Annotated[str, REQUEST_NAMES]
+    device_class: DeviceClassName = ""
+    selectors: tuple[Plain, ...] = ()
+    mode: Plain = EXACT
     count: int = 1
-    capacity: dict[str, int] = {}
+    capacity: dict[Plain, int] = {}
     first_of: tuple[DeviceRequest, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     admin: bool = False
-    unsupported: str = ""
+    unsupported: Plain = ""
 
 
 class DeviceConstraint(Struct, frozen=True, omit_defaults=True):
     """The devices of these requests (all, if empty) have the same value of `match`; "" is a constraint of another
     kind, which nothing meets (S-200)."""
 
-    match: str = ""
-    requests: tuple[str, ...] = ()
+    match: Plain = ""
+    requests: Annotated[tuple[str, ...], REQUEST_NAMES] = ()
 
 
 class AllocatedDevice(Struct, frozen=True, omit_defaults=True):
     """`consumed`: of a shared device."""
 
-    driver: str
-    pool: str
-    device: str
-    consumed: dict[str, int] = {}
+    driver: Plain
+    pool: DevicePoolName
+    device: Plain
+    consumed: dict[Plain, int] = {}
 
 
 class Allocation(Struct, frozen=True, omit_defaults=True):
@@ -145,15 +156,15 @@ class ResourceClaim(Struct, frozen=True, omit_defaults=True):
     """`pods`: the uids for which it is reserved; `others`: something that is no pod has it, too. `made_for`: the uid of
     the pod for which it was made from a template, and `own_name` what the pod calls it."""
 
-    namespace: str
-    name: str
+    namespace: NamespaceName
+    name: ResourceClaimName
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
     allocation: Allocation | None = None
-    pods: tuple[str, ...] = ()
+    pods: tuple[Plain, ...] = ()
     others: bool = False
-    made_for: str = ""
-    own_name: str = ""
+    made_for: Plain = ""
+    own_name: ResourceClaimName = ""
 
     @property
     def key(self) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from kerf.engine.model.names import LabelMap, NamespaceName
+
 
 class Namespace(Struct, frozen=True, omit_defaults=True):
-    name: str
-    labels: dict[str, str] = {}
+    name: NamespaceName
+    labels: LabelMap = {}

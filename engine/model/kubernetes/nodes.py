@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources, Taint
+from kerf.engine.model.names import LabelMap, NodeName, Plain, ProviderId
 
 READY = "Ready"
 REPAIRED = (
@@ -16,8 +17,8 @@ REPAIRED = (
 class NodeCondition(Struct, frozen=True, omit_defaults=True):
     """`since` is lastTransitionTime."""
 
-    type: str
-    status: str
+    type: Plain
+    status: Plain
     since: int = 0
 
 
@@ -25,12 +26,12 @@ class Node(Struct, frozen=True, omit_defaults=True):
     """A v1 Node. Times are milliseconds since the epoch, 0 when absent. `conditions` are those of REPAIRED that are not
     True."""
 
-    name: str
-    uid: str = ""
-    provider_id: str = ""
+    name: NodeName
+    uid: Plain = ""
+    provider_id: ProviderId = ""
     created: int = 0
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}  # only the karpenter.sh ones
+    labels: LabelMap = {}
+    annotations: LabelMap = {}  # only the karpenter.sh ones
     taints: tuple[Taint, ...] = ()
     capacity: Resources = {}
     allocatable: Resources = {}

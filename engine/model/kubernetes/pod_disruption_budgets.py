@@ -5,16 +5,17 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Selector
+from kerf.engine.model.names import BudgetName, NamespaceName, Plain
 
 
 class PodDisruptionBudget(Struct, frozen=True, omit_defaults=True):
     """`max_unavailable` and `min_available` keep the API's text ("0", "50%"); None when unset."""
 
-    uid: str
-    namespace: str
-    name: str
+    uid: Plain
+    namespace: NamespaceName
+    name: BudgetName
     selector: Selector | None = None
-    max_unavailable: str | None = None
-    min_available: str | None = None
+    max_unavailable: Plain | None = None
+    min_available: Plain | None = None
     disruptions_allowed: int = 0
     always_allow_unhealthy: bool = False

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from kerf.engine.model.names import Digest, NamespaceName, PodTemplateName
+
 
 class PodTemplate(Struct, frozen=True, omit_defaults=True):
     """A v1 PodTemplate; `shape` is the digest of the PodShape of its template. `generation` counts its changes, 0 where
     it is not known."""
 
-    namespace: str
-    name: str
-    shape: str
+    namespace: NamespaceName
+    name: PodTemplateName
+    shape: Digest
     generation: int = 0
 
     @property

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from msgspec import Struct
 
-Resources = dict[str, int]
+from kerf.engine.model.names import (
+    CLAIM_REFERENCES,
+    Digest,
+    LabelKey,
+    LabelMap,
+    NamespaceName,
+    NodeName,
+    Plain,
+    PodName,
+    PodVolumeName,
+    PriorityClassName,
+    StorageClassName,
+    VolumeClaimName,
+    WorkloadName,
+)
+
+Resources = dict[Plain, int]
 """Resource name → exact integer: `cpu` in milli-CPU, everything else in base units (bytes, devices, pods)."""
 
 
@@ -61,45 +79,45 @@ class PreferredNodeTerm(Struct, frozen=True):
 class Selector(Struct, frozen=True, omit_defaults=True):
     """A label selector. None in a field that holds one means nil: it matches nothing (S-123)."""
 
-    labels: dict[str, str] = {}
+    labels: LabelMap = {}
     expressions: tuple[Expression, ...] = ()
 
 
 class SpreadConstraint(Struct, frozen=True, omit_defaults=True):
-    topology_key: str
+    topology_key: LabelKey
     max_skew: int = 1
-    when_unsatisfiable: str = "DoNotSchedule"
+    when_unsatisfiable: Plain = "DoNotSchedule"
     selector: Selector | None = None
     min_domains: int | None = None
-    match_label_keys: tuple[str, ...] = ()
-    node_affinity_policy: str = "Honor"
-    node_taints_policy: str = "Ignore"
+    match_label_keys: tuple[LabelKey, ...] = ()
+    node_affinity_policy: Plain = "Honor"
+    node_taints_policy: Plain = "Ignore"
 
 
 class AffinityTerm(Struct, frozen=True, omit_defaults=True):
     """A pod affinity or anti-affinity term; `weight` is 0 for a required one."""
 
-    topology_key: str
+    topology_key: LabelKey
     selector: Selector | None = None
-    namespaces: tuple[str, ...] = ()
+    namespaces: tuple[NamespaceName, ...] = ()
     namespace_selector: Selector | None = None
     weight: int = 0
-    match_label_keys: tuple[str, ...] = ()
-    mismatch_label_keys: tuple[str, ...] = ()
+    match_label_keys: tuple[LabelKey, ...] = ()
+    mismatch_label_keys: tuple[LabelKey, ...] = ()
 
 
 class HostPort(Struct, frozen=True, omit_defaults=True, order=True):
     port: int
-    protocol: str = "TCP"
-    ip: str = "0.0.0.0"
+    protocol: Plain = "TCP"
+    ip: Plain = "0.0.0.0"
 
 
 class VolumeRef(Struct, frozen=True, omit_defaults=True):
     """A volume that matters to scheduling (S-152): `claim` names a PVC; for an ephemeral volume it is empty."""
 
-    name: str
-    claim: str = ""
-    storage_class: str = ""
+    name: PodVolumeName
+    claim: VolumeClaimName = ""
+    storage_class: StorageClassName = ""
 
 
 class PodShape(Struct, frozen=True, omit_defaults=True):
@@ -111,8 +129,8 @@ class PodShape(Struct, frozen=True, omit_defaults=True):
     """
 
     requests: Resources = {}
-    labels: dict[str, str] = {}
-    node_selector: dict[str, str] = {}
+    labels: LabelMap = {}
+    node_selector: LabelMap = {}
     required_terms: tuple[NodeTerm, ...] = ()
     preferred_terms: tuple[PreferredNodeTerm, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
@@ -121,36 +139,36 @@ class PodShape(Struct, frozen=True, omit_defaults=True):
     anti_affinity: tuple[AffinityTerm, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     volumes: tuple[VolumeRef, ...] = ()
-    resource_claims: tuple[str, ...] = ()
+    resource_claims: Annotated[tuple[str, ...], CLAIM_REFERENCES] = ()
     priority: int = 0
-    priority_class: str = ""
+    priority_class: PriorityClassName = ""
     grace: int | None = None  # terminationGracePeriodSeconds
 
 
 class Owner(Struct, frozen=True, omit_defaults=True):
-    kind: str  # with its group and version: "apps/v1/DaemonSet", "v1/Node"
-    name: str
-    uid: str = ""
+    kind: Plain  # with its group and version: "apps/v1/DaemonSet", "v1/Node"
+    name: WorkloadName
+    uid: Plain = ""
     controller: bool = True
 
 
 class Pod(Struct, frozen=True, omit_defaults=True):
     """One pod. Times are milliseconds since the epoch, 0 when absent."""
 
-    uid: str
-    namespace: str
-    name: str
-    shape: str  # digest of its PodShape
+    uid: Plain
+    namespace: NamespaceName
+    name: PodName
+    shape: Digest  # digest of its PodShape
     created: int = 0
-    phase: str = "Pending"
-    node: str = ""  # spec.nodeName
+    phase: Plain = "Pending"
+    node: NodeName = ""  # spec.nodeName
     unschedulable: bool = False  # condition PodScheduled has reason Unschedulable (S-40)
-    nominated: str = ""  # status.nominatedNodeName
+    nominated: NodeName = ""  # status.nominatedNodeName
     ready: bool = False
     started: int = 0
     deleting: int = 0  # deletionTimestamp
     owner: Owner | None = None
-    do_not_disrupt: str = ""  # the annotation's value
+    do_not_disrupt: Plain = ""  # the annotation's value
     deletion_cost: int = 0
     untried: bool = False  # kube-scheduler, whose pod it is, has said nothing of it yet (no condition PodScheduled)
 

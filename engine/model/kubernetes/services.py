@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from kerf.engine.model.names import LabelMap, NamespaceName, ServiceName
+
 
 class Service(Struct, frozen=True, omit_defaults=True):
     """`selector` is empty for a Service that has none: neither selects any pod."""
 
-    namespace: str
-    name: str
-    selector: dict[str, str] = {}
+    namespace: NamespaceName
+    name: ServiceName
+    selector: LabelMap = {}
 
     @property
     def key(self) -> str:

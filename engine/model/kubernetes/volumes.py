@@ -8,16 +8,25 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import NodeTerm
+from kerf.engine.model.names import (
+    AttachmentName,
+    NamespaceName,
+    NodeName,
+    Plain,
+    StorageClassName,
+    VolumeClaimName,
+    VolumeName,
+)
 
 
 class VolumeClaim(Struct, frozen=True, omit_defaults=True):
     """A PersistentVolumeClaim. `volume`: spec.volumeName; `bind_completed`: it carries the annotation."""
 
-    namespace: str
-    name: str
-    volume: str = ""
-    storage_class: str = ""
-    phase: str = "Pending"
+    namespace: NamespaceName
+    name: VolumeClaimName
+    volume: VolumeName = ""
+    storage_class: StorageClassName = ""
+    phase: Plain = "Pending"
     bind_completed: bool = False
     deleting: int = 0
 
@@ -30,8 +39,8 @@ class Volume(Struct, frozen=True, omit_defaults=True):
     """A PersistentVolume. `driver`: its CSI driver, "" if it has none to count (S-158); `terms`: required node
     affinity; `local`: Local or HostPath."""
 
-    name: str
-    driver: str = ""
+    name: VolumeName
+    driver: Plain = ""
     terms: tuple[NodeTerm, ...] = ()
     local: bool = False
     deleting: int = 0
@@ -41,8 +50,8 @@ class StorageClass(Struct, frozen=True, omit_defaults=True):
     """`driver`: the provisioner, in-tree names translated (S-158); `topologies`: allowedTopologies, each as In;
     `default`: the API server gives it to claims that name no class."""
 
-    name: str
-    driver: str = ""
+    name: StorageClassName
+    driver: Plain = ""
     immediate: bool = False
     topologies: tuple[NodeTerm, ...] = ()
     default: bool = False
@@ -51,17 +60,17 @@ class StorageClass(Struct, frozen=True, omit_defaults=True):
 class CSINode(Struct, frozen=True, omit_defaults=True):
     """How many volumes a node takes, by driver; one without a limit is left out (S-159)."""
 
-    name: str
-    limits: dict[str, int] = {}
+    name: NodeName
+    limits: dict[Plain, int] = {}
 
 
 class VolumeAttachment(Struct, frozen=True, omit_defaults=True):
     """A volume that is attached to a node, or on its way there or off. `volume`: the PersistentVolume's name, empty for
     an inline one."""
 
-    name: str
-    node: str
-    volume: str = ""
+    name: AttachmentName
+    node: NodeName
+    volume: VolumeName = ""
     deleting: int = 0
 
 

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import Selector, VolumeRef
+from kerf.engine.model.names import Digest, LabelMap, NamespaceName, Plain, WorkloadName
 
 SCALABLE = ("apps/v1/Deployment", "apps/v1/StatefulSet", "apps/v1/ReplicaSet")
 """S-177: what a CapacityBuffer may name."""
@@ -17,15 +18,15 @@ class Workload(Struct, frozen=True, omit_defaults=True):
     the PodShape of its template. `volume_claims`: what a StatefulSet claims for each of its pods. `created` in
     milliseconds since the epoch, 0 when absent."""
 
-    kind: str
-    namespace: str
-    name: str
-    shape: str
-    uid: str = ""
+    kind: Plain
+    namespace: NamespaceName
+    name: WorkloadName
+    shape: Digest
+    uid: Plain = ""
     replicas: int = 1
-    labels: dict[str, str] = {}
-    template_labels: dict[str, str] = {}
-    template_annotations: dict[str, str] = {}
+    labels: LabelMap = {}
+    template_labels: LabelMap = {}
+    template_annotations: LabelMap = {}
     created: int = 0
     volume_claims: tuple[VolumeRef, ...] = ()
     selector: Selector | None = None

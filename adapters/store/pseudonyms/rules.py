@@ -1,0 +1,111 @@
+"""Which rule each field of the record's types and of the state has: by the mark that stands at the field
+(kerf.engine.model.names). A field with text and no mark stops the export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.adapters.store.pseudonyms import replacements as r
+from kerf.adapters.store.pseudonyms.replacements import Keyed, Names, Rule, StructRule
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference
+from kerf.engine.model.karpenter.nodepool_health import PoolHealth
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kinds.kind import WatchedKind
+from kerf.engine.model.kinds.watched import WATCHED
+from kerf.engine.model.kubernetes.pods import Expression, Taint, Toleration
+from kerf.engine.model.names import LAST_PART, NAME, NAMESPACED, WORKLOAD_KEY, Mark
+from kerf.engine.record.observations import ObjectGone
+
+_OF_KIND: dict[str, Callable[[str], Rule]] = {
+    NAME: r.name_of,
+    LAST_PART: r.last_part,
+    NAMESPACED: r.key_of,
+    WORKLOAD_KEY: r.key_of,
+}
+_RULES: dict[str, Rule] = {
+    "keep": r.keep,
+    "digest": r.BLOB,
+    "blank": r.blank,
+    "words": r.words,
+    "key": r.key,
+    "labels": r.key_map,
+    "priority-class": r.priority_class,
+    "claim-references": r.claim_references,
+    "request-names": r.request_names,
+    "bound-devices": r.bound_devices,
+    "reason-parameters": r.params,
+    "nodeclass-settings": r.template,
+    "made-from": r.made_from,
+    "stream": r.stream_name,
+    "actor-or-unknown": r.actor_or_unknown,
+}
+
+
+@cache
+def rules_of(struct: type[Struct]) -> dict[str, Rule] | StructRule:
+    """By field, or of the struct as a whole."""
+    if struct in _STRUCT_RULES:
+        return _STRUCT_RULES[struct]
+    hints = get_type_hints(struct, include_extras=True)
+    found = {field: _rule_of(hints[field]) for field in struct.__struct_fields__}
+    return {field: rule for field, rule in found.items() if rule is not None}
+
+
+def _rule_of(hint: Any) -> Rule | None:
+    """The rule of a value with this type: the first mark in it, but for maps, whose keys and values have one each."""
+    for mark in getattr(hint, "__metadata__", ()):
+        if isinstance(mark, Mark):
+            return _OF_KIND[mark.rule](mark.kind) if mark.rule in _OF_KIND else _RULES[mark.rule]
+    arguments = get_args(hint)
+    if get_origin(hint) is dict:
+        key, value = map(_rule_of, arguments)
+        if key is r.keep and (value is r.keep or arguments[1] in (int, float, bool, NoneType)):
+            return r.keep
+        return Keyed(key or _unmarked, value) if key is not None or value is not None else None
+    return next((rule for rule in map(_rule_of, arguments) if rule is not None), None)
+
+
+def _unmarked(value: str, names: Names) -> str:
+    raise TypeError("the keys of a map have no mark, and its values have one")
+
+
+def key_rules(kinds: Iterable[WatchedKind]) -> dict[str, Rule]:
+    """How the key of a deleted object is replaced, by the kind's name: it is a uid, or has the object's name in it."""
+    return {kind.name: _key_rule(kind) for kind in kinds}
+
+
+def _key_rule(kind: WatchedKind) -> Rule:
+    if kind.key == "uid":
+        return r.keep
+    mark = next(
+        mark
+        for mark in getattr(get_type_hints(kind.struct, include_extras=True)["name"], "__metadata__", ())
+        if isinstance(mark, Mark)
+    )
+    return r.name_of(mark.kind) if kind.key == "name" else r.key_of(mark.kind)
+
+
+_KEY_RULES = key_rules(WATCHED) | {"nodeclass": r.last_part("nodeclass")}
+
+
+def object_gone(gone: ObjectGone, names: Names) -> Struct:
+    rule = _KEY_RULES.get(gone.kind)
+    return gone if rule is None else replace(gone, key=rule(gone.key, names))
+
+
+_STRUCT_RULES: dict[type[Struct], StructRule] = {
+    Expression: r.keyed_values,
+    RequirementSpec: r.keyed_values,
+    Taint: r.keyed_value,
+    Toleration: r.keyed_value,
+    Difference: r.difference,
+    ObjectGone: object_gone,
+    PoolHealth: r.pool_health,
+}
+"""Structs of which one field says how another is to be replaced."""

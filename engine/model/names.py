@@ -1,0 +1,90 @@
+"""What the text in a field is: the name of an object, a label's key, a sentence, or nothing that names anything.
+
+Fields of everything that is recorded are declared with these types. To the codec they are plain text; a pseudonymised
+copy of a record replaces what names something (kerf.adapters.store.pseudonyms). A field of type `str` without a mark
+stops such a copy, so each new field says what it holds.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Struct
+
+
+class Mark(Struct, frozen=True):
+    """`rule` says how the text is replaced; `kind` of what it is the name."""
+
+    rule: str
+    kind: str = ""
+
+
+NAME, LAST_PART, NAMESPACED, WORKLOAD_KEY = "name", "last-part", "namespaced", "workload-key"
+"""A name; a path whose last part is one; namespace/name; kind/namespace/name."""
+
+LABELS = Mark("labels")
+"""Labels, annotations, or an instance type's requirements: a map from key to value or values."""
+CLAIM_REFERENCES, REQUEST_NAMES, BOUND_DEVICES = (
+    Mark("claim-references"), Mark("request-names"), Mark("bound-devices"),
+)  # fmt: skip
+REASON_PARAMETERS, NODECLASS_SETTINGS, MADE_FROM = (
+    Mark("reason-parameters"), Mark("nodeclass-settings"), Mark("made-from"),
+)  # fmt: skip
+
+Plain = Annotated[str, Mark("keep")]
+"""Text that names nothing of the user's: an enum's value, a uid, a digest, an instance type, a zone."""
+Digest = Annotated[str, Mark("digest")]
+"""Of a blob, which is pseudonymised as well."""
+FreeText = Annotated[str, Mark("blank")]
+"""Written by other programs. Account numbers, ARNs and names may stand in it: a pseudonymised copy leaves it out."""
+Sentence = Annotated[str, Mark("words")]
+"""kerf's own words, with names among them."""
+LabelKey = Annotated[str, Mark("key")]
+LabelMap = Annotated[dict[str, str], LABELS]
+
+ActorName = Annotated[str, Mark(NAME, "actor")]
+AttachmentName = Annotated[str, Mark(NAME, "attachment")]
+BudgetName = Annotated[str, Mark(NAME, "pdb")]
+CapacityBufferName = Annotated[str, Mark(NAME, "buffer")]
+ClusterName = Annotated[str, Mark(NAME, "cluster")]
+DeviceClassName = Annotated[str, Mark(NAME, "device-class")]
+DevicePoolName = Annotated[str, Mark(NAME, "device-pool")]
+ImageId = Annotated[str, Mark(NAME, "image")]
+InstanceId = Annotated[str, Mark(NAME, "instance")]
+LeaseHolder = Annotated[str, Mark(NAME, "holder")]
+MessageId = Annotated[str, Mark(NAME, "message")]
+NamespaceName = Annotated[str, Mark(NAME, "namespace")]
+NodeClaimName = Annotated[str, Mark(NAME, "claim")]
+NodeClassName = Annotated[str, Mark(NAME, "nodeclass")]
+NodeName = Annotated[str, Mark(NAME, "node")]
+NodeOverlayName = Annotated[str, Mark(NAME, "overlay")]
+NodePoolName = Annotated[str, Mark(NAME, "nodepool")]
+ObjectName = Annotated[str, Mark(NAME, "object")]
+PlacementGroupName = Annotated[str, Mark(NAME, "placement-group")]
+PodName = Annotated[str, Mark(NAME, "pod")]
+PodTemplateName = Annotated[str, Mark(NAME, "pod-template")]
+PodVolumeName = Annotated[str, Mark(NAME, "pod-volume")]
+ReservationId = Annotated[str, Mark(NAME, "reservation")]
+ResourceClaimName = Annotated[str, Mark(NAME, "resource-claim")]
+ResourceSliceName = Annotated[str, Mark(NAME, "resource-slice")]
+SecurityGroupId = Annotated[str, Mark(NAME, "security-group")]
+ServiceName = Annotated[str, Mark(NAME, "service")]
+StorageClassName = Annotated[str, Mark(NAME, "storage-class")]
+SubnetId = Annotated[str, Mark(NAME, "subnet")]
+VolumeClaimName = Annotated[str, Mark(NAME, "volume-claim")]
+VolumeName = Annotated[str, Mark(NAME, "volume")]
+WorkloadName = Annotated[str, Mark(NAME, "workload")]
+PriorityClassName = Annotated[str, Mark("priority-class")]
+
+CapacityBufferKey = Annotated[str, Mark(NAMESPACED, "buffer")]
+PodKey = Annotated[str, Mark(NAMESPACED, "pod")]
+PodTemplateKey = Annotated[str, Mark(NAMESPACED, "pod-template")]
+ResourceClaimKey = Annotated[str, Mark(NAMESPACED, "resource-claim")]
+ServiceKey = Annotated[str, Mark(NAMESPACED, "service")]
+VolumeClaimKey = Annotated[str, Mark(NAMESPACED, "volume-claim")]
+WorkloadKey = Annotated[str, Mark(WORKLOAD_KEY, "workload")]
+ProviderId = Annotated[str, Mark(LAST_PART, "instance")]
+NodeClassKey = Annotated[str, Mark(LAST_PART, "nodeclass")]
+"""group/kind/name"""
+StreamName = Annotated[str, Mark("stream")]
+ActorOrUnknown = Annotated[str, Mark("actor-or-unknown")]
