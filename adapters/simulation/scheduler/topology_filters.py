@@ -114,9 +114,9 @@ class TopologyFilter:
     # ── affinity between pods ───────────────────────────────────────────────────────────────────────────────
 
     def _affinity(self, pod: Pod, shape: PodShape, terms: list[AffinityTerm]) -> Check:
-        """Every term has a matching pod in the node's domain; the first pod of a series that matches its own
-        terms may go anywhere that has the keys."""
-        domains = [self._domains(term, pod, shape) for term in terms]
+        """Every term has a pod in the node's domain that matches all the terms (kube-scheduler counts no others); the
+        first pod of a series that matches its own terms may go anywhere that has the keys."""
+        domains = [self._domains(term, pod, shape, terms) for term in terms]
         own = Kin(pod.namespace, pod.shape, False)
         first = not any(domains) and all(self._matches(term, pod.namespace, shape, own) for term in terms)
 
@@ -128,7 +128,7 @@ class TopologyFilter:
         return check
 
     def _apart(self, pod: Pod, shape: PodShape, term: AffinityTerm) -> Check:
-        taken = self._domains(term, pod, shape)
+        taken = self._domains(term, pod, shape, [term])
         return lambda node: node.labels.get(term.topology_key) not in taken
 
     def _kept_off(self, pod: Pod) -> frozenset[tuple[str, str]]:
@@ -145,13 +145,13 @@ class TopologyFilter:
             if self._matches(term, kin.namespace, self._api.shapes[kin.shape], own)
         )
 
-    def _domains(self, term: AffinityTerm, pod: Pod, shape: PodShape) -> frozenset[str]:
-        """The values of the term's key on nodes that run a pod which the term matches."""
+    def _domains(self, term: AffinityTerm, pod: Pod, shape: PodShape, terms: list[AffinityTerm]) -> frozenset[str]:
+        """The values of the term's key on nodes that run a pod which all of these terms of the pod match."""
         return frozenset(
             node.labels[term.topology_key]
             for node in self._api.nodes.values()
             if term.topology_key in node.labels
-            and any(self._matches(term, pod.namespace, shape, kin) for kin in self._on(node))
+            and any(all(self._matches(each, pod.namespace, shape, kin) for each in terms) for kin in self._on(node))
         )
 
     def _matches(self, term: AffinityTerm, namespace: str, shape: PodShape, kin: Kin) -> bool:

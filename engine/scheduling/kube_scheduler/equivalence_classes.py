@@ -12,7 +12,12 @@ import msgspec
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import PodShape
-from kerf.engine.scheduling.kube_scheduler.filters import node_affinity, node_affinity_before_launch, taint_toleration
+from kerf.engine.scheduling.kube_scheduler.filters import (
+    node_affinity,
+    node_affinity_before_launch,
+    required_alternatives,
+    taint_toleration,
+)
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad
@@ -25,7 +30,6 @@ from kerf.engine.scheduling.kube_scheduler.scores import (
 )
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
-from kerf.engine.scheduling.pods.pod_requirements import alternatives_of
 from kerf.engine.scheduling.pods.pod_volumes import PodVolumes, claim_names, volumes_of_claims
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
@@ -59,7 +63,7 @@ class EquivalenceClass:
         self._shape = shape
         reachable = volumes.alternatives or (Requirements(),)
         self._alternatives = tuple(
-            own.merged(each) for own in alternatives_of(shape) for each in reachable if not own.conflicts(each)
+            own.merged(each) for own in required_alternatives(shape) for each in reachable if not own.conflicts(each)
         )
         self._scores_by_kind: dict[int, NodeScores | None] = {}
         self.feasible_nodes = [

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from kerf.engine.model.kubernetes.pods import HostPort, Resources, Taint, Toleration
+from msgspec.structs import replace
+
+from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Resources, Taint, Toleration
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
+from kerf.engine.scheduling.pods.pod_requirements import alternatives_of, contradictions
 from kerf.engine.scheduling.pods.pod_volumes import Attachment
 
 
@@ -44,8 +47,22 @@ def taint_toleration(taints: Iterable[Taint], tolerations: tuple[Toleration, ...
     return not untolerated(hard, tolerations)
 
 
+def required_alternatives(shape: PodShape) -> tuple[Requirements, ...]:
+    """What a pod asks of a node's labels: its nodeSelector with one of its required terms, once for each term.
+
+    A term that contradicts itself or the nodeSelector is left out, because no node meets it. (Merged requirements alone
+    would read as DoesNotExist then, which a node without the label would satisfy; S-4.)
+    """
+    alternatives = alternatives_of(shape)
+    if not shape.required_terms:
+        return alternatives
+    alone = (replace(shape, required_terms=(term,)) for term in shape.required_terms)
+    possible = [not contradictions(each, preferences=False) for each in alone]
+    return tuple(each for each, kept in zip(alternatives, possible, strict=True) if kept)
+
+
 def node_affinity(alternatives: Iterable[Requirements], labels: Requirements) -> bool:
-    """NodeAffinity: the node's labels meet one of the alternatives that a pod asks for (see `alternatives_of`).
+    """NodeAffinity: the node's labels meet one of the alternatives that a pod asks for (`required_alternatives`).
 
     VolumeBinding and VolumeZone are part of it: where a volume may be reached is merged into the alternatives.
     """
