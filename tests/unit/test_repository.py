@@ -16,6 +16,12 @@ LARGE_SET = "tests/conformance/large_set.py"
 """It alone may name a folder beside the clone, and the tests that need it are skipped without."""
 
 
+PATH = re.compile(r"(?<![\w./-])((?:engine|adapters|projections|replay|tests|benchmarks|deploy)/[\w./-]*\w)")
+TEST = re.compile(r"(?<![\w/])test_\w+(?!\w|\.py)")
+NO_PATH = {"deploy/kerf"}
+"""What kubectl calls the Deployment."""
+
+
 def tracked(*endings: str) -> Iterator[str]:
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return (name for name in names.splitlines() if name.endswith(endings) and (ROOT / name).is_file())
@@ -58,3 +64,31 @@ def test_nothing_points_beside_the_clone() -> None:
         if OUTSIDE.search(line)
     ]
     assert outside == []
+
+
+def documents() -> list[Path]:
+    return sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def test_documents_name_paths_that_exist() -> None:
+    stale = [
+        f"{document.relative_to(ROOT)}: {path}"
+        for document in documents()
+        for path in PATH.findall(document.read_text())
+        if path not in NO_PATH and not (ROOT / path).exists() and not (ROOT / f"{path}.py").exists()
+    ]
+    assert stale == []
+
+
+def test_documents_name_tests_that_exist() -> None:
+    defined = {
+        found for name in tracked(".py") if name.startswith("tests/")
+        for found in re.findall(r"def (test_\w+)", (ROOT / name).read_text())
+    }  # fmt: skip
+    stale = [
+        f"{document.relative_to(ROOT)}: {test}"
+        for document in documents()
+        for test in TEST.findall(document.read_text())
+        if test not in defined
+    ]
+    assert stale == []

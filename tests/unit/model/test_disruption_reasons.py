@@ -41,7 +41,7 @@ def test_spellings_follow_from_the_code(reason: DisruptionReason, karpenter: str
 
 
 def test_deletions_are_no_disruptions() -> None:
-    """D-165."""
+    """Nodes above `spec.replicas` are deleted without a disruption metric or Event (D-165)."""
     assert [reason for reason in DisruptionReason if is_deletion(reason)] == ["overprovisioned", "deleted"]
 
 
