@@ -168,6 +168,20 @@ def test_the_roles_give_what_kerf_doctor_asks_for_and_nothing_else(mode: str, pr
     assert given == set(wanted)
 
 
+def test_the_template_gives_the_rights_of_the_watched_kinds() -> None:
+    """Without helm: for KWOK in control mode, where the template is plain but for the provider's own lines."""
+    text = (CHARTS / "kerf" / "templates" / "rbac.yaml").read_text(encoding="utf-8")
+    roles = text[: text.index("kind: Role\n")]
+    roles = re.sub(r'{{- if eq \.Values\.provider "aws" }}.*?{{- end }}', "", roles, flags=re.DOTALL)
+    roles = roles.replace('{{ if eq .Values.provider "kwok" }}create, {{ end }}', "create, ")
+    roles = roles.replace("{{ first $class }}", "karpenter.kwok.sh").replace("{{ last $class }}", "kwoknodeclasses")
+    rule = r"- apiGroups: (\[.*\])\n +resources: (\[.*\])\n +verbs: (\[.*\])"
+    names = ("apiGroups", "resources", "verbs")
+    rules = [dict(zip(names, map(yaml.safe_load, each), strict=True)) for each in re.findall(rule, roles)]
+    wanted = needed("control", "kwok", lease_namespace="kerf", lease_name="lease")
+    assert _rights(rules) == {right for right in wanted if right.group != "coordination.k8s.io"}
+
+
 def _rights(rules: list[dict[str, Any]], namespace: str = "") -> set[Right]:
     return {
         Right(group, resource, verb, namespace, name)
