@@ -27,7 +27,7 @@ from kerf.engine.model.names import (
 )
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.effects import TAINT, UNTAINT, deletion, eviction
-from kerf.engine.nodeclaim.state_table import ABSENT, DRAINING, INITIALIZED, LAUNCHED, REGISTERED, TAINTED, next_state
+from kerf.engine.nodeclaim.state_table import ABSENT, DRAINING, TAINTED, next_state, remembered_state
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.observations import LaunchAnswered
 
@@ -57,7 +57,7 @@ class NodeClaim(Struct, omit_defaults=True):
     name: NodeClaimName
     version: int = 0  # of its stream
     state: Plain = ABSENT
-    before: Plain = ""  # the state before it was tainted
+    before: Plain = ""  # the state before it was tainted, to which Untainted leads back
     since: int = 0  # when it entered `state`
     node_pool: NodePoolName = ""
     node_class: NodeClassRef = NodeClassRef("", "", "")
@@ -131,9 +131,8 @@ class NodeClaim(Struct, omit_defaults=True):
 def apply(claim: NodeClaim, event: Struct, *, at: int, position: int) -> None:
     """Folds one claim event. Raises TransitionRefused (KERF701) and leaves the claim as it was."""
     state = next_state(claim.state, event, before=claim.before, position=position)
+    claim.before = remembered_state(claim.state, event, state, claim.before)
     if state != claim.state:
-        if state == TAINTED:
-            claim.before = claim.state
         claim.state, claim.since = state, at
     _FOLD[type(event)](claim, event, at)
     if isinstance(event, ev.Requested):
@@ -163,7 +162,6 @@ def _adopted(claim: NodeClaim, event: ev.Adopted, at: int) -> None:
     claim.created = event.created or at
     claim.launched = event.launched or claim.created
     if event.state in (TAINTED, DRAINING):
-        claim.before = INITIALIZED if event.initialized else REGISTERED if event.registered else LAUNCHED
         claim.tainted, claim.why, claim.deadline = at, event.why, event.deadline
 
 
@@ -193,7 +191,7 @@ def _reason_raised(claim: NodeClaim, event: ev.ReasonRaised, at: int) -> None:
 
 
 def _untainted(claim: NodeClaim, event: ev.Untainted, at: int) -> None:
-    claim.tainted, claim.why, claim.detail, claim.deadline, claim.before = 0, "", "", None, ""
+    claim.tainted, claim.why, claim.detail, claim.deadline = 0, "", "", None
     claim.effects.pop(TAINT, None)  # what was asked for is taken back: the next taint is a new effect
 
 

@@ -1,11 +1,14 @@
-"""The same table as a `transitions` machine: for the live path's checks, the diagram and the property test."""
+"""The state table as a `transitions` machine. It decides on the append path: an event that it refuses is not recorded.
+
+The fold does not use it (`kerf.engine.nodeclaim.state_table`).
+"""
 
 from __future__ import annotations
 
 from msgspec import Struct
 from transitions import Machine, MachineError
 
-from kerf.engine.nodeclaim.state_table import ABSENT, ROWS, STATES, Row, TransitionRefused
+from kerf.engine.nodeclaim.state_table import ABSENT, ROWS, STATES, Row, TransitionRefused, remembered_state
 
 
 def _transition(row: Row) -> dict[str, object]:
@@ -27,7 +30,7 @@ _MACHINE = Machine(
 
 
 class ClaimMachine:
-    """One claim's state in a `transitions` machine. `before` is the state that it had before it was tainted."""
+    """One claim's state in the machine. `before` is the state that Untainted leads back to."""
 
     def __init__(self, claim: str, state: str = ABSENT, before: str = "") -> None:
         self.claim = claim
@@ -35,10 +38,11 @@ class ClaimMachine:
         self.before = before
 
     def guard(self, event: Struct) -> str:
+        """What the conditions of a row are compared with: the state that the event names, else the remembered one."""
         return str(getattr(event, "state", "")) or self.before
 
     def fire(self, event: Struct) -> str:
-        """Moves on by `event` and returns the new state. Raises TransitionRefused (KERF701)."""
+        """Moves on by `event` and returns the new state. Raises TransitionRefused (KERF701) and stays as it was."""
         was = self.state
         try:
             moved = _MACHINE.events[type(event).__name__].trigger(self, event)
@@ -46,8 +50,7 @@ class ClaimMachine:
             raise self._refused(event, was) from error
         if not moved:
             raise self._refused(event, was)
-        if self.state == "tainted" and was != "tainted":
-            self.before = was
+        self.before = remembered_state(was, event, self.state, self.before)
         return self.state
 
     def _refused(self, event: Struct, state: str) -> TransitionRefused:

@@ -1,7 +1,9 @@
 """The NodeClaim's state table: declared once; everything else about states is derived from it.
 
-`ROWS` is the truth. From it come the `transitions` machine that the live path, the docs' diagram and the property test
-use (`kerf.engine.nodeclaim.state_machine`), and `FLAT`, the lookup that the fold uses.
+`ROWS` is the table. From it come the `transitions` machine, which decides on the append path whether an event may
+happen (`kerf.engine.nodeclaim.state_machine`), the diagram in docs/nodeclaim.md, and `FLAT`, the lookup by which the
+fold moves a claim on: what stands in the record was decided on before, and a fold reads millions of entries. Property
+tests hold machine and lookup equal.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ STATES = (ABSENT, REQUESTED, LAUNCHED, REGISTERED, INITIALIZED, TAINTED, DRAININ
 STEADY = (LAUNCHED, REGISTERED, INITIALIZED)
 """States with an instance that is to stay."""
 GOING = (TAINTED, DRAINING)
+"""States on the way out."""
 ADOPTABLE = (LAUNCHED, REGISTERED, INITIALIZED, TAINTED, DRAINING)
 
 
@@ -90,3 +93,12 @@ def next_state(state: str, event: Struct, *, before: str = "", position: int = 0
             hint="See docs/nodeclaim.md for the table of states and events",
         )
     return found
+
+
+def remembered_state(was: str, event: Struct, state: str, before: str) -> str:
+    """The state that a claim remembers after `event` has led it from `was` to `state`: Untainted leads back there."""
+    if isinstance(event, ev.Adopted) and state in GOING:
+        return INITIALIZED if event.initialized else REGISTERED if event.registered else LAUNCHED
+    if isinstance(event, ev.Untainted):
+        return ""
+    return was if state == TAINTED and was != TAINTED else before

@@ -9,7 +9,9 @@ from kerf.engine.record.claim_events import CLAIM_EVENTS
 _INTRO = """# The NodeClaim's states and events
 
 Made from the table in `engine/nodeclaim/state_table.py` by `kerf.engine.nodeclaim.state_table_markdown`; a test holds
-both equal.
+both equal. The `transitions` machine of this table decides whether an event may be appended; the fold reads the same
+table as a flat lookup.
+
 An event that the table does not allow in the present state is refused with `KERF701`, which names claim, state, event
 and position. *[state]* is a guard: `Untainted` leads back to the state that the claim remembers, `Adopted` to the state
 that the event names. `absent` is the time before the first event.

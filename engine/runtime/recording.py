@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.nodeclaim.aggregate import NodeClaimAggregate
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Decision, Intent, Result
 from kerf.engine.runtime.turn_draft import Draft
@@ -16,9 +15,12 @@ def decision(draft: Draft, decider: str, version: int, result: Result, intents: 
 
 
 def happened(draft: Draft, event: Struct, cause: int) -> None:
-    """A claim event passes through the aggregate, which refuses what the state table forbids and numbers it."""
+    """Records a claim event. The claim's aggregate refuses what the state table forbids (KERF701), and numbers it."""
     name: str = event.claim  # type: ignore[attr-defined]
-    claim = draft.state.facts.claims.get(name) or NodeClaim(name=name)
-    number = NodeClaimAggregate.of(claim).happened(event, at=draft.now).originator_version
-    entry = draft.add(event, cause=cause)
-    assert entry.version == number, f"stream nodeclaim/{name} is at {entry.version}, its aggregate at {number}"
+    claims = draft.state.facts.claims
+    claim = claims.get(name) or NodeClaim(name=name)
+    aggregate = draft.aggregate(claim)
+    assert aggregate.version == claim.version, f"{name} is at {claim.version}, its aggregate at {aggregate.version}"
+    draft.add(event, cause=cause, version=aggregate.happened(event, at=draft.now).originator_version)
+    if name not in claims:
+        draft.aggregates.forget(name)

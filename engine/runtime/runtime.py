@@ -15,6 +15,7 @@ from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepool_hash import VERSION as HASH_VERSION
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.settings import Settings
+from kerf.engine.nodeclaim.aggregate import ClaimAggregates
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import DRAINING, TAINTED
 from kerf.engine.record.decisions import Decision, DisruptResult, FindInstance, Intent, LaunchInstance, LifecycleResult
@@ -69,6 +70,7 @@ class Runtime:
         """
         self.store = store
         self.state = load(store, progress=progress)
+        self._aggregates = ClaimAggregates()
         self.error: KerfError | None = None
         self.new_entries: tuple[Entry, ...] = ()
         self._waiting: Append | None = None
@@ -86,7 +88,7 @@ class Runtime:
         self._unanswered = [(ref, _to_reconcile(a.intent, self.state)) for ref, a in sorted(facts.intents.items())]
         self.fresh = started = not facts.position
         facts.epoch = self._office  # the entries of this turn are the first that carry it
-        draft = Draft(self.state, max(now, facts.at))
+        draft = Draft(self.state, max(now, facts.at), self._aggregates)
         if started:
             draft.add(RecordStarted(record, engine))
         draft.add(OfficeTaken(self._office, holder))
@@ -131,7 +133,7 @@ class Runtime:
 
     def _drafted(self, now: int) -> Draft:
         """The turn over what has come in. An error in between leaves the state half moved: nothing may build on it."""
-        draft = Draft(self.state, max(now, self.state.facts.at))
+        draft = Draft(self.state, max(now, self.state.facts.at), self._aggregates)
         try:
             for observation in self._backlog:
                 draft.add(observation.payload, blobs=observation.blobs)

@@ -16,6 +16,8 @@ from kerf.engine.lifecycle import adoption as adopting
 from kerf.engine.lifecycle import consistency, static_nodepools
 from kerf.engine.lifecycle import launch_to_initialized as advancing
 from kerf.engine.lifecycle.drain import draining, nodes_without_claim
+from kerf.engine.nodeclaim.aggregate import NodeClaimAggregate
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.entry_types import OBSERVATIONS
@@ -99,10 +101,15 @@ def settle(state: State) -> None:
 
 
 class _DiscardedTurn(Draft):
-    """A turn of which nothing is kept."""
+    """A turn of which nothing is kept: neither state nor aggregates move on."""
 
-    def add(self, payload: Struct, *, cause: int = 0, blobs: Mapping[str, Struct] | None = None) -> Entry:
-        return self.made(payload, cause)
+    def aggregate(self, claim: NodeClaim) -> NodeClaimAggregate:
+        return NodeClaimAggregate.restored(claim)
+
+    def add(
+        self, payload: Struct, *, cause: int = 0, blobs: Mapping[str, Struct] | None = None, version: int = 0
+    ) -> Entry:
+        return self.made(payload, cause, version)
 
 
 def why_unsupported(turn: Sequence[Entry]) -> tuple[str, str] | None:
