@@ -16,11 +16,10 @@ import pytest
 from msgspec import Struct
 
 from tests.support.repository import ROOT
+from tests.support.slow import slow
 
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 _BLOCK = re.compile(r"^```console runnable(?P<options>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-
-pytestmark = pytest.mark.slow
 
 
 class Block(Struct):
@@ -68,7 +67,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("document", RUNNABLE, ids=lambda document: document.name)
+LONG = {"README.md", "simulate.md"}
+"""Documents with dozens of commands."""
+
+
+@pytest.mark.parametrize(
+    "document",
+    [*(each for each in RUNNABLE if each.name not in LONG), *slow(*(each for each in RUNNABLE if each.name in LONG))],
+    ids=lambda document: document.name,
+)
 def test_commands_run_as_shown(document: Path, folder: Path, request: pytest.FixtureRequest) -> None:
     for block in blocks(document):
         if block.needs_demo and not (folder / "demo.kerf").exists():

@@ -18,13 +18,14 @@ from kerf.adapters.store.open import open_record
 from tests.support.memory import MemoryStore
 from tests.support.repository import ROOT
 from tests.support.servers.postgres import MISSING, binaries, running
+from tests.support.slow import slow
 from tests.support.world import World
 
-pytestmark = pytest.mark.slow
 WAIT = 30  # seconds that anything may take
+PAUSE = 0.05  # seconds between two pods: each command reads a record of some hundred turns, not of many thousand
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", *slow("postgresql")])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield f"sqlite://{tmp_path / 'record.kerf'}"
@@ -36,7 +37,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 class Writer:
-    """A controller in a thread of its own: pods without end, until it is stopped."""
+    """A controller in a thread of its own: pods that come and go without end, until it is stopped."""
 
     def __init__(self, url: str) -> None:
         self.wrote = threading.Semaphore(0)
@@ -54,10 +55,11 @@ class Writer:
             self.wrote.release()
             self._go.wait(WAIT)
             for number in range(100_000):
-                if self._stop.is_set():
+                if self._stop.wait(PAUSE):
                     return
                 world.pending(f"more-{number}")
                 world.after(1_000)
+                world.gone(f"more-{number}")
                 self.wrote.release()
         finally:
             store.close()

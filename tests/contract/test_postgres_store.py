@@ -36,7 +36,7 @@ from tests.contract.store_contract import SHAPE, SHAPE_BYTES, StoreContract, pod
 from tests.support.repository import ROOT
 from tests.support.servers.postgres import MISSING, binaries, running
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(binaries() is None, reason=MISSING)]
+pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
 GOLDEN = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
 _numbers = itertools.count(1)
 
@@ -176,6 +176,7 @@ def test_turns_are_durable_whatever_the_database_is_set_to(url: str) -> None:
         by_hand(url, "ALTER ROLE kerf RESET synchronous_commit")
 
 
+@pytest.mark.slow
 def test_a_server_that_crashes_has_what_was_acknowledged() -> None:
     """SIGQUIT is PostgreSQL's way to crash: nothing is written any more. It recovers when it starts again."""
     with running("fsync=on") as postgres:
@@ -360,6 +361,7 @@ def test_a_changed_blob_and_a_changed_snapshot_are_noticed(url: str) -> None:
 # ── through the front door ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_commands_and_bundles_take_the_url(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A whole life of a cluster, stored again turn by turn, is told and decided again as from its golden record."""
     golden = open_record(GOLDEN)

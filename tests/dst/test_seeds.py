@@ -17,17 +17,18 @@ from tests.dst.play import Outcome, play
 from tests.dst.scenario import scenario
 from tests.support.invariants.grounds import Picture
 from tests.support.invariants.ledger import Ledger
+from tests.support.slow import slow
 
-RECORDED = 1
+RECORDED = 0
 """A seed whose record has moves of every kind that the tests below tamper with."""
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 2, 3, *slow(1, 4, 5)])
 def test_all_invariants_hold(seed: int) -> None:
     assert play(scenario(seed)).broken == []
 
 
-@pytest.mark.parametrize("seed", range(100, 103))
+@pytest.mark.parametrize("seed", [100, *slow(101, 102)])
 def test_all_invariants_hold_when_each_death_loses_the_record(seed: int) -> None:
     """Design, idea 5: what is found is adopted, and goes on."""
     assert play(scenario(seed, forgets=True)).broken == []

@@ -35,12 +35,13 @@ from tests.support.memory import MemoryStore
 from tests.support.records import stored, tampered
 from tests.support.simulation.chaos import chaos
 from tests.support.simulation.run import Run, scale, workshop
+from tests.support.slow import slow
 
 WEEK = [scale(f"{hour}h", 4 + 9 * (hour % 3)) for hour in range(1, 72, 2)]
 """Three days of scaling up and down."""
 
 
-@pytest.fixture(scope="module", params=range(100, 106))
+@pytest.fixture(scope="module", params=[100, 101, 102, *slow(103, 104, 105)])
 def random_record(request: pytest.FixtureRequest) -> MemoryStore:
     """Random work and faults, restarts of the process included."""
     return chaos(request.param).memory

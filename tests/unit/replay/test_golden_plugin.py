@@ -17,8 +17,6 @@ from kerf.engine.lifecycle import launch_to_initialized
 from tests.support.records import whole_life
 from tests.support.world import World
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -31,23 +29,37 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "life"
 
 
-@pytest.fixture
-def project(tmp_path: Path, golden: Path) -> Path:
-    """A project with folders named as kerf's houses, and one golden case."""
+def project(folder: Path) -> Path:
+    """A project with folders named as kerf's houses."""
     for house in ("engine", "adapters", "projections", "replay"):
-        (tmp_path / house).mkdir()
-        (tmp_path / house / "__init__.py").write_text("raise RuntimeError('the user\\'s own package was imported')\n")
-    case = tmp_path / "tests" / "golden" / "life"
-    case.mkdir(parents=True)
+        (folder / house).mkdir(parents=True)
+        (folder / house / "__init__.py").write_text("raise RuntimeError('the user\\'s own package was imported')\n")
+    return folder
+
+
+def case(project: Path, golden: Path, name: str, *, below: str = "golden") -> Path:
+    """A case of the project: that golden record."""
+    folder = project / "tests" / below / name
+    folder.mkdir(parents=True)
     for file in golden.iterdir():
-        (case / file.name).write_bytes(file.read_bytes())
-    return tmp_path
+        (folder / file.name).write_bytes(file.read_bytes())
+    return folder
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def change_decision(case: Path) -> None:
+    edit(case / "decisions.jsonl", '"instance_types":["m5.large",', '"instance_types":["m5.xlarge","m5.large",')
 
 
 def run_pytest(project: Path, *arguments: str) -> tuple[int, str]:
     """pytest in another process, with the plugin by its entry point, as a user has it."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *arguments],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-v", *arguments],
         cwd=project,
         env={**os.environ, "PYTHONPATH": "", "PYTEST_ADDOPTS": "", "NO_COLOR": "1"},
         capture_output=True,
@@ -57,78 +69,72 @@ def run_pytest(project: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def edit(project: Path, name: str, old: str, new: str) -> None:
-    path = project / "tests" / "golden" / "life" / name
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
+@pytest.fixture(scope="module")
+def told(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What pytest says of a project with an honest case and with one of each kind that fails."""
+    made = project(tmp_path_factory.mktemp("users") / "project")
+    case(made, golden, "honest")
+    case(made, golden, "elsewhere", below="records")
+    change_decision(case(made, golden, "changed"))
+    (case(made, golden, "bare") / "README.md").unlink()
+    older = f'"version":{launch_to_initialized.VERSION},"settings"'
+    edit(case(made, golden, "older") / "decisions.jsonl", older, '"version":1,"settings"')
+    edit(case(made, golden, "damaged") / "record.jsonl", '"position":7,', '"position":"seven",')
+    code, out = run_pytest(made, "tests")
+    assert code == 1, out
+    assert "4 failed, 1 passed" in out
+    return out
 
 
-def test_an_honest_case_passes(project: Path) -> None:
-    code, out = run_pytest(project, "tests")
-    assert code == 0, out
-    assert "1 passed" in out
+def part(told: str, name: str) -> str:
+    """What is said of one case that fails."""
+    found = re.search(rf"^_+ [^\n]*{name}[^\n]* _+$(.*?)(?=^_{{4,}} |^={{4,}} )", told, re.MULTILINE | re.DOTALL)
+    assert found is not None, told
+    return found[1]
 
 
-def test_a_changed_decision_fails_with_what_would_be_launched(project: Path) -> None:
-    edit(project, "decisions.jsonl", '"instance_types":["m5.large",', '"instance_types":["m5.xlarge","m5.large",')
-    code, out = run_pytest(project, "tests/golden")
-    assert code == 1
+def test_an_honest_case_passes(told: str) -> None:
+    assert re.search(r"golden/honest::decisions PASSED", told)
+
+
+def test_a_changed_decision_fails_with_what_would_be_launched(told: str) -> None:
+    out = part(told, "changed")
     assert re.search(r"- launch default-\w+: m5.xlarge or 3 other types", out)
     assert re.search(r"\+ launch default-\w+: m5.large or 2 other types", out)
     assert "payload.result.claims[0].instance_types[0]" in out
     assert "raise the decider's VERSION and run pytest --golden-update" in out
     assert "docs/CONTRIBUTING.md" in out
-    assert "Traceback" not in out
+    assert "Traceback" not in told
 
 
-def test_update_rewrites_what_changed_and_says_so(project: Path) -> None:
-    edit(project, "decisions.jsonl", '"instance_types":["m5.large",', '"instance_types":["m5.xlarge","m5.large",')
-    code, out = run_pytest(project, "tests", "--golden-update")
+def test_a_case_without_a_readme_fails_and_says_so(told: str) -> None:
+    assert "the case has no README.md" in part(told, "bare")
+
+
+def test_an_older_decision_version_fails_with_what_to_do(told: str) -> None:
+    assert "decision-version: " in part(told, "older")
+
+
+def test_a_damaged_case_fails_with_the_line(told: str) -> None:
+    assert re.search(r"KERF109: .*damaged/record.jsonl, line 7", part(told, "damaged"))
+
+
+def test_a_record_outside_of_a_golden_folder_is_left_alone(told: str) -> None:
+    assert "elsewhere" not in told
+
+
+def test_update_rewrites_what_changed_and_says_so_and_nothing_else(golden: Path, tmp_path: Path) -> None:
+    made = project(tmp_path / "project")
+    honest, changed = case(made, golden, "honest"), case(made, golden, "changed")
+    change_decision(changed)
+    code, out = run_pytest(made, "tests", "--golden-update")
     assert code == 0, out
-    assert re.findall(r"rewritten: .*life/(\S+)", out) == ["decisions.jsonl"]
+    assert re.findall(r"rewritten: .*golden/(\S+)", out) == ["changed/decisions.jsonl"]
     assert "1 turn decided otherwise by deciders whose VERSION is the recorded one" in out
-    code, out = run_pytest(project, "tests")
-    assert code == 0, out
+    for updated in (honest, changed):
+        assert {f.name: f.read_bytes() for f in updated.iterdir()} == {f.name: f.read_bytes() for f in golden.iterdir()}
 
 
-def test_update_of_an_honest_case_changes_nothing(project: Path, golden: Path) -> None:
-    code, out = run_pytest(project, "tests", "--golden-update")
-    assert code == 0, out
-    assert "rewritten" not in out
-    case = project / "tests" / "golden" / "life"
-    assert {f.name: f.read_bytes() for f in case.iterdir()} == {f.name: f.read_bytes() for f in golden.iterdir()}
-
-
-def test_a_case_without_a_readme_fails_and_says_so(project: Path) -> None:
-    (project / "tests" / "golden" / "life" / "README.md").unlink()
-    code, out = run_pytest(project, "tests")
-    assert code == 1
-    assert "the case has no README.md" in out
-
-
-def test_an_older_decision_version_fails_with_what_to_do(project: Path) -> None:
-    edit(project, "decisions.jsonl", f'"version":{launch_to_initialized.VERSION},"settings"', '"version":1,"settings"')
-    code, out = run_pytest(project, "tests")
-    assert code == 1
-    assert "decision-version: " in out
-
-
-def test_a_damaged_case_fails_with_the_line(project: Path) -> None:
-    edit(project, "record.jsonl", '"position":7,', '"position":"seven",')
-    code, out = run_pytest(project, "tests")
-    assert code == 1
-    assert re.search(r"KERF109: .*record.jsonl, line 7", out)
-    assert "Traceback" not in out
-
-
-def test_a_record_outside_of_a_golden_folder_is_left_alone(project: Path) -> None:
-    (project / "tests" / "golden").rename(project / "tests" / "records")
-    code, out = run_pytest(project, "tests")
-    assert code == 5, out
-    assert "no tests ran" in out
-
-
-def test_the_case_is_one_line_an_entry(project: Path) -> None:
-    lines = (project / "tests" / "golden" / "life" / "decisions.jsonl").read_text().splitlines()
+def test_the_case_is_one_line_an_entry(golden: Path) -> None:
+    lines = (golden / "decisions.jsonl").read_text().splitlines()
     assert all(json.loads(line)["type"] == "decision.made" for line in lines)

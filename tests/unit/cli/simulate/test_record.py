@@ -35,7 +35,7 @@ def test_seeds_differ_and_are_repeatable(tmp_path: Path, capsys: pytest.CaptureF
     heads = []
     for number, seed in enumerate(("1", "1", "2")):
         record = tmp_path / f"{number}.kerf"
-        simulated(capsys, example("morning.yaml"), "--seed", seed, "--record", str(record))
+        simulated(capsys, WORKSHOP, example("workshop.yaml"), "--seed", seed, "--record", str(record))
         store = SQLiteStore(record, "read")
         heads.append(store.head().chain)
         store.close()
