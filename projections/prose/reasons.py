@@ -15,6 +15,7 @@ from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReaso
 from kerf.engine.model.reasons import Reason, ReasonCode
 from kerf.engine.scheduling import reasons as scheduling
 from kerf.projections.prose.amounts import count, dollars, duration
+from kerf.projections.prose.explanation_codes import ExplanationCode
 
 _DURATION_PARAMETERS = ("quiet", "age", "waited")
 """Parameters that are durations."""
@@ -25,31 +26,9 @@ _REQUIREMENT_PARAMETERS = ("incoming", "existing")
 """Those that are requirements as text."""
 _BOUNDS = re.compile(r" Exists(?: >=(-?\d+))?(?: <=(-?\d+))?(?= |$)")
 
-_LISTS: tuple[type[ReasonCode], ...] = (LifecycleCode, DisruptionCode, DriftReason, DisruptionReason)
+_LISTS: tuple[type[ReasonCode], ...] = (LifecycleCode, DisruptionCode, DriftReason, DisruptionReason, ExplanationCode)
 _TEMPLATES: dict[str, str] = {code.value: code.sentence for codes in _LISTS for code in codes}
 """Where two lists share a code, the sentence of the later list counts."""
-
-EXPLAINED: dict[str, str] = {
-    "deletion-asked": "{actor} asked for its deletion",
-    "fits-on-a-cheaper-node": "its pods fit on a node that costs less",
-    "goes-at-once": "it may go, within the disruption budgets, and does so at once",
-    "goes-as-empty": "it is empty: emptiness decides about it",
-    "has-room-elsewhere": "its pods have room on other nodes",
-    "ill-for-a-while": "its node is unhealthy ({condition}: {status}), but not for as long as is tolerated",
-    "interruption-announced": "the cloud announced: {kind}",
-    "launch-failed": "nothing could be launched: {code}",
-    "launch-timed-out": "no instance came within the launch limit",
-    "move-started-alone": "it goes, for it is {why}: the taint is put on it",
-    "nodepool-gone": "NodePool {nodepool} was deleted: its NodeClaims go with it",
-    "repair-off": "nodes are not repaired: the feature gate NodeRepair is off",
-    "move-started": "it goes, for it is {why}: the taint is put on it, and what replaces it is launched",
-    "reason-raised": "a stronger reason came, which waits for nothing",
-    "tainted": "it is marked as going",
-    "waits-for-budget": "it could go ({why}), as soon as the disruption budgets of its NodePool leave room",
-    "would-go": "nothing speaks against its removal now ({why})",
-}
-"""Codes that only replay's explanations use."""
-
 
 DELETED = {
     "": "its NodeClaim was deleted (the API server does not say by whom)",
@@ -64,7 +43,7 @@ def sentence(reason: Reason) -> str:
     by_nobody = DELETED.get(str(reason.params.get("detail", "")))
     if reason.code == DisruptionReason.DELETED and by_nobody is not None:
         return by_nobody
-    template = _TEMPLATES.get(reason.code) or EXPLAINED.get(reason.code)
+    template = _TEMPLATES.get(reason.code)
     if template is None or "node_pool" in reason.params:
         return scheduling.sentence(
             Reason(reason.code, {k: _requirements_in_words(k, v) for k, v in reason.params.items()})

@@ -9,7 +9,9 @@ from kerf.engine.disruption.forced.finding import Finding
 from kerf.engine.disruption.forced.forced_disruption import judge, registration_timeout
 from kerf.engine.lifecycle.drain.draining import drain
 from kerf.engine.lifecycle.launch_to_initialized import advance
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import soonest
+from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.pods import is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -25,6 +27,7 @@ from kerf.engine.record.observations import LaunchAnswered, LaunchError
 from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
+from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain.draining_pods import DrainingPod, draining_pods
 from kerf.replay.explain.funnels import PlacementExplanation, explain_new_node, replan_if_known
@@ -229,10 +232,10 @@ def _short_reason(removal: Removal) -> str:
     return f"{removal.why} ({detail})" if detail else removal.why
 
 
-_MORE_PRECISE = {
-    "budget": ("bad-budget", "budget"),
-    "move-proposed": ("waits-for-budget", "move-proposed"),
-    "not-looked-at": ("waits-for-budget", "move-proposed"),
+_MORE_PRECISE: dict[str, tuple[str, ...]] = {
+    DisruptionCode.BUDGET: (DisruptionCode.BAD_BUDGET, DisruptionCode.BUDGET),
+    DisruptionCode.MOVE_PROPOSED: (ExplanationCode.WAITS_FOR_BUDGET, DisruptionCode.MOVE_PROPOSED),
+    DisruptionCode.NOT_LOOKED_AT: (ExplanationCode.WAITS_FOR_BUDGET, DisruptionCode.MOVE_PROPOSED),
 }
 """What the latest pass said → what its method says of it now."""
 
@@ -244,7 +247,8 @@ def _staying(claim: NodeClaim, state: State, history: ClaimHistory, methods: tup
         recorded = next(
             (each.verdict.reason for each in reversed(history.verdicts) if each.verdict.action == "keep"), None
         )
-        reason = disruption_pass.why_it_stays(claim, state, state.facts.at) or recorded or Reason("not-looked-at")
+        reason = disruption_pass.why_it_stays(claim, state, state.facts.at) or recorded
+        reason = reason or Reason.of(DisruptionCode.NOT_LOOKED_AT)
         reason = next(
             (each.reason for each in methods if each.reason.code in _MORE_PRECISE.get(reason.code, ())), reason
         )
@@ -252,7 +256,7 @@ def _staying(claim: NodeClaim, state: State, history: ClaimHistory, methods: tup
     elif not finding.remove and claim.state == LAUNCHED:
         finding = registration_timeout(claim, state, state.facts.at)
     elif not finding.remove and claim.state == REGISTERED:
-        finding = Finding(finding.method, Reason("not-initialized"), due=finding.due)
+        finding = Finding(finding.method, Reason.of(DisruptionCode.NOT_INITIALIZED), due=finding.due)
     uids = state.ix.pods_by_node.get(claim.node, {})
     holding = sorted(pod.key for uid in uids if is_reschedulable(pod := state.facts.pods[uid]))
     return Staying(
@@ -267,7 +271,7 @@ def _staying(claim: NodeClaim, state: State, history: ClaimHistory, methods: tup
 def _waiting(claim: NodeClaim, state: State) -> Reason | None:
     """What the lifecycle decider waits for, while the claim is not in service."""
     reason = (drain if claim.state in GOING else advance)(claim, state, state.facts.at).reason
-    return None if reason.code == "in-service" else reason
+    return None if reason.code == LifecycleCode.IN_SERVICE else reason
 
 
 def _cost(history: ClaimHistory, claim: NodeClaim | None, state: State) -> float:

@@ -6,6 +6,8 @@ from msgspec import Struct
 
 from kerf.engine.lifecycle.drain.interruption_notice import stays_until
 from kerf.engine.lifecycle.drain.pods import awaited, turn_at
+from kerf.engine.lifecycle.reasons import LifecycleCode
+from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
@@ -41,20 +43,20 @@ def _draining_pod(claim: NodeClaim, pod: Pod, state: State) -> DrainingPod:
 def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State) -> Reason:
     """In the order in which the drain itself asks (L-203, D-147, L-205)."""
     if pod.deleting or (effect is not None and effect.ok):
-        return Reason("terminating")
+        return Reason.of(LifecycleCode.TERMINATING)
     if state.facts.at < protected_until(pod):
-        return Reason("do-not-disrupt")
+        return Reason.of(DisruptionCode.DO_NOT_DISRUPT)
     if effect is None and state.facts.at < stays_until(claim, pod, state):
-        return Reason("waiting-for-next-place")
+        return Reason.of(LifecycleCode.WAITING_FOR_NEXT_PLACE)
     if effect is None and state.facts.at < turn_at(claim, pod, state):
-        return Reason("waiting-for-turn")
+        return Reason.of(LifecycleCode.WAITING_FOR_TURN)
     if effect is None or effect.ok is None:
-        return Reason("waiting-for-effect", {"effect": "the eviction"})
+        return Reason.of(LifecycleCode.WAITING_FOR_EFFECT, effect="the eviction")
     shapes = {pod.shape: state.ix.blobs.shape(pod.shape)}
     budgets = EvictionRules(shapes, tuple(state.facts.pdbs.values()), state.facts.at).blocked_now(pod)
     if not budgets:
-        return Reason("waiting-to-retry", {"effect": f"the eviction ({effect.code})"})
+        return Reason.of(LifecycleCode.WAITING_TO_RETRY, effect=f"the eviction ({effect.code})")
     budget_names = [f"{budget.namespace}/{budget.name}" for budget in budgets]
-    return Reason(
-        "pod-budget-exhausted" if len(budget_names) == 1 else "several-pod-budgets", {"budgets": budget_names}
-    )
+    one = DisruptionCode.POD_BUDGET_EXHAUSTED
+    code = one if len(budget_names) == 1 else DisruptionCode.SEVERAL_POD_BUDGETS
+    return Reason.of(code, budgets=budget_names)

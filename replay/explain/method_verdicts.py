@@ -17,7 +17,7 @@ from kerf.engine.disruption.forced.node_repair import POLICIES, unhealthy, worst
 from kerf.engine.disruption.moves.budget_headroom import Room
 from kerf.engine.disruption.moves.cluster_with_moves import underway
 from kerf.engine.lifecycle.step import soonest
-from kerf.engine.model.disruption_reasons import DisruptionReason
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -27,6 +27,7 @@ from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.nodeclaims.drift import AS_ASKED
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
 from kerf.engine.state.state import State
+from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.replay.history.histories import RecordedVerdict
 from kerf.replay.what_if.blockers import unreadable_budget
 from kerf.replay.what_if.node import WhatWouldChange, WouldGo, consolidation, drift, emptiness, explore_changes, node_in
@@ -59,7 +60,7 @@ _METHOD_OF_VERDICT: dict[str, str] = {
     DisruptionReason.DELETED: DELETION,
     DisruptionReason.REGISTRATION_TIMEOUT: REGISTRATION,
 }
-_EMPTINESS_CODES = ("empty-not-long-enough", "holds-buffers")
+_EMPTINESS_CODES = (DisruptionCode.EMPTY_NOT_LONG_ENOUGH, DisruptionCode.HOLDS_BUFFERS)
 
 
 class MethodVerdict(Struct, frozen=True, kw_only=True):
@@ -86,12 +87,14 @@ def method_verdicts(claim: NodeClaim, state: State, recorded: Iterable[RecordedV
     verdicts = list(_voluntary_methods(claim, state, histories)) if claim.state == INITIALIZED else []
     for name, method in _FORCED_METHODS:
         finding = method(claim, state, state.facts.at)
-        if name == REGISTRATION and finding.reason.code == "registered":
+        if name == REGISTRATION and finding.reason.code == DisruptionCode.REGISTERED:
             continue
         verdicts.append(
             MethodVerdict(
                 method=name,
-                reason=_health_reason(claim, state) if finding.reason.code == "node-healthy" else finding.reason,
+                reason=_health_reason(claim, state)
+                if finding.reason.code == DisruptionCode.NODE_HEALTHY
+                else finding.reason,
                 acts=finding.remove,
                 due=finding.due,
                 history=tuple(histories.get(name, ())),
@@ -104,14 +107,14 @@ def _health_reason(claim: NodeClaim, state: State) -> Reason:
     """Why a node is not repaired: whether it is healthy, or ill for a while only, or nobody asks."""
     policies = POLICIES.get(claim.node_class.group, ()) if state.facts.settings.node_repair else ()
     if not policies:
-        return Reason("repair-off")
+        return Reason.of(ExplanationCode.REPAIR_OFF)
     node = node_of(claim, state)
     if node is None:
-        return Reason("no-node")
+        return Reason.of(DisruptionCode.NO_NODE)
     illness = worst(node, policies)
     if illness is None:
-        return Reason("node-healthy")
-    return Reason("ill-for-a-while", {"condition": illness.condition, "status": illness.status})
+        return Reason.of(DisruptionCode.NODE_HEALTHY)
+    return Reason.of(ExplanationCode.ILL_FOR_A_WHILE, condition=illness.condition, status=illness.status)
 
 
 def _voluntary_methods(
@@ -131,14 +134,11 @@ def _voluntary_methods(
     for name, ask, why in methods:
         answer = _static_drift(claim, state, cluster) if name == DRIFT else None
         answer = answer or explore_changes(cluster, claim.name, ask, why)
-        reason = answer.verdict or Reason("would-go", {"why": why.value})
+        reason = answer.verdict or Reason.of(ExplanationCode.WOULD_GO, why=why.value)
         if own_move is not None and _METHOD_OF_MOVE.get(own_move.why) == name:
             has_room = Room(state).has(own_move)
-            reason = (
-                Reason("move-proposed", {"why": own_move.why})
-                if has_room
-                else Reason("waits-for-budget", {"why": own_move.why})
-            )
+            code = DisruptionCode.MOVE_PROPOSED if has_room else ExplanationCode.WAITS_FOR_BUDGET
+            reason = Reason.of(code, why=own_move.why)
         drifted = name == DRIFT and bool(claim.drifted_since)
         yield MethodVerdict(
             method=name,
@@ -168,19 +168,19 @@ def _static_drift(claim: NodeClaim, state: State, cluster: Cluster) -> WhatWould
         return WhatWouldChange(verdict=None, goes=goes)
     node = node_in(cluster, claim.name)
     refusal = eligibility.judge(node, cluster, eventual=True)
-    reason = refusal if isinstance(refusal, Reason) else refused.get(node.name, Reason("not-looked-at"))
+    reason = refusal if isinstance(refusal, Reason) else refused.get(node.name, Reason.of(DisruptionCode.NOT_LOOKED_AT))
     return WhatWouldChange(verdict=reason, stays=reason)
 
 
 def _precise_reason(reason: Reason, method: str, state: State, claim: NodeClaim, unread: Reason | None) -> Reason:
     """In the words of a pass (see `passes`). `unread`: a budget of its NodePool that allows nothing, for nobody can
     read it."""
-    if reason.code == "budget" and unread is not None:
+    if reason.code == DisruptionCode.BUDGET and unread is not None:
         return unread
-    if reason.code == "not-consolidatable" and method == EMPTINESS:
-        return Reason("empty-not-long-enough")
-    if reason.code == "nominated" and state.ix.waiting_for.get(claim.name):
-        return Reason("awaiting-pods")
+    if reason.code == DisruptionCode.NOT_CONSOLIDATABLE and method == EMPTINESS:
+        return Reason.of(DisruptionCode.EMPTY_NOT_LONG_ENOUGH)
+    if reason.code == DisruptionCode.NOMINATED and state.ix.waiting_for.get(claim.name):
+        return Reason.of(DisruptionCode.AWAITING_PODS)
     return reason
 
 
@@ -189,15 +189,15 @@ def _due(reason: Reason, claim: NodeClaim, state: State, node: ClusterNode) -> i
     now, facts = state.facts.at, state.facts
     at = 0
     match reason.code:
-        case "not-consolidatable" | "empty-not-long-enough":
+        case DisruptionCode.NOT_CONSOLIDATABLE | DisruptionCode.EMPTY_NOT_LONG_ENOUGH:
             at = quiet_at(claim, state)
-        case "nominated" | "awaiting-pods":
+        case DisruptionCode.NOMINATED | DisruptionCode.AWAITING_PODS:
             at = claim.nominated_until
-        case "held-back":
+        case DisruptionCode.HELD_BACK:
             at = facts.holds[claim.name].until if claim.name in facts.holds else 0
-        case "pod-do-not-disrupt":
+        case DisruptionCode.POD_DO_NOT_DISRUPT:
             at = max((protected_until(pod) for pod in node.pods), default=0)
-        case "budget":
+        case DisruptionCode.BUDGET:
             pool = facts.pools.get(claim.node_pool)
             at = window_ends(pool, now) if pool is not None else 0
         case _:
@@ -214,7 +214,7 @@ def _verdicts_by_method(recorded: Iterable[RecordedVerdict]) -> dict[str, list[R
         method = _METHOD_OF_VERDICT.get(verdict.method, verdict.method)
         if verdict.method == METHOD and verdict.reason.code in _EMPTINESS_CODES:
             method = EMPTINESS
-        elif verdict.method == METHOD and verdict.reason.code == "move-proposed":
+        elif verdict.method == METHOD and verdict.reason.code == DisruptionCode.MOVE_PROPOSED:
             method = _METHOD_OF_MOVE.get(str(verdict.reason.params.get("why", "")), method)
         elif verdict.action in (HAS_DRIFTED, AS_ASKED):
             method = DRIFT

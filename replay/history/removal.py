@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.disruption.moves.cluster_with_moves import underway
-from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionReason
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record import claim_events as ev
@@ -18,6 +18,7 @@ from kerf.engine.record.observations import InterruptionSeen
 from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
+from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory, RecordedVerdict
 from kerf.replay.history.successor_pods import pods_to_move, successor_pods
 from kerf.replay.what_if.blockers import budget_use
@@ -119,7 +120,8 @@ def _precise_reason(reason: Reason, move: MoveHistory | None) -> Reason:
     """The grounds of a consolidation, more precisely than the decision says them: whether something took its place."""
     if reason.code != DisruptionReason.UNDERUTILIZED or move is None:
         return reason
-    return Reason("fits-on-a-cheaper-node") if move.move.replacements else Reason("has-room-elsewhere")
+    replaced = bool(move.move.replacements)
+    return Reason.of(ExplanationCode.FITS_ON_A_CHEAPER_NODE if replaced else ExplanationCode.HAS_ROOM_ELSEWHERE)
 
 
 def _removal_event(claim: ClaimHistory) -> Entry | None:
@@ -260,23 +262,25 @@ def _causes(
     for entry in claim.signals:
         if entry.position <= ending.position:
             if getattr(entry.payload, "actor", "") == GARBAGE_COLLECTOR and pool_gone is not None:
-                add(pool_gone.position, pool_gone.at, Reason("nodepool-gone", {"nodepool": claim.node_pool}))
+                why_gone = Reason.of(ExplanationCode.NODEPOOL_GONE, nodepool=claim.node_pool)
+                add(pool_gone.position, pool_gone.at, why_gone)
             add(entry.position, entry.at, _signal_reason(entry))
     if move is not None:
-        proposed = Reason("move-proposed", {"why": move.move.why})
-        add(move.position, move.at, Reason("goes-at-once") if move.move.why == DisruptionReason.DRIFTED else proposed)
+        proposed = Reason.of(DisruptionCode.MOVE_PROPOSED, why=move.move.why)
+        drifts = move.move.why == DisruptionReason.DRIFTED
+        add(move.position, move.at, Reason.of(ExplanationCode.GOES_AT_ONCE) if drifts else proposed)
         started = move.started()
         if started is not None:
-            alone = Reason("move-started-alone", {"why": move.move.why})
-            begun = Reason("move-started", {"why": move.move.why}) if move.move.replacements else alone
-            add(started.position, started.at, begun)
+            replaced = bool(move.move.replacements)
+            code = ExplanationCode.MOVE_STARTED if replaced else ExplanationCode.MOVE_STARTED_ALONE
+            add(started.position, started.at, Reason.of(code, why=move.move.why))
     elif decision:
         add(decision, ending.at, reason)
     for entry in claim.events:
         if entry.position >= ending.position:
-            code = entry.type.removeprefix("claim.")
-            if code not in ("pod-evicted", "pod-forced"):
-                add(entry.position, entry.at, _event_reason(code, entry.payload))
+            event_code = entry.type.removeprefix("claim.")
+            if event_code not in ("pod-evicted", "pod-forced"):
+                add(entry.position, entry.at, _event_reason(event_code, entry.payload))
     return [causes[position] for position in sorted(causes)]
 
 
@@ -290,8 +294,8 @@ def _event_reason(code: str, event: Struct) -> Reason:
 def _signal_reason(entry: Entry) -> Reason:
     seen = entry.payload
     if isinstance(seen, InterruptionSeen):
-        return Reason("interruption-announced", {"kind": seen.kind})
-    return Reason("deletion-asked", {"actor": seen.actor or "somebody"})
+        return Reason.of(ExplanationCode.INTERRUPTION_ANNOUNCED, kind=seen.kind)
+    return Reason.of(ExplanationCode.DELETION_ASKED, actor=seen.actor or "somebody")
 
 
 # ── the pods ───────────────────────────────────────────────────────────────────────────────────────────────────────

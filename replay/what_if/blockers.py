@@ -15,11 +15,12 @@ from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation.karpenter_methods import usage
 from kerf.engine.disruption.eligibility import WHEN_EMPTY
-from kerf.engine.model.disruption_reasons import DisruptionReason
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import DO_NOT_DISRUPT
 from kerf.engine.model.reasons import Reason
+from kerf.projections.prose.explanation_codes import BudgetUseCode, ChangeCode
 
 LEAST_RESTRICTIVE_POLICY = "WhenEmptyOrUnderutilized"
 
@@ -49,23 +50,23 @@ def without_blocker(
 
 def _node_annotation(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
     left = {key: value for key, value in node.annotations.items() if key != DO_NOT_DISRUPT}
-    return WithoutBlocker(Reason("without-node-annotation"), _with(cluster, node, annotations=left))
+    return WithoutBlocker(Reason.of(ChangeCode.WITHOUT_NODE_ANNOTATION), _with(cluster, node, annotations=left))
 
 
 def _quiet(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
-    return WithoutBlocker(Reason("after-consolidate-after"), _with(cluster, node, consolidatable=True))
+    return WithoutBlocker(Reason.of(ChangeCode.AFTER_CONSOLIDATE_AFTER), _with(cluster, node, consolidatable=True))
 
 
 def _expected(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
-    return WithoutBlocker(Reason("without-expected-pods"), _with(cluster, node, nominated=False))
+    return WithoutBlocker(Reason.of(ChangeCode.WITHOUT_EXPECTED_PODS), _with(cluster, node, nominated=False))
 
 
 def _held_back(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
-    return WithoutBlocker(Reason("after-pause"), _with(cluster, node, held_until=0))
+    return WithoutBlocker(Reason.of(ChangeCode.AFTER_PAUSE), _with(cluster, node, held_until=0))
 
 
 def _buffers(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
-    return WithoutBlocker(Reason("without-buffers", {"buffers": node.buffers}), _with(cluster, node, buffers=0))
+    return WithoutBlocker(Reason.of(ChangeCode.WITHOUT_BUFFERS, buffers=node.buffers), _with(cluster, node, buffers=0))
 
 
 # ── of its pods ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -76,7 +77,7 @@ def _pod_annotations(cluster: Cluster, node: ClusterNode, method: DisruptionReas
     rules = cluster.rules
     held = [pod for pod in node.pods if not rules.disruptable(pod)]
     free = tuple(replace(pod, do_not_disrupt="") if pod in held else pod for pod in node.pods)
-    change = Reason("without-pod-annotation", {"pods": sorted(pod.key for pod in held)})
+    change = Reason.of(ChangeCode.WITHOUT_POD_ANNOTATION, pods=sorted(pod.key for pod in held))
     return WithoutBlocker(change, _with(cluster, node, pods=free))
 
 
@@ -86,7 +87,7 @@ def _pod_budgets(cluster: Cluster, node: ClusterNode, method: DisruptionReason) 
     holding = {budget.uid: budget for pod in node.pods for budget in rules.blocked_now(pod)}
     names = sorted(f"{each.namespace}/{each.name}" for each in holding.values())
     left = tuple(budget for budget in cluster.budgets if budget.uid not in holding)
-    return WithoutBlocker(Reason("without-pod-budget", {"budgets": names}), replace(cluster, budgets=left))
+    return WithoutBlocker(Reason.of(ChangeCode.WITHOUT_POD_BUDGET, budgets=names), replace(cluster, budgets=left))
 
 
 def without_pod(cluster: Cluster, node: ClusterNode, pod: Pod) -> Cluster:
@@ -108,7 +109,8 @@ def budget_use(cluster: Cluster, pool: NodePool, method: DisruptionReason) -> Re
         "consuming": used.consuming,
         "reason": method.karpenter,
     }
-    return Reason("budget-use" if allowed < UNLIMITED else "budget-open", params)
+    code = BudgetUseCode.BUDGET_USE if allowed < UNLIMITED else BudgetUseCode.BUDGET_OPEN
+    return Reason(code.value, params)
 
 
 def unreadable_budget(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Reason | None:
@@ -125,8 +127,10 @@ def _budget(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Wi
     unread = unreadable_budget(cluster, node, method)
     if unread is not None:
         others = tuple(each for index, each in enumerate(pool.budgets) if index != unread.params["budget"])
-        return WithoutBlocker(Reason("readable-budget", unread.params), _pool_with(cluster, pool, budgets=others))
-    change = Reason("more-budget", budget_use(cluster, pool, method).params)
+        return WithoutBlocker(
+            Reason(ChangeCode.READABLE_BUDGET.value, unread.params), _pool_with(cluster, pool, budgets=others)
+        )
+    change = Reason(ChangeCode.MORE_BUDGET.value, budget_use(cluster, pool, method).params)
     return WithoutBlocker(change, _pool_with(cluster, pool, budgets=()))
 
 
@@ -134,10 +138,11 @@ def _policy(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Wi
     pool = cluster.pool(node.node_pool)
     if pool is None:
         return None
-    was = "policy-when-empty" if pool.consolidation_policy == WHEN_EMPTY else "policy-balanced"
     if pool.consolidation_policy == LEAST_RESTRICTIVE_POLICY:
         return None
-    change = Reason(f"without-{was}", {"nodepool": pool.name, "policy": LEAST_RESTRICTIVE_POLICY})
+    when_empty = pool.consolidation_policy == WHEN_EMPTY
+    code = ChangeCode.WITHOUT_POLICY_WHEN_EMPTY if when_empty else ChangeCode.WITHOUT_POLICY_BALANCED
+    change = Reason.of(code, nodepool=pool.name, policy=LEAST_RESTRICTIVE_POLICY)
     return WithoutBlocker(change, _pool_with(cluster, pool, consolidation_policy=LEAST_RESTRICTIVE_POLICY))
 
 
@@ -146,7 +151,7 @@ def _consolidate_after(cluster: Cluster, node: ClusterNode, method: DisruptionRe
     if pool is None:
         return None
     changed = _with(_pool_with(cluster, pool, consolidate_after=0), node, consolidatable=True)
-    return WithoutBlocker(Reason("with-consolidate-after", {"nodepool": pool.name}), changed)
+    return WithoutBlocker(Reason.of(ChangeCode.WITH_CONSOLIDATE_AFTER, nodepool=pool.name), changed)
 
 
 def _min_values(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker | None:
@@ -155,12 +160,12 @@ def _min_values(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -
         return None
     free = tuple(replace(each, min_values=None) for each in pool.requirements)
     return WithoutBlocker(
-        Reason("without-min-values", {"nodepool": pool.name}), _pool_with(cluster, pool, requirements=free)
+        Reason.of(ChangeCode.WITHOUT_MIN_VALUES, nodepool=pool.name), _pool_with(cluster, pool, requirements=free)
     )
 
 
 def _spot_to_spot(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
-    return WithoutBlocker(Reason("with-spot-to-spot"), replace(cluster, spot_to_spot=True))
+    return WithoutBlocker(Reason.of(ChangeCode.WITH_SPOT_TO_SPOT), replace(cluster, spot_to_spot=True))
 
 
 def _limits(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker | None:
@@ -170,7 +175,7 @@ def _limits(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Wi
         return None
     free = tuple(replace(each, pool=replace(each.pool, limits=None)) for each in cluster.pools)
     base = replace(cluster.base, pools=free)
-    return WithoutBlocker(Reason("without-limits", {"nodepools": bounded}), replace(cluster, base=base))
+    return WithoutBlocker(Reason.of(ChangeCode.WITHOUT_LIMITS, nodepools=bounded), replace(cluster, base=base))
 
 
 def _with(cluster: Cluster, node: ClusterNode, **changes: Any) -> Cluster:
@@ -185,21 +190,21 @@ def _pool_with(cluster: Cluster, pool: NodePool, **changes: Any) -> Cluster:
 
 
 _REMOVALS: dict[str, RemoveBlocker] = {
-    "awaiting-pods": _expected,
-    "budget": _budget,
-    "consolidate-after-never": _consolidate_after,
-    "do-not-disrupt": _node_annotation,
-    "empty-not-long-enough": _quiet,
-    "held-back": _held_back,
-    "holds-buffers": _buffers,
-    "min-values": _min_values,
-    "no-place": _limits,
-    "nominated": _expected,
-    "not-consolidatable": _quiet,
-    "not-worth-it": _policy,
-    "pod-budget-exhausted": _pod_budgets,
-    "pod-do-not-disrupt": _pod_annotations,
-    "policy-when-empty": _policy,
-    "several-pod-budgets": _pod_budgets,
-    "spot-to-spot-off": _spot_to_spot,
+    DisruptionCode.AWAITING_PODS: _expected,
+    DisruptionCode.BUDGET: _budget,
+    DisruptionCode.CONSOLIDATE_AFTER_NEVER: _consolidate_after,
+    DisruptionCode.DO_NOT_DISRUPT: _node_annotation,
+    DisruptionCode.EMPTY_NOT_LONG_ENOUGH: _quiet,
+    DisruptionCode.HELD_BACK: _held_back,
+    DisruptionCode.HOLDS_BUFFERS: _buffers,
+    DisruptionCode.MIN_VALUES: _min_values,
+    DisruptionCode.NO_PLACE: _limits,
+    DisruptionCode.NOMINATED: _expected,
+    DisruptionCode.NOT_CONSOLIDATABLE: _quiet,
+    DisruptionCode.NOT_WORTH_IT: _policy,
+    DisruptionCode.POD_BUDGET_EXHAUSTED: _pod_budgets,
+    DisruptionCode.POD_DO_NOT_DISRUPT: _pod_annotations,
+    DisruptionCode.POLICY_WHEN_EMPTY: _policy,
+    DisruptionCode.SEVERAL_POD_BUDGETS: _pod_budgets,
+    DisruptionCode.SPOT_TO_SPOT_OFF: _spot_to_spot,
 }

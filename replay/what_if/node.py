@@ -17,13 +17,14 @@ from kerf.engine.disruption.consolidation.karpenter_methods import allowed
 from kerf.engine.disruption.consolidation.sequential_search import LEAST
 from kerf.engine.disruption.eligibility import Candidate, census
 from kerf.engine.disruption.simulation import Outcome, Simulator
-from kerf.engine.model.disruption_reasons import DisruptionReason
+from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.kubernetes.pods import Pod, Resources, is_reschedulable
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.planner import plan
+from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.replay.what_if.blockers import without_blocker, without_pod
 
 MAX_CHANGES = 4
@@ -128,7 +129,7 @@ def node_in(cluster: Cluster, claim: str) -> ClusterNode:
 def emptiness(cluster: Cluster, node: ClusterNode) -> Answer:
     """D-59, D-60. That pods run there comes before what else would hold the node."""
     if any(map(is_reschedulable, node.pods)):
-        return Reason("has-pods")
+        return Reason.of(DisruptionCode.HAS_PODS)
     candidate = _candidate(cluster, node, eligibility.emptiness, DisruptionReason.EMPTY, eventual=False)
     return candidate if isinstance(candidate, Reason) else _would_go(removal([candidate]))
 
@@ -136,7 +137,7 @@ def emptiness(cluster: Cluster, node: ClusterNode) -> Answer:
 def drift(cluster: Cluster, node: ClusterNode) -> Answer:
     """D-62…D-65. That it has not drifted comes before what else would hold the node."""
     if not node.drifted_since:
-        return Reason("not-drifted")
+        return Reason.of(DisruptionCode.NOT_DRIFTED)
     candidate = _candidate(cluster, node, eligibility.drift, DisruptionReason.DRIFTED, eventual=True)
     if isinstance(candidate, Reason):
         return candidate
@@ -148,13 +149,13 @@ def consolidation(cluster: Cluster, node: ClusterNode) -> Answer:
     """kerf's own choice of moves for all nodes together (D-67…D-104)."""
     candidate = _candidate(cluster, node, eligibility.consolidation, DisruptionReason.UNDERUTILIZED, eventual=False)
     if isinstance(candidate, Reason):
-        return Reason("goes-as-empty") if candidate.code == "empty" else candidate
+        return Reason.of(ExplanationCode.GOES_AS_EMPTY) if candidate.code == "empty" else candidate
     refused: dict[str, Reason] = {}
     chosen, _ = disruption_pass.own_moves(cluster, None, refused)
     for command in chosen.commands:
         if node.name in command.names:
             return _would_go(command)
-    return refused.get(node.name) or chosen.kept.get(node.name) or Reason("not-looked-at")
+    return refused.get(node.name) or chosen.kept.get(node.name) or Reason.of(DisruptionCode.NOT_LOOKED_AT)
 
 
 def _candidate(
@@ -168,7 +169,7 @@ def _candidate(
     if why is not None:
         return why
     if allowed(cluster, method).get(candidate.pool.name, 0) <= 0:
-        return Reason("budget", {"nodepool": candidate.pool.name})
+        return Reason.of(DisruptionCode.BUDGET, nodepool=candidate.pool.name)
     return candidate
 
 
@@ -196,7 +197,13 @@ def _would_be_replaced(move: Move, candidate: Candidate) -> WouldGo:
 
 # ── why its pods need a node ───────────────────────────────────────────────────────────────────────────────────────
 
-_POD_REASONS = ("nothing-cheaper", "several-replacements", "no-place", "not-worth-it", "too-few-spot-options")
+_POD_REASONS = (
+    DisruptionCode.NOTHING_CHEAPER,
+    DisruptionCode.SEVERAL_REPLACEMENTS,
+    DisruptionCode.NO_PLACE,
+    DisruptionCode.NOT_WORTH_IT,
+    DisruptionCode.TOO_FEW_SPOT_OPTIONS,
+)
 """Reasons that lie in what the pods ask for."""
 
 
@@ -228,7 +235,7 @@ def _reasons_without_place(
     outcome: Outcome, cluster: Cluster, node: ClusterNode, moving: list[Pod]
 ) -> tuple[Reason, ...]:
     """The planner's reasons about pods that have to move and cannot."""
-    if outcome.failure is None or outcome.failure.code != "no-place":
+    if outcome.failure is None or outcome.failure.code != DisruptionCode.NO_PLACE:
         return ()
     moving_uids = frozenset(pod.uid for pod in moving)
     planned = plan(what_if(cluster, frozenset([node.name]), respect_settling=True))

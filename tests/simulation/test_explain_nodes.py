@@ -18,7 +18,8 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.record.decisions import MoveResult
 from kerf.engine.state.load import load
-from kerf.projections.prose.changes import CHANGES, change_words
+from kerf.projections.prose.changes import change_words
+from kerf.projections.prose.explanation_codes import ChangeCode
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.explain.claim import ClaimExplanation, explain_claim, explain_node
 from kerf.replay.explain.method_verdicts import MethodVerdict
@@ -94,7 +95,7 @@ def reasoned(found: ClaimExplanation) -> None:
             assert (each.way.goes is None) != (each.way.stays is None)
             assert each.acts == (each.way.verdict is None)
             assert len(each.way.between) == max(0, len(each.way.changes) - 1)
-            assert all(change.code in CHANGES and change_words(change) for change in each.way.changes)
+            assert all(change.code in set(ChangeCode) and change_words(change) for change in each.way.changes)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -335,13 +336,13 @@ def test_the_json_keeps_its_form() -> None:
         "ClaimExplanation": "claim node node_pool position at state decision launched_for replaces adopted how launch "
         "steps verdicts removed removed_at removal staying methods waiting leaving forced_at cost",
         "Removal": "why reason position at decision differences move causes pods over",
-        "Moved": "ref why proposed started looked_again savings claims replacements budgets",
-        "PodMoved": "pod how planned successor node",
+        "RemovalMove": "ref why proposed started looked_again savings claims replacements budgets",
+        "DrainedPod": "pod how planned successor node",
         "MethodVerdict": "method reason acts due drifted differences history way",
-        "Way": "verdict changes between goes stays need without alone",
-        "PodPlace": "pod claim node why how move planned",
-        "Goes": "claims replacements price onto savings",
-        "Need": "pods requests instance_type price nodes nowhere",
+        "WhatWouldChange": "verdict changes between goes stays need without alone",
+        "Displacement": "pod claim node why how move planned",
+        "WouldGo": "claims replacements price onto savings",
+        "PodsNeed": "pods requests instance_type price nodes nowhere",
     }
     for name, known in fields.items():
         assert set(known.split()) <= schema[name]["properties"].keys(), name

@@ -16,9 +16,9 @@ from kerf.engine.record.entry_types import NAME_OF
 from kerf.engine.scheduling.explain.tracer import Cut
 from kerf.engine.scheduling.reasons import Code
 from kerf.projections.prose.amounts import count, dollars, duration, moment
-from kerf.projections.prose.changes import BUDGETS, CHANGES, WHAT_WOULD_FREE_IT
+from kerf.projections.prose.explanation_codes import BudgetUseCode, ChangeCode, ExplanationCode
 from kerf.projections.prose.funnels import CUT_SENTENCES, NEAR_MISS_SENTENCES, cut_sentence
-from kerf.projections.prose.reasons import EXPLAINED, requirement_words, sentence
+from kerf.projections.prose.reasons import requirement_words, sentence
 from kerf.projections.timeline import event as events
 
 TOLD_IN = ("timeline.py", "entry_events.py", "disruption_events.py", "drift_events.py")
@@ -31,30 +31,26 @@ def literal(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def replay_codes(*modules: str) -> set[str]:
-    """The literal codes given to Reason in modules of replay."""
-    trees = [ast.parse((REPLAY / f"{module}.py").read_text()) for module in modules]
-    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
-    made = [literal(call.args[0]) for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Reason"]
-    return {code for code in made if code is not None}
+def replay_modules() -> list[ast.AST]:
+    return [ast.parse(path.read_text()) for path in sorted(REPLAY.rglob("*.py")) if "scenarios" not in path.parts]
 
 
-def test_explanations_use_codes_that_have_a_sentence() -> None:
-    used = replay_codes("explain/claim", "history/removal", "explain/method_verdicts", "what_if/node")
-    assert used <= CODES | EXPLAINED.keys()
-    assert not EXPLAINED.keys() & CODES
+def test_explanations_take_their_codes_from_the_lists() -> None:
+    nodes = [node for tree in replay_modules() for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    literals = [node.args[0] for node in nodes if isinstance(node.func, ast.Name) and node.func.id == "Reason"]
+    assert not [node.value for node in literals if isinstance(node, ast.Constant)]
+
+
+@pytest.mark.parametrize("codes", [ExplanationCode, ChangeCode, BudgetUseCode])
+def test_every_code_of_replay_is_given_by_it(codes: type[ReasonCode]) -> None:
+    nodes = [node for tree in replay_modules() for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    used = {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == codes.__name__}
     claims = {NAME_OF[kind].removeprefix("claim.") for kind in CLAIM_EVENTS}
-    assert EXPLAINED.keys() - claims <= used
+    assert {code.name for code in codes if code.value not in claims} <= used
 
 
-def test_every_change_that_is_tried_has_its_condition() -> None:
-    tried = replay_codes("what_if/blockers") - BUDGETS.keys()
-    policies = {"without-policy-when-empty", "without-policy-balanced"}
-    assert tried | policies | BUDGETS.keys() == CHANGES.keys() | BUDGETS.keys()
-
-
-def test_what_would_have_to_change_is_said_of_verdicts_that_exist() -> None:
-    assert WHAT_WOULD_FREE_IT.keys() <= {code.value for code in DisruptionCode}
+def test_replay_has_no_second_sentence_for_a_code_of_the_engine() -> None:
+    assert not {code.value for code in ExplanationCode} & CODES
 
 
 @pytest.mark.parametrize("code", list(Code))
