@@ -1,10 +1,13 @@
-"""The command line. Commands are imported when they are used, so that a small one stays small and quick.
+"""The entry point of `kerf`: finds the command, runs it, and turns errors into coded lines and exit codes.
 
 A command is a function: its docstring is its help, its return value the exit code (None for 0). It raises a
 `KerfError` for whatever goes wrong; that becomes one coded line on stderr, never a traceback.
 
 Exit codes: 0 done, 1 the answer is no (`kerf verify` found a divergence), 2 usage or bad input, 3 the record is
 corrupt, 4 the record needs another version of kerf.
+
+A help page must come at once: `kerf --help` imports neither cyclopts nor a command, and a command's module imports
+only what its signature needs. tests/unit/cli/test_startup.py holds this.
 """
 
 from __future__ import annotations
@@ -13,66 +16,26 @@ import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
+from typing import TYPE_CHECKING
 
-from cyclopts import App, CycloptsError, UnusedCliTokensError
-
-import kerf
 from kerf.engine.errors import KerfError
 from kerf.engine.record.errors import BlobCorrupt, EntryUndecodable, FormatUnsupported, RecordCorrupt, UpcastFailed
 
-COMMANDS: tuple[tuple[str, str], ...] = (
-    ("demo", "kerf.adapters.cli.commands.demo:demo"),
-    ("simulate", "kerf.adapters.cli.commands.simulate:simulate"),
-    ("plan", "kerf.adapters.cli.commands.plan:plan"),
-    ("disrupt", "kerf.adapters.cli.commands.disrupt:disrupt"),
-    ("run", "kerf.adapters.cli.commands.run:run"),
-    ("observe", "kerf.adapters.cli.commands.observe:observe"),
-    ("doctor", "kerf.adapters.cli.commands.doctor:doctor"),
-    ("validate", "kerf.adapters.cli.commands.validate:validate"),
-    ("convert", "kerf.adapters.cli.commands.convert:convert"),
-    ("log", "kerf.adapters.cli.commands.record:log"),
-    ("at", "kerf.adapters.cli.commands.record:at"),
-    ("explain", "kerf.adapters.cli.commands.record:explain"),
-    ("story", "kerf.adapters.cli.commands.record:story"),
-    ("verify", "kerf.adapters.cli.commands.record:verify"),
-    ("bundle", "kerf.adapters.cli.commands.bundle:bundle"),
-    ("store", "kerf.adapters.cli.commands.store:store"),
-)
-"""Name and "module:function" (or "module:app") of every command. A module that cannot be imported is an error."""
+if TYPE_CHECKING:
+    from cyclopts import CycloptsError
 
 USAGE, CORRUPT, UNSUPPORTED, INTERRUPTED = 2, 3, 4, 130
 
 
-def build(*, overview: bool = False) -> App:
-    """The application with all commands, none of them imported yet, but for the overview, which shows their help."""
-    app = App(
-        name="kerf",
-        help="An event-sourced Kubernetes node autoscaler: every decision can be replayed, explained and tried again.",
-        version=kerf.__version__,
-    )
-    for name, path in COMMANDS:
-        app.command(path, name=name)
-        if overview:
-            app[name]
-    return app
-
-
 def main(tokens: Sequence[str] | None = None) -> int:
-    """Runs one command and gives its exit code."""
+    """Run one command and give its exit code."""
     given = list(sys.argv[1:] if tokens is None else tokens)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal without Unicode shows question marks, not a traceback
             stream.reconfigure(errors="replace")
     try:
-        done = build(overview=given[:1] in ([], ["--help"], ["-h"]))(
-            given,
-            exit_on_error=False,
-            print_error=False,
-            result_action="return_value",
-        )
+        done = _print_overview() if given[:1] in ([], ["--help"], ["-h"]) else _run(given)
         sys.stdout.flush()
-    except CycloptsError as error:
-        return _failed(f"KERF200: {_misused(error)} Try --help", USAGE)
     except KerfError as error:
         return _failed(" ".join(str(error).split()), exit_code(error))
     except BrokenPipeError:  # the reader of our output, `head` say, has seen enough
@@ -80,7 +43,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return INTERRUPTED
-    return done if isinstance(done, int) else 0
+    return done
 
 
 def exit_code(error: KerfError) -> int:
@@ -92,8 +55,35 @@ def exit_code(error: KerfError) -> int:
     return USAGE
 
 
+def _print_overview() -> int:
+    from kerf.adapters.cli.overview import overview
+
+    print(overview())
+    return 0
+
+
+def _run(given: list[str]) -> int:
+    """Parse the command line with cyclopts and run the command that it names."""
+    from cyclopts import App, CycloptsError
+
+    import kerf
+    from kerf.adapters.cli.command_table import COMMANDS, DESCRIPTION
+
+    # plain text: Markdown takes longer to import than a help page may take
+    app = App(name="kerf", help=DESCRIPTION, version=kerf.__version__, help_format="plaintext")
+    for command in COMMANDS:
+        app.command(command.path, name=command.name)  # imported when it is used
+    try:
+        done = app(given, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        return _failed(f"KERF200: {_misused(error)} Try --help", USAGE)
+    return done if isinstance(done, int) else 0
+
+
 def _misused(error: CycloptsError) -> str:
     """What is wrong with the command line, as one sentence."""
+    from cyclopts import UnusedCliTokensError
+
     if isinstance(error, UnusedCliTokensError):
         more = ", ".join(map(repr, error.unused_tokens or ()))
         command = " ".join(("kerf", *(error.command_chain or ())))

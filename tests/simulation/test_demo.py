@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from kerf.adapters.cli.commands import demo as demo_command
+from kerf.adapters.cli.demo import show as demo_show
 from kerf.adapters.cli.main import main
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.store.sqlite.store import SQLiteStore
@@ -178,5 +178,5 @@ def test_only_the_record_of_a_simulation_is_replaced(
 
 
 def test_real_time_is_real() -> None:
-    assert demo_command._pace(True, Printer()) == (1.0, time.sleep)
-    assert demo_command._pace(False, Printer())[0] == 0.0  # no terminal: as fast as it goes
+    assert demo_show._pace(True, Printer()) == (1.0, time.sleep)
+    assert demo_show._pace(False, Printer())[0] == 0.0  # no terminal: as fast as it goes

@@ -1,5 +1,6 @@
-"""One module per command (`record` holds the five that read a record). A command is a function: its signature declares
-the flags, its docstring is the help. It reads its input, asks replay, a simulation or the manager, and prints.
+"""One module per command; `record/` has those that read a record. A command is a function: its signature declares the
+flags, its docstring is the help (lines of at most 80 columns, printed as they stand).
 
-`kerf --help` imports every module of this folder: import slow modules inside the function (see kerf.adapters.cli.main).
+A help page must come at once: at its top a module imports only what its signature needs; the command imports the rest
+when it runs. New commands go into kerf.adapters.cli.command_table, too.
 """

@@ -37,11 +37,16 @@ def run(
 ) -> int:
     """Run the controller on a Kubernetes cluster until it is told to stop (SIGTERM, Ctrl-C).
 
-    It waits for the Lease, reads the record, watches the cluster and acts. Its log has Karpenter's lines, as JSON. All
-    that it saw and decided is in the record: `kerf log`, `kerf explain`, `kerf verify`. In observe mode it takes no
-    Lease and writes nothing to the cluster; `kerf observe report` compares what it decided with what Karpenter did.
+    It waits for the Lease, reads the record, watches the cluster and acts. Its log
+    has Karpenter's lines, as JSON. All that it saw and decided is in the record:
+    `kerf log`, `kerf explain`, `kerf verify`. In observe mode it takes no Lease
+    and writes nothing to the cluster; `kerf observe report` compares what it
+    decided with what Karpenter did.
 
-    Example: `kerf run --provider kwok --store sqlite:///var/lib/kerf/record.kerf --kubeconfig ~/.kube/config`
+    For example:
+
+        kerf run --provider kwok --store sqlite:///var/lib/kerf/record.kerf
+            --kubeconfig ~/.kube/config
     """
     import asyncio
     import os

@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter
-from msgspec.structs import replace
-
-from kerf.adapters.cli.input.documents import Documents, read_documents
-from kerf.adapters.cli.render.live_story import Story
-from kerf.adapters.cli.render.output import Printer
-from kerf.adapters.cli.render.simulation_report import Folding, Outcome, describe
-from kerf.adapters.cli.simulate.composition import SIMULATE, catalogues, known_values, office, zones_of
-from kerf.adapters.cli.simulate.new_record import new_record
-from kerf.adapters.simulation.build import START, build_simulation
-from kerf.adapters.simulation.documents.apply import identify
-from kerf.adapters.simulation.driver import Driver
-from kerf.adapters.simulation.simulation import Simulation
-from kerf.adapters.simulation.timeline.timeline import decode_timeline, is_timeline
-from kerf.engine.errors import InputError
-from kerf.engine.model.durations import parse_go_duration
-from kerf.engine.model.feature_gates import unknown_gates, with_gates
-from kerf.engine.model.settings import Settings
-from kerf.engine.record.decisions import Intent
-from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import Observation
-from kerf.engine.record.store import Store
-from kerf.engine.runtime.runtime import Runtime
-from kerf.engine.scheduling.problem.scheduler_config import default_constraints
 
 REFUSED = 1
 """The exit code when a document or an action was refused."""
-AFTERWARDS = 7_200_000
-"""How long (ms) a simulation goes on after the last action of its Timelines, where --until is not given."""
 
 
 def simulate(
@@ -56,31 +27,53 @@ def simulate(
 ) -> int:
     """Run kerf on your manifests: what would it launch, when, for how much, and why not?
 
-    NodePools, EC2NodeClasses, Deployments and all the rest are applied to a virtual cluster with a virtual cloud that
-    sells EC2's instance types at list prices. A document of `kind: Timeline` says what happens later; see
-    docs/simulate.md. Virtual time takes no time. The same files and seed give the same record, to the byte. Without
-    --until it ends two hours after the last action.
+    NodePools, EC2NodeClasses, Deployments and all the rest are applied to a
+    virtual cluster with a virtual cloud that sells EC2's instance types at list
+    prices. A document of `kind: Timeline` says what happens later; see
+    docs/simulate.md. Virtual time takes no time. The same files and seed give the
+    same record, to the byte. Without --until it ends two hours after the last
+    action.
 
-    A document that is bad is refused with a coded error, and the others go on. Exit codes: 0 done, 1 something was
-    refused, 2 usage.
+    A document that is bad is refused with a coded error, and the others go on.
+    Exit codes: 0 done, 1 something was refused, 2 usage.
 
-    Examples: `kerf simulate docs/examples/simulations/morning.yaml`,
-    `kerf simulate nodepool.yaml app.yaml --until 48h --record my.kerf`
+    For example:
+
+        kerf simulate docs/examples/simulations/morning.yaml
+        kerf simulate nodepool.yaml app.yaml --until 48h --record my.kerf
 
     Parameters
     ----------
     files: list[Path]
         YAML or JSON files, or folders of them.
     """
-    end = _duration(until) if until else 0
-    settings = _settings(feature_gates, scheduler_config, nominate=nominate)
+    import sys
+
+    import msgspec
+
+    from kerf.adapters.cli.input.documents import read_documents
+    from kerf.adapters.cli.render.simulation_report import describe
+    from kerf.adapters.cli.simulate.composition import SIMULATE
+    from kerf.adapters.cli.simulate.new_record import new_record
+    from kerf.adapters.cli.simulate.simulation_run import (
+        AFTERWARDS,
+        SimulationRun,
+        last_action,
+        simulated_time,
+        simulation_settings,
+    )
+    from kerf.adapters.simulation.build import START
+    from kerf.engine.model.feature_gates import unknown_gates
+
+    end = simulated_time(until) if until else 0
+    settings = simulation_settings(feature_gates, scheduler_config, nominate=nominate)
     documents = read_documents(files).named()
     if not documents.good and not documents.refused:
         print(f"KERF331: there is no document in {', '.join(map(str, files))}", file=sys.stderr)
         return REFUSED
-    last = end or _last_action(documents.good) + AFTERWARDS
+    last = end or last_action(documents.good) + AFTERWARDS
     with new_record(record, SIMULATE, say=lambda words: print(words, file=sys.stderr)) as new:
-        run = _Run(documents, new.store, seed=seed, quiet=json, settings=settings)
+        run = SimulationRun(documents, new.store, seed=seed, quiet=json, settings=settings)
         new.keep = run.accepted
         for note in unknown_gates(feature_gates):
             run.end.note(f"feature gate {note.params['gate']}", note)
@@ -91,101 +84,3 @@ def simulate(
     else:
         print("\n".join(describe(outcome)))
     return REFUSED if outcome.refused else 0
-
-
-def _settings(gates: str, scheduler_config: Path | None, *, nominate: bool) -> Settings:
-    """Those of the controller. Raises InputError for flags that it would not start with."""
-    settings = with_gates(Settings(nominations=nominate), gates)
-    if scheduler_config is None:
-        return settings
-    found = read_documents([scheduler_config])
-    for refused in found.refused:
-        raise refused.error
-    return replace(settings, default_spread=default_constraints(found.good[0] if found.good else None))
-
-
-def _duration(text: str) -> int:
-    try:
-        length = parse_go_duration(text)
-    except InputError as error:
-        raise InputError(error.message, where="--until", hint=error.hint, code="KERF332") from error
-    if length <= 0:
-        raise InputError("a simulation lasts longer than nothing", where="--until", code="KERF332")
-    return length
-
-
-def _last_action(documents: Sequence[dict[str, Any]]) -> int:
-    """When the last action of a Timeline happens (ms since the start). Bad ones are refused elsewhere."""
-    timelines = [document for document in documents if is_timeline(document)]
-    return max((each.after for timeline in timelines for each in decode_timeline(timeline)[0]), default=0)
-
-
-class _Run:
-    """One simulation, its record, and all that its end is told from."""
-
-    def __init__(self, documents: Documents, store: Store, *, seed: int, quiet: bool, settings: Settings) -> None:
-        region, zones = zones_of(documents.good)
-        catalogue_of = catalogues(region, zones)
-        self.catalogue = catalogue_of(None)
-        self.simulation: Simulation = build_simulation(
-            documents.good,
-            catalogue=self.catalogue,
-            catalogue_of=catalogue_of,
-            seed=seed,
-            settings=settings,
-            known=known_values(self.catalogue, zones),
-        )
-        for each in documents.refused:
-            self.simulation.refuse(each.error, source="manifest", item=each.item)
-        self.accepted = _any_accepted(documents.good, {each.object for each in self.simulation.refused})
-        self.story = Story(None if quiet else Printer(), START)
-        self.end = Folding(START)
-        self.driver = Driver(
-            self.simulation,
-            office(
-                store,
-                holder=SIMULATE,
-                record=_identity(documents.digest, seed),
-                tell=self._tell,
-                settings=settings,
-            ),
-            listener=self._turn,
-        )
-
-    def go(self, until: int) -> None:
-        self.driver.run(until)
-
-    def outcome(self, record: Path | None) -> Outcome:
-        runtime = self.driver.runtime
-        assert isinstance(runtime, Runtime)
-        for item, note in self.simulation.notes:  # with those on what Timelines applied
-            self.end.note(item, note)
-        now, prices = self.simulation.clock.now, self.catalogue.source
-        gated = self.simulation.cluster.api.gated
-        return self.end.outcome(runtime.state, now, record=record, prices=prices, gated=gated)
-
-    def _turn(self, now: int, observations: Sequence[Observation], intents: Sequence[tuple[str, Intent]]) -> None:
-        runtime = self.driver.runtime
-        if isinstance(runtime, Runtime):
-            self._tell(runtime.new_entries)
-            if runtime.error is not None:  # a controller waits until its record can be written; a command ends
-                raise runtime.error
-
-    def _tell(self, entries: Sequence[Entry]) -> None:
-        self.story.tell(entries)
-        self.end.tell(entries)
-
-
-def _any_accepted(documents: Sequence[dict[str, Any]], refused: set[str]) -> bool:
-    """Whether a document, or an item of a List, is not among those that were refused."""
-    items = (
-        item
-        for document in documents
-        for item in (document.get("items") or () if document.get("kind") == "List" else (document,))
-    )
-    return any(isinstance(item, dict) and identify(item) not in refused for item in items)
-
-
-def _identity(digest: str, seed: int) -> str:
-    """The record's id: random where a record is real, and the same for the same input here, so that runs compare."""
-    return f"simulation-{blake2b(f'{digest}/{seed}'.encode(), digest_size=8).hexdigest()}"

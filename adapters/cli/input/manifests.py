@@ -9,8 +9,11 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.adapters.cli.input.documents import NotADocument, Refused, read_documents
+from kerf.engine.errors import KerfError
 from kerf.engine.model import mistyped
 from kerf.engine.model.manifests.karpenter import v1beta1
+from kerf.engine.model.manifests.validate import v1_of
+from kerf.engine.model.manifests.violations import ManifestError
 from kerf.engine.model.reasons import Reason
 from kerf.projections.prose.reasons import sentence
 
@@ -58,3 +61,26 @@ def told(note: Reason) -> str:
     return template.format_map(
         {key: ", ".join(each) if isinstance(each, list) else each for key, each in note.params.items()}
     )
+
+
+class Converted(Struct, frozen=True):
+    """Manifests as v1, with a line for each note on their conversion, and the errors of those that were refused."""
+
+    documents: list[dict[str, Any]]
+    notes: list[str]
+    refused: list[KerfError]
+
+
+def converted(files: Sequence[str]) -> Converted:
+    """The manifests of files as v1. Raises what `read_manifests` does."""
+    placed, unreadable = read_manifests(files)
+    result = Converted([], [], [item.error for item in unreadable])
+    for manifest in placed:
+        try:
+            conversion = v1_of(manifest.document)
+        except ManifestError as error:
+            result.refused.append(ManifestError(error.object, error.violations, source=manifest.place))
+            continue
+        result.documents.append(conversion.document)
+        result.notes.extend(f"{manifest.place}: {told(note)}" for note in conversion.notes)
+    return result

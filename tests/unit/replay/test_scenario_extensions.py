@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.adapters.cli.commands.plan import describe
+from kerf.adapters.cli.render.plan import describe
 from kerf.engine.model import labels as lbl
 from kerf.replay.scenarios.plan_scenarios import plan_scenario
 from tests.unit.replay.test_scenarios import CATALOGUES, instance_type, node, pod, pool, scenario

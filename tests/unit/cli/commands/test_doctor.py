@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from kerf.adapters.cli.commands.doctor import _clock, _cluster, _store
+from kerf.adapters.cli.doctor.cluster import _clock, check_cluster
 from kerf.adapters.cli.doctor.finding import BAD, NOTE, OK, Finding
+from kerf.adapters.cli.doctor.record import check_record
 from kerf.adapters.manager.flags import Flags
 from kerf.adapters.manager.settings import read_settings
 from kerf.adapters.store.open import open_record
@@ -49,7 +50,7 @@ def api() -> FakeApi:
 def findings(api: FakeApi, mode: str = "control", **flags: Any) -> dict[str, list[Finding]]:
     async def run() -> list[Finding]:
         async with serving(api) as session:
-            return [each async for each in _cluster(session, mode, "kwok", read_settings(Flags(**flags), {}))]
+            return [each async for each in check_cluster(session, mode, "kwok", read_settings(Flags(**flags), {}))]
 
     found: dict[str, list[Finding]] = {}
     for each in asyncio.run(run()):
@@ -123,15 +124,15 @@ def test_a_clock_that_is_wrong() -> None:
 def test_the_place_of_the_record(tmp_path: Path) -> None:
     """Looking at it makes none."""
     url = f"sqlite://{tmp_path / 'record.kerf'}"
-    assert [each.level for each in _store(url)] == [OK]
+    assert [each.level for each in check_record(url)] == [OK]
     assert not list(tmp_path.iterdir())
     open_record(url, "create").close()
-    assert [each.text for each in _store(url)] == ["it is there and can be written"]
-    (missing,) = _store(f"sqlite://{tmp_path / 'no' / 'record.kerf'}")
+    assert [each.text for each in check_record(url)] == ["it is there and can be written"]
+    (missing,) = check_record(f"sqlite://{tmp_path / 'no' / 'record.kerf'}")
     assert missing.level == BAD
     (tmp_path / "text").write_text("no record")
-    (wrong,) = _store(f"sqlite://{tmp_path / 'text'}")
+    (wrong,) = check_record(f"sqlite://{tmp_path / 'text'}")
     assert (wrong.level, "KERF108" in wrong.text) == (BAD, True)
     for no_url in ("record.kerf", "/var/lib/record.kerf", "sqlite://record.kerf", "mysql://db.example.com/kerf"):
-        (found,) = _store(no_url)
+        (found,) = check_record(no_url)
         assert (found.level, "KERF333" in found.text) == (BAD, True), no_url

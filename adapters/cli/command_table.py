@@ -1,0 +1,82 @@
+"""All commands: their names, where they are, and their line in `kerf --help`. Imports nothing of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+DESCRIPTION = "An event-sourced Kubernetes node autoscaler: every decision can be replayed, explained and tried again."
+_HERE = "kerf.adapters.cli.commands"
+
+
+class Command(NamedTuple):
+    """`path` is "module:function" or "module:app"; `summary` is the first paragraph of its help."""
+
+    name: str
+    path: str
+    summary: str
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "demo",
+        f"{_HERE}.demo:demo",
+        "Show what kerf does: five pods get the right node, an empty node goes, a spot interruption is survived.",
+    ),
+    Command(
+        "simulate",
+        f"{_HERE}.simulate:simulate",
+        "Run kerf on your manifests: what would it launch, when, for how much, and why not?",
+    ),
+    Command(
+        "plan",
+        f"{_HERE}.plan:plan",
+        "Decide once for each scenario: which pods go where, and which nodes are launched for the rest.",
+    ),
+    Command(
+        "disrupt",
+        f"{_HERE}.disrupt:disrupt",
+        "Decide once for each cluster: which nodes go, what replaces them, and why the others stay.",
+    ),
+    Command(
+        "run",
+        f"{_HERE}.run:run",
+        "Run the controller on a Kubernetes cluster until it is told to stop (SIGTERM, Ctrl-C).",
+    ),
+    Command(
+        "observe",
+        f"{_HERE}.observe:observe",
+        "Compare what kerf decided in observe mode with what Karpenter did.",
+    ),
+    Command(
+        "doctor",
+        f"{_HERE}.doctor:doctor",
+        "Check whether everything is there that `kerf run` needs, with the same flags; nothing is changed.",
+    ),
+    Command(
+        "validate",
+        f"{_HERE}.validate:validate",
+        "Check manifests: everything that is wrong, with a code, the field, and what to write instead.",
+    ),
+    Command(
+        "convert",
+        f"{_HERE}.convert:convert",
+        "Write v1beta1 NodePools and EC2NodeClasses as v1, as Karpenter 1.0's own conversion did.",
+    ),
+    Command("log", f"{_HERE}.record.log:log", "Tell what happened, in order."),
+    Command("at", f"{_HERE}.record.at:at", "Show the state at a position or a time."),
+    Command(
+        "explain",
+        f"{_HERE}.record.explain:explain",
+        "Explain why a pod, node or NodeClaim is as it is, or a decision.",
+    ),
+    Command(
+        "story",
+        f"{_HERE}.record.story:story",
+        "Tell the story of one pod, node or NodeClaim: what happened to it, why, and what came of it.",
+    ),
+    Command(
+        "verify", f"{_HERE}.record.verify:verify", "Decide every recorded decision again, and compare byte for byte."
+    ),
+    Command("bundle", f"{_HERE}.bundle:bundle", "Make and inspect bundles: a record as one file to hand on."),
+    Command("store", f"{_HERE}.store:store", "Records as such: make one smaller."),
+)

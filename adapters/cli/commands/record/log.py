@@ -1,0 +1,68 @@
+"""`kerf log`: what happened, in order."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kerf.adapters.cli.parameters import Json, When
+
+
+def log(
+    record: str,
+    /,
+    *,
+    since: When = "",
+    until: When = "",
+    subject: str = "",
+    all: Annotated[bool, Parameter(negative="")] = False,
+    karpenter: Annotated[bool, Parameter(negative="")] = False,
+    follow: Annotated[bool, Parameter(negative="")] = False,
+    json: Json = False,
+) -> int:
+    """Tell what happened, in order.
+
+    Exit codes: 0 told, 1 nothing concerns the subject, 2 usage.
+
+    For example:
+
+        kerf log record.kerf
+        kerf log record.kerf --since -10m --all
+        kerf log record.kerf --subject default/web-1
+
+    Parameters
+    ----------
+    record
+        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
+    since
+        Begin here: a position, an RFC 3339 time, "+2h" from the start, "-5m" before the end.
+    until
+        End here, likewise.
+    subject
+        Only what concerns this pod (namespace/name), node, NodeClaim, NodePool or instance.
+    all
+        Also what is of little interest on most days.
+    karpenter
+        Print the log lines that Karpenter would write, as JSON lines.
+    follow
+        Go on with what a controller adds, until Ctrl-C.
+    json
+        Print one event a line as JSON.
+    """
+    import sys
+
+    from kerf.adapters.cli.record_log import LogQuery, RecordLog
+    from kerf.adapters.cli.records import opened
+
+    with opened(record) as store:
+        lines = RecordLog(store, LogQuery(since, until, subject, all, follow))
+        if karpenter:
+            lines.print_as_karpenter()
+            return 0
+        lines.print_timeline(json=json)
+    if subject and not lines.subject_found:
+        where = f"the record up to {until}" if until else "the record"
+        print(f"Nothing in {where} concerns {subject}: kerf log {record} --all has the names", file=sys.stderr)
+        return 1
+    return 0

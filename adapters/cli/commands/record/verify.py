@@ -1,0 +1,46 @@
+"""`kerf verify`: is every recorded decision made again as it was?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from kerf.adapters.cli.parameters import Json
+
+
+def verify(
+    record: str, /, *, limit: Annotated[int, Parameter(validator=Number(gte=0))] = 20, json: Json = False
+) -> int:
+    """Decide every recorded decision again, and compare byte for byte.
+
+    Exit codes: 0 same, 1 diverged, 3 corrupt, 4 parts need another version of
+    kerf.
+
+    For example:
+
+        kerf verify incident.kerfb
+        kerf verify record.kerf --json
+
+    Parameters
+    ----------
+    record
+        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
+    limit
+        Show at most so many divergences; all are counted.
+    json
+        Print the whole report as JSON.
+    """
+    from kerf.adapters.cli.records import opened
+    from kerf.adapters.cli.render.output import Printer, emit_json, progress_line
+    from kerf.adapters.cli.render.record import report_text
+    from kerf.replay.verify.verify import verify as decide_again
+
+    with opened(record) as store, progress_line("decided again up to position") as progress:
+        report = decide_again(store, keep=limit, progress=progress)
+    if json:
+        emit_json(report)
+    else:
+        report_text(Printer(), report)
+    return report.exit_code

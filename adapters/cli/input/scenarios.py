@@ -1,0 +1,55 @@
+"""Files of scenarios, for `kerf plan` and `kerf disrupt`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kerf.replay.scenarios.errors import ScenarioError
+from kerf.replay.scenarios.plan_scenarios import read_scenarios
+
+
+def scenarios_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The scenarios of a file. An empty file gives one scenario that is refused."""
+    listed = _listed(path)
+    scenarios = iter(listed) if listed is not None else read_scenarios(path)
+    first = next(scenarios, None)
+    if first is None:
+        first = _refused("there is no scenario in the file", str(path))
+    return chain([first], scenarios)
+
+
+def _listed(path: Path) -> list[dict[str, Any]] | None:
+    """The scenarios of a JSON list; None if the file is no list. An item that is no object is refused."""
+    if not path.is_file():  # a pipe can be read only once
+        return None
+    data = path.read_bytes()
+    if not data.lstrip().startswith(b"["):
+        return None
+    try:
+        items = msgspec.json.decode(data, type=list[Any])
+    except msgspec.DecodeError:
+        return None
+    return [
+        item if isinstance(item, dict) else _refused("no JSON object", f"{path.name}[{at}]")
+        for at, item in enumerate(items)
+    ]
+
+
+def _refused(what: str, where: str) -> dict[str, Any]:
+    return {"name": where, "error": str(ScenarioError(what, where=where, hint="docs/plan.md says what a scenario is"))}
+
+
+def readable(path: Path, read: Any) -> Any:
+    """What `read` makes of a file. Raises ScenarioError if there is no such file, or it may not be read."""
+    try:
+        return read(path)
+    except OSError as error:
+        hint = "Check the path"
+        raise ScenarioError(f"cannot read the file: {error.strerror}", where=str(path), hint=hint) from error
+    except RecursionError as error:
+        raise ScenarioError("the JSON is nested too deeply", where=str(path)) from error

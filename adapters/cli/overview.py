@@ -1,0 +1,51 @@
+"""The help of `kerf` itself. It is written without cyclopts and rich, which take longer to import than to use."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Iterator
+
+from kerf.adapters.cli.command_table import COMMANDS, DESCRIPTION
+
+NO_TERMINAL_WIDTH, LEAST_WIDTH = 80, 40
+_FLAGS = {"--help (-h)": "Display this message and exit.", "--version": "Display application version."}
+_BOXES = {True: tuple("╭╮╰╯─│"), False: tuple("++++-|")}
+"""Corners (top left, top right, bottom left, bottom right) and lines; the second where there is no Unicode."""
+
+
+def overview() -> str:
+    """Usage, description, and all commands with a line of theirs; as wide as the terminal."""
+    width = _width()
+    lines = ["Usage: kerf COMMAND", "", *textwrap.wrap(DESCRIPTION, width), "", *_panel("Commands", _rows(), width)]
+    return "\n".join(lines)
+
+
+def _rows() -> dict[str, str]:
+    summaries = {command.name: command.summary.replace("`", "") for command in COMMANDS}
+    return dict(sorted(summaries.items())) | _FLAGS
+
+
+def _panel(title: str, rows: dict[str, str], width: int) -> Iterator[str]:
+    """Two columns in a box, as cyclopts has them in the help of a command."""
+    top_left, top_right, bottom_left, bottom_right, line, side = _BOXES[_has_unicode()]
+    inner, names = width - 4, max(map(len, rows)) + 2
+    yield f"{top_left}{line} {title} ".ljust(width - 1, line) + top_right
+    for name, text in rows.items():
+        label = name
+        for part in textwrap.wrap(text, inner - names):
+            yield f"{side} {(label.ljust(names) + part).ljust(inner)} {side}"
+            label = ""
+    yield bottom_left + line * (width - 2) + bottom_right
+
+
+def _width() -> int:
+    try:
+        return max(LEAST_WIDTH, os.get_terminal_size(sys.stdout.fileno()).columns)
+    except (OSError, ValueError):  # no terminal, or a stream without a file
+        return NO_TERMINAL_WIDTH
+
+
+def _has_unicode() -> bool:
+    return (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")

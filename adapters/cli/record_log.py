@@ -1,0 +1,106 @@
+"""What `kerf log` prints: a record's timeline, or Karpenter's log lines."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from kerf.adapters.cli.records import position_before
+from kerf.adapters.cli.render.output import Printer, emit_json_line
+from kerf.adapters.cli.render.record import event_line
+from kerf.adapters.store.chained import ChainedStore
+from kerf.adapters.store.open import AnyStore
+from kerf.engine.record.entries import Entry
+from kerf.projections.karpenter_logs import KarpenterLog
+from kerf.projections.prose.amounts import moment
+from kerf.projections.timeline.event import DEBUG, Event
+from kerf.projections.timeline.grouping import group_events
+from kerf.replay.errors import PositionUnknown
+from kerf.replay.history.story import timeline_from_base
+from kerf.replay.subject_names import with_canonical_kind
+from kerf.replay.time_travel.positions import locate, time_after_end
+from kerf.replay.time_travel.record_beginning import base_as_entries
+
+FOLLOWED_EVERY = 0.5  # seconds between looks at a record that is followed
+
+
+class LogQuery(Struct, frozen=True):
+    """What of a record is printed, as `kerf log` has the flags."""
+
+    since: str
+    until: str
+    subject: str
+    all: bool
+    follow: bool
+
+
+class RecordLog:
+    """A record's entries within a query. Raises PositionUnknown when it ends before it begins."""
+
+    def __init__(self, store: AnyStore, query: LogQuery) -> None:
+        self._store, self._query = store, query
+        self._after = position_before(store, query.since) if query.since else 0
+        late = time_after_end(store, query.since) if query.since and not query.follow else None
+        if late is not None:
+            print(f"Nothing is in the record since then: its last entry is of {moment(late.last)}", file=sys.stderr)
+        self._last = locate(store, query.until) if query.until else None
+        if self._last is not None and self._last <= self._after:
+            raise PositionUnknown(
+                f"--since {query.since} is later than --until {query.until}", hint="Give the earlier one to --since"
+            )
+        self.subject_found = False
+
+    def print_as_karpenter(self) -> None:
+        """The log lines that Karpenter would write, one JSON object a line."""
+        lines = KarpenterLog()
+        for entry in base_as_entries(self._store):
+            lines.apply(entry)
+        for entry in self._entries():
+            for line in lines.apply(entry):
+                if entry.position > self._after:
+                    emit_json_line(line)
+
+    def print_timeline(self, *, json: bool) -> None:
+        """One event a line."""
+        timeline, printer = timeline_from_base(self._store), Printer()
+
+        def events() -> Iterator[Event]:
+            for entry in self._entries():
+                for event in timeline.apply(entry):
+                    if self._concerns(event):
+                        self.subject_found = True
+                        if entry.position > self._after and (self._query.all or event.level != DEBUG):
+                            yield event
+
+        if json:
+            for event in events():
+                emit_json_line(event)
+        else:
+            # a group is printed once its last event is known: not while a record is followed
+            for event in events() if self._query.follow else group_events(events()):
+                printer.line(event_line(event, timeline.started), event.level)
+
+    def _entries(self) -> Iterator[Entry]:
+        """From the record's beginning. With `follow` also those that are added later, for ever, unless the query has
+        an end. A file that nobody adds to is not waited for."""
+        position = 0
+        while True:
+            for entry in self._store.scan(position, self._last):
+                position = entry.position
+                yield entry
+            ended = self._last is not None and position >= self._last
+            if not self._query.follow or not isinstance(self._store, ChainedStore) or ended:
+                return
+            sys.stdout.flush()
+            time.sleep(FOLLOWED_EVERY)
+
+    def _concerns(self, event: Event) -> bool:
+        subject = self._query.subject
+        if not subject:
+            return True
+        spellings = (subject, with_canonical_kind(subject))
+        names = (event.subject, *event.related)
+        return any(name in spellings or name.partition("/")[2] == subject for name in names)

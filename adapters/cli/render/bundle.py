@@ -1,0 +1,26 @@
+"""What a bundle holds, as text or JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kerf.adapters.cli.render.output import Printer, emit_json
+from kerf.adapters.store.files.bundle import BundleInfo
+from kerf.projections.prose.amounts import count, moment
+
+
+def print_bundle(info: BundleInfo, file: Path, *, json: bool) -> None:
+    """Print what a bundle holds. `file` is where it lies."""
+    if json:
+        emit_json(info)
+        return
+    printer = Printer()
+    printer.line(f"{file}: positions {info.first} to {info.last} of record {info.record}", "title")
+    why = "left out, for their names" if info.sanitised else "missing in the source"  # whole NodeClasses, at least
+    printer.line(f"{count(info.blobs, 'blob')}" + (f", {info.missing} {why}" if info.missing else ""))
+    if info.based:
+        before = f", and what is kept from before ({info.kept} of claims and decisions)" if info.kept else ""
+        printer.line(f"it begins with the state after position {info.first - 1}{before}")
+    printer.line(f"made {moment(info.created)} by kerf {info.engine}, format {info.format}")
+    printer.line(f"chain {info.chain}")
+    printer.line("names are pseudonyms" if info.sanitised else "names are as they were")

@@ -1,0 +1,43 @@
+"""Manifests as YAML, and what kerf says of them as text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import yaml
+
+from kerf.adapters.cli.input.validation import Checked, count_verdicts
+from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.text import counted
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def print_yaml(documents: Iterable[dict[str, Any]]) -> None:
+    """Write documents to standard output, their fields in the order given."""
+    yaml.dump_all(documents, sys.stdout, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+def verdicts_text(out: Printer, checked: list[Checked]) -> None:
+    """Each object with what is wrong with it, and the count."""
+    for each in checked:
+        if each.verdict == "unchecked":
+            continue
+        out.line(f"{each.place} {each.object}: {each.verdict}", "error" if each.verdict == "refused" else "good")
+        for wrong in each.violations:
+            where = f" {wrong.path}:" if wrong.path else ""
+            hint = f". {wrong.hint}" if wrong.hint else ""
+            out.indented().line(f"{wrong.code}{where} {wrong.message}{hint}")
+        for note in each.notes:
+            out.indented().line(f"note: {note}", "warning")
+    count = count_verdicts(checked)
+    others = f"; {count['unchecked']} of other kinds not checked" if count["unchecked"] else ""
+    objects = counted(count["accepted"] + count["refused"], "object")
+    out.line(f"{objects}: {count['accepted']} accepted, {count['refused']} refused{others}", "title")

@@ -1,0 +1,109 @@
+"""A help page comes at once: what it may not import, and that the overview says what the commands say themselves."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import itertools
+import json
+import subprocess
+import sys
+
+import pytest
+
+from kerf.adapters.cli.command_table import COMMANDS, Command
+from kerf.adapters.cli.commands.plan import EFFORT, MAX_STEPS
+from kerf.adapters.cli.main import main
+from kerf.engine.model.settings import Settings
+from tests.support.repository import ROOT
+
+SUBCOMMANDS = {"bundle": ("export", "inspect", "golden"), "observe": ("report",), "store": ("prune",)}
+PAGES = [
+    (command.name, *rest)
+    for command in COMMANDS
+    for rest in [(), *((sub,) for sub in SUBCOMMANDS.get(command.name, ()))]
+]
+HEAVY = (
+    "aiohttp", "asyncio", "boto3", "botocore", "concurrent.futures", "eventsourcing", "kubernetes", "markdown_it",
+    "moto", "msgspec", "prometheus_client", "psycopg", "pygments", "sqlite3", "ssl", "transitions", "yaml", "zstandard",
+    "kerf.adapters.aws", "kerf.adapters.kubernetes", "kerf.adapters.manager.manager",
+    "kerf.adapters.manager.settings", "kerf.adapters.simulation", "kerf.adapters.store", "kerf.engine.model",
+    "kerf.engine.scheduling", "kerf.engine.state", "kerf.projections", "kerf.replay",
+)  # fmt: skip
+"""What takes long to import, and no help page needs."""
+OVERVIEW_TOO = ("cyclopts", "rich", "inspect", "typing_extensions")
+"""Neither is imported for `kerf --help`, `kerf -h` and `kerf`."""
+
+_PROGRAM = """\
+import contextlib, io, json, sys
+from kerf.adapters.cli.main import main
+heavy, overview_too, pages = json.loads(sys.argv[1])
+imported = {}
+for page in pages:
+    before = set(sys.modules)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main([*page, "--help"]) == 0, page
+    assert "Usage: kerf" in out.getvalue(), page
+    fresh = heavy if page else heavy + overview_too
+    imported["kerf " + " ".join(page)] = sorted(name for name in fresh if name in sys.modules and name not in before)
+print(json.dumps(imported))
+"""
+
+
+def test_help_pages_import_nothing_heavy() -> None:
+    """All pages in one process, the overview first: a module that is named was imported for that page."""
+    pages = [(), *PAGES]
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, json.dumps([HEAVY, OVERVIEW_TOO, pages])],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    imported = json.loads(done.stdout)
+    assert len(imported) == len(pages)
+    assert {page: modules for page, modules in imported.items() if modules} == {}
+
+
+def test_a_heavy_import_would_be_found() -> None:
+    """Each name is that of a module that some command imports once it runs: a misspelt one would hold nothing."""
+    missing = [name for name in (*HEAVY, *OVERVIEW_TOO) if importlib.util.find_spec(name) is None]
+    assert set(missing) <= {"moto", "psycopg"}  # extras
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_the_overview_has_each_commands_own_summary(command: Command) -> None:
+    module, _, name = command.path.partition(":")
+    target = getattr(importlib.import_module(module), name)
+    own = (inspect.getdoc(target) if inspect.isfunction(target) else target.help) or ""
+    assert command.summary == own.partition("\n\n")[0]
+
+
+@pytest.mark.parametrize("tokens", [[], ["--help"], ["-h"]])
+def test_the_overview_names_every_command(tokens: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(tokens) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Usage: kerf COMMAND"
+    assert {len(line) for line in lines[5:]} == {80}
+    shown = {line.split()[1] for line in lines if line.startswith("│ ") and line[2] != " "}
+    assert shown == {command.name for command in COMMANDS} | {"--help", "--version"}
+
+
+def test_the_help_of_plan_has_the_settings_defaults() -> None:
+    assert (Settings().effort, Settings().max_steps) == (EFFORT, MAX_STEPS)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_a_docstring_fits_a_help_page(command: Command) -> None:
+    """A help page has 80 columns and prints the lines of a docstring as they stand. It wraps the first one, and
+    the parameters, each of which is one line."""
+    module = importlib.import_module(command.path.partition(":")[0])
+    pages = [
+        inspect.getdoc(function) or ""
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_")
+    ]
+    assert pages
+    for page in pages:
+        text, _, parameters = page.partition("Parameters\n----------\n")
+        assert not [line for line in text.splitlines()[1:] if len(line) > 80]
+        indented = [line.startswith(" ") for line in parameters.splitlines()]
+        assert not any(first and second for first, second in itertools.pairwise(indented))
