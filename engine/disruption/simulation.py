@@ -20,7 +20,7 @@ from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan, usable_pools
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 
 SHOWN = 5
 """How many pods a failure names."""
@@ -158,4 +158,4 @@ class Simulator:
 
 def _short(planned: Plan) -> bool:
     """Whether a pod waits for reserved capacity."""
-    return any(each.code == Code.RESERVATION for unplaced in planned.unplaced for each in unplaced.reasons)
+    return any(each.code == SchedulingCode.RESERVATION for unplaced in planned.unplaced for each in unplaced.reasons)

@@ -32,7 +32,7 @@ from kerf.engine.scheduling.pods.pod_classes import PodClasses
 from kerf.engine.scheduling.pods.pod_volumes import claim_names, volume_problems, volumes_of_claims
 from kerf.engine.scheduling.pods.validation import pod_refusals
 from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
-from kerf.engine.scheduling.reasons import Code, reason
+from kerf.engine.scheduling.reasons import SchedulingCode, reason
 from kerf.engine.scheduling.topology.topology import Topology
 
 __all__ = ["OpenedClaim", "Plan", "plan", "usable_pools"]
@@ -168,16 +168,20 @@ class CompiledProblem:
                 ignored.append((pod, wanted, why))
             elif shape.resource_claims and problem.settings.ignore_dra_requests:
                 own_names = sorted(read_reference(each).own for each in shape.resource_claims)
-                failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIMS, claims=own_names),)))
+                failures.append((pod, wanted, (reason(SchedulingCode.RESOURCE_CLAIMS, claims=own_names),)))
             elif lacking is not None:
-                failures.append((pod, wanted, (reason(Code.RESOURCE_CLAIM, claim=lacking[0], problem=lacking[1]),)))
+                failures.append(
+                    (pod, wanted, (reason(SchedulingCode.RESOURCE_CLAIM, claim=lacking[0], problem=lacking[1]),))
+                )
             elif not self._any_pool:
-                failures.append((pod, wanted, (reason(Code.NO_NODE_POOL),)))
+                failures.append((pod, wanted, (reason(SchedulingCode.NO_NODE_POOL),)))
             elif wanted.contradictions:
-                failures.append((pod, wanted, (reason(Code.CONTRADICTION, keys=list(wanted.contradictions)),)))
+                failures.append(
+                    (pod, wanted, (reason(SchedulingCode.CONTRADICTION, keys=list(wanted.contradictions)),))
+                )
             elif wanted.unsupported:
                 features = list(wanted.unsupported)
-                failures.append((pod, wanted, (reason(Code.NOT_SUPPORTED_YET, features=features),)))
+                failures.append((pod, wanted, (reason(SchedulingCode.NOT_SUPPORTED_YET, features=features),)))
             else:
                 order = -pod.ahead, -wanted.cpu, -wanted.memory, pod.created, pod.uid
                 queue.append((order, (pod, wanted)))
@@ -227,7 +231,7 @@ def _finished_claims(
         launch, template = launches.of(claim), claim.template
         missing = template.unmet_min_values(claim.state.min_values, launch.mask) if strict else {}
         if missing:
-            why = reason(Code.MIN_VALUES, node_pool=template.name, keys=sorted(missing))
+            why = reason(SchedulingCode.MIN_VALUES, node_pool=template.name, keys=sorted(missing))
             unmet += [(pod.uid, why) for pod in claim.pods]
             continue
         claims.append(opened_claim(claim, launch, devices.drivers(claim.index) if devices is not None else ()))

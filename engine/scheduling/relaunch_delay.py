@@ -12,7 +12,7 @@ from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
-from kerf.engine.scheduling.reasons import Code, reason
+from kerf.engine.scheduling.reasons import SchedulingCode, reason
 from kerf.engine.state.state import Facts
 
 RELAUNCH_DELAY = 10_000
@@ -53,7 +53,7 @@ def delayed_pods(planned: Plan, recent: dict[str, str], facts: Facts) -> Delayed
     return DelayedPods(
         pods=frozenset(uid for uids in waiting.values() for uid in uids),
         unplaced=tuple(
-            Unplaced(tuple(uids), (reason(Code.LAUNCHED_IN_VAIN, claim=name),))
+            Unplaced(tuple(uids), (reason(SchedulingCode.LAUNCHED_IN_VAIN, claim=name),))
             for name, uids in sorted(waiting.items())
         ),
         until=min(facts.claims[name].created for name in waiting) + RELAUNCH_DELAY,

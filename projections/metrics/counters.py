@@ -35,7 +35,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, ObjectGone
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.metrics.counter_definitions import COUNTER_DEFINITIONS, PREFIX
 from kerf.projections.metrics.families import Family
@@ -193,7 +193,9 @@ class RecordCounters:
     def _provisioned(self, result: ProvisionResult, entry: Entry) -> None:
         self._plan(result.claims, "provisioned")
         self._families["scheduler_ignored_pods_count"].set(sum(len(each.pods) for each in result.ignored))
-        deferred = [each for each in result.unplaced if any(why.code == Code.RESERVATION for why in each.reasons)]
+        deferred = [
+            each for each in result.unplaced if any(why.code == SchedulingCode.RESERVATION for why in each.reasons)
+        ]
         left = [uid for each in result.unplaced for uid in each.pods]
         waiting = len(left) - sum(len(each.pods) for each in deferred)  # S-175
         self._families["scheduler_unschedulable_pods_count"].set(waiting, "provisioner")

@@ -10,7 +10,7 @@ from kerf.engine.scheduling.devices.errors import SelectorError
 from kerf.engine.scheduling.devices.matching import Matcher, wanted_count
 from kerf.engine.scheduling.devices.pools import DeviceKey, DeviceOffer
 from kerf.engine.scheduling.devices.search import tolerated
-from kerf.engine.scheduling.reasons import Code, reason
+from kerf.engine.scheduling.reasons import SchedulingCode, reason
 
 
 def refusal(
@@ -23,15 +23,15 @@ def refusal(
     """`offer`: the devices of the place, None if a claim has its devices elsewhere; `taken`: those that others have;
     `about`: parameters that every reason here carries."""
     if offer is None:
-        return reason(Code.DEVICES_ELSEWHERE, claims=[each.key for each in claims], **about)
+        return reason(SchedulingCode.DEVICES_ELSEWHERE, claims=[each.key for each in claims], **about)
     for claim in claims:
         for request in claim.requests:
             told = [_short(matcher, offer, each, taken) for each in request.first_of or (request,)]
             if all(each is not None for each in told):
                 params = told[0] or {}
                 name = f"{claim.key}/{request.name}"
-                return reason(Code.DEVICES, request=name, devices=len(offer.devices), **params, **about)
-    return reason(Code.DEVICES_TOGETHER, claims=[each.key for each in claims], **about)
+                return reason(SchedulingCode.DEVICES, request=name, devices=len(offer.devices), **params, **about)
+    return reason(SchedulingCode.DEVICES_TOGETHER, claims=[each.key for each in claims], **about)
 
 
 def _short(

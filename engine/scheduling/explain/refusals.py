@@ -31,7 +31,7 @@ from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.taints import taint_text, untolerated
 from kerf.engine.scheduling.packing.packed_claim import PackedClaim
 from kerf.engine.scheduling.pods.pod_class import PodClass
-from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topology_reason
+from kerf.engine.scheduling.reasons import SchedulingCode, conflict_reason, reason, topology_reason
 from kerf.engine.scheduling.topology.rules import Rule
 
 NEW_CLAIM_INDEX = -1
@@ -57,11 +57,11 @@ def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
     """Why a NodePool has nothing to launch (S-66). What change would help depends on what pods ask for: the tracer is
     told how to find out."""
     catalogue, name, left = template.catalogue, template.name, template.state.viable
-    why = reason(Code.NO_INSTANCE_TYPES, node_pool=name, types=len(catalogue.types))
+    why = reason(SchedulingCode.NO_INSTANCE_TYPES, node_pool=name, types=len(catalogue.types))
     if left:
         keys = sorted(template.unmet_min_values(template.state.min_values, left))
         count = len(catalogue.types)
-        why = reason(Code.TOO_FEW_TYPES, node_pool=name, types=count, left=left.bit_count(), keys=keys)
+        why = reason(SchedulingCode.TOO_FEW_TYPES, node_pool=name, types=count, left=left.bit_count(), keys=keys)
     if tracer is not None:
         few = [TypeFilter(MIN_VALUES, 0)] if left else []
         hurdles = [
@@ -82,10 +82,10 @@ def explain_claim(claim: PackedClaim, wanted: PodClass) -> Reason:
     template, name = claim.template, claim.template.name
     taints = untolerated(template.pool.taints, wanted.tolerations)
     if taints:
-        return reason(Code.TAINTS, node_pool=name, taints=[taint_text(each) for each in taints])
+        return reason(SchedulingCode.TAINTS, node_pool=name, taints=[taint_text(each) for each in taints])
     taken = port_conflicts(wanted.ports, claim.ports)
     if taken:
-        return reason(Code.HOST_PORTS, node_pool=name, ports=port_names(wanted))
+        return reason(SchedulingCode.HOST_PORTS, node_pool=name, ports=port_names(wanted))
     following = template.step(claim.state, wanted.requirements)
     if not isinstance(following, NarrowedTemplate):
         return conflict_reason(following, claim.state.requirements, node_pool=name)
@@ -98,19 +98,19 @@ def explain_claim(claim: PackedClaim, wanted: PodClass) -> Reason:
         each for each in requests if not claim.types & template.survivors(claim.types, {each: requests[each]}, (), ())
     ]
     if names:
-        return reason(Code.RESOURCES, node_pool=name, resources=sorted(names))
+        return reason(SchedulingCode.RESOURCES, node_pool=name, resources=sorted(names))
     left = template.survivors(claim.types & following.viable, requests, wanted.ports, claim.ports)
     unmet = template.unmet_min_values(following.min_values, left)
     if unmet:
-        return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet))
+        return reason(SchedulingCode.MIN_VALUES, node_pool=name, keys=sorted(unmet))
     if left and wanted.devices is not None:
         refused = wanted.devices.refusal_of(claim.index, template, following, left)
         if refused is not None:
             return refused
     if left:
-        return reason(Code.RESERVATION, node_pool=name)
+        return reason(SchedulingCode.RESERVATION, node_pool=name)
     return reason(
-        Code.TYPES_COMBINED,
+        SchedulingCode.TYPES_COMBINED,
         node_pool=name,
         requirements=(claim.types & following.viable).bit_count(),
         resources=template.survivors(claim.types, requests, (), ()).bit_count(),
@@ -127,12 +127,12 @@ def _template_refusal(template: Template, wanted: PodClass, hurdles: list[TypeFi
     name = template.name
     taints = untolerated(template.pool.taints, wanted.tolerations)
     if taints:
-        return reason(Code.TAINTS, node_pool=name, taints=[taint_text(each) for each in taints])
+        return reason(SchedulingCode.TAINTS, node_pool=name, taints=[taint_text(each) for each in taints])
     following = template.step(template.state, wanted.requirements)
     if not isinstance(following, NarrowedTemplate):
         return conflict_reason(following, template.state.requirements, node_pool=name)
     if template.node_limit_reached:
-        return reason(Code.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES_LIMIT, 0))
+        return reason(SchedulingCode.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES_LIMIT, 0))
     allowed = template.within_limits(template.types)
     left = template.survivors(template.types & following.viable, wanted.requests, wanted.ports, ())
     if left & allowed:
@@ -146,8 +146,8 @@ def _template_refusal(template: Template, wanted: PodClass, hurdles: list[TypeFi
             return topology_reason(refusing, node_pool=name)
         if wanted.demand.alternatives and not unmet:
             there = [str(each) for each in wanted.demand.alternatives]
-            return reason(Code.VOLUME_TOPOLOGY, node_pool=name, allowed=there)
-        return reason(Code.MIN_VALUES, node_pool=name, keys=sorted(unmet))
+            return reason(SchedulingCode.VOLUME_TOPOLOGY, node_pool=name, allowed=there)
+        return reason(SchedulingCode.MIN_VALUES, node_pool=name, keys=sorted(unmet))
     if left:
         return _limits_refusal(template, hurdles)
     return _type_refusal(template, wanted, hurdles, allowed or template.types)
@@ -162,7 +162,7 @@ def _refusing(template: Template, state: NarrowedTemplate, wanted: PodClass) -> 
 
 def _limits_refusal(template: Template, hurdles: list[TypeFilter]) -> Reason:
     exceeded = sorted(each.key for each in hurdles if each.what == LIMITS and template.types & ~each.passed)
-    return reason(Code.LIMITS, node_pool=template.name, resources=exceeded)
+    return reason(SchedulingCode.LIMITS, node_pool=template.name, resources=exceeded)
 
 
 def _type_refusal(template: Template, wanted: PodClass, hurdles: list[TypeFilter], candidates: int) -> Reason:
@@ -170,19 +170,19 @@ def _type_refusal(template: Template, wanted: PodClass, hurdles: list[TypeFilter
     met = types_passing(candidates, hurdles, REQUIREMENT)
     if not met:
         keys = [h.key for h in hurdles if h.what == REQUIREMENT and candidates & ~h.passed]
-        return reason(Code.TYPES_REQUIREMENTS, node_pool=name, keys=keys, types=candidates.bit_count())
+        return reason(SchedulingCode.TYPES_REQUIREMENTS, node_pool=name, keys=keys, types=candidates.bit_count())
     large = template.survivors(candidates, wanted.requests, wanted.ports, ())
     offered = types_passing(candidates, hurdles, *ON_OFFER)
     if not met & large:
         short = [h.key for h in hurdles if h.what == RESOURCE and not met & h.passed]
         if wanted.ports and not template.survivors(candidates, {}, wanted.ports, ()):
-            return reason(Code.HOST_PORTS, node_pool=name, ports=port_names(wanted))
+            return reason(SchedulingCode.HOST_PORTS, node_pool=name, ports=port_names(wanted))
         if short:
-            return reason(Code.TYPES_RESOURCES, node_pool=name, resources=short, types=met.bit_count())
+            return reason(SchedulingCode.TYPES_RESOURCES, node_pool=name, resources=short, types=met.bit_count())
     elif not met & large & offered:
-        return reason(Code.TYPES_OFFERINGS, node_pool=name, types=(met & large).bit_count())
+        return reason(SchedulingCode.TYPES_OFFERINGS, node_pool=name, types=(met & large).bit_count())
     return reason(
-        Code.TYPES_COMBINED,
+        SchedulingCode.TYPES_COMBINED,
         node_pool=name,
         requirements=met.bit_count(),
         resources=large.bit_count(),

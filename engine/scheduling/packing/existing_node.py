@@ -18,7 +18,7 @@ from kerf.engine.scheduling.pods.demand import LabelValues
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.pods.pod_volumes import Attachment
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod
-from kerf.engine.scheduling.reasons import Code, conflict_reason, reason, topology_reason
+from kerf.engine.scheduling.reasons import SchedulingCode, conflict_reason, reason, topology_reason
 from kerf.engine.scheduling.topology.pod_counts import PodCount
 from kerf.engine.scheduling.topology.rules import Domain
 
@@ -171,17 +171,17 @@ class ExistingNode:
         """Why it does not accept the class; only asked when it does not."""
         taints = untolerated(self.taints, wanted.tolerations)
         if taints:
-            return reason(Code.TAINTS, taints=[taint_text(each) for each in taints])
+            return reason(SchedulingCode.TAINTS, taints=[taint_text(each) for each in taints])
         ports = port_conflicts(wanted.ports, self.ports)
         if ports:
-            return reason(Code.HOST_PORTS, ports=[f"{each.port}/{each.protocol}" for each in sorted(ports)])
+            return reason(SchedulingCode.HOST_PORTS, ports=[f"{each.port}/{each.protocol}" for each in sorted(ports)])
         if not fits(wanted.requests, self.remaining):
-            return reason(Code.RESOURCES, resources=list(lacking(wanted.requests, self.remaining)))
+            return reason(SchedulingCode.RESOURCES, resources=list(lacking(wanted.requests, self.remaining)))
         if not self._reaches(wanted.demand.alternatives):
-            return reason(Code.VOLUME_TOPOLOGY, allowed=[str(each) for each in wanted.demand.alternatives])
+            return reason(SchedulingCode.VOLUME_TOPOLOGY, allowed=[str(each) for each in wanted.demand.alternatives])
         full = self.drivers_full(wanted.attached)
         if full:
-            return reason(Code.VOLUME_LIMIT, drivers=full)
+            return reason(SchedulingCode.VOLUME_LIMIT, drivers=full)
         refusing = wanted.demand.refusing_node(self.host, self.domains)
         if refusing is not None:
             return topology_reason(refusing)

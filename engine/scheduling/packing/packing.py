@@ -29,7 +29,7 @@ from kerf.engine.scheduling.pods.demand import Option
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.pods.pod_classes import PodClasses
 from kerf.engine.scheduling.problem.problem import PendingPod
-from kerf.engine.scheduling.reasons import Code, reason
+from kerf.engine.scheduling.reasons import SchedulingCode, reason
 from kerf.engine.scheduling.topology.topology import Topology
 
 Candidate = ExistingNode | PackedClaim
@@ -205,7 +205,7 @@ class Packing:
                 self._refuse(opening, place, template, wanted, options)
                 continue
             if not claim.accept(wanted, ((0, claim.state),), self.reservations):
-                opening.deferred = reason(Code.RESERVATION, node_pool=template.name)  # S-90
+                opening.deferred = reason(SchedulingCode.RESERVATION, node_pool=template.name)  # S-90
                 return None
             if self._tracer is not None:
                 trace_opening(claim, wanted, self._tracer)
@@ -282,7 +282,7 @@ class Packing:
         claim = self._open(template, wanted, wanted.demand.options(template, template.state))
         if claim is None:
             return explain_template(template, wanted, self._tracer)
-        why = reason(Code.LEFT_OUT, node_pool=template.name)
+        why = reason(SchedulingCode.LEFT_OUT, node_pool=template.name)
         if self._tracer is not None:
             trace_opening(claim, wanted, self._tracer, why)
         return why

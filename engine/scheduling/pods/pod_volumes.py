@@ -11,7 +11,7 @@ from kerf.engine.model.kubernetes.volumes import VolumeClaim, VolumeFacts
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.matching.requirements import Requirements
-from kerf.engine.scheduling.reasons import Code, reason
+from kerf.engine.scheduling.reasons import SchedulingCode, reason
 
 Attachment = tuple[str, str]
 """(CSI driver, namespace/name of the claim)."""
@@ -34,7 +34,7 @@ def volume_problems(facts: VolumeFacts, claims: Iterable[str]) -> tuple[Reason, 
     for name in claims:
         found = _problem(facts, name)
         if found:
-            return (reason(Code.VOLUME, claim=name, problem=found),)
+            return (reason(SchedulingCode.VOLUME, claim=name, problem=found),)
     return ()
 
 

@@ -20,7 +20,7 @@ from kerf.engine.model.labels import (
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.matching.requirements import COMPARISONS, OPERATORS, parse_integer
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
-from kerf.engine.scheduling.reasons import Code, reason
+from kerf.engine.scheduling.reasons import SchedulingCode, reason
 
 CAPACITY_TYPES = frozenset([ON_DEMAND, SPOT, RESERVED])
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -56,9 +56,9 @@ def requirement_problems(spec: RequirementSpec) -> tuple[Reason, ...]:
     """All that is wrong with one requirement of a pod, a NodePool or an overlay (S-26); empty if it is
     valid."""
     key = normalise(spec.key)
-    found = [reason(Code.RESTRICTED_LABEL, key=key)] if is_restricted(key) else []
+    found = [reason(SchedulingCode.RESTRICTED_LABEL, key=key)] if is_restricted(key) else []
     found += [
-        reason(Code.INVALID_REQUIREMENT, key=key, operator=spec.operator, problem=problem.value)
+        reason(SchedulingCode.INVALID_REQUIREMENT, key=key, operator=spec.operator, problem=problem.value)
         for problem in _problems(key, spec)
     ]
     return tuple(found)
@@ -96,12 +96,12 @@ def pod_refusals(shape: PodShape) -> tuple[Reason, ...]:
     found: list[Reason] = []
     pool = requirements_of(shape).find(NODEPOOL)
     if pool is not None and pool.operator == "DoesNotExist":
-        found.append(reason(Code.OPTED_OUT, requirement=str(pool)))
+        found.append(reason(SchedulingCode.OPTED_OUT, requirement=str(pool)))
     for key, value in sorted(shape.node_selector.items()):
         found += requirement_problems(RequirementSpec(key, "In", (value,)))
     for term in shape.required_terms:
         if term.fields:
-            found.append(reason(Code.MATCH_FIELDS, keys=sorted({each.key for each in term.fields})))
+            found.append(reason(SchedulingCode.MATCH_FIELDS, keys=sorted({each.key for each in term.fields})))
         for each in term.expressions:
             found += requirement_problems(RequirementSpec(each.key, each.operator, each.values))
     return tuple(found)

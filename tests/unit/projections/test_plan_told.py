@@ -12,7 +12,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, ProvisionResult, Unplaced
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import LaunchAnswered, Observation
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import Facts, State
 from kerf.projections.karpenter_logs import KarpenterLog
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
@@ -73,8 +73,8 @@ def test_s170_s175_a_pod_that_waits_for_reserved_capacity_is_no_failure() -> Non
     """No Event, no log, and not counted; others beside it are."""
     world = prepared()
     world.pending("late", "lost")
-    deferred = Unplaced(("uid-late",), (Reason(Code.RESERVATION, {"node_pool": "default"}),))
-    failed = Unplaced(("uid-lost",), (Reason(Code.TYPES_RESOURCES, {"resources": ["cpu"], "types": 3}),))
+    deferred = Unplaced(("uid-late",), (Reason(SchedulingCode.RESERVATION, {"node_pool": "default"}),))
+    failed = Unplaced(("uid-lost",), (Reason(SchedulingCode.TYPES_RESOURCES, {"resources": ["cpu"], "types": 3}),))
     entry = passed(world, deferred, failed)
     assert [each.about.name for each in DecisionEvents(world.runtime.state).apply(entry)] == ["lost"]
     log = KarpenterLog()
@@ -101,7 +101,7 @@ def test_s170_a_pod_whose_claims_are_ignored_is_told_and_is_no_error() -> None:
 def test_l360_of_many_failures_a_sample_is_logged() -> None:
     world = prepared()
     pods = tuple(f"uid-{number}" for number in range(350))
-    entry = passed(world, Unplaced(pods, (Reason(Code.NO_NODE_POOL),)))
+    entry = passed(world, Unplaced(pods, (Reason(SchedulingCode.NO_NODE_POOL),)))
     named = [line["Pod"]["name"] for line in KarpenterLog().apply(entry)]
     assert named == [*pods[:100], "uid-199", "uid-299"]
 
@@ -182,7 +182,7 @@ def test_s52_a_place_counts_from_the_first_plan_with_one_and_not_after_one_witho
     metrics = metrics_of(world)
     at = world.now
     place = ProvisionResult(placements=())
-    lost = Unplaced(("uid-a",), (Reason(Code.NO_NODE_POOL),))
+    lost = Unplaced(("uid-a",), (Reason(SchedulingCode.NO_NODE_POOL),))
 
     def plan(seconds: int, result: ProvisionResult) -> int:
         decision = Decision("provision", 1, 1, at, "", result)

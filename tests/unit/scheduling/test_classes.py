@@ -13,7 +13,7 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_classes import PodClasses
 from kerf.engine.scheduling.pods.pod_requirements import relaxed_shape, requirements_of
 from kerf.engine.scheduling.problem.problem import NodeInput
-from kerf.engine.scheduling.reasons import Code, reason
+from kerf.engine.scheduling.reasons import SchedulingCode, reason
 from kerf.engine.scheduling.topology.topology import Topology
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, spec, term
 
@@ -169,7 +169,7 @@ def test_s4_s17_what_contradicts_itself_is_no_missing_label(shape: PodShape) -> 
     planned = plan(problem(Workloads().add("a", 1, shape), ladder(2), nodes=[node]))
     assert (planned.claims, planned.placements) == ((), ())
     ((found,),) = (each.reasons for each in planned.unplaced)
-    assert found == reason(Code.CONTRADICTION, keys=["team"])
+    assert found == reason(SchedulingCode.CONTRADICTION, keys=["team"])
 
 
 def test_s33_what_contradicts_itself_with_a_preference_or_in_one_term_is_relaxed() -> None:

@@ -10,7 +10,7 @@ from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
-from kerf.engine.scheduling.reasons import Code, sentence
+from kerf.engine.scheduling.reasons import SchedulingCode, sentence
 from tests.support.judges.plans import faults
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, preferred, problem, shape, spec
 
@@ -37,7 +37,7 @@ def test_s92_s194_e129_a_pod_that_asks_for_devices_fails_at_once_beside_a_free_n
     wants = shape(resource_claims=("gpu",), preferred_terms=(preferred(1, (lbl.ZONE, "In", ("z9",))),))
     work = Workloads().add("a", 1, wants).add("b", 1, shape())
     planned = plan(problem(work, ladder(2), nodes=[node("n")]))
-    assert codes(planned) == {"a-0": [Code.RESOURCE_CLAIMS]}
+    assert codes(planned) == {"a-0": [SchedulingCode.RESOURCE_CLAIMS]}
     assert [each.pods for each in planned.placements] == [("b-0",)]
     (left,) = planned.unplaced
     assert "gpu" in sentence(left.reasons[0])
@@ -62,7 +62,7 @@ def test_pods_that_would_be_asked_again_count_as_not_looked_at() -> None:
     assert planned.truncated == ("large-0", "small-1")
     assert codes(planned) == {}
     planned = plan(problem(work, ladder(1), max_steps=4))
-    assert (planned.truncated, codes(planned)) == ((), {"large-0": [Code.TYPES_RESOURCES]})
+    assert (planned.truncated, codes(planned)) == ((), {"large-0": [SchedulingCode.TYPES_RESOURCES]})
 
 
 def test_each_preference_that_is_given_up_is_a_step() -> None:

@@ -16,7 +16,7 @@ from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.record.decisions import LaunchInstance, ProvisionResult
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.scheduling.problem.from_state import problem_of
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
 from kerf.replay.verify.verify import verify
@@ -80,7 +80,7 @@ def test_s194_the_reason_is_in_the_record() -> None:
     world.pending("a", resource_claims=("gpu",))
     assert launches(world.after(1_000)) == []
     (left,) = results(world)[-1].unplaced
-    assert [each.code for each in left.reasons] == [Code.RESOURCE_CLAIMS]
+    assert [each.code for each in left.reasons] == [SchedulingCode.RESOURCE_CLAIMS]
     honest(world)
 
 

@@ -16,7 +16,7 @@ from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
 from kerf.engine.scheduling.optimizer.partial_problems import without_types
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
-from kerf.engine.scheduling.reasons import Code, sentence
+from kerf.engine.scheduling.reasons import SchedulingCode, sentence
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
 
 SOLD_OUT = frozenset([("spot", "", ""), ("on-demand", "", "")])
@@ -35,7 +35,7 @@ def test_a_placed_class_shows_cuts_what_is_left_and_where_it_went() -> None:
     look, second = only.pools
     assert look.reason is None
     assert second.reason is not None
-    assert second.reason.code == Code.LIMITS
+    assert second.reason.code == SchedulingCode.LIMITS
     assert look.funnel.types == 3
     assert look.funnel.cuts == (Cut("limits", 1, "cpu", "7000"), Cut("resource", 1, "cpu", "3000"))
     assert [each.instance_type for each in look.funnel.left] == ["t04"]
@@ -51,7 +51,7 @@ def test_near_miss_of_a_zone() -> None:
     funnel = funnel_of(problem(work, Catalogue(types), pool("p", spec(lbl.ZONE, "In", "z1", "z2"))))
     (look,) = funnel.classes[0].pools
     assert look.reason is not None
-    assert look.reason.code == Code.REQUIREMENTS
+    assert look.reason.code == SchedulingCode.REQUIREMENTS
     assert NearMiss("requirement", 2, "a", lbl.ZONE, ("z4",), side="node-pool") in look.funnel.near
     assert NearMiss("requirement", 2, "a", lbl.ZONE, ("z1", "z2"), side="pod") in look.funnel.near
 
@@ -206,7 +206,7 @@ def test_near_miss_of_a_limit_for_pods_that_are_spread(
     )
     (look,) = funnel_of(given).classes[0].pools
     assert look.reason is not None
-    assert look.reason.code == Code.LIMITS
+    assert look.reason.code == SchedulingCode.LIMITS
     assert look.funnel.near == near
 
 
@@ -274,11 +274,11 @@ def test_refusals_of_nodes_and_claims_are_named() -> None:
     work.add("z", 1, shape(400, host_ports=(HostPort(1),))).add("q", 1, shape(300, node_selector={"team": "red"}))
     funnel = funnel_of(problem(work, ladder(2), nodes=[node, full]))
     refused = {(each.number, refusal.place): refusal.reason.code for each in funnel.classes for refusal in each.refused}
-    assert refused[0, "n"] == Code.TAINTS
-    assert refused[0, "o"] == Code.RESOURCES
-    assert refused[1, 0] == Code.RESOURCES
-    assert refused[2, 1] == Code.HOST_PORTS
-    assert refused[3, 0] == Code.LABEL_UNDEFINED
+    assert refused[0, "n"] == SchedulingCode.TAINTS
+    assert refused[0, "o"] == SchedulingCode.RESOURCES
+    assert refused[1, 0] == SchedulingCode.RESOURCES
+    assert refused[2, 1] == SchedulingCode.HOST_PORTS
+    assert refused[3, 0] == SchedulingCode.LABEL_UNDEFINED
     texts = [sentence(refusal.reason) for each in funnel.classes for refusal in each.refused]
     assert "NodePool default: host ports 1/TCP are taken" in texts
 
@@ -286,13 +286,13 @@ def test_refusals_of_nodes_and_claims_are_named() -> None:
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
-        ({"node_selector": {"n": "3"}}, Code.TYPES_REQUIREMENTS),
-        ({"cpu": 9000}, Code.TYPES_RESOURCES),
-        ({"cpu": 3000, "node_selector": {"n": "2"}}, Code.TYPES_RESOURCES),
-        ({"required_terms": (term(("n", "In", ("2",)), (lbl.ZONE, "In", ("z2",))),)}, Code.TYPES_OFFERINGS),
+        ({"node_selector": {"n": "3"}}, SchedulingCode.TYPES_REQUIREMENTS),
+        ({"cpu": 9000}, SchedulingCode.TYPES_RESOURCES),
+        ({"cpu": 3000, "node_selector": {"n": "2"}}, SchedulingCode.TYPES_RESOURCES),
+        ({"required_terms": (term(("n", "In", ("2",)), (lbl.ZONE, "In", ("z2",))),)}, SchedulingCode.TYPES_OFFERINGS),
     ],
 )
-def test_s111_which_kind_of_reason(fields: dict[str, Any], code: Code) -> None:
+def test_s111_which_kind_of_reason(fields: dict[str, Any], code: SchedulingCode) -> None:
     """Types carry every zone as a label; type 2 is on offer in z1 only."""
     types = (
         instance_type("t2", 2, labels={"n": ("2",), lbl.ZONE: ("z1", "z2", "z3")}, zones=("z1",)),
@@ -312,7 +312,7 @@ def test_near_miss_of_topology_over_zones() -> None:
     funnel = funnel_of(problem(work, ladder(2, 4), pool("p", spec(lbl.ZONE, "In", "z1"))))
     *_, look = funnel.classes[0].pools
     assert look.reason is not None
-    assert look.reason.code == Code.TOPOLOGY
+    assert look.reason.code == SchedulingCode.TOPOLOGY
     assert NearMiss("topology", 2, "t02", lbl.ZONE, ("z1",), side="anti-affinity") in look.funnel.near
     assert NearMiss("requirement", 2, "t02", lbl.ZONE, ("z2", "z3"), side="node-pool") in look.funnel.near
 
@@ -369,4 +369,4 @@ def test_the_pods_own_conflict_comes_before_the_limits() -> None:
     limited = pool("p", limits={"nodes": 0}, taints=(Taint("a", "NoSchedule"),))
     (look,) = funnel_of(problem(Workloads().add("w", 1, shape(500)), ladder(2), limited)).classes[0].pools
     assert look.reason is not None
-    assert look.reason.code == Code.TAINTS
+    assert look.reason.code == SchedulingCode.TAINTS

@@ -6,7 +6,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.reasons import Code, sentence
+from kerf.engine.scheduling.reasons import SchedulingCode, sentence
 from tests.unit.scheduling.problems import Workloads, instance_type, ladder, pool, problem, shape, spec
 from tests.unit.scheduling.test_planner import codes, port, sizes
 
@@ -26,7 +26,7 @@ def test_e67_a_cut_below_min_values_drops_the_claim() -> None:
     pooled = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))
     planned = plan(problem(work, ladder(1, 4), pooled, max_instance_types=1))
     assert not planned.claims
-    assert codes(planned) == {"a-0": [Code.MIN_VALUES], "a-1": [Code.MIN_VALUES]}
+    assert codes(planned) == {"a-0": [SchedulingCode.MIN_VALUES], "a-1": [SchedulingCode.MIN_VALUES]}
 
 
 def test_s162_under_best_effort_a_cut_drops_no_claim() -> None:
@@ -41,7 +41,7 @@ def test_e68_strict_drops_the_template_and_best_effort_lowers_min_values() -> No
     work = Workloads().add("a", 1, shape(100))
     pooled = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=3))
     planned = plan(problem(work, ladder(1, 4), pooled))
-    assert codes(planned) == {"a-0": [Code.TOO_FEW_TYPES]}
+    assert codes(planned) == {"a-0": [SchedulingCode.TOO_FEW_TYPES]}
     assert sentence(planned.unplaced[0].reasons[0]) == (
         "NodePool p: the NodePool's requirements leave 2 of its 2 instance types, with fewer values of "
         "node.kubernetes.io/instance-type than its minValues asks for"
@@ -66,7 +66,7 @@ def test_s108_values_of_a_label_are_counted_over_the_types_that_are_left() -> No
     pooled = pool("p", spec("family", "Exists", least=2))
     small, large = Workloads().add("a", 1, shape(100)), Workloads().add("a", 1, shape(1500))
     assert sizes(plan(problem(small, Catalogue(types), pooled))) == [1]
-    assert codes(plan(problem(large, Catalogue(types), pooled))) == {"a-0": [Code.MIN_VALUES]}
+    assert codes(plan(problem(large, Catalogue(types), pooled))) == {"a-0": [SchedulingCode.MIN_VALUES]}
 
 
 # ── the policy ──────────────────────────────────────
@@ -82,7 +82,7 @@ def families() -> Catalogue:
 def test_s39_strict_refuses_and_best_effort_gives_way_when_a_node_is_opened() -> None:
     work = Workloads().add("a", 1, shape(1500))
     pooled = pool("p", spec("family", "Exists", least=3))
-    assert codes(plan(problem(work, families(), pooled))) == {"a-0": [Code.MIN_VALUES]}
+    assert codes(plan(problem(work, families(), pooled))) == {"a-0": [SchedulingCode.MIN_VALUES]}
     (claim,) = plan(problem(work, families(), pooled, min_values_policy="BestEffort")).claims
     assert claim.min_values_relaxed
     assert claim.instance_types == ("t2", "t4", "t8")
@@ -108,7 +108,7 @@ def test_s107_strict_says_which_labels_have_too_few() -> None:
         problem(work, families(), pool("p", spec("family", "Exists", least=3), spec("family", "NotIn", "z")))
     )
     (reason,) = planned.unplaced[0].reasons
-    assert (reason.code, reason.params["keys"]) == (Code.MIN_VALUES, ["family"])
+    assert (reason.code, reason.params["keys"]) == (SchedulingCode.MIN_VALUES, ["family"])
 
 
 def test_s109_a_pod_joins_an_open_claim_only_within_its_minvalues_whatever_the_policy() -> None:
@@ -147,10 +147,10 @@ def test_s108_a_types_values_count_in_full_whatever_the_pod_asks_of_the_label() 
     work = Workloads().add("a", 1, shape(100, node_selector={lbl.ZONE: "z1"}))
     assert sizes(plan(problem(work, ladder(2), two))) == [1]
     fewer = Catalogue((instance_type("t", 2, zones=("z1", "z2")),))
-    assert codes(plan(problem(work, fewer, two))) == {"a-0": [Code.TOO_FEW_TYPES]}
+    assert codes(plan(problem(work, fewer, two))) == {"a-0": [SchedulingCode.TOO_FEW_TYPES]}
 
 
 def test_s108_where_no_type_is_left_at_all_minvalues_are_not_the_reason() -> None:
     work = Workloads().add("a", 1, shape(99_000))
     planned = plan(problem(work, ladder(1, 2), pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))))
-    assert codes(planned) == {"a-0": [Code.TYPES_RESOURCES]}
+    assert codes(planned) == {"a-0": [SchedulingCode.TYPES_RESOURCES]}

@@ -13,7 +13,7 @@ from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Taint, Tolerat
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan, usable_pools
 from kerf.engine.scheduling.problem.problem import NodeInput, PoolInput
-from kerf.engine.scheduling.reasons import Code, sentence
+from kerf.engine.scheduling.reasons import SchedulingCode, sentence
 from tests.unit.scheduling.problems import (
     GI,
     Workloads,
@@ -63,7 +63,7 @@ def test_e15_exists_on_an_undefined_label_fails_and_does_not_exist_is_placed() -
     work = Workloads().add("a", 1, shape(required_terms=(term(("foo", "Exists", ())),)))
     work.add("b", 1, shape(required_terms=(term(("foo", "DoesNotExist", ())),)))
     planned = plan(problem(work, ladder(2)))
-    assert codes(planned) == {"a-0": [Code.LABEL_UNDEFINED]}
+    assert codes(planned) == {"a-0": [SchedulingCode.LABEL_UNDEFINED]}
     (claim,) = planned.claims
     assert claim.pods == ("b-0",)
     assert "foo" not in claim.labels
@@ -84,8 +84,8 @@ def test_e18_e20_refused_pods_are_ignored() -> None:
     work.add("b", 1, shape(required_terms=(term((lbl.NODEPOOL, "DoesNotExist", ())),)))
     planned = plan(problem(work, ladder(2)))
     assert [(each.pods, [why.code for why in each.reasons]) for each in planned.ignored] == [
-        (("a-0", "a-1"), [Code.RESTRICTED_LABEL]),
-        (("b-0",), [Code.OPTED_OUT]),
+        (("a-0", "a-1"), [SchedulingCode.RESTRICTED_LABEL]),
+        (("b-0",), [SchedulingCode.OPTED_OUT]),
     ]
     assert not planned.unplaced
 
@@ -111,7 +111,7 @@ def test_s61_pools_that_take_part_in_their_order() -> None:
 def test_e23_without_a_usable_pool_nothing_is_tried() -> None:
     work = Workloads().add("a", 1, shape())
     planned = plan(problem(work, ladder(2), pool(ready=False), nodes=[node("n")]))
-    assert codes(planned) == {"a-0": [Code.NO_NODE_POOL]}
+    assert codes(planned) == {"a-0": [SchedulingCode.NO_NODE_POOL]}
     assert not planned.placements
 
 
@@ -120,7 +120,7 @@ def test_e24_a_pool_without_types_leaves_the_existing_nodes() -> None:
     work = Workloads().add("a", 5, shape(1000))
     planned = plan(problem(work, ladder(2), nothing, nodes=[node("n")]))
     assert planned.placements[0].pods == ("a-0", "a-1", "a-2", "a-3")
-    assert codes(planned) == {"a-4": [Code.NO_INSTANCE_TYPES]}
+    assert codes(planned) == {"a-4": [SchedulingCode.NO_INSTANCE_TYPES]}
 
 
 def test_e25_the_only_offering_is_unavailable() -> None:
@@ -128,13 +128,13 @@ def test_e25_the_only_offering_is_unavailable() -> None:
     catalogue = ladder(2)
     assert len(plan(problem(work, catalogue)).claims) == 1
     planned = plan(problem(work, catalogue, unavailable=frozenset([("spot", "t02", "z1")])))
-    assert codes(planned) == {"a-0": [Code.TYPES_OFFERINGS]}
+    assert codes(planned) == {"a-0": [SchedulingCode.TYPES_OFFERINGS]}
 
 
 def test_e26_a_request_of_nothing_of_an_unknown_resource() -> None:
     work = Workloads().add("a", 1, shape(extra={"example.com/x": 0})).add("b", 1, shape(extra={"example.com/x": 1}))
     planned = plan(problem(work, ladder(2)))
-    assert codes(planned) == {"b-0": [Code.TYPES_RESOURCES]}
+    assert codes(planned) == {"b-0": [SchedulingCode.TYPES_RESOURCES]}
 
 
 def test_e27_another_pod_defines_the_label() -> None:
@@ -182,7 +182,7 @@ def test_e28_or_terms_are_tried_in_turn() -> None:
 
 def test_e29_one_unsatisfiable_term_fails() -> None:
     work = Workloads().add("a", 1, shape(required_terms=(term(zone("bad")),)))
-    assert codes(plan(problem(work, ladder(2)))) == {"a-0": [Code.TYPES_REQUIREMENTS]}
+    assert codes(plan(problem(work, ladder(2)))) == {"a-0": [SchedulingCode.TYPES_REQUIREMENTS]}
 
 
 def test_e30_preferences_are_given_up_heaviest_first() -> None:
@@ -218,7 +218,7 @@ def test_s99_taints_keep_pods_off_and_startup_taints_do_not() -> None:
     work = Workloads().add("a", 1, shape())
     work.add("b", 1, shape(tolerations=(Toleration("dedicated", "Exists"),)))
     planned = plan(problem(work, ladder(2), pool("p", taints=(HARD,), startup_taints=(Taint("s", "NoSchedule"),))))
-    assert codes(planned) == {"a-0": [Code.TAINTS]}
+    assert codes(planned) == {"a-0": [SchedulingCode.TAINTS]}
     assert planned.claims[0].pods == ("b-0",)
 
 
@@ -234,7 +234,7 @@ def test_e37_limits_count_the_largest_type_of_an_open_claim() -> None:
     planned = plan(problem(work, ladder(2, 4), pool(limits={"cpu": 3000})))
     assert sizes(planned) == [1]
     assert planned.claims[0].instance_types == ("t02",)
-    assert codes(planned) == {"a-1": [Code.LIMITS]}
+    assert codes(planned) == {"a-1": [SchedulingCode.LIMITS]}
 
 
 def test_e38_used_up_limits_leave_the_existing_nodes() -> None:
@@ -242,7 +242,7 @@ def test_e38_used_up_limits_leave_the_existing_nodes() -> None:
     limited = pool(limits={"cpu": 20_000})
     planned = plan(problem(work, ladder(2), limited, nodes=[node("n")], usage={"default": {"cpu": 100_000}}))
     assert len(planned.placements[0].pods) == 4
-    assert codes(planned) == {"a-4": [Code.LIMITS]}
+    assert codes(planned) == {"a-4": [SchedulingCode.LIMITS]}
 
 
 def test_e39_e40_the_limit_on_nodes() -> None:
@@ -250,16 +250,16 @@ def test_e39_e40_the_limit_on_nodes() -> None:
     limited = pool(limits={"nodes": 2})
     assert sizes(plan(problem(work, ladder(2), limited, usage={"default": {"nodes": 1}}))) == [1, 1, 1]
     planned = plan(problem(work, ladder(2), limited, usage={"default": {"nodes": 2}}))
-    assert codes(planned)["a-0"] == [Code.NODE_LIMIT]
+    assert codes(planned)["a-0"] == [SchedulingCode.NODE_LIMIT]
     planned = plan(problem(work, ladder(2), limited, usage={"default": {"nodes": 3}}))
-    assert codes(planned)["a-0"] == [Code.LIMITS]
+    assert codes(planned)["a-0"] == [SchedulingCode.LIMITS]
 
 
 def test_s69_a_resource_that_no_type_has_limits_nothing_until_overdrawn() -> None:
     work = Workloads().add("a", 1, shape())
     assert sizes(plan(problem(work, ladder(2), pool(limits={"gpu": 0})))) == [1]
     planned = plan(problem(work, ladder(2), pool(limits={"gpu": 0}), usage={"default": {"gpu": 1}}))
-    assert codes(planned) == {"a-0": [Code.LIMITS]}
+    assert codes(planned) == {"a-0": [SchedulingCode.LIMITS]}
 
 
 def test_s102_e41_daemon_overhead() -> None:
@@ -272,7 +272,7 @@ def test_s102_e41_daemon_overhead() -> None:
 def test_e42_host_ports_of_daemons() -> None:
     work = Workloads().add("a", 1, shape(host_ports=port()))
     planned = plan(problem(work, ladder(2, 4), daemons=[shape(host_ports=port())]))
-    assert codes(planned) == {"a-0": [Code.HOST_PORTS]}
+    assert codes(planned) == {"a-0": [SchedulingCode.HOST_PORTS]}
     large = shape(host_ports=port(), node_selector={lbl.INSTANCE_TYPE: "t04"})
     assert plan(problem(work, ladder(2, 4), daemons=[large])).claims[0].instance_types == ("t02",)
 
@@ -380,7 +380,7 @@ def test_s96_a_negation_defines_no_label_on_an_existing_node() -> None:
     work.add("small", 1, shape(100, node_selector={"foo": "baz"}))
     planned = plan(problem(work, ladder(2), nodes=[node("n")]))
     assert planned.placements[0].pods == ("large-0",)
-    assert codes(planned) == {"small-0": [Code.LABEL_UNDEFINED]}
+    assert codes(planned) == {"small-0": [SchedulingCode.LABEL_UNDEFINED]}
 
 
 # ── packing ─────────────────────────────────────────────────────────
@@ -424,7 +424,7 @@ def test_e62_price_orders_types_and_rules_none_out() -> None:
 def test_s86_e64_hopeless_pods_end_the_loop_and_are_grouped() -> None:
     planned = plan(problem(Workloads().add("a", 3, shape(99_000)), ladder(2)))
     assert [each.pods for each in planned.unplaced] == [("a-0", "a-1", "a-2")]
-    assert codes(planned)["a-0"] == [Code.TYPES_RESOURCES]
+    assert codes(planned)["a-0"] == [SchedulingCode.TYPES_RESOURCES]
 
 
 def test_e65_the_claim_with_the_fewest_pods_takes_the_next() -> None:
@@ -457,7 +457,7 @@ def test_s85_large_pods_first_then_age_then_uid() -> None:
 def test_unsupported_pods_stay_unplaced_by_name_of_the_feature(given: PodShape, feature: str) -> None:
     work = Workloads().add("a", 1, given).add("b", 1, shape())
     planned = plan(problem(work, ladder(2), nodes=[node("n")], ignore_dra_requests=False))
-    assert codes(planned) == {"a-0": [Code.NOT_SUPPORTED_YET]}
+    assert codes(planned) == {"a-0": [SchedulingCode.NOT_SUPPORTED_YET]}
     assert planned.unplaced[0].reasons[0].params == {"features": [feature]}
     assert feature in sentence(planned.unplaced[0].reasons[0])
     assert planned.placements[0].pods == ("b-0",)

@@ -7,7 +7,7 @@ from kerf.engine.model.kubernetes.pods import HostPort
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, preferred, problem, shape
 from tests.unit.scheduling.test_planner import codes
 
@@ -34,8 +34,8 @@ def test_s88_why_a_pod_has_no_place_is_what_the_nodepools_say() -> None:
     planned = plan(problem(work, ladder(2), pool("x", weight=1), pool("y", weight=9), nodes=[there]))
     (left,) = planned.unplaced
     assert [(each.code, each.params["node_pool"]) for each in left.reasons] == [
-        (Code.TYPES_RESOURCES, "y"),
-        (Code.TYPES_RESOURCES, "x"),
+        (SchedulingCode.TYPES_RESOURCES, "y"),
+        (SchedulingCode.TYPES_RESOURCES, "x"),
     ]
 
 
@@ -47,7 +47,7 @@ def test_s31_s35_a_pod_gives_up_what_it_has_to_and_one_that_fails_nothing() -> N
     planned = plan(problem(work, ladder(2)), tracer)
     (claim,) = planned.claims
     assert next(each.values for each in claim.requirements if each.key == lbl.ZONE) == ("z2",)
-    assert codes(planned) == {"b-0": [Code.TYPES_RESOURCES]}
+    assert codes(planned) == {"b-0": [SchedulingCode.TYPES_RESOURCES]}
     (failed,) = [each for each in tracer.funnel.classes if each.unplaced]
     assert failed.requirements == (f"{lbl.ZONE} In [nowhere]",), "as it was queued"
 

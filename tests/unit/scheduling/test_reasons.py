@@ -7,7 +7,7 @@ import pytest
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.reasons import Code, reason, sentence
+from kerf.engine.scheduling.reasons import SchedulingCode, reason, sentence
 from tests.unit.scheduling.problems import Workloads, instance_type, ladder, pool, problem, shape, spec
 
 
@@ -39,7 +39,7 @@ def test_what_is_recorded_does_not_depend_on_letters() -> None:
     work = Workloads().add("a", 1, shape(node_selector={"team": "x"}))
     given = problem(work, ladder(2), pool(labels={"example.com/team": "red", "unlike": "y"}))
     (left,) = plan(given).unplaced
-    assert left.reasons[0].code == Code.LABEL_UNDEFINED
+    assert left.reasons[0].code == SchedulingCode.LABEL_UNDEFINED
     params = {"keys": ["team"], "known": ["example.com/team", "unlike"], "node_pool": "default"}
     assert left.reasons[0].params == params
 
@@ -56,24 +56,27 @@ def test_what_is_recorded_does_not_depend_on_letters() -> None:
     ],
 )
 def test_s136_domains_are_told_with_what_is_counted(key: str, domains: list[str], said: str) -> None:
-    given = reason(Code.TOPOLOGY, rule="spread", key=key, domains=domains)
+    given = reason(SchedulingCode.TOPOLOGY, rule="spread", key=key, domains=domains)
     assert sentence(given) == f"spread over {key} leaves no place {said}"
 
 
 def test_who_follows_pods_is_told_that_there_are_none() -> None:
-    given = reason(Code.TOPOLOGY, rule="affinity", key=lbl.ZONE, domains=[])
+    given = reason(SchedulingCode.TOPOLOGY, rule="affinity", key=lbl.ZONE, domains=[])
     assert sentence(given) == f"affinity over {lbl.ZONE} leaves no place (there are no such pods)"
 
 
 def test_a_node_pool_that_nobody_gave_types_to_rules_none_out() -> None:
-    given = reason(Code.NO_INSTANCE_TYPES, node_pool="p", types=0)
+    given = reason(SchedulingCode.NO_INSTANCE_TYPES, node_pool="p", types=0)
     assert sentence(given) == "NodePool p: there are no instance types for it"
 
 
 @pytest.mark.parametrize(
-    ("selector", "code"), [({"n": "9"}, Code.TYPES_REQUIREMENTS), ({"n": "4"}, Code.LIMITS), ({}, Code.LIMITS)]
+    ("selector", "code"),
+    [({"n": "9"}, SchedulingCode.TYPES_REQUIREMENTS), ({"n": "4"}, SchedulingCode.LIMITS), ({}, SchedulingCode.LIMITS)],
 )
-def test_limits_are_the_reason_where_without_them_a_type_would_do(selector: dict[str, str], code: Code) -> None:
+def test_limits_are_the_reason_where_without_them_a_type_would_do(
+    selector: dict[str, str], code: SchedulingCode
+) -> None:
     """To raise them helps nobody who asks for what no type has, however little they leave."""
     catalogue = Catalogue((instance_type("t4", 4, labels={"n": ("4",)}),))
     work = Workloads().add("a", 1, shape(500, node_selector=selector))

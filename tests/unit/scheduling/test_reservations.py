@@ -8,7 +8,7 @@ from kerf.engine.scheduling.launchable.remaining_reservations import with_launch
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, shape, spec
 
 
@@ -20,7 +20,9 @@ def reserved(name: str, cpu: int, *held: tuple[str, int]) -> InstanceType:
 
 
 def deferred(planned: Plan) -> list[str]:
-    return [uid for group in planned.unplaced for uid in group.pods if group.reasons[0].code == Code.RESERVATION]
+    return [
+        uid for group in planned.unplaced for uid in group.pods if group.reasons[0].code == SchedulingCode.RESERVATION
+    ]
 
 
 def test_s113_e71_a_claim_holds_every_reservation_it_might_use_and_others_wait() -> None:

@@ -15,7 +15,7 @@ from kerf.engine.model.kubernetes.pods import PodShape, Selector, SpreadConstrai
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.support.world import NODE_CLASS, World, pool
 from tests.unit.scheduling.problems import Workloads, instance_type, ladder, preferred, problem, shape, spec, term
 from tests.unit.scheduling.problems import pool as made_pool
@@ -34,7 +34,7 @@ def test_s64_a_nodepool_whose_types_are_not_known_contributes_none_and_the_other
     assert [each.node_pool for each in plan(given).claims] == ["heavy"]
     assert [each.node_pool for each in plan(replace(given, pools=(unknown, given.pools[1]))).claims] == ["light"]
     alone = plan(replace(given, pools=(unknown,)))
-    assert codes(alone) == {"a-0": [Code.NO_INSTANCE_TYPES]}
+    assert codes(alone) == {"a-0": [SchedulingCode.NO_INSTANCE_TYPES]}
 
 
 def test_s64_nor_does_it_contribute_domains() -> None:

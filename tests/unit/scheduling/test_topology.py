@@ -23,7 +23,7 @@ from kerf.engine.model.kubernetes.pods import (
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.support.judges.plans import faults
 from tests.unit.scheduling.problems import (
     GI,
@@ -107,7 +107,7 @@ def test_s129_e79_a_zone_that_only_a_node_knows_stays_a_domain() -> None:
     made = planned(asked)
     assert per_domain(asked, made) == [2, 2]
     assert len(left(made)) == 6
-    assert {each.code for group in made.unplaced for each in group.reasons} == {Code.TOPOLOGY}
+    assert {each.code for group in made.unplaced for each in group.reasons} == {SchedulingCode.TOPOLOGY}
 
 
 @pytest.mark.parametrize(("least", "placed"), [(3, [1, 1]), (2, [2, 1])])
@@ -422,7 +422,7 @@ def test_s136_reasons_name_the_rule_and_its_counts() -> None:
     _, made = spread_over(4, web(anti_affinity=(near(),)))
     (group,) = made.unplaced
     (why,) = group.reasons
-    assert codes(made) == [Code.TOPOLOGY]
+    assert codes(made) == [SchedulingCode.TOPOLOGY]
     assert (why.params["rule"], why.params["key"]) == ("anti-affinity", lbl.ZONE)
     assert why.params["domains"] == ["z1=1", "z2=1", "z3=1"]
 

@@ -9,7 +9,7 @@ from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, PodShape
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.validation import RequirementProblem, pod_refusals, requirement_problems
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.unit.scheduling.problems import Workloads, ladder, preferred, problem, spec, term
 
 
@@ -32,7 +32,7 @@ from tests.unit.scheduling.problems import Workloads, ladder, preferred, problem
 )
 def test_s26_problems(given: RequirementSpec, problem: RequirementProblem) -> None:
     found = requirement_problems(given)
-    assert {each.code for each in found} == {Code.INVALID_REQUIREMENT}
+    assert {each.code for each in found} == {SchedulingCode.INVALID_REQUIREMENT}
     assert problem.value in {each.params["problem"] for each in found}
 
 
@@ -55,7 +55,7 @@ def test_s26_valid(given: RequirementSpec) -> None:
 def test_s25_e18_restricted_labels(key: str) -> None:
     given = PodShape(node_selector={key: "x"})
     (found,) = pod_refusals(given)
-    assert found.code == Code.RESTRICTED_LABEL
+    assert found.code == SchedulingCode.RESTRICTED_LABEL
     assert found.params == {"key": key}
 
 
@@ -68,7 +68,7 @@ def test_s25_e18_restricted_labels(key: str) -> None:
 )
 def test_s42_e20_opting_out(expressions: list[tuple[str, str, tuple[str, ...]]]) -> None:
     given = PodShape(required_terms=(term(*expressions),))
-    assert [each.code for each in pod_refusals(given)] == [Code.OPTED_OUT]
+    assert [each.code for each in pod_refusals(given)] == [SchedulingCode.OPTED_OUT]
 
 
 @pytest.mark.parametrize("policy", ["Respect", "Ignore"])
@@ -76,11 +76,11 @@ def test_s42_a_pod_that_prefers_to_opt_out_is_left_out_whatever_becomes_of_prefe
     away = preferred(1, (lbl.NODEPOOL, "DoesNotExist", ()))
     work = Workloads().add("a", 1, PodShape(preferred_terms=(away,)))
     ((found,),) = (each.reasons for each in plan(problem(work, ladder(2), preference_policy=policy)).ignored)
-    assert found.code == Code.OPTED_OUT
+    assert found.code == SchedulingCode.OPTED_OUT
 
 
 def test_s42_match_fields_and_every_term_are_looked_at() -> None:
     fields = NodeTerm(fields=(Expression("metadata.name", "In", ("n",)),))
     given = PodShape(required_terms=(term(("k", "Exists", ())), fields, term(("k", "Gt", ("x",)))))
     codes = [each.code for each in pod_refusals(given)]
-    assert codes == [Code.MATCH_FIELDS, Code.INVALID_REQUIREMENT]
+    assert codes == [SchedulingCode.MATCH_FIELDS, SchedulingCode.INVALID_REQUIREMENT]

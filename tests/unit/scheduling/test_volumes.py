@@ -25,7 +25,7 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_volumes import volumes_of_claims
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.support.judges.plans import faults
 from tests.unit.scheduling.problems import GI, Workloads, ladder, problem, shape
 
@@ -98,7 +98,7 @@ def test_s155_e116_volumes_in_two_zones() -> None:
     known = facts(bound("a", zones("z1")), bound("b", zones("z2")))
     made = planned(asked(known, Workloads().add("w", 1, using("a", "b"))))
     ((why,),) = [group.reasons for group in made.unplaced]
-    assert why.code == Code.VOLUME_TOPOLOGY
+    assert why.code == SchedulingCode.VOLUME_TOPOLOGY
 
 
 @pytest.mark.parametrize(("local", "claims"), [(True, 1), (False, 0)])
@@ -144,7 +144,7 @@ GONE = VolumeClaim("default", "a", "pv-a", phase="Bound", bind_completed=True)
 def test_s153_e118_e119_volumes_that_are_not_in_order(claim: VolumeClaim, volume: Volume | None, fine: bool) -> None:
     made = planned(asked(facts((claim, volume)), Workloads().add("w", 1, using("a"))))
     assert (not made.ignored) == fine
-    assert all(each.code == Code.VOLUME for group in made.ignored for each in group.reasons)
+    assert all(each.code == SchedulingCode.VOLUME for group in made.ignored for each in group.reasons)
 
 
 def test_s159_e112_a_driver_limit_counts_claims() -> None:
@@ -189,7 +189,7 @@ def test_s156_e120_volumes_do_not_change_the_minimum_of_a_spread() -> None:
 def test_without_facts_pods_with_volumes_are_left_over_by_name_of_the_feature() -> None:
     given = problem(Workloads().add("w", 1, using("a")), ladder(2))
     ((why,),) = [group.reasons for group in plan(given).unplaced]
-    assert why.code == Code.NOT_SUPPORTED_YET
+    assert why.code == SchedulingCode.NOT_SUPPORTED_YET
 
 
 @pytest.mark.parametrize(("narrowed", "new"), [(("z1",), 0), (("z1", "z2"), 1)])

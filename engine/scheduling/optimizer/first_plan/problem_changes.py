@@ -23,7 +23,7 @@ from kerf.engine.scheduling.matching.label_selectors import required_affinity_se
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.problem.problem import Problem
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 
 MAX_LEFT_OUT = 8
 """So many NodePools, so many types, and so many domains are tried to be left out."""
@@ -131,7 +131,7 @@ def pending_by_topology(made: Plan) -> frozenset[str]:
 
 def _pending_groups(made: Plan) -> list[frozenset[str]]:
     """Those pods (uids), by class and reasons, most first."""
-    groups = [each for each in made.unplaced if any(why.code == Code.TOPOLOGY for why in each.reasons)]
+    groups = [each for each in made.unplaced if any(why.code == SchedulingCode.TOPOLOGY for why in each.reasons)]
     return [frozenset(each.pods) for each in sorted(groups, key=lambda each: (-len(each.pods), each.pods))]
 
 
@@ -145,7 +145,7 @@ def _domains_in_the_way(problem: Problem, made: Plan) -> list[OfferingKey]:
         blamed = {offering: None for why in group.reasons for offering in _domains_in_reason(why)}
         for each in blamed:
             found[each] = found.get(each, 0) + len(group.pods)
-        if any(why.code == Code.TOPOLOGY for why in group.reasons):
+        if any(why.code == SchedulingCode.TOPOLOGY for why in group.reasons):
             shape = problem.shapes[shapes[group.pods[0]]]
             keys.update(normalise(each.topology_key) for each in shape.spread)
             keys.update(normalise(each.topology_key) for each in (*shape.affinity, *shape.anti_affinity))
@@ -159,7 +159,7 @@ def _domains_in_the_way(problem: Problem, made: Plan) -> list[OfferingKey]:
 
 
 def _domains_in_reason(why: Reason) -> Iterator[OfferingKey]:
-    if why.code != Code.TOPOLOGY or why.params["key"] not in (ZONE, CAPACITY_TYPE):
+    if why.code != SchedulingCode.TOPOLOGY or why.params["key"] not in (ZONE, CAPACITY_TYPE):
         return
     domains = why.params["domains"]
     assert isinstance(domains, list)

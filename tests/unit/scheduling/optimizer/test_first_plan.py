@@ -19,7 +19,7 @@ from kerf.engine.scheduling.optimizer.first_plan.related_pods import problem_of_
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.support.judges.plans import faults
 from tests.unit.scheduling.problems import Workloads, instance_type, ladder, pool, problem, shape
 
@@ -194,12 +194,12 @@ def test_s134_a_pod_is_told_of_the_node_pool_that_is_left_out() -> None:
     asked = with_one_more(followed(), own)
     question, made = first_plan(asked)
     assert left(made) == {"own-0"}
-    assert told(made, "own-0") == [(Code.LEFT_OUT, "z-tainted"), (Code.REQUIREMENTS, "open")]
+    assert told(made, "own-0") == [(SchedulingCode.LEFT_OUT, "z-tainted"), (SchedulingCode.REQUIREMENTS, "open")]
     tracer = FunnelTracer()
     assert best_plan(asked, 0, tracer).unplaced == made.unplaced
     (known,) = (each for each in tracer.funnel.classes if each.unplaced)
     looks = {each.funnel.node_pool: each for each in known.pools}
-    assert looks["z-tainted"].reason == Reason(Code.LEFT_OUT, {"node_pool": "z-tainted"})
+    assert looks["z-tainted"].reason == Reason(SchedulingCode.LEFT_OUT, {"node_pool": "z-tainted"})
     assert [each.instance_type for each in looks["z-tainted"].funnel.left] == ["t04"]
     assert plan(question).placed == made.placed, "what is told decides nothing"
 
@@ -208,9 +208,9 @@ def test_s134_a_pod_is_told_of_types_and_zones_that_are_left_out() -> None:
     asked = with_one_more(small_zone(), shape(100, node_selector={lbl.ZONE: "z3"}))
     made = first_plan(asked)[1]
     assert left(made) == {"own-0"}
-    assert told(made, "own-0") == [(Code.LEFT_OUT, "default")]
+    assert told(made, "own-0") == [(SchedulingCode.LEFT_OUT, "default")]
     too_large = with_one_more(small_zone(), shape(2_000, node_selector={lbl.ZONE: "z3"}))
-    assert told(first_plan(too_large)[1], "own-0") == [(Code.TYPES_RESOURCES, "default")], (
+    assert told(first_plan(too_large)[1], "own-0") == [(SchedulingCode.TYPES_RESOURCES, "default")], (
         "it does not fit there anyhow"
     )
 
