@@ -19,7 +19,7 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, DeleteNode, Intent, ProvisionResult, TaintNode
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, ObjectGone
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.prose.amounts import moment
 from kerf.projections.prose.reasons import sentences
@@ -130,9 +130,9 @@ class KarpenterLog:
     def _left(self, result: ProvisionResult, entry: Entry) -> list[Line]:
         """S-170: pods without a place. Those that wait for reserved capacity are no failure."""
         failures = [
-            (INFO if codes == {Code.RESOURCE_CLAIMS} else ERROR, uid, sentences(group.reasons))
+            (INFO if codes == {SchedulingCode.RESOURCE_CLAIMS} else ERROR, uid, sentences(group.reasons))
             for group in result.unplaced
-            if Code.RESERVATION not in (codes := {each.code for each in group.reasons})
+            if SchedulingCode.RESERVATION not in (codes := {each.code for each in group.reasons})
             for uid in group.pods
         ]
         sampled = [*failures[:_ALL_WRITTEN], *failures[2 * _ALL_WRITTEN - 1 :: _ALL_WRITTEN]]

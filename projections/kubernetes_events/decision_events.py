@@ -34,7 +34,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.event import MINUTE, NORMAL, WARNING, KubernetesEvent, ObjectReference
 from kerf.projections.prose.amounts import count, dollars
@@ -80,7 +80,7 @@ BLOCKS_CONSOLIDATION = frozenset[str](
     ]
 )
 """What keeps it from consolidation (EV-7). That Balanced finds it not worth it is in the metrics alone (D-84)."""
-NOT_REPORTED = frozenset([Code.OPTED_OUT, Code.RESERVATION])
+NOT_REPORTED = frozenset([SchedulingCode.OPTED_OUT, SchedulingCode.RESERVATION])
 """Pods that want no NodePool's node, and those that this pass has no reserved capacity left for (S-43, S-170)."""
 _INTERRUPTIONS = {
     "spot_interrupted": (WARNING, "SpotInterrupted", "Spot interruption warning was triggered"),
@@ -191,7 +191,7 @@ class DecisionEvents:
             str(reason.params["node_pool"]): sentence(reason)
             for group in result.unplaced
             for reason in group.reasons
-            if reason.code in (Code.NO_INSTANCE_TYPES, Code.TOO_FEW_TYPES)
+            if reason.code in (SchedulingCode.NO_INSTANCE_TYPES, SchedulingCode.TOO_FEW_TYPES)
         }
         return [
             event

@@ -3,52 +3,17 @@
 from __future__ import annotations
 
 from kerf.engine.model.quantities import format_quantity
-from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
+from kerf.engine.scheduling.explain.relaxed_preferences import RelaxationKind, RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
+from kerf.engine.scheduling.explain.type_filters import FilterKind
 from kerf.projections.prose.amounts import count
 from kerf.projections.prose.reasons import requirement_words
 
-CUT_SENTENCES: dict[str, str] = {
-    "limits": "more {key} than the NodePool's limits leave",
-    "taint": "the taint {wanted}, which is not tolerated",
-    "requirement": "not {wanted}",
-    "offering": "not on offer in the zones and capacity types that are left",
-    "left-out": "left out by the search for a cheaper plan when it opened this node",
-    "unavailable": "no capacity when last tried",
-    "resource": "too little {key} for {wanted}",
-    "host-ports": "a DaemonSet takes the host ports {wanted}",
-    "devices": "not the devices for {wanted}",
-    "volumes": "not where the pods' volumes are: {wanted}",
-    "topology": "no place that spread and affinity over {wanted} allow",
-    "min-values": "fewer values than minValues asks for",
-}
-"""Why a funnel's step ruled types out."""
+_FILTER_KINDS = {kind.value: kind for kind in FilterKind}
+_RELAXATION_KINDS = {kind.value: kind for kind in RelaxationKind}
 
-NEAR_MISS_SENTENCES: dict[str, str] = {
-    "limits": "if the NodePool's limits left {short} more {key}",
-    "taint": "if the pods tolerated the taint {key}",
-    "requirement": "if {side} allowed {values} for {key}",
-    "label": "if {side} asked nothing of {key}",
-    "offering": "if they were on offer",
-    "unavailable": "if there were capacity again",
-    "resource": "if the pods asked for {short} less {key}",
-    "host-ports": "if the host ports were free",
-    "devices": "if they brought the devices",
-    "min-values": "if minValues asked for less",
-    "topology": "if {side} over {key} allowed {values}",
-    "follow": "if they did not have to be with other pods (affinity over {key})",
-}
-"""What single change would let more types through."""
-
-GIVEN_UP_SENTENCES: dict[str, str] = {
-    "required-term": "{asked}, the first of its alternatives",
-    "preferred-term": "its preference for {asked}",
-    "affinity": "its preference to be with other pods, over {key}",
-    "anti-affinity": "its preference to be apart from other pods, over {key}",
-    "spread": "its spread over {key}, which is ScheduleAnyway",
-    "soft-taints": "to keep off taints that are PreferNoSchedule",
-}
-"""What pods may give up for a place."""
+_UNCONSTRAINED_LABEL = "if {side} asked nothing of {key}"
+_WITHOUT_AFFINITY = "if they did not have to be with other pods (affinity over {key})"
 
 MAX_VALUES_SHOWN = 6
 """So many of the values that a label would have to allow are named."""
@@ -66,22 +31,23 @@ _WHO_ASKS = {
 def cut_sentence(cut: Cut) -> str:
     wanted = format_quantity(int(cut.wanted), cut.key) if cut.what == "resource" and cut.wanted else cut.wanted
     besides = f" and up to {format_quantity(cut.daemons, cut.key)} for daemons" if cut.daemons else ""
-    return CUT_SENTENCES[cut.what].format(key=cut.key, wanted=requirement_words(wanted)) + besides
+    return _FILTER_KINDS[cut.what].sentence.format(key=cut.key, wanted=requirement_words(wanted)) + besides
 
 
 def near_miss_sentence(miss: NearMiss) -> str:
     values, side = _wanted_values(miss), _WHO_ASKS.get(miss.side, "the NodePool or the pods")
-    change = NEAR_MISS_SENTENCES[_change(miss)].format(
-        key=miss.key, short=_rounded_up(miss.short, miss.key), values=values, side=side
-    )
+    change = _change(miss).format(key=miss.key, short=_rounded_up(miss.short, miss.key), values=values, side=side)
     meant = f" (is {' or '.join(miss.meant)} meant?)" if miss.meant else ""
     return f"{count(miss.types, 'type')} would do {change}, {miss.example} first{meant}"
 
 
 def _change(miss: NearMiss) -> str:
-    if miss.what == "requirement" and not miss.values:
-        return "label"
-    return "follow" if miss.what == "topology" and miss.side == "affinity" else miss.what
+    """The sentence for the change; with an affinity, or without values to allow, the kind of filter alone does not say
+    it."""
+    kind = _FILTER_KINDS[miss.what]
+    if kind is FilterKind.REQUIREMENT and not miss.values:
+        return _UNCONSTRAINED_LABEL
+    return _WITHOUT_AFFINITY if kind is FilterKind.TOPOLOGY and miss.side == "affinity" else kind.change
 
 
 def _rounded_up(amount: int, resource: str) -> str:
@@ -103,4 +69,4 @@ def _wanted_values(miss: NearMiss) -> str:
 def given_up_sentence(given_up: RelaxedPreference) -> str:
     asked = " and ".join(requirement_words(each) for each in given_up.requirements)
     weight = f" (weight {given_up.weight})" if given_up.weight else ""
-    return GIVEN_UP_SENTENCES[given_up.what].format(asked=asked or "any node", key=given_up.key) + weight
+    return _RELAXATION_KINDS[given_up.what].sentence.format(asked=asked or "any node", key=given_up.key) + weight

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.reasons import SchedulingCode
 
-_CODES_BY_STEP: tuple[tuple[Code, ...], ...] = (
-    (Code.NO_NODE_POOL, Code.NO_INSTANCE_TYPES, Code.TOO_FEW_TYPES),
-    (Code.TAINTS,),
-    (Code.LABEL_UNDEFINED,),
-    (Code.REQUIREMENTS,),
-    (Code.TYPES_REQUIREMENTS,),
-    (Code.LIMITS, Code.NODE_LIMIT),
+_CODES_BY_STEP: tuple[tuple[SchedulingCode, ...], ...] = (
+    (SchedulingCode.NO_NODE_POOL, SchedulingCode.NO_INSTANCE_TYPES, SchedulingCode.TOO_FEW_TYPES),
+    (SchedulingCode.TAINTS,),
+    (SchedulingCode.LABEL_UNDEFINED,),
+    (SchedulingCode.REQUIREMENTS,),
+    (SchedulingCode.TYPES_REQUIREMENTS,),
+    (SchedulingCode.LIMITS, SchedulingCode.NODE_LIMIT),
 )
 """Each step is further than the one before; what is not named here is furthest."""
 
@@ -29,6 +29,6 @@ def furthest_reason(reasons: Sequence[Reason]) -> Reason | None:
 
 def _rank(reason: Reason) -> int:
     keys = reason.params.get("keys")
-    if reason.code == Code.REQUIREMENTS.value and isinstance(keys, list) and NODEPOOL in keys:
+    if reason.code == SchedulingCode.REQUIREMENTS.value and isinstance(keys, list) and NODEPOOL in keys:
         return -1
     return _RANK.get(reason.code, len(_CODES_BY_STEP))

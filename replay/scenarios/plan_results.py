@@ -16,7 +16,7 @@ from kerf.engine.scheduling.explain.funnel_tracer import Funnel
 from kerf.engine.scheduling.matching.requirements import Requirement
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
-from kerf.engine.scheduling.reasons import Code, sentence
+from kerf.engine.scheduling.reasons import SchedulingCode, sentence
 from kerf.projections.prose.funnels import near_miss_sentence
 
 
@@ -98,10 +98,10 @@ def _failures(
     for group in unplaced:
         names = [pods[uid].name for uid in group.pods]
         codes = {reason.code for reason in group.reasons}
-        if codes == {Code.NO_NODE_POOL}:
+        if codes == {SchedulingCode.NO_NODE_POOL}:
             unprocessed += names
             continue
-        if Code.RESERVATION in codes:
+        if SchedulingCode.RESERVATION in codes:
             deferred += names
         errors |= dict.fromkeys(names, _text(group))
     return sorted(unprocessed), dict(sorted(errors.items())), sorted(deferred)

@@ -147,7 +147,7 @@ def own_devices(slices: Iterable[ResourceSlice], bindings: Iterable[AttributeBin
 
 
 def device_offer(published: Iterable[DevicePool], own: OwnDevices, node: str, labels: Requirements) -> DeviceOffer:
-    """What a node with these labels could have. `own_devices`: what only it has; `node`: its name, "" for one that is still to
+    """What a node with these labels could have. `own`: what only it has; `node`: its name, "" for one that is still to
     be launched."""
     devices: list[OfferedDevice] = []
     counters: dict[CounterKey, int] = {}

@@ -10,17 +10,7 @@ from msgspec.structs import replace
 from kerf.engine.model.labels import INSTANCE_TYPE
 from kerf.engine.model.mistyped import near_value
 from kerf.engine.scheduling.explain.tracer import NearMiss
-from kerf.engine.scheduling.explain.type_filters import (
-    LEFT_OUT,
-    LIMITS,
-    NEW_CLAIM_HOST,
-    ON_OFFER,
-    REQUIREMENT,
-    RESOURCE,
-    TOPOLOGY,
-    VOLUMES,
-    TypeFilter,
-)
+from kerf.engine.scheduling.explain.type_filters import NEW_CLAIM_HOST, ON_OFFER, FilterKind, TypeFilter
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements, parse_integer
@@ -33,26 +23,26 @@ MAX_NEAR_MISSES_SHOWN = 5
 """How many near misses a funnel names."""
 
 
-def near_misses(template: Template, wanted: PodClass, hurdles: Sequence[TypeFilter]) -> tuple[NearMiss, ...]:
-    """What single hurdle keeps out types that pass all others: the changes that would let most types through first."""
+def near_misses(template: Template, wanted: PodClass, filters: Sequence[TypeFilter]) -> tuple[NearMiss, ...]:
+    """The changes that would let types past the one filter that keeps them out; that for most types comes first."""
     found = [
-        *_amount_near_misses(template, wanted, hurdles),
-        *_requirement_near_misses(template, wanted.requirements, hurdles),
-        *_volume_near_misses(template, wanted, hurdles),
-        *_topology_near_misses(template, wanted, hurdles),
+        *_amount_near_misses(template, wanted, filters),
+        *_requirement_near_misses(template, wanted.requirements, filters),
+        *_volume_near_misses(template, wanted, filters),
+        *_topology_near_misses(template, wanted, filters),
     ]
     return _most_types_first(found)
 
 
 def near_misses_of_dropped_pool(
-    template: Template, wanted: PodClass, hurdles: Sequence[TypeFilter]
+    template: Template, wanted: PodClass, filters: Sequence[TypeFilter]
 ) -> tuple[NearMiss, ...]:
     """The same for a NodePool that has nothing to launch, whatever is asked of it (S-66). Where topology and volumes
     would let the pods go is not asked: the NodePool has no place anywhere."""
     return _most_types_first(
         [
-            *_amount_near_misses(template, wanted, hurdles),
-            *_requirement_near_misses(template, wanted.requirements, hurdles),
+            *_amount_near_misses(template, wanted, filters),
+            *_requirement_near_misses(template, wanted.requirements, filters),
         ]
     )
 
@@ -61,20 +51,20 @@ def _most_types_first(found: Iterable[NearMiss]) -> tuple[NearMiss, ...]:
     return tuple(sorted(found, key=lambda miss: (-miss.types, miss.what, miss.key))[:MAX_NEAR_MISSES_SHOWN])
 
 
-def _passing_all_but(template: Template, hurdles: Iterable[TypeFilter], left_out: TypeFilter) -> int:
-    """The types that pass all other hurdles, and not this one."""
+def _passing_all_but(template: Template, filters: Iterable[TypeFilter], left_out: TypeFilter) -> int:
+    """The types that pass all other filters, and not this one."""
     types = template.catalogue.everything & ~left_out.passed
-    for each in hurdles:
+    for each in filters:
         if each is not left_out:
             types &= each.passed
     return types
 
 
-def _passing_but(template: Template, hurdles: Iterable[TypeFilter], key: str) -> int:
-    """The types that pass all hurdles but what is asked of one label, which decides about offerings and places too."""
+def _passing_but(template: Template, filters: Iterable[TypeFilter], key: str) -> int:
+    """The types that pass all filters but what is asked of one label, which decides about offerings and places too."""
     types = template.catalogue.everything
-    for each in hurdles:
-        if each.key != key and each.what not in (*ON_OFFER, VOLUMES, TOPOLOGY):
+    for each in filters:
+        if each.key != key and each.kind not in (*ON_OFFER, FilterKind.VOLUMES, FilterKind.TOPOLOGY):
             types &= each.passed
     return types
 
@@ -82,51 +72,55 @@ def _passing_but(template: Template, hurdles: Iterable[TypeFilter], key: str) ->
 # ── what is an amount, or is there or not ──────────────────────────────────────
 
 
-def _amount_near_misses(template: Template, wanted: PodClass, hurdles: Sequence[TypeFilter]) -> Iterator[NearMiss]:
+def _amount_near_misses(template: Template, wanted: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
     state = template.at(template.state.requirements.merged(wanted.requirements))
-    for hurdle in (each for each in hurdles if each.what not in (LEFT_OUT, REQUIREMENT, VOLUMES, TOPOLOGY)):
-        asked = _beyond_limits(template, wanted, hurdles) if hurdle.what == LIMITS else hurdles
-        extra = _passing_all_but(template, asked, hurdle)
+    for type_filter in (
+        each
+        for each in filters
+        if each.kind not in (FilterKind.LEFT_OUT, FilterKind.REQUIREMENT, FilterKind.VOLUMES, FilterKind.TOPOLOGY)
+    ):
+        asked = _beyond_limits(template, wanted, filters) if type_filter.kind == FilterKind.LIMITS else filters
+        extra = _passing_all_but(template, asked, type_filter)
         if not extra:
             continue
-        nearest, short = _shortfall(template, hurdle, wanted, extra)
-        if hurdle.what == RESOURCE and short >= wanted.requests.get(hurdle.key, 0):
+        nearest, short = _shortfall(template, type_filter, wanted, extra)
+        if type_filter.kind == FilterKind.RESOURCE and short >= wanted.requests.get(type_filter.key, 0):
             continue  # they have none of it: to do without is another pod, not a near miss
         example = cheapest(template, state, nearest)
-        yield NearMiss(hurdle.what, nearest.bit_count(), example, hurdle.key, short=short)
+        yield NearMiss(type_filter.kind.value, nearest.bit_count(), example, type_filter.key, short=short)
 
 
-def _shortfall(template: Template, hurdle: TypeFilter, wanted: PodClass, types: int) -> tuple[int, int]:
-    """The types that come nearest to passing a hurdle, and by how much they miss it, in the resource's
+def _shortfall(template: Template, type_filter: TypeFilter, wanted: PodClass, types: int) -> tuple[int, int]:
+    """The types that come nearest to passing a type_filter, and by how much they miss it, in the resource's
     unit; all of them and 0 if it is no amount."""
     catalogue = template.catalogue
-    if hurdle.what == RESOURCE:
-        daemons = (group.requests.get(hurdle.key, 0) for group in template.groups if group.types & types)
-        need = wanted.requests.get(hurdle.key, 0) + min(daemons, default=0)
-        levels = catalogue.allocatable.get(hurdle.key)
+    if type_filter.kind == FilterKind.RESOURCE:
+        daemons = (group.requests.get(type_filter.key, 0) for group in template.groups if group.types & types)
+        need = wanted.requests.get(type_filter.key, 0) + min(daemons, default=0)
+        levels = catalogue.allocatable.get(type_filter.key)
         if levels is None:
             return types, need
         most = levels.highest(types)
         return types & levels.at_least(most), max(0, need - most)
-    if hurdle.what == LIMITS and hurdle.key in catalogue.capacity:
-        least = min(catalogue.types[i].capacity.get(hurdle.key, 0) for i in bits(types))
-        return types & catalogue.capacity[hurdle.key].at_most(least), least - template.remaining[hurdle.key]
+    if type_filter.kind == FilterKind.LIMITS and type_filter.key in catalogue.capacity:
+        least = min(catalogue.types[i].capacity.get(type_filter.key, 0) for i in bits(types))
+        return types & catalogue.capacity[type_filter.key].at_most(least), least - template.remaining[type_filter.key]
     return types, 0
 
 
-def _beyond_limits(template: Template, wanted: PodClass, hurdles: Sequence[TypeFilter]) -> list[TypeFilter]:
-    """The hurdles as they would be if limits left more. A spread knows no domain in which they leave no node (S-129):
-    that is their doing, and no hurdle besides."""
+def _beyond_limits(template: Template, wanted: PodClass, filters: Sequence[TypeFilter]) -> list[TypeFilter]:
+    """The filters as they would be if limits left more. A spread knows no domain in which they leave no node (S-129):
+    that is their doing, and no type_filter besides."""
     return [
         replace(each, passed=_places_beyond_limits(template, wanted))
-        if each.what == TOPOLOGY and not each.passed
+        if each.kind == FilterKind.TOPOLOGY and not each.passed
         else each
-        for each in hurdles
+        for each in filters
     ]
 
 
 def _places_beyond_limits(template: Template, wanted: PodClass) -> int:
-    """The types that topology would let the pods go to if limits left some of each. Volumes are a hurdle of their
+    """The types that topology would let the pods go to if limits left some of each. Volumes are a type_filter of their
     own."""
     following, demand = template.step(template.state, wanted.requirements), wanted.demand
     if not isinstance(following, NarrowedTemplate) or not demand.allows_host(NEW_CLAIM_HOST):
@@ -153,35 +147,43 @@ def _would_know(template: Template, state: NarrowedTemplate, rule: Rule, domain:
 
 
 def _requirement_near_misses(
-    template: Template, asked: Requirements, hurdles: Sequence[TypeFilter]
+    template: Template, asked: Requirements, filters: Sequence[TypeFilter]
 ) -> Iterator[NearMiss]:
-    for hurdle in (each for each in hurdles if each.what == REQUIREMENT):
+    for type_filter in (each for each in filters if each.kind == FilterKind.REQUIREMENT):
         yield from _near_misses_of_requirement(
-            template, asked, hurdle, [each for each in hurdles if each is not hurdle]
+            template, asked, type_filter, [each for each in filters if each is not type_filter]
         )
 
 
 def _near_misses_of_requirement(
-    template: Template, asked: Requirements, hurdle: TypeFilter, others: Sequence[TypeFilter]
+    template: Template, asked: Requirements, type_filter: TypeFilter, others: Sequence[TypeFilter]
 ) -> Iterator[NearMiss]:
     """What would come through if the pod, or the NodePool, did not ask this of the label. A label also
     decides which offerings are usable, so those are looked at anew."""
     requirements = template.state.requirements.merged(asked)
-    through = 0 if hurdle.passed == 0 else template.at(requirements).viable
-    for side, kept, freed in _sides(template, asked, hurdle.key):
-        if freed is None and (side == POD or hurdle.passed):
+    through = 0 if type_filter.passed == 0 else template.at(requirements).viable
+    for side, kept, freed in _sides(template, asked, type_filter.key):
+        if freed is None and (side == POD or type_filter.passed):
             continue  # this side says nothing about the label
-        rest = requirements.without([hurdle.key])
+        rest = requirements.without([type_filter.key])
         state = template.at(rest.merged([kept]) if kept is not None else rest)
         extra = state.viable & ~through
         for each in others:
-            if each.what not in ON_OFFER:
+            if each.kind not in ON_OFFER:
                 extra &= each.passed
         if extra:
-            values = _values_needed(template, state, hurdle.key, extra, freed, kept)
+            values = _values_needed(template, state, type_filter.key, extra, freed, kept)
             example = cheapest(template, state, extra)
             meant = likely_meant(template, freed, values, kept)
-            yield NearMiss(REQUIREMENT, extra.bit_count(), example, hurdle.key, values, side=side, meant=meant)
+            yield NearMiss(
+                FilterKind.REQUIREMENT.value,
+                extra.bit_count(),
+                example,
+                type_filter.key,
+                values,
+                side=side,
+                meant=meant,
+            )
 
 
 def _sides(
@@ -254,10 +256,12 @@ def cheapest(template: Template, state: NarrowedTemplate, types: int) -> str:
 # ── where ──────────────────────────────────────
 
 
-def _volume_near_misses(template: Template, wanted: PodClass, hurdles: Sequence[TypeFilter]) -> Iterator[NearMiss]:
+def _volume_near_misses(template: Template, wanted: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
     """If the pod, or the NodePool, allowed the places of the volumes."""
     base = template.step(template.state, wanted.requirements)
-    if not any(each.what == VOLUMES and not each.passed for each in hurdles) or not isinstance(base, NarrowedTemplate):
+    if not any(each.kind == FilterKind.VOLUMES and not each.passed for each in filters) or not isinstance(
+        base, NarrowedTemplate
+    ):
         return
     told = set()
     for alternative in wanted.demand.alternatives:
@@ -266,28 +270,34 @@ def _volume_near_misses(template: Template, wanted: PodClass, hurdles: Sequence[
         if len(keys) != 1:
             continue  # it takes more than one change, or another one
         (key,) = keys
-        types = _passing_but(template, hurdles, key)
+        types = _passing_but(template, filters, key)
         there = alternative.get(key).values
         for side, kept, freed in _sides(template, wanted.requirements, key):
             if freed is None or (side, key, there) in told or (kept is not None and not there & kept.values):
                 continue
             told.add((side, key, there))
             state = template.at(base.requirements.without([key]).merged(alternative))
-            miss = NearMiss(REQUIREMENT, 0, "", key, side=side)
+            miss = NearMiss(FilterKind.REQUIREMENT.value, 0, "", key, side=side)
             yield from _through(template, state, tuple(sorted(there)), types, miss)
 
 
-def _topology_near_misses(template: Template, wanted: PodClass, hurdles: Sequence[TypeFilter]) -> Iterator[NearMiss]:
+def _topology_near_misses(template: Template, wanted: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
     """If the rules of one kind allowed another domain, or the pod or the NodePool one that the rules leave."""
     following = template.step(template.state, wanted.requirements)
     if not isinstance(following, NarrowedTemplate):
         return
     left = template.catalogue.everything
-    for each in hurdles:
-        left &= left if each.what == TOPOLOGY else each.passed
+    for each in filters:
+        left &= left if each.kind == FilterKind.TOPOLOGY else each.passed
     for rule in wanted.demand.host_rules:
         if left and not rule.allows(NEW_CLAIM_HOST):
-            yield NearMiss(TOPOLOGY, left.bit_count(), cheapest(template, following, left), rule.key, side=rule.kind)
+            yield NearMiss(
+                FilterKind.TOPOLOGY.value,
+                left.bit_count(),
+                cheapest(template, following, left),
+                rule.key,
+                side=rule.kind,
+            )
     for key in sorted({each.key for each in wanted.demand.rules}):
         rules = [each for each in wanted.demand.rules if each.key == key]
         present = template.domains(following, key)
@@ -296,8 +306,10 @@ def _topology_near_misses(template: Template, wanted: PodClass, hurdles: Sequenc
         for kind in sorted({each.kind for each in rules}):
             others = [each for each in rules if each.kind != kind]
             freed = tuple(each for each in present if all(other.allows(each) for other in others))
-            yield from _through(template, following, freed, left, NearMiss(TOPOLOGY, 0, "", key, side=kind))
-        yield from _elsewhere(template, wanted, rules, _passing_but(template, hurdles, key))
+            yield from _through(
+                template, following, freed, left, NearMiss(FilterKind.TOPOLOGY.value, 0, "", key, side=kind)
+            )
+        yield from _elsewhere(template, wanted, rules, _passing_but(template, filters, key))
 
 
 def _elsewhere(template: Template, wanted: PodClass, rules: Sequence[Rule], types: int) -> Iterator[NearMiss]:
@@ -310,7 +322,9 @@ def _elsewhere(template: Template, wanted: PodClass, rules: Sequence[Rule], type
         state = template.at(rest.merged([kept]) if kept is not None else rest)
         domains = template.domains(state, key)
         there = tuple(each for each in domains if not freed.has(each) and all(_would_allow(r, each) for r in rules))
-        yield from _through(template, state, there, types, NearMiss(REQUIREMENT, 0, "", key, side=side))
+        yield from _through(
+            template, state, there, types, NearMiss(FilterKind.REQUIREMENT.value, 0, "", key, side=side)
+        )
 
 
 def _would_allow(rule: Rule, domain: str) -> bool:

@@ -1,7 +1,7 @@
 """Why a candidate refused a class, worked out after the fact: the search itself keeps no reasons.
 
-A new claim has to pass a list of hurdles, each a set of types (a bitset). The funnel applies them in order; a near
-miss is a hurdle that stands alone in the way of some types.
+A new claim has to pass a list of filters, each a set of types (a bitset). The funnel applies them in order; a near
+miss is a type_filter that stands alone in the way of some types.
 """
 
 from __future__ import annotations
@@ -10,12 +10,9 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.near_misses import near_misses, near_misses_of_dropped_pool
 from kerf.engine.scheduling.explain.tracer import Candidate, Cut, NearMiss, Tracer, TypeFunnel
 from kerf.engine.scheduling.explain.type_filters import (
-    LIMITS,
-    MIN_VALUES,
     NEW_CLAIM_HOST,
     ON_OFFER,
-    REQUIREMENT,
-    RESOURCE,
+    FilterKind,
     TypeFilter,
     offering_filters,
     place_filters,
@@ -40,10 +37,10 @@ NEW_CLAIM_INDEX = -1
 
 def explain_template(template: Template, wanted: PodClass, tracer: Tracer | None) -> Reason:
     """Why no claim of this template can be opened for the class; tells the tracer the whole funnel."""
-    hurdles = type_filters(template, wanted)
-    refusal = _template_refusal(template, wanted, hurdles)
+    filters = type_filters(template, wanted)
+    refusal = _template_refusal(template, wanted, filters)
     if tracer is not None:
-        tracer.pool_considered(wanted, refusal, _type_funnel(template, wanted, hurdles))
+        tracer.pool_considered(wanted, refusal, _type_funnel(template, wanted, filters))
     return refusal
 
 
@@ -63,8 +60,8 @@ def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
         count = len(catalogue.types)
         why = reason(SchedulingCode.TOO_FEW_TYPES, node_pool=name, types=count, left=left.bit_count(), keys=keys)
     if tracer is not None:
-        few = [TypeFilter(MIN_VALUES, 0)] if left else []
-        hurdles = [
+        few = [TypeFilter(FilterKind.MIN_VALUES, 0)] if left else []
+        filters = [
             *requirement_filters(catalogue, template.state.requirements),
             *offering_filters(template, template.state),
             *few,
@@ -73,7 +70,7 @@ def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
         def near(wanted: PodClass) -> tuple[NearMiss, ...]:
             return near_misses_of_dropped_pool(template, wanted, [*type_filters(template, wanted), *few])
 
-        tracer.pool_dropped(why, TypeFunnel(name, len(catalogue.types), _cuts(catalogue, hurdles)), near)
+        tracer.pool_dropped(why, TypeFunnel(name, len(catalogue.types), _cuts(catalogue, filters)), near)
     return why
 
 
@@ -121,7 +118,7 @@ def explain_claim(claim: PackedClaim, wanted: PodClass) -> Reason:
 # ── one template, one class ──────────────────────────────────────
 
 
-def _template_refusal(template: Template, wanted: PodClass, hurdles: list[TypeFilter]) -> Reason:
+def _template_refusal(template: Template, wanted: PodClass, filters: list[TypeFilter]) -> Reason:
     """The coded reason: what pod and NodePool cannot do for each other at all, then the NodePool's limits (wherever
     types beyond them would do), then the order of S-99 and S-111."""
     name = template.name
@@ -149,8 +146,8 @@ def _template_refusal(template: Template, wanted: PodClass, hurdles: list[TypeFi
             return reason(SchedulingCode.VOLUME_TOPOLOGY, node_pool=name, allowed=there)
         return reason(SchedulingCode.MIN_VALUES, node_pool=name, keys=sorted(unmet))
     if left:
-        return _limits_refusal(template, hurdles)
-    return _type_refusal(template, wanted, hurdles, allowed or template.types)
+        return _limits_refusal(template, filters)
+    return _type_refusal(template, wanted, filters, allowed or template.types)
 
 
 def _refusing(template: Template, state: NarrowedTemplate, wanted: PodClass) -> Rule | None:
@@ -160,21 +157,29 @@ def _refusing(template: Template, state: NarrowedTemplate, wanted: PodClass) -> 
     return wanted.demand.refusing(template, state, NEW_CLAIM_HOST) or next(iter(rules), None)
 
 
-def _limits_refusal(template: Template, hurdles: list[TypeFilter]) -> Reason:
-    exceeded = sorted(each.key for each in hurdles if each.what == LIMITS and template.types & ~each.passed)
+def _limits_refusal(template: Template, filters: list[TypeFilter]) -> Reason:
+    exceeded = sorted(each.key for each in filters if each.kind == FilterKind.LIMITS and template.types & ~each.passed)
     return reason(SchedulingCode.LIMITS, node_pool=template.name, resources=exceeded)
 
 
-def _type_refusal(template: Template, wanted: PodClass, hurdles: list[TypeFilter], candidates: int) -> Reason:
+def _type_refusal(template: Template, wanted: PodClass, filters: list[TypeFilter], candidates: int) -> Reason:
     name = template.name
-    met = types_passing(candidates, hurdles, REQUIREMENT)
+    met = types_passing(candidates, filters, FilterKind.REQUIREMENT)
     if not met:
-        keys = [h.key for h in hurdles if h.what == REQUIREMENT and candidates & ~h.passed]
+        keys = [
+            type_filter.key
+            for type_filter in filters
+            if type_filter.kind == FilterKind.REQUIREMENT and candidates & ~type_filter.passed
+        ]
         return reason(SchedulingCode.TYPES_REQUIREMENTS, node_pool=name, keys=keys, types=candidates.bit_count())
     large = template.survivors(candidates, wanted.requests, wanted.ports, ())
-    offered = types_passing(candidates, hurdles, *ON_OFFER)
+    offered = types_passing(candidates, filters, *ON_OFFER)
     if not met & large:
-        short = [h.key for h in hurdles if h.what == RESOURCE and not met & h.passed]
+        short = [
+            type_filter.key
+            for type_filter in filters
+            if type_filter.kind == FilterKind.RESOURCE and not met & type_filter.passed
+        ]
         if wanted.ports and not template.survivors(candidates, {}, wanted.ports, ()):
             return reason(SchedulingCode.HOST_PORTS, node_pool=name, ports=port_names(wanted))
         if short:
@@ -193,25 +198,25 @@ def _type_refusal(template: Template, wanted: PodClass, hurdles: list[TypeFilter
 # ── the funnel ──────────────────────────────────────
 
 
-def _type_funnel(template: Template, wanted: PodClass, hurdles: list[TypeFilter]) -> TypeFunnel:
-    hurdles = [*hurdles, *place_filters(template, wanted)]
-    left = types_passing(template.catalogue.everything, hurdles)
+def _type_funnel(template: Template, wanted: PodClass, filters: list[TypeFilter]) -> TypeFunnel:
+    filters = [*filters, *place_filters(template, wanted)]
+    left = types_passing(template.catalogue.everything, filters)
     return TypeFunnel(
         template.name,
         len(template.catalogue.types),
-        _cuts(template.catalogue, hurdles),
+        _cuts(template.catalogue, filters),
         types_by_price(template, template.at(template.state.requirements.merged(wanted.requirements)), left),
-        near_misses(template, wanted, hurdles),
+        near_misses(template, wanted, filters),
     )
 
 
-def _cuts(catalogue: CompiledCatalogue, hurdles: list[TypeFilter]) -> tuple[Cut, ...]:
+def _cuts(catalogue: CompiledCatalogue, filters: list[TypeFilter]) -> tuple[Cut, ...]:
     left, cuts = catalogue.everything, []
-    for hurdle in hurdles:
-        gone = (left & ~hurdle.passed).bit_count()
-        left &= hurdle.passed
+    for type_filter in filters:
+        gone = (left & ~type_filter.passed).bit_count()
+        left &= type_filter.passed
         if gone:
-            cuts.append(Cut(hurdle.what, gone, hurdle.key, hurdle.wanted, hurdle.daemons))
+            cuts.append(Cut(type_filter.kind.value, gone, type_filter.key, type_filter.wanted, type_filter.daemons))
     return tuple(cuts)
 
 

@@ -8,11 +8,20 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import AffinityTerm, NodeTerm, PodShape
 from kerf.engine.model.labels import normalise
+from kerf.engine.model.reasons import ReasonCode
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
 
-REQUIRED, PREFERRED, AFFINITY, ANTI_AFFINITY = "required-term", "preferred-term", "affinity", "anti-affinity"
-SPREAD, SOFT_TAINTS = "spread", "soft-taints"
+
+class RelaxationKind(ReasonCode):
+    """What a pod may give up for a place, in words."""
+
+    REQUIRED_TERM = "required-term", "{asked}, the first of its alternatives"
+    PREFERRED_TERM = "preferred-term", "its preference for {asked}"
+    AFFINITY = "affinity", "its preference to be with other pods, over {key}"
+    ANTI_AFFINITY = "anti-affinity", "its preference to be apart from other pods, over {key}"
+    SPREAD = "spread", "its spread over {key}, which is ScheduleAnyway"
+    SOFT_TAINTS = "soft-taints", "to keep off taints that are PreferNoSchedule"
 
 
 class RelaxedPreference(Struct, frozen=True, omit_defaults=True):
@@ -29,22 +38,24 @@ class RelaxedPreference(Struct, frozen=True, omit_defaults=True):
 def relaxed_preferences(before: PodShape, after: PodShape) -> tuple[RelaxedPreference, ...]:
     """What the shape has no more after it was relaxed, in the order of S-33."""
     found = [
-        RelaxedPreference(REQUIRED, _asked(term)) for term in before.required_terms if term not in after.required_terms
+        RelaxedPreference(RelaxationKind.REQUIRED_TERM.value, _asked(term))
+        for term in before.required_terms
+        if term not in after.required_terms
     ]
-    found += _terms(AFFINITY, before.affinity, after.affinity)
-    found += _terms(ANTI_AFFINITY, before.anti_affinity, after.anti_affinity)
+    found += _terms(RelaxationKind.AFFINITY.value, before.affinity, after.affinity)
+    found += _terms(RelaxationKind.ANTI_AFFINITY.value, before.anti_affinity, after.anti_affinity)
     found += [
-        RelaxedPreference(PREFERRED, _asked(each.term), weight=each.weight)
+        RelaxedPreference(RelaxationKind.PREFERRED_TERM.value, _asked(each.term), weight=each.weight)
         for each in before.preferred_terms
         if each not in after.preferred_terms
     ]
     found += [
-        RelaxedPreference(SPREAD, key=normalise(each.topology_key))
+        RelaxedPreference(RelaxationKind.SPREAD.value, key=normalise(each.topology_key))
         for each in before.spread
         if each not in after.spread
     ]
     if TOLERATES_PREFER_NO_SCHEDULE in after.tolerations and TOLERATES_PREFER_NO_SCHEDULE not in before.tolerations:
-        found.append(RelaxedPreference(SOFT_TAINTS))
+        found.append(RelaxedPreference(RelaxationKind.SOFT_TAINTS.value))
     return tuple(found)
 
 

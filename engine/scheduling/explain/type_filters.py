@@ -1,4 +1,4 @@
-"""What a type has to pass to be launched for a class: a list of hurdles, each a set of types (a bitset).
+"""What a type has to pass to be launched for a class: a list of filters, each a set of types (a bitset).
 
 Taints, one per required label, limits, offerings, one per resource, host ports, devices, volumes, topology. The search
 itself keeps none of this; it is worked out after the fact, for reasons, funnels and near misses.
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from kerf.engine.model.reasons import ReasonCode
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.launchable.daemons import DaemonGroup
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT, PLANNING_ONLY_LABELS, NarrowedTemplate, Template
@@ -18,10 +19,37 @@ from kerf.engine.scheduling.matching.requirements import Conflict, Requirements
 from kerf.engine.scheduling.matching.taints import taint_text, untolerated
 from kerf.engine.scheduling.pods.pod_class import PodClass
 
-LIMITS, REQUIREMENT, OFFERING, LEFT_OUT, UNAVAILABLE = "limits", "requirement", "offering", "left-out", "unavailable"
-RESOURCE, HOST_PORTS, MIN_VALUES, TAINT, DEVICES = "resource", "host-ports", "min-values", "taint", "devices"
-VOLUMES, TOPOLOGY = "volumes", "topology"
-ON_OFFER = (OFFERING, LEFT_OUT, UNAVAILABLE)
+
+class FilterKind(ReasonCode):
+    """What a filter looks at: with why it rules types out, and the single change that would let more through ("" where
+    nobody can make one: the search itself left the types out, and volumes do not move)."""
+
+    TAINT = "taint", "the taint {wanted}, which is not tolerated", "if the pods tolerated the taint {key}"
+    REQUIREMENT = "requirement", "not {wanted}", "if {side} allowed {values} for {key}"
+    LIMITS = (
+        "limits",
+        "more {key} than the NodePool's limits leave",
+        "if the NodePool's limits left {short} more {key}",
+    )
+    OFFERING = "offering", "not on offer in the zones and capacity types that are left", "if they were on offer"
+    LEFT_OUT = "left-out", "left out by the search for a cheaper plan when it opened this node", ""
+    UNAVAILABLE = "unavailable", "no capacity when last tried", "if there were capacity again"
+    RESOURCE = "resource", "too little {key} for {wanted}", "if the pods asked for {short} less {key}"
+    HOST_PORTS = "host-ports", "a DaemonSet takes the host ports {wanted}", "if the host ports were free"
+    DEVICES = "devices", "not the devices for {wanted}", "if they brought the devices"
+    MIN_VALUES = "min-values", "fewer values than minValues asks for", "if minValues asked for less"
+    VOLUMES = "volumes", "not where the pods' volumes are: {wanted}", ""
+    TOPOLOGY = (
+        "topology",
+        "no place that spread and affinity over {wanted} allow",
+        "if {side} over {key} allowed {values}",
+    )
+
+    def __init__(self, code: str, sentence: str, change: str) -> None:
+        self.change = change
+
+
+ON_OFFER = (FilterKind.OFFERING, FilterKind.LEFT_OUT, FilterKind.UNAVAILABLE)
 NEW_CLAIM_HOST = -1
 """The hostname of a claim that is not opened: nothing is counted there."""
 
@@ -29,7 +57,7 @@ NEW_CLAIM_HOST = -1
 class TypeFilter(Struct, frozen=True):
     """`passed`: the types that take it; `daemons`: what daemons take of a resource besides, at the most."""
 
-    what: str
+    kind: FilterKind
     passed: int
     key: str = ""
     wanted: str = ""
@@ -44,8 +72,8 @@ def type_filters(template: Template, wanted: PodClass) -> list[TypeFilter]:
     untolerable = untolerated(template.pool.taints, wanted.tolerations)
     conflicting = _conflicts(template, wanted)
     return [
-        *(TypeFilter(TAINT, 0, taint.key, taint_text(taint)) for taint in untolerable),
-        *(TypeFilter(REQUIREMENT, 0, each.key, str(each.incoming)) for each in conflicting),
+        *(TypeFilter(FilterKind.TAINT, 0, taint.key, taint_text(taint)) for taint in untolerable),
+        *(TypeFilter(FilterKind.REQUIREMENT, 0, each.key, str(each.incoming)) for each in conflicting),
         *requirement_filters(template.catalogue, requirements.without(each.key for each in conflicting)),
         *_limit_filters(template),
         *offering_filters(template, template.at(requirements)),
@@ -63,15 +91,15 @@ def _limit_filters(template: Template) -> Iterator[TypeFilter]:
     for name, amount in template.remaining.items():
         levels = template.catalogue.capacity.get(name)
         if name == NODES_LIMIT:
-            yield TypeFilter(LIMITS, template.catalogue.everything if amount >= 1 else 0, name)
+            yield TypeFilter(FilterKind.LIMITS, template.catalogue.everything if amount >= 1 else 0, name)
         elif levels is not None:
-            yield TypeFilter(LIMITS, levels.at_most(amount), name, str(amount))
+            yield TypeFilter(FilterKind.LIMITS, levels.at_most(amount), name, str(amount))
 
 
 def requirement_filters(catalogue: CompiledCatalogue, requirements: Requirements) -> Iterator[TypeFilter]:
     for each in requirements:
         if each.key not in PLANNING_ONLY_LABELS:
-            yield TypeFilter(REQUIREMENT, catalogue.admitting(each), each.key, str(each))
+            yield TypeFilter(FilterKind.REQUIREMENT, catalogue.admitting(each), each.key, str(each))
 
 
 def offering_filters(template: Template, state: NarrowedTemplate) -> Iterator[TypeFilter]:
@@ -84,10 +112,10 @@ def offering_filters(template: Template, state: NarrowedTemplate) -> Iterator[Ty
         there |= template.available[number]
         for each in template.slots[number].prices:
             listed |= 1 << each
-    yield TypeFilter(OFFERING, on_offer)
+    yield TypeFilter(FilterKind.OFFERING, on_offer)
     left_out = template.left_out()
-    yield TypeFilter(LEFT_OUT, template.catalogue.everything & ~left_out)
-    yield TypeFilter(UNAVAILABLE, there | left_out | listed & ~on_offer)
+    yield TypeFilter(FilterKind.LEFT_OUT, template.catalogue.everything & ~left_out)
+    yield TypeFilter(FilterKind.UNAVAILABLE, there | left_out | listed & ~on_offer)
 
 
 def _resource_filters(template: Template, wanted: PodClass) -> Iterator[TypeFilter]:
@@ -102,26 +130,26 @@ def _resource_filters(template: Template, wanted: PodClass) -> Iterator[TypeFilt
             enough = levels.at_least(amount) if levels else template.catalogue.everything if amount <= 0 else 0
             passed |= group.types & enough
         besides = max(group.requests.get(name, 0) for group in groups)
-        yield TypeFilter(RESOURCE, passed, name, str(wanted.requests.get(name, 0)), besides)
+        yield TypeFilter(FilterKind.RESOURCE, passed, name, str(wanted.requests.get(name, 0)), besides)
     if wanted.ports:
         free = sum(group.types for group in groups if not port_conflicts(wanted.ports, group.ports))
-        yield TypeFilter(HOST_PORTS, free, "", " ".join(port_names(wanted)))
+        yield TypeFilter(FilterKind.HOST_PORTS, free, "", " ".join(port_names(wanted)))
 
 
 def _device_filters(template: Template, wanted: PodClass) -> Iterator[TypeFilter]:
     if wanted.devices is not None:
-        yield TypeFilter(DEVICES, wanted.devices.suiting(template), "", " ".join(wanted.devices.names))
+        yield TypeFilter(FilterKind.DEVICES, wanted.devices.suiting(template), "", " ".join(wanted.devices.names))
 
 
 def port_names(wanted: PodClass) -> list[str]:
     return [f"{each.port}/{each.protocol}" for each in sorted(wanted.ports)]
 
 
-def types_passing(types: int, hurdles: Iterable[TypeFilter], *what: str) -> int:
-    """Those of the types that pass all hurdles of these kinds, of all kinds if none is named."""
-    for hurdle in hurdles:
-        if not what or hurdle.what in what:
-            types &= hurdle.passed
+def types_passing(types: int, filters: Iterable[TypeFilter], *kinds: FilterKind) -> int:
+    """Those of the types that pass all filters of these kinds, of all kinds if none is named."""
+    for type_filter in filters:
+        if not kinds or type_filter.kind in kinds:
+            types &= type_filter.passed
     return types
 
 
@@ -139,12 +167,15 @@ def place_filters(template: Template, wanted: PodClass) -> Iterator[TypeFilter]:
         reached = [template.step(base, each) for each in demand.alternatives]
         there = _any_of(state for state in reached if isinstance(state, NarrowedTemplate))
         allowed = " or ".join(_requirements_text(each) for each in demand.alternatives)
-        yield TypeFilter(VOLUMES, _types_outside(template, base.viable, there), "", allowed)
+        yield TypeFilter(FilterKind.VOLUMES, _types_outside(template, base.viable, there), "", allowed)
     if demand.asks and there:
         left = _any_of(state for _, state in demand.options(template, template.state))
         passed = _types_outside(template, there, left) if demand.allows_host(NEW_CLAIM_HOST) else 0
         yield TypeFilter(
-            TOPOLOGY, passed, "", " ".join(sorted({each.key for each in (*demand.host_rules, *demand.rules)}))
+            FilterKind.TOPOLOGY,
+            passed,
+            "",
+            " ".join(sorted({each.key for each in (*demand.host_rules, *demand.rules)})),
         )
 
 

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.engine.scheduling.explain import relaxed_preferences as given_up
-from kerf.engine.scheduling.explain import type_filters as hurdles
-from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
+from kerf.engine.scheduling.explain.relaxed_preferences import RelaxationKind, RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
-from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
+from kerf.engine.scheduling.explain.type_filters import FilterKind
 from kerf.projections.prose.funnels import (
-    CUT_SENTENCES,
-    GIVEN_UP_SENTENCES,
-    NEAR_MISS_SENTENCES,
     cut_sentence,
     given_up_sentence,
     near_miss_sentence,
 )
 
 
+def test_each_filter_says_what_would_let_more_types_through_where_somebody_can_change_it() -> None:
+    unchangeable = {FilterKind.LEFT_OUT, FilterKind.VOLUMES}
+    assert {kind for kind in FilterKind if not kind.change} == unchangeable
+    assert all(kind.sentence for kind in FilterKind)
+
+
 def test_every_step_of_a_funnel_has_its_sentence() -> None:
-    steps = {v for k, v in vars(hurdles).items() if k.isupper() and isinstance(v, str)} - {NODES_LIMIT}
-    assert steps == CUT_SENTENCES.keys(), "a new step needs its sentences"
-    own = {"left-out", "volumes"}  # what kerf itself leaves out nobody else can mend; volumes do not move
-    assert CUT_SENTENCES.keys() - own == NEAR_MISS_SENTENCES.keys() - {"label", "follow"}
+    assert all(cut_sentence(Cut(kind.value, 1, "memory", "4")) for kind in FilterKind)
     assert cut_sentence(Cut("resource", 3, "memory", str(2**30))) == "too little memory for 1Gi"
     assert cut_sentence(Cut("resource", 3, "cpu", "100", 50)) == "too little cpu for 100m and up to 50m for daemons"
 
@@ -70,8 +68,7 @@ def test_a_near_miss_names_a_few_values_of_many() -> None:
 
 
 def test_whatever_may_be_given_up_has_its_words() -> None:
-    kinds = {v for k, v in vars(given_up).items() if k.isupper() and isinstance(v, str)}
-    assert kinds == GIVEN_UP_SENTENCES.keys()
+    assert all(given_up_sentence(RelaxedPreference(kind.value)) for kind in RelaxationKind)
     asked = RelaxedPreference("preferred-term", ("zone In [z9]", "cpu Exists >=4"), weight=7)
     assert given_up_sentence(asked) == "its preference for zone In [z9] and cpu at least 4 (weight 7)"
     assert given_up_sentence(RelaxedPreference("spread", key="rack")) == "its spread over rack, which is ScheduleAnyway"

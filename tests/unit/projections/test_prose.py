@@ -13,11 +13,13 @@ from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReaso
 from kerf.engine.model.reasons import Reason, ReasonCode
 from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.entry_types import NAME_OF
+from kerf.engine.scheduling.explain.relaxed_preferences import RelaxationKind
 from kerf.engine.scheduling.explain.tracer import Cut
-from kerf.engine.scheduling.reasons import Code
+from kerf.engine.scheduling.explain.type_filters import FilterKind
+from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.prose.explanation_codes import BudgetUseCode, ChangeCode, ExplanationCode
-from kerf.projections.prose.funnels import CUT_SENTENCES, NEAR_MISS_SENTENCES, cut_sentence
+from kerf.projections.prose.funnels import cut_sentence
 from kerf.projections.prose.reasons import requirement_words, sentence
 from kerf.projections.timeline import event as events
 
@@ -53,8 +55,8 @@ def test_replay_has_no_second_sentence_for_a_code_of_the_engine() -> None:
     assert not {code.value for code in ExplanationCode} & CODES
 
 
-@pytest.mark.parametrize("code", list(Code))
-def test_every_code_of_scheduling_has_its_sentence(code: Code) -> None:
+@pytest.mark.parametrize("code", list(SchedulingCode))
+def test_every_code_of_scheduling_has_its_sentence(code: SchedulingCode) -> None:
     fields = "requirement key operator problem keys types features taints ports resources limit requirements offerings "
     fields += "rule domains claim claims allowed drivers request wanted devices left selectors"
     params: dict[str, str | int | float | list[str]] = dict.fromkeys(fields.split(), "7")
@@ -110,8 +112,9 @@ def test_a_code_of_another_version_shows_as_itself() -> None:
 
 
 def test_sentences_hold_no_other_fields_than_plain_names() -> None:
-    sentences = [code.sentence for codes in LISTS for code in codes]
-    for template in (*sentences, *CUT_SENTENCES.values(), *NEAR_MISS_SENTENCES.values()):
+    lists: tuple[type[ReasonCode], ...] = (*LISTS, SchedulingCode, FilterKind, RelaxationKind)
+    sentences = [code.sentence for codes in lists for code in codes]
+    for template in (*sentences, *(kind.change for kind in FilterKind)):
         assert all(name is None or name.isidentifier() for _, name, _, _ in string.Formatter().parse(template))
 
 
