@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kerf.adapters.aws.mock.environment import Environment, demo_environment
-from tests.contract.aws.world import CLOCK, AwsWorld
+from tests.support.servers.aws_world import CLOCK, AwsWorld
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from kerf.adapters.aws.mock.environment import CLUSTER, Environment
 from kerf.engine.model import labels
 from kerf.engine.model.kubernetes.pods import Taint
-from tests.contract.aws.world import AwsWorld, Calls, tag_set
 from tests.contract.cloud_contract import CloudContract, CloudWorld, order
+from tests.support.servers.aws_world import AwsWorld, Calls, tag_set
 
 
 class TestContract(CloudContract):

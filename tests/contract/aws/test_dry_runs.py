@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.engine.record.observations import NodeClassSeen, Observation
-from tests.contract.aws.world import CLOCK, AwsWorld, Calls, resolved
+from tests.support.servers.aws_world import CLOCK, AwsWorld, Calls, resolved
 
 
 def trying(world: AwsWorld) -> AwsCloud:

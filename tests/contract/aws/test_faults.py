@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from kerf.adapters.aws.mock.environment import CLUSTER
 from kerf.adapters.aws.session import AwsError
 from kerf.engine.model import labels
-from tests.contract.aws.world import AwsWorld, resolved
 from tests.contract.cloud_contract import order
+from tests.support.servers.aws_world import AwsWorld, resolved
 
 
 @pytest.mark.parametrize("kind", ["throttled", "unavailable", "unreachable", "lost"])

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kerf.engine.record.observations import InputRefused, InterruptionSeen
-from tests.contract.aws.world import CLOCK, AwsWorld
+from tests.support.servers.aws_world import CLOCK, AwsWorld
 
 
 def messages(world: AwsWorld) -> list[Any]:

@@ -15,8 +15,8 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import AMITerm
 from kerf.engine.model.karpenter.nodeclass_terms import image_for
 from kerf.engine.record.observations import InputRefused
-from tests.contract.aws.world import START, AwsWorld, observed, resolved
 from tests.contract.cloud_contract import order
+from tests.support.servers.aws_world import START, AwsWorld, observed, resolved
 
 
 def test_the_resolved_node_class(world: AwsWorld) -> None:

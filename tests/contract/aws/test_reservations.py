@@ -13,8 +13,8 @@ from kerf.engine.model import labels
 from kerf.engine.model.karpenter.ec2nodeclasses import CapacityReservationTerm, PlacementGroupSelector
 from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import NodeClassSeen, Observation, ReservationsSeen
-from tests.contract.aws.world import CLOCK, AwsWorld, Calls, catalogue_of, observed, resolved, with_spec
 from tests.contract.cloud_contract import order
+from tests.support.servers.aws_world import CLOCK, AwsWorld, Calls, catalogue_of, observed, resolved, with_spec
 
 
 def reserved(seen: Sequence[Observation]) -> list[tuple[str, int, bool]]:

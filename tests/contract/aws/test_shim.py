@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from kerf.adapters.aws.mock.moto_shim import MotoShim
 from kerf.engine.errors import KerfError
 from kerf.engine.record.decisions import LaunchInstance, Offer
-from tests.contract.aws.world import AwsWorld
 from tests.contract.cloud_contract import HOUR, order
+from tests.support.servers.aws_world import AwsWorld
 
 
 def test_nothing_leaves_the_process(world: AwsWorld) -> None:

@@ -26,7 +26,7 @@ from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.reasons import Reason
-from tests.unit.disruption.clusters import DAEMON, SIZES, capacity, cluster, node, pending, pod, pool
+from tests.support.scenarios.clusters import DAEMON, SIZES, capacity, cluster, node, pending, pod, pool
 
 SEEDS = st.integers(0, 1 << 32)
 SHARES = ("100%", "50%", "2", "1")

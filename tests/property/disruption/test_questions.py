@@ -23,7 +23,7 @@ from kerf.engine.scheduling.kube_scheduler.scheduler import unbound_pods
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
-from tests.unit.disruption.clusters import DAEMON, NOW, SIZES, capacity, cluster, node, pod, pool
+from tests.support.scenarios.clusters import DAEMON, NOW, SIZES, capacity, cluster, node, pod, pool
 
 SEEDS = st.integers(0, 1 << 32)
 APPS, ZONES = ("web", "api", "db"), ("a", "b", "c")

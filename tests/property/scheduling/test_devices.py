@@ -31,8 +31,18 @@ from kerf.engine.model.kubernetes.pods import Taint, Toleration
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.judges.devices import as_published, device_faults, on_node, on_type, wanted_by
+from tests.support.scenarios.device_problems import (
+    DRIVER,
+    ask,
+    claim,
+    existing,
+    gpu,
+    published,
+    question,
+    template,
+    types,
+)
 from tests.support.scenarios.shuffle import shuffled
-from tests.unit.scheduling.devices.cases import DRIVER, ask, claim, existing, gpu, published, question, template, types
 
 MODELS = ("a", "b")
 SELECTORS = [f'device.attributes["{DRIVER}"].model == "{name}"' for name in MODELS]

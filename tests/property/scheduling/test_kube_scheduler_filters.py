@@ -48,7 +48,7 @@ from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, Problem
-from tests.unit.scheduling.problems import Workloads
+from tests.support.scenarios.problems import Workloads
 
 many = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -36,8 +36,8 @@ from tests.property.scheduling.test_plans import catalogues, pools, relaxed_sett
 from tests.property.scheduling.test_plans import problems as plain_problems
 from tests.property.scheduling.test_topology import problems as topology_problems
 from tests.support.judges.plans import faults
-from tests.unit.scheduling.problems import GI, Workloads, instance_type, pool, shape, spec, term
-from tests.unit.scheduling.problems import problem as problem_of
+from tests.support.scenarios.problems import GI, Workloads, instance_type, pool, shape, spec, term
+from tests.support.scenarios.problems import problem as problem_of
 
 the_same_examples = settings(
     max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

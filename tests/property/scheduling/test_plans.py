@@ -15,8 +15,8 @@ from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.support.judges.slow_planner import pack, violations
+from tests.support.scenarios.problems import GI, Workloads, instance_type, pool, problem, shape, spec, term
 from tests.support.scenarios.shuffle import shuffled
-from tests.unit.scheduling.problems import GI, Workloads, instance_type, pool, problem, shape, spec, term
 
 relaxed_settings = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

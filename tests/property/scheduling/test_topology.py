@@ -16,8 +16,8 @@ from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.property.scheduling.test_plans import catalogues, pools
 from tests.property.scheduling.test_plans import shapes as plain_shapes
 from tests.support.judges.plans import faults
+from tests.support.scenarios.problems import GI, Workloads, problem, shape
 from tests.support.scenarios.shuffle import shuffled
-from tests.unit.scheduling.problems import GI, Workloads, problem, shape
 
 relaxed_settings = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

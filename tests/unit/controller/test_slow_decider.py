@@ -17,8 +17,8 @@ from kerf.adapters.manager.metrics.server import MetricsServer
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling import provision as provisioning
+from tests.support.servers.fake_kubernetes import serving
 from tests.unit.controller.test_controller import Scene
-from tests.unit.kubernetes.fake_api import serving
 from tests.unit.kubernetes.test_lease import LeaseApi
 
 GIVE_UP = 60.0  # seconds, for a loop that stands still

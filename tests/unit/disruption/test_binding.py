@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kerf.engine.disruption.binding import Binding
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.pods import PodShape
-from tests.unit.disruption.clusters import SHAPES, SIZES, capacity, cluster, node, pod
+from tests.support.scenarios.clusters import SHAPES, SIZES, capacity, cluster, node, pod
 
 ONLY_B: dict[str, Any] = {"node_selector": {"only": "b"}}
 

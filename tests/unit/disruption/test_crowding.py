@@ -6,7 +6,7 @@ from __future__ import annotations
 from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.model.kubernetes.pods import Pod
-from tests.unit.disruption.clusters import cluster, node, pending, pod
+from tests.support.scenarios.clusters import cluster, node, pending, pod
 
 
 def kept(count: int, cpu: int = 900) -> tuple[Pod, ...]:

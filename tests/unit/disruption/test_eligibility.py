@@ -16,7 +16,7 @@ from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Owner, Pod, Selector, Toleration
 from kerf.engine.model.reasons import Reason
-from tests.unit.disruption.clusters import DAEMON, NOW, SHAPES, cluster, node, pod, pool, price
+from tests.support.scenarios.clusters import DAEMON, NOW, SHAPES, cluster, node, pod, pool, price
 
 MIRROR = Owner("v1/Node", "n1")
 STATEFUL = Owner("apps/v1/StatefulSet", "db")

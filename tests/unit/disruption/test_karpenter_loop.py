@@ -19,9 +19,9 @@ from kerf.engine.record.decisions import TaintNode, UntaintNode
 from kerf.engine.record.observations import EffectAnswered, Observation
 from kerf.projections.status.nodeclaim import claim_conditions
 from tests.support.lives import DISRUPTED, PROVIDER, UNREGISTERED, claim_of, half_empty, in_service, show_taint
+from tests.support.scenarios.clusters import cluster, node, pod
+from tests.support.scenarios.clusters import pool as node_pool
 from tests.support.world import Mi, World, pool
-from tests.unit.disruption.clusters import cluster, node, pod
-from tests.unit.disruption.clusters import pool as node_pool
 from tests.unit.disruption.test_disruption_pass import HOUR, passes, steps
 
 # ── D-1 ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
-from tests.unit.disruption.clusters import capacity, cluster, node, pod, pool
+from tests.support.scenarios.clusters import capacity, cluster, node, pod, pool
 
 ANY = Requirements()
 OFFERS = (

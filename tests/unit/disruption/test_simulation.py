@@ -12,7 +12,7 @@ from kerf.engine.disruption.prepared_simulation import Questions
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.settings import Settings
-from tests.unit.disruption.clusters import NOW, cluster, node, pending, pod, pool
+from tests.support.scenarios.clusters import NOW, cluster, node, pending, pod, pool
 
 QUIET = pool(consolidate_after=60_000)
 BUSY: dict[str, Any] = {"last_pod_event": NOW - 59_999, "initialized_since": NOW - 3_600_000}

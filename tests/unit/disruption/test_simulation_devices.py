@@ -18,7 +18,7 @@ from kerf.engine.model.kubernetes.devices import (
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from tests.unit.disruption.clusters import cluster, node, pod
+from tests.support.scenarios.clusters import cluster, node, pod
 
 DRIVER = "gpu.example.com"
 

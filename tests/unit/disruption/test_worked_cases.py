@@ -27,7 +27,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Move
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State, Underway
-from tests.unit.disruption.clusters import CATALOGUE, NOW, cluster, node, pod, pool
+from tests.support.scenarios.clusters import CATALOGUE, NOW, cluster, node, pod, pool
 
 ANY = RequirementSpec(lbl.CAPACITY_TYPE, "In", ("on-demand", "spot", "reserved"))
 HOURS = 3_600_000

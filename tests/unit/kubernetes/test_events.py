@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from kerf.adapters.kubernetes.events import SPAM_BURST, EventRecorder, Happening, Subject
-from tests.unit.kubernetes.fake_api import FakeApi, serving
+from tests.support.servers.fake_kubernetes import FakeApi, serving
 
 PATH = "/api/v1/namespaces/default/events"
 NODE = Subject("v1", "Node", "n1", "", "u1")

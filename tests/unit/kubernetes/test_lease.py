@@ -11,7 +11,7 @@ from aiohttp import web
 
 from kerf.adapters.kubernetes.errors import LeaseLost
 from kerf.adapters.kubernetes.lease import Lease
-from tests.unit.kubernetes.fake_api import FakeApi, serving
+from tests.support.servers.fake_kubernetes import FakeApi, serving
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 

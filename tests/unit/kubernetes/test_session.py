@@ -7,7 +7,7 @@ import asyncio
 from aiohttp import web
 
 from kerf.adapters.kubernetes.session import AT_ONCE
-from tests.unit.kubernetes.fake_api import FakeApi, serving
+from tests.support.servers.fake_kubernetes import FakeApi, serving
 
 
 class Holding(FakeApi):

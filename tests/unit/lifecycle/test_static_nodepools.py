@@ -25,8 +25,8 @@ from kerf.engine.record.observations import (
 from kerf.engine.state import snapshot
 from tests.property.record.test_fold import re_derived
 from tests.support.world import CATALOGUE, NODE_CLASS, START, World, pool
-from tests.unit.projections.test_cluster_events import told
-from tests.unit.projections.test_metrics import counted, value
+from tests.unit.projections.kubernetes_events.test_decision_events import told
+from tests.unit.projections.metrics.test_counters_and_gauges import counted, value
 
 
 def static(replicas: int | None, **changes: object) -> NodePool:

@@ -17,7 +17,7 @@ from kerf.adapters.manager.manager import Manager, ManagerConfig
 from kerf.adapters.manager.settings import read_settings
 from kerf.adapters.store.open import open_record
 from kerf.engine.record.observations import OfficeTaken
-from tests.unit.kubernetes.fake_api import FakeApi, serving
+from tests.support.servers.fake_kubernetes import FakeApi, serving
 
 SECONDS = 60
 

@@ -15,7 +15,7 @@ from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.support.judges.plans import faults
-from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, problem, shape
+from tests.support.scenarios.problems import GI, Workloads, ladder, pool, problem, shape
 
 WEB = Selector({"app": "web"})
 

@@ -14,7 +14,7 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan, usable_pools
 from kerf.engine.scheduling.problem.problem import NodeInput, PoolInput
 from kerf.engine.scheduling.reasons import SchedulingCode, sentence
-from tests.unit.scheduling.problems import (
+from tests.support.scenarios.problems import (
     GI,
     Workloads,
     instance_type,

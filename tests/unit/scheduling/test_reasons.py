@@ -8,7 +8,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import SchedulingCode, reason, sentence
-from tests.unit.scheduling.problems import Workloads, instance_type, ladder, pool, problem, shape, spec
+from tests.support.scenarios.problems import Workloads, instance_type, ladder, pool, problem, shape, spec
 
 
 def told(key: str, **labels: str) -> str:

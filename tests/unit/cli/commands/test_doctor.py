@@ -14,7 +14,7 @@ from kerf.adapters.cli.doctor.record import check_record
 from kerf.adapters.manager.flags import Flags
 from kerf.adapters.manager.settings import read_settings
 from kerf.adapters.store.open import open_record
-from tests.unit.kubernetes.fake_api import Document, FakeApi, serving
+from tests.support.servers.fake_kubernetes import Document, FakeApi, serving
 
 REVIEWS = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 POOLS, CLASSES = "/apis/karpenter.sh/v1/nodepools", "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses"

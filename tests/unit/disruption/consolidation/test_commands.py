@@ -21,7 +21,7 @@ from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.model.reasons import Reason
-from tests.unit.disruption.clusters import NOW, capacity, cluster, node, pending, pod, pool, price, sized
+from tests.support.scenarios.clusters import NOW, capacity, cluster, node, pending, pod, pool, price, sized
 
 ANY_KIND = RequirementSpec(lbl.CAPACITY_TYPE, "In", ("on-demand", "spot"))
 BOTH = pool(requirements=(ANY_KIND,))

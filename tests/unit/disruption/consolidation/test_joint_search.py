@@ -17,7 +17,7 @@ from kerf.engine.model.kubernetes.pods import PodShape, SpreadConstraint
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
 from kerf.replay.what_if.node import WouldGo, consolidation, node_in
-from tests.unit.disruption.clusters import DAEMON, cluster, node, pod, pool, price
+from tests.support.scenarios.clusters import DAEMON, cluster, node, pod, pool, price
 
 SMALL, LARGE, CORE = {"cpu": 100}, {"cpu": 1_500}, {"memory": 4 << 30}
 

@@ -11,7 +11,7 @@ from kerf.engine.disruption.eligibility import census, consolidation
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import Budget
-from tests.unit.disruption.clusters import CATALOGUE, cluster, node, pending, pod, pool, price
+from tests.support.scenarios.clusters import CATALOGUE, cluster, node, pending, pod, pool, price
 
 
 def test_nodes_that_go_without_a_replacement_go_each_by_itself() -> None:

@@ -8,7 +8,7 @@ from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.disruption_pass import replace_drifted
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
-from tests.unit.disruption.clusters import NOW, cluster, node, pod, pool
+from tests.support.scenarios.clusters import NOW, cluster, node, pod, pool
 
 LARGE, LITTLE = pod("large", 1_500), pod("little", 700)
 

@@ -11,7 +11,7 @@ from kerf.engine.disruption.moves.cluster_with_moves import underway
 from kerf.engine.disruption.moves.execution import validated
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move, Placement
-from tests.unit.disruption.clusters import NOW, cluster, node, pod
+from tests.support.scenarios.clusters import NOW, cluster, node, pod
 
 
 def test_d64_a_drifted_node_that_takes_pods_of_another_stays_until_they_are_there() -> None:

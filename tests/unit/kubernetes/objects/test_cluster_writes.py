@@ -21,7 +21,7 @@ from kerf.engine.record.decisions import (
     UntaintNode,
 )
 from kerf.engine.record.observations import EffectAnswered
-from tests.unit.kubernetes.fake_api import Document, FakeApi, serving
+from tests.support.servers.fake_kubernetes import Document, FakeApi, serving
 
 NODE = "/api/v1/nodes/n1"
 POD = "/api/v1/namespaces/default/pods/web"

@@ -15,8 +15,8 @@ from kerf.engine.model.manifests.decode import decode_object
 from kerf.projections.status.nodeclaim import claim_conditions
 from tests.support import lives
 from tests.support.lives import claim_of
+from tests.support.servers.fake_kubernetes import FakeApi, serving
 from tests.support.world import START
-from tests.unit.kubernetes.fake_api import FakeApi, serving
 
 PATH = "/apis/karpenter.sh/v1/nodeclaims"
 CREATED = {"metadata": {"uid": "uid-1"}}

@@ -14,8 +14,8 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import Observation
 from kerf.engine.state.pod_nominations import is_contested
 from tests.support import lives
+from tests.support.servers.fake_kubernetes import FakeApi, serving
 from tests.support.world import World
-from tests.unit.kubernetes.fake_api import FakeApi, serving
 
 
 def stranger(world: World, **requests: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kerf.adapters.kubernetes.errors import ClusterError
 from kerf.adapters.kubernetes.objects.status import Commented, StatusWriter
-from tests.unit.kubernetes.fake_api import FakeApi, serving
+from tests.support.servers.fake_kubernetes import FakeApi, serving
 
 BUFFER = Commented("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer", "capacitybuffers", "b", "shop")
 PATH = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/shop/capacitybuffers/b"

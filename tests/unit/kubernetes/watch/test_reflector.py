@@ -17,7 +17,7 @@ from kerf.engine.model.kubernetes.devices import DeviceClass
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import InputRefused, ObjectGone, Observation, WatchGap
-from tests.unit.kubernetes.fake_api import GONE, FakeApi, bookmark, pod, serving
+from tests.support.servers.fake_kubernetes import GONE, FakeApi, bookmark, pod, serving
 
 
 class Told:

@@ -8,7 +8,7 @@ from kerf.engine.model.kubernetes.devices import (
     Allocation,
 )
 from kerf.engine.model.kubernetes.pods import Expression, NodeTerm
-from tests.unit.scheduling.devices.cases import (
+from tests.support.scenarios.device_problems import (
     DRIVER,
     ask,
     claim,

@@ -22,7 +22,7 @@ from kerf.engine.model.kubernetes.devices import (
 from kerf.engine.model.kubernetes.pods import Expression, NodeTerm
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import sentence
-from tests.unit.scheduling.devices.cases import (
+from tests.support.scenarios.device_problems import (
     DRIVER,
     ask,
     claim,

@@ -11,7 +11,7 @@ from kerf.engine.model.kubernetes.devices import (
     Device,
     DeviceConstraint,
 )
-from tests.unit.scheduling.devices.cases import (
+from tests.support.scenarios.device_problems import (
     DRIVER,
     ask,
     claim,

@@ -18,7 +18,7 @@ from kerf.engine.scheduling.devices.node_devices import devices_of, node_devices
 from kerf.engine.scheduling.devices.search import Usage
 from kerf.engine.scheduling.devices.usage import Host, Ledger
 from kerf.engine.scheduling.matching.requirements import Requirements
-from tests.unit.scheduling.devices.cases import (
+from tests.support.scenarios.device_problems import (
     DRIVER,
     ask,
     claim,

@@ -10,8 +10,8 @@ from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.judges.plans import Judge
-from tests.unit.scheduling.devices.cases import claim, gpu, question, template
-from tests.unit.scheduling.problems import instance_type
+from tests.support.scenarios.device_problems import claim, gpu, question, template
+from tests.support.scenarios.problems import instance_type
 
 PLAIN = [f"plain{number}" for number in range(6)]
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from tests.unit.scheduling.devices.cases import (
+from tests.support.scenarios.device_problems import (
     DRIVER,
     claim,
     gpu,

@@ -8,7 +8,7 @@ from kerf.engine.model.kubernetes.devices import (
     ALL,
 )
 from kerf.engine.model.kubernetes.pods import Taint, Toleration
-from tests.unit.scheduling.devices.cases import (
+from tests.support.scenarios.device_problems import (
     ask,
     claim,
     gpu,

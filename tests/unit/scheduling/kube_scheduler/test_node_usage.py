@@ -15,7 +15,7 @@ from kerf.engine.scheduling.kube_scheduler.node_usage import (
     ResourceScores,
 )
 from kerf.engine.scheduling.kube_scheduler.scores import scored_requests
-from tests.unit.scheduling.problems import GI
+from tests.support.scenarios.problems import GI
 
 
 def seat(name: str, kind: int = -1, cpu: int = 4000) -> NodeInfo:

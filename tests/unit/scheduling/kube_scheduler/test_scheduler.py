@@ -19,7 +19,7 @@ from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
-from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
+from tests.support.scenarios.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
 
 
 def node(name: str, cpu: int, **labels: str) -> NodeInput:

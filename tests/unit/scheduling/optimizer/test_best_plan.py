@@ -17,7 +17,7 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.judges.plans import faults
-from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, shape, spec
+from tests.support.scenarios.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, shape, spec
 
 EFFORT = 100
 ZONE_SPREAD = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))

@@ -21,7 +21,7 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.support.judges.plans import faults
-from tests.unit.scheduling.problems import Workloads, instance_type, ladder, pool, problem, shape
+from tests.support.scenarios.problems import Workloads, instance_type, ladder, pool, problem, shape
 
 APP = {"app": "x"}
 

@@ -13,7 +13,7 @@ from kerf.engine.scheduling.optimizer.node_sets.node_admission import NodeAdmiss
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
-from tests.unit.scheduling.problems import GI, Workloads, ladder, pool, problem, shape
+from tests.support.scenarios.problems import GI, Workloads, ladder, pool, problem, shape
 
 
 def started(asked: Problem) -> tuple[NodeSets, NodeSet]:

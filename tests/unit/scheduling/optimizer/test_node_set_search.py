@@ -23,7 +23,7 @@ from kerf.engine.scheduling.optimizer.node_sets.node_set_search import NodeSetSe
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
-from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec
+from tests.support.scenarios.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec
 
 
 def late_and_large(*types: int) -> Problem:

@@ -16,7 +16,7 @@ from kerf.engine.scheduling.optimizer.search.regrouping import Regrouping
 from kerf.engine.scheduling.optimizer.search.size_caps import types_above_caps
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
-from tests.unit.scheduling.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
+from tests.support.scenarios.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
 
 APP = Selector({"app": "web"})
 WEB = {"app": "web"}

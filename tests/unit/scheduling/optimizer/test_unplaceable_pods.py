@@ -19,7 +19,7 @@ from kerf.engine.scheduling.optimizer.first_plan.unplaceable_pods import Unplace
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
-from tests.unit.scheduling.problems import GI, ZONES, Workloads, ladder, pool, problem, shape, spec
+from tests.support.scenarios.problems import GI, ZONES, Workloads, ladder, pool, problem, shape, spec
 
 APP = {"app": "x"}
 Asked = Callable[[Problem], int]

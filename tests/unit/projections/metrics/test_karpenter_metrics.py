@@ -1,0 +1,329 @@
+"""What each of Karpenter's metrics counts, one by one (L-180, L-363 to L-431)."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.adapters.manager.metrics.exposition import exposition
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.nodepools import Budget
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, Pod, PodShape
+from kerf.engine.model.settings import Settings
+from kerf.engine.record.observations import (
+    EffectAnswered,
+    InterruptionSeen,
+    LaunchAnswered,
+    LaunchError,
+    NodeClaimDeletionSeen,
+    ObjectGone,
+    Observation,
+    SettingsSeen,
+)
+from kerf.engine.state.state import Facts, State
+from kerf.projections.metrics.cluster_gauges import cluster_gauges
+from kerf.projections.metrics.counters import RecordCounters
+from tests.support.lives import DISRUPTED, PODS, PROVIDER, asked, claim_of, decide, half_empty, in_service, show_taint
+from tests.support.world import Mi, World, pool
+from tests.unit.projections.metrics.test_counters_and_gauges import Samples, counted, scraped, value
+
+
+def gauges(world: World) -> Samples:
+    """The gauges of now."""
+    metrics = RecordCounters(State(Facts(), world.runtime.state.ix.blobs), "aws")
+    for entry in world.store.entries:
+        metrics.apply(entry)
+    return scraped(exposition(cluster_gauges(world.runtime.state, metrics, world.now)))
+
+
+def drained(world: World) -> None:
+    """Somebody deletes the NodeClaim; its pods are evicted, its instance ends."""
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    world.answer_all()
+    for name in PODS:
+        world.gone(name)
+    world.after(5_000)
+    world.answer_all()
+    world.after(30_000)
+    world.instance("i-1", "terminated")
+    world.answer_all()
+    world.see(Observation(ObjectGone("node", "n1")))
+
+
+# ── what is counted ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("grace", "mode"), [(None, "graceful"), (0, "forceful"), (60_000, "eventual")])
+def test_l180_l364_why_a_claim_ends_with_its_mode(grace: int | None, mode: str) -> None:
+    """A launch that times out, whose NodePool's policy has nothing to do with it."""
+    world = asked(termination_grace_period=grace)
+    world.after(300_000)
+    (key,) = counted(world)["karpenter_nodeclaims_disrupted_total"]
+    assert dict(key) == {
+        "nodepool": "default", "reason": "launch_timeout", "capacity_type": "", "consolidation_policy": "",
+        "termination_mode": mode,
+    }  # fmt: skip
+
+
+def test_l370_l371_l374_the_end_of_a_node_is_timed_from_the_decision_and_its_instance_from_its_order() -> None:
+    world = in_service()
+    began = world.now
+    drained(world)
+    found = counted(world)
+    whole = value(found, "karpenter_nodeclaims_termination_duration_seconds_sum", nodepool="default")
+    assert whole == (world.now - began) / 1000 == 35
+    assert value(found, "karpenter_nodeclaims_instance_termination_duration_seconds_sum", nodepool="default") == 30
+    assert value(found, "karpenter_nodes_termination_duration_seconds_sum", nodepool="default") == 35
+    assert value(found, "karpenter_nodes_termination_duration_seconds_count", nodepool="default") == 1
+
+
+def test_l369_a_repair_is_counted_by_the_condition_and_the_image() -> None:
+    world = in_service()
+    claim_of(world).image = "ami-1"
+    world.see(Observation(SettingsSeen(Settings(node_repair=True))))
+    for index in range(2, 7):
+        other = replace(world.runtime.state.facts.nodes["n1"], name=f"n{index}", provider_id=f"aws:///z/{index}")
+        world.see(Observation(other))
+    metrics = RecordCounters(world.runtime.state, "aws")
+    before = len(world.store.entries)
+    node = world.runtime.state.facts.nodes["n1"]
+    world.see(Observation(replace(node, ready=False, ready_since=world.now)))
+    world.after(30 * 60_000)
+    for entry in world.store.entries[before:]:
+        metrics.apply(entry)
+    (key,) = scraped(exposition(metrics.families()))["karpenter_nodeclaims_unhealthy_disrupted_total"]
+    assert dict(key) == {
+        "condition": "ready", "nodepool": "default", "capacity_type": "on-demand", "image_id": "ami-1",
+    }  # fmt: skip
+
+
+def test_l396_l397_evictions_by_the_answer_and_drained_pods_by_why() -> None:
+    world = in_service()
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    (first, _), *others = world.intents
+    answers = [EffectAnswered(first, False, "429"), *(EffectAnswered(ref, True, "200") for ref, _ in others)]
+    world.see(*(Observation(each) for each in answers))
+    found = counted(world)
+    assert value(found, "karpenter_pods_eviction_requests_total", code="429") == 1
+    assert value(found, "karpenter_pods_eviction_requests_total", code="200") == len(others) == 4
+    assert value(found, "karpenter_pods_drained_total", reason="Deleted") == 4
+
+
+def test_l398_pods_of_a_node_that_is_disrupted() -> None:
+    world = in_service(capacity_type="spot")
+    world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1", sent=world.now - 4_000)))
+    world.answer_all()
+    world.node("n1", PROVIDER, registered="true", initialized="true", taints=(DISRUPTED,))
+    found = counted(world)
+    assert value(found, "karpenter_pods_disruption_initiated_total", reason="interrupted", capacity_type="spot") == 5
+
+
+def test_l429_l430_interruption_messages_and_their_age() -> None:
+    world = in_service(capacity_type="spot")
+    world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1", sent=world.now - 4_000)))
+    found = counted(world)
+    assert value(found, "karpenter_interruption_received_messages_total", message_type="spot_interrupted") == 1
+    assert value(found, "karpenter_interruption_message_queue_duration_seconds_sum") == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "category"),
+    [("instance_status", "InstanceStatus"), ("system_status", "SystemStatus"), ("event_status", "EventStatus")],
+)
+def test_l431_a353_what_ec2_says_of_an_instance_is_no_message(kind: str, category: str) -> None:
+    world = in_service()
+    world.see(Observation(InterruptionSeen("m-1", kind, "i-1")))
+    found = counted(world)
+    assert value(found, "karpenter_interruption_instance_status_unhealthy_total", category=category) == 1
+    assert value(found, "karpenter_interruption_received_messages_total") == 0
+
+
+def test_l427_each_offering_that_a_launch_was_refused() -> None:
+    world = asked()
+    ((ref, order),) = world.launches()
+    code = "InsufficientInstanceCapacity"
+    errors = tuple(LaunchError(code, "", "m5.large", zone, "on-demand") for zone in ("us-west-2a", "us-west-2b"))
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", code=code, errors=errors)))
+    found = counted(world)["karpenter_cloudprovider_instance_launch_failures_total"]
+    assert {dict(key)["zone"]: amount for key, amount in found.items()} == {"us-west-2a": 1, "us-west-2b": 1}
+    assert {(dict(key)["capacity_type"], dict(key)["reason"]) for key in found} == {("on-demand", code)}
+
+
+def test_l427_an_end_that_the_cloud_refuses() -> None:
+    world = in_service()
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    for name in PODS:
+        world.gone(name)
+    world.after(5_000)
+    ((ref, _),) = world.intents
+    world.see(Observation(EffectAnswered(ref, False, "UnauthorizedOperation")))
+    world.after(60_000)
+    ((ref, _),) = world.intents
+    world.see(Observation(EffectAnswered(ref, True, "200")))
+    assert value(counted(world), "karpenter_cloudprovider_instance_termination_failures_total", zone="us-west-2a") == 1
+
+
+def test_l405_l406_a_replacement_counts_as_one_for_its_nodepool() -> None:
+    world = half_empty()
+    decide(world)
+    found = counted(world)
+    wanted = {"decision": "replace", "reason": "underutilized", "consolidation_type": "single"}
+    assert value(found, "karpenter_voluntary_disruption_decisions_total", **wanted) == 1
+    assert value(found, "karpenter_voluntary_disruption_decisions_by_nodepool_total", nodepool="default", **wanted) == 1
+    made = value(found, "karpenter_nodeclaims_created_total", nodepool="default", reason="underutilized")
+    assert made == 1, "L-366"
+
+
+def test_l409_a_candidate_that_the_second_look_holds_back() -> None:
+    world = half_empty()
+    world.after(10_000)
+    world.see(Observation(pool(budgets=(Budget("0"),))))
+    world.after(15_000)
+    world.after(60_000)
+    found = counted(world)
+    failed = value(found, "karpenter_voluntary_disruption_failed_validations_total", consolidation_type="single")
+    assert failed == 1
+    assert value(found, "karpenter_voluntary_disruption_decisions_total") == 0
+
+
+def test_l410_a_move_that_is_given_up_has_its_decision_twice() -> None:
+    """The quirk: its consolidation_type is its decision."""
+    world = half_empty()
+    decide(world)
+    ((ref, order),) = world.launches()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity")))
+    (key,) = counted(world)["karpenter_voluntary_disruption_queue_failures_total"]
+    assert dict(key) == {"decision": "replace", "reason": "underutilized", "consolidation_type": "replace"}
+
+
+def test_l389_a_pod_is_timed_until_it_is_ready() -> None:
+    world = World()
+    world.prepare()
+    world.pending("a")
+    world.after(7_000)
+    world.bind("a", "n1")
+    found = counted(world)
+    assert value(found, "karpenter_pods_startup_duration_seconds_count") == 1
+    assert value(found, "karpenter_pods_startup_duration_seconds_sum") == 7
+
+
+# ── gauges ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_l363_cpu_in_cores_other_resources_in_base_units_by_names_in_lower_case() -> None:
+    world = in_service(limits={"cpu": 12_500, "memory": 64 * 1024 * Mi, "example.com/Big-GPU": 3})
+    found = gauges(world)
+    assert value(found, "karpenter_nodepools_limit", nodepool="default", resource_type="cpu") == 12.5
+    assert value(found, "karpenter_nodepools_limit", nodepool="default", resource_type="memory") == 64 * 1024 * Mi
+    assert value(found, "karpenter_nodepools_limit", nodepool="default", resource_type="example.com/big_gpu") == 3
+
+
+def test_l363_what_is_gone_has_no_series() -> None:
+    world = in_service()
+    assert value(gauges(world), "karpenter_nodes_current_lifetime_seconds", node_name="n1") == 0
+    world.after(90_000)
+    assert value(gauges(world), "karpenter_nodes_current_lifetime_seconds", node_name="n1") == 90, "L-376"
+    drained(world)
+    assert "karpenter_nodes_current_lifetime_seconds" not in gauges(world)
+
+
+def test_l364_the_labels_of_a_node() -> None:
+    world = in_service()
+    (key,) = gauges(world)["karpenter_nodes_current_lifetime_seconds"]
+    assert dict(key) == {
+        "node_name": "n1", "phase": "Ready", "managed": "true", "nodepool": "default", "capacity_type": "on-demand",
+        "zone": "us-west-2a", "region": "", "instance_type": "m5.large", "arch": "amd64", "os": "linux",
+        "windows_build": "",
+    }  # fmt: skip
+
+
+def test_l379_l380_what_daemons_ask_for_and_what_a_node_keeps() -> None:
+    world = in_service()
+    shape = PodShape(requests={"cpu": 250})
+    digest, _ = content(shape)
+    owner = Owner(DAEMONSET, "agent", "uid-agent")
+    world.see(
+        Observation(
+            Pod("uid-agent-1", "default", "agent-1", digest, node="n1", phase="Running", owner=owner), {digest: shape}
+        )
+    )
+    node: Node = world.runtime.state.facts.nodes["n1"]
+    world.see(Observation(replace(node, capacity={**node.allocatable, "cpu": node.allocatable["cpu"] + 70})))
+    found = gauges(world)
+    assert value(found, "karpenter_nodes_total_daemon_requests", node_name="n1", resource_type="cpu") == 0.25
+    assert value(found, "karpenter_nodes_total_daemon_requests", node_name="n1", resource_type="pods") == 1
+    assert value(found, "karpenter_nodes_total_pod_requests", node_name="n1", resource_type="pods") == 6
+    assert value(found, "karpenter_nodes_system_overhead", node_name="n1", resource_type="cpu") == 0.07
+    assert value(found, "karpenter_nodes_system_overhead", node_name="n1", resource_type="memory") == 0
+
+
+def test_l383_l384_usage_and_cost_of_a_nodepool() -> None:
+    world = in_service()
+    node: Node = world.runtime.state.facts.nodes["n1"]
+    world.see(Observation(replace(node, capacity={"cpu": 2_000, "memory": 7_577 * Mi})))
+    found = gauges(world)
+    assert value(found, "karpenter_nodepools_usage", nodepool="default", resource_type="nodes") == 1
+    assert value(found, "karpenter_nodepools_usage", nodepool="default", resource_type="cpu") == 2
+    assert value(found, "karpenter_nodepools_cost_total", nodepool="default") == claim_of(world).price == 0.096
+
+
+def test_l387_a_node_that_is_not_ready_or_goes_spends_of_the_budget() -> None:
+    world = in_service()
+    name = "karpenter_nodepools_nodes_consuming_budgets"
+    assert value(gauges(world), name, reason="Empty") == 0
+    world.node("n1", PROVIDER, ready=False, registered="true", initialized="true")
+    assert {dict(key)["reason"]: each for key, each in gauges(world)[name].items()} == {
+        "Underutilized": 1, "Empty": 1, "Drifted": 1,
+    }  # fmt: skip
+    world.node("n1", PROVIDER, registered="true", initialized="true")
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    assert value(gauges(world), name, reason="Drifted") == 1
+
+
+def test_l391_l393_how_long_a_pod_waits_from_its_creation_and_from_its_plan() -> None:
+    world = World()
+    world.prepare()
+    world.pending("a")
+    world.after(1_000)
+    world.after(4_000)
+    found = gauges(world)
+    assert value(found, "karpenter_pods_unbound_time_seconds", name="a", namespace="default") == 5
+    assert value(found, "karpenter_pods_unstarted_time_seconds", name="a", namespace="default") == 5
+    assert value(found, "karpenter_pods_provisioning_unbound_time_seconds", name="a") == 4
+    assert value(found, "karpenter_pods_provisioning_unstarted_time_seconds", name="a") == 4
+    world.bind("a", "n1")
+    found = gauges(world)
+    assert "karpenter_pods_unbound_time_seconds" not in found
+    assert "karpenter_pods_provisioning_unbound_time_seconds" not in found
+
+
+def test_l394_l400_a_pod_that_was_seen_and_has_no_decision_yet() -> None:
+    world = World()
+    world.prepare()
+    world.pending("a")
+    world.now += 500
+    found = gauges(world)
+    assert value(found, "karpenter_pods_provisioning_scheduling_undecided_time_seconds", name="a") == 0.5
+    assert value(found, "karpenter_scheduler_queue_depth", controller="provisioner") == 1
+    world.after(500)
+    found = gauges(world)
+    assert "karpenter_pods_provisioning_scheduling_undecided_time_seconds" not in found
+    assert value(found, "karpenter_scheduler_queue_depth", controller="provisioner") == 0
+
+
+def test_l401_l402_pods_that_are_refused_and_pods_that_no_node_can_take() -> None:
+    world = World()
+    world.prepare()
+    world.pending("large", memory=1_000_000 * Mi)
+    world.pending("odd", node_selector={"kubernetes.io/hostname": "n1"})
+    world.after(1_000)
+    found = counted(world)
+    assert value(found, "karpenter_scheduler_unschedulable_pods_count", controller="provisioner") == 1
+    assert value(found, "karpenter_scheduler_ignored_pods_count") == 1

@@ -1,0 +1,34 @@
+"""What the cloud sells, as gauges (L-425, L-426)."""
+
+from __future__ import annotations
+
+from kerf.adapters.manager.metrics.exposition import exposition
+from kerf.engine.record.observations import LaunchAnswered, LaunchError, Observation
+from kerf.projections.metrics.offerings import offering_families
+from tests.support import lives
+from tests.unit.projections.metrics.test_counters_and_gauges import scraped, value
+
+TYPES = "karpenter_cloudprovider_instance_type_"
+
+
+def test_types_and_offerings_are_told_and_what_was_refused_is_not_available_for_a_while() -> None:
+    world = lives.asked()
+    ((ref, order),) = world.launches()
+    offer = order.offers[0]
+    refused = LaunchError("InsufficientInstanceCapacity", "", offer.instance_type, offer.zone, order.capacity_type)
+    answer = LaunchAnswered(ref, order.claim, kind="insufficient-capacity", errors=(refused,))
+    labels = {
+        "instance_type": offer.instance_type, "zone": offer.zone, "capacity_type": order.capacity_type,
+    }  # fmt: skip
+
+    def told(later: int) -> tuple[float, float]:
+        found = scraped(exposition(offering_families(world.runtime.state, world.now + later)))
+        assert value(found, f"{TYPES}cpu_cores", instance_type=offer.instance_type) > 0
+        assert value(found, f"{TYPES}memory_bytes", instance_type=offer.instance_type) > 1 << 30
+        available = value(found, f"{TYPES}offering_available", **labels)
+        return available, value(found, f"{TYPES}offering_price_estimate", **labels)
+
+    assert told(0) == (1, offer.price)
+    world.see(Observation(answer))
+    assert told(0) == (0, offer.price)
+    assert told(world.settings.unavailable_for + 1) == (1, offer.price)

@@ -1,0 +1,154 @@
+"""S-183 to S-189: overlays, heaviest first, and what comes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.instance_types import Catalogue, Offering
+from kerf.engine.model.karpenter.nodeoverlays import Adjustment, NodeOverlay
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.devices import Device, ResourceSlice
+from kerf.engine.scheduling.launchable.node_overlays import OverlayCondition, OverlayEvaluation, evaluate_overlays
+from tests.support.scenarios.problems import instance_type, pool, spec
+
+FUSE = "smarter-devices/fuse"
+CATALOGUE = Catalogue((instance_type("a", 2, zones=("z1", "z2")), instance_type("b", 4, zones=("z1",))))
+
+
+def overlay(name: str, *requirements: RequirementSpec, **fields: Any) -> NodeOverlay:
+    return NodeOverlay(name, requirements=requirements, **fields)
+
+
+def apply(*overlays: NodeOverlay) -> OverlayEvaluation:
+    return evaluate_overlays(overlays, [(pool(), CATALOGUE)])
+
+
+def prices(found: OverlayEvaluation, name: str, node_pool: str = "default") -> dict[tuple[str, str], float]:
+    (given,) = (each for each in found.catalogues[node_pool].types if each.name == name)
+    return {(each.capacity_type, each.zone): round(each.price, 6) for each in given.offerings}
+
+
+OD1, OD2, SPOT1, SPOT2 = ("on-demand", "z1"), ("on-demand", "z2"), ("spot", "z1"), ("spot", "z2")
+ONLY_A = spec(lbl.INSTANCE_TYPE, "In", "a")
+ON_DEMAND = spec(lbl.CAPACITY_TYPE, "In", "on-demand")
+
+
+def test_s184_s185_the_offerings_that_match_get_the_price() -> None:
+    found = apply(overlay("o", ONLY_A, ON_DEMAND, price=0.05))
+    assert prices(found, "a") == {OD1: 0.05, OD2: 0.05, SPOT1: 0.06, SPOT2: 0.06}
+    assert prices(found, "b") == {OD1: 0.4, SPOT1: 0.12}
+    assert found.conditions == {"o": OverlayCondition.SUCCEEDED}
+
+
+def test_s185_adjustments_are_of_each_price_and_stop_at_nothing() -> None:
+    found = apply(overlay("o", ONLY_A, adjustment=Adjustment(-50, percent=True)))
+    assert prices(found, "a") == {OD1: 0.1, OD2: 0.1, SPOT1: 0.03, SPOT2: 0.03}
+    assert set(prices(apply(overlay("o", adjustment=Adjustment(-9))), "b").values()) == {0.0}
+
+
+def test_s185_the_heavier_one_wins_and_the_lighter_fills_the_gaps() -> None:
+    light = overlay("light", ONLY_A, price=9.0, weight=1)
+    heavy = overlay("heavy", ONLY_A, spec(lbl.ZONE, "In", "z1"), price=5.0, weight=2)
+    found = apply(light, heavy)
+    assert prices(found, "a") == {OD1: 5.0, OD2: 9.0, SPOT1: 5.0, SPOT2: 9.0}
+    assert set(found.conditions.values()) == {OverlayCondition.SUCCEEDED}
+
+
+def test_s186_capacity_is_the_types_and_other_names_merge() -> None:
+    found = apply(
+        overlay("one", ONLY_A, spec(lbl.ZONE, "In", "z2"), capacity={FUSE: 1}),
+        overlay("two", ONLY_A, capacity={"x/y": 2}),
+        overlay("three", capacity={FUSE: 8}, weight=5),
+    )
+    capacities = {each.name: each.capacity for each in found.catalogues["default"].types}
+    assert (capacities["a"][FUSE], capacities["a"]["x/y"], capacities["b"][FUSE]) == (8, 2, 8)
+    assert "x/y" not in capacities["b"]
+    assert set(found.conditions.values()) == {OverlayCondition.SUCCEEDED}
+
+
+def test_s183_s187_e128_equal_weights_the_later_name_comes_first_and_the_other_conflicts() -> None:
+    found = apply(overlay("a", price=1.0), overlay("b", ONLY_A, price=2.0))
+    assert found.conditions == {"b": OverlayCondition.SUCCEEDED, "a": OverlayCondition.CONFLICT}
+    assert prices(found, "a")[OD1] == 2.0
+    assert prices(found, "b")[OD1] == 0.4  # nowhere is "a" applied, not even where "b" says nothing
+
+
+def test_s187_a_conflict_in_one_node_pool_is_one_in_all() -> None:
+    pools = [(pool("gold", labels={"tier": "gold"}), CATALOGUE), (pool("plain"), CATALOGUE)]
+    gold = overlay("z", spec("tier", "In", "gold"), price=2.0)
+    found = evaluate_overlays((overlay("a", price=1.0), gold), pools)
+    assert found.conditions == {"z": OverlayCondition.SUCCEEDED, "a": OverlayCondition.CONFLICT}
+    assert set(found.catalogues) == {"gold"}
+
+
+def test_s187_even_equal_capacities_conflict_and_other_names_do_not() -> None:
+    same = apply(overlay("a", capacity={FUSE: 1}), overlay("b", capacity={FUSE: 1}))
+    assert same.conditions == {"b": OverlayCondition.SUCCEEDED, "a": OverlayCondition.CONFLICT}
+    other = apply(overlay("a", capacity={"x/y": 1}), overlay("b", capacity={FUSE: 1}), overlay("c", price=1.0))
+    assert set(other.conditions.values()) == {OverlayCondition.SUCCEEDED}
+
+
+def test_s187_an_overlay_that_lost_an_offering_still_touched_it() -> None:
+    found = apply(
+        overlay("heavy", price=3.0, weight=9), overlay("b", price=2.0, weight=1), overlay("a", price=1.0, weight=1)
+    )
+    assert found.conditions == {
+        "heavy": OverlayCondition.SUCCEEDED,
+        "b": OverlayCondition.SUCCEEDED,
+        "a": OverlayCondition.CONFLICT,
+    }
+    assert set(prices(found, "a").values()) == {3.0}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        overlay("o", spec("kubernetes.io/hostname", "In", "x"), price=1.0),
+        overlay("o", spec("a", "In"), price=1.0),
+        overlay("o", spec("a", "NotIn"), price=1.0),
+        overlay("o", capacity={"memory": 1}),
+    ],
+)
+def test_s183_what_is_invalid_is_applied_nowhere(bad: NodeOverlay) -> None:
+    assert apply(bad) == OverlayEvaluation({}, {"o": OverlayCondition.INVALID})
+
+
+def test_s184_a_label_that_neither_pool_nor_type_defines_matches_nothing() -> None:
+    assert apply(overlay("o", spec("tier", "In", "gold"), price=1.0)).catalogues == {}
+    assert set(apply(overlay("o", spec("tier", "NotIn", "gold"), price=1.0)).catalogues) == {"default"}
+    assert set(apply(overlay("o", spec(lbl.NODEPOOL, "In", "default"), price=1.0)).catalogues) == {"default"}
+
+
+def test_s189_a_type_keeps_what_an_overlay_does_not_speak_of() -> None:
+    """Unlike in the reference, its devices; and of its offerings all but the price."""
+    gpus = ResourceSlice("", "gpu.example.com", "gpus", devices=(Device("gpu-0"),))
+    reserved = Offering("z1", "reserved", 0.0, reservation_id="cr-1", reservation_capacity=3)
+    given = replace(instance_type("a", 2, offerings=(reserved,)), slices=(gpus,))
+    both = overlay("o", ONLY_A, price=0.05, capacity={FUSE: 8})
+    (made,) = evaluate_overlays([both], [(pool(), Catalogue((given,)))]).catalogues["default"].types
+    assert made.slices == (gpus,)
+    assert made.offerings == (replace(reserved, price=0.05),)
+    assert made.capacity == {**given.capacity, FUSE: 8}
+
+
+def test_s184_labels_of_the_nodepool_and_its_template_are_looked_at_too() -> None:
+    pools = [(pool("red", labels={"team": "red"}), CATALOGUE), (pool("blue", labels={"team": "blue"}), CATALOGUE)]
+    for wanted in (spec("team", "In", "red"), spec(lbl.NODEPOOL, "In", "red"), spec("team", "NotIn", "blue")):
+        assert set(evaluate_overlays([overlay("o", wanted, price=1.0)], pools).catalogues) == {"red"}
+
+
+def test_s184_a_type_without_an_offering_that_matches_is_none_of_its_types() -> None:
+    """Its capacity stays as it is too."""
+    in_z2 = overlay("o", spec(lbl.ZONE, "In", "z2"), capacity={FUSE: 8})
+    found = apply(in_z2).catalogues["default"].types
+    assert [each.name for each in found if FUSE in each.capacity] == ["a"]
+
+
+def test_s188_a_nodepool_without_types_holds_up_no_other() -> None:
+    found = evaluate_overlays([overlay("o", price=1.0)], [(pool("none"), Catalogue(())), (pool("some"), CATALOGUE)])
+    assert set(found.catalogues) == {"some"}
+    assert found.conditions == {"o": OverlayCondition.SUCCEEDED}
