@@ -67,8 +67,8 @@ def claim_without_pods(
         catalogue = state.ix.blobs.catalogue(digest)
         types = compiled_catalogue(digest, catalogue)
         left = types.fitting(requests)
-        for each in requirements:
-            left &= types.admitting(each)
+        for requirement in requirements:
+            left &= types.admitting(requirement)
         names = tuple(types.names[number] for number in bits(left))
         most = state.facts.settings.max_launch_types
         left_over = with_launches_taken(catalogue, taken)
@@ -82,7 +82,7 @@ def planned_without_pods(name: str, pool: str, asked: ClaimWithoutPods) -> Plann
         node_pool=pool,
         pods=(),
         instance_types=asked.instance_types,
-        requirements=tuple(spec for each in asked.requirements for spec in each.specs()),
+        requirements=tuple(spec for requirement in asked.requirements for spec in requirement.specs()),
         requests=asked.requests,
         price=asked.price,
         capacity_types=(asked.choice.capacity_type,),

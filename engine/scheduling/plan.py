@@ -59,5 +59,5 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     @property
     def placed(self) -> frozenset[str]:
         """The pods (uids) that have a place."""
-        on_new = {uid for each in self.claims for uid in each.pods}
+        on_new = {uid for claim in self.claims for uid in claim.pods}
         return frozenset(on_new.union(uid for each in self.placements for uid in each.pods))

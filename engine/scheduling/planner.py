@@ -78,17 +78,19 @@ class CompiledProblem:
         )
         self._any_pool = bool(pools)
         self._dropped = tuple(explain_dropped(each, tracer) for each in explained if not each.types)
-        self.templates = [each for each in templates if each.types]
+        self.templates = [template for template in templates if template.types]
         self._explained = self.templates if explained is templates else [each for each in explained if each.types]
-        used = {each.name: each.remaining for each in self.templates}
+        used = {template.name: template.remaining for template in self.templates}
         for each in self._explained:
             each.remaining = used.get(each.name, each.remaining)
-        soft = any(taint.effect == PREFER_NO_SCHEDULE for each in pools for taint in each.pool.taints)  # S-33
+        soft = any(
+            taint.effect == PREFER_NO_SCHEDULE for pool_input in pools for taint in pool_input.pool.taints
+        )  # S-33
         facts = problem.volumes or VolumeFacts()
         what = problem.daemons, problem.settings.ignore_dra_requests
-        nodes = [ExistingNode.of(each, given_daemons, what, facts.limits.get(each.name)) for each in problem.nodes]
+        nodes = [ExistingNode.of(node, given_daemons, what, facts.limits.get(node.name)) for node in problem.nodes]
         _attach(nodes, problem, facts)
-        leaving = [ExistingNode.of(each, (), ()) for each in problem.leaving]
+        leaving = [ExistingNode.of(node_input, (), ()) for node_input in problem.leaving]
         self.topology = Topology(problem, self.templates, nodes, leaving)
         self._devices = devices_of(problem)
         if self._devices is not None:
@@ -103,10 +105,10 @@ class CompiledProblem:
         self._classes = PodClasses(problem.shapes, self.topology, policy, soft, problem.volumes, self._devices)
         self._refused: dict[tuple[str, tuple[str, ...]], tuple[Reason, ...]] = {}
 
-    def _templates_of(self, problem: Problem, given: Sequence[Daemon]) -> list[Template]:
+    def _templates_of(self, problem: Problem, daemons: Sequence[Daemon]) -> list[Template]:
         return [
-            template_of(each, problem, given, strict=self._strict, variant=problem.variant)
-            for each in usable_pools(problem.pools)
+            template_of(pool_input, problem, daemons, strict=self._strict, variant=problem.variant)
+            for pool_input in usable_pools(problem.pools)
         ]
 
     def plan(
@@ -116,9 +118,9 @@ class CompiledProblem:
         templates and counts of topology are used up."""
         settings = self._problem.settings
         queues = list(queues)
-        queue = [each for _, each in sorted(chain.from_iterable(each.queue for each in queues), key=itemgetter(0))]
-        ignored = [failure for each in queues for failure in each.ignored]
-        failures = [failure for each in queues for failure in each.failures]
+        queue = [each for _, each in sorted(chain.from_iterable(queue.queue for queue in queues), key=itemgetter(0))]
+        ignored = [failure for queue in queues for failure in queue.ignored]
+        failures = [failure for queue in queues for failure in queue.failures]
         packing = Packing(
             nodes,
             self._lanes,
@@ -199,7 +201,11 @@ class CompiledProblem:
 
 def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
     """The NodePools that take part (S-61), in the order in which they are tried (S-63)."""
-    taking_part = [each for each in pools if each.pool.ready and not each.pool.deleting and each.pool.replicas is None]
+    taking_part = [
+        pool_input
+        for pool_input in pools
+        if pool_input.pool.ready and not pool_input.pool.deleting and pool_input.pool.replicas is None
+    ]
     by_name = sorted(taking_part, key=lambda each: each.pool.name, reverse=True)
     return sorted(by_name, key=lambda each: -each.pool.weight)
 

@@ -151,42 +151,42 @@ def topology_reason(rule: Rule, **params: str) -> Reason:
 _BY_CODE: dict[str, SchedulingCode] = {code.value: code for code in SchedulingCode}
 
 
-def sentence(given: Reason) -> str:
+def sentence(reason: Reason) -> str:
     """The reason in words; a code of another list gives the code and its parameters."""
-    shown = {name: ", ".join(v) if isinstance(v, list) else v for name, v in given.params.items()}
-    code = _BY_CODE.get(given.code)
+    shown = {name: ", ".join(v) if isinstance(v, list) else v for name, v in reason.params.items()}
+    code = _BY_CODE.get(reason.code)
     if code is None:
-        return f"{given.code} {shown}" if shown else given.code
+        return f"{reason.code} {shown}" if shown else reason.code
     template = code.sentence
-    if given.code == SchedulingCode.TOPOLOGY:
-        shown["domains"] = _domains(given)
-    if given.code == SchedulingCode.NO_INSTANCE_TYPES and not given.params.get("types"):
+    if reason.code == SchedulingCode.TOPOLOGY:
+        shown["domains"] = _domains(reason)
+    if reason.code == SchedulingCode.NO_INSTANCE_TYPES and not reason.params.get("types"):
         template = "there are no instance types for it"
-    text = template.format_map(shown) + _meant(given)
+    text = template.format_map(shown) + _meant(reason)
     return f"NodePool {shown['node_pool']}: {text}" if "node_pool" in shown else text
 
 
-def _domains(given: Reason) -> str:
+def _domains(reason: Reason) -> str:
     """How many pods count where. Nodes of this plan have no names yet."""
-    found = given.params.get("domains")
+    found = reason.params.get("domains")
     named = [each for each in found if "=" in each] if isinstance(found, list) else []
     rest = [each for each in found if "=" not in each] if isinstance(found, list) else []
-    noun = "nodes" if given.params.get("key") == HOSTNAME else "domains"
+    noun = "nodes" if reason.params.get("key") == HOSTNAME else "domains"
     if not named and not rest:
-        if given.params.get("rule") == "affinity":
+        if reason.params.get("rule") == "affinity":
             return "there are no such pods"
-        return "there is none" if given.params.get("key") == HOSTNAME else "no node has the label, or would have it"
+        return "there is none" if reason.params.get("key") == HOSTNAME else "no node has the label, or would have it"
     if not named:
         return f"{rest[0].removeprefix('and ').removesuffix(' more')} {noun} of this plan"
     return f"pods that count: {', '.join([*named, *(f'{each} {noun}' for each in rest)])}"
 
 
-def _meant(given: Reason) -> str:
+def _meant(reason: Reason) -> str:
     """The labels that may be meant instead of those that nobody knows (S-22). It is found out when it is told: what
     names look like decides nothing."""
-    keys = given.params.get("keys", given.params.get("key", []))
-    known = given.params.get("known", [])
-    if given.code not in (SchedulingCode.LABEL_UNDEFINED, SchedulingCode.RESTRICTED_LABEL) or not isinstance(
+    keys = reason.params.get("keys", reason.params.get("key", []))
+    known = reason.params.get("known", [])
+    if reason.code not in (SchedulingCode.LABEL_UNDEFINED, SchedulingCode.RESTRICTED_LABEL) or not isinstance(
         known, list
     ):
         return ""

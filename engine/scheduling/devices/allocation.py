@@ -61,8 +61,15 @@ class _AllocatedClaim(Struct, frozen=True, eq=False):
 
 def _allocated_claim(allocation: Allocation) -> _AllocatedClaim:
     """All terms together (S-199). Devices of a node are allocated with its name as a field."""
-    requirements = Requirements.of_expressions(each for term in allocation.terms for each in term.expressions)
-    named = [frozenset[Host](each.values) for term in allocation.terms for each in term.fields if each.operator == "In"]
+    requirements = Requirements.of_expressions(
+        expression for term in allocation.terms for expression in term.expressions
+    )
+    named = [
+        frozenset[Host](expression.values)
+        for term in allocation.terms
+        for expression in term.fields
+        if expression.operator == "In"
+    ]
     return _AllocatedClaim(frozenset.intersection(*named) if named else None, requirements)
 
 
@@ -75,7 +82,11 @@ class Devices:
         self._facts = facts
         there = frozenset(initialized)
         slices = [facts.slices[name] for name in sorted(facts.slices)]
-        self._published = PublishedPools(pools_of(each for each in slices if not each.owner or each.owner in there))
+        self._published = PublishedPools(
+            pools_of(
+                resource_slice for resource_slice in slices if not resource_slice.owner or resource_slice.owner in there
+            )
+        )
         self.matcher = Matcher(facts.classes)
         self.ledger = Ledger(facts, pools_of(slices), frozenset(asked))
         self._settled: dict[str, _AllocatedClaim] = {}
@@ -114,17 +125,19 @@ class Devices:
             return _allocated_claim(claim.allocation)
         return self._settled.get(claim.key)
 
-    def give(self, given: DeviceGrant) -> None:
-        self.ledger.give(given)
+    def give(self, grant: DeviceGrant) -> None:
+        self.ledger.give(grant)
         local: set[str] = set()
         asked: dict[str, Requirements] = {}
-        for _, found in given.by_types:
-            for each in found.allotted:
-                asked[each.claim] = asked.get(each.claim, Requirements()).merged(each.offered.requirements)
-                if each.offered.local:
-                    local.add(each.claim)
+        for _, found in grant.by_types:
+            for allotted_device in found.allotted:
+                asked[allotted_device.claim] = asked.get(allotted_device.claim, Requirements()).merged(
+                    allotted_device.offered.requirements
+                )
+                if allotted_device.offered.local:
+                    local.add(allotted_device.claim)
         for name, requirements in asked.items():
-            self._settled[name] = _AllocatedClaim(frozenset([given.host]) if name in local else None, requirements)
+            self._settled[name] = _AllocatedClaim(frozenset([grant.host]) if name in local else None, requirements)
         self.version += 1
 
     # ── what a place has ──────────────────────────────────────
@@ -134,8 +147,8 @@ class Devices:
         found = self._groups.get(id(types))
         if found is None:
             split: list[tuple[Publishes, int]] = []
-            for number, each in enumerate(types):
-                publishes = each.slices, each.bindings
+            for number, instance_type in enumerate(types):
+                publishes = instance_type.slices, instance_type.bindings
                 known = next((i for i, (other, _) in enumerate(split) if other == publishes), None)
                 if known is None:
                     split.append((publishes, 1 << number))
@@ -147,14 +160,19 @@ class Devices:
     def drivers(self, host: Host) -> tuple[str, ...]:
         """Those of devices that come with the host and were given away on it (S-160)."""
         solutions = (found for given in self.ledger.given(host) for found in given.solutions())
-        local = {each.offered.driver for found in solutions for each in found.allotted if each.offered.local}
+        local = {
+            allotted_device.offered.driver
+            for found in solutions
+            for allotted_device in found.allotted
+            if allotted_device.offered.local
+        }
         return tuple(sorted(local))
 
     def offer_on(self, site: NodeDevices) -> tuple[DeviceOffer, ...]:
         found = self._sites.get(site.name)
         if found is None:
             near = self._published.near(site.name)
-            found = tuple(device_offer(near, each, site.name, site.labels) for each in site.groups)
+            found = tuple(device_offer(near, group, site.name, site.labels) for group in site.groups)
             self._sites[site.name] = found
         return found
 
@@ -169,7 +187,7 @@ class Devices:
 
 def _request_key(claims: Sequence[ResourceClaim]) -> bytes:
     """Claims that ask for the same have the same."""
-    return _encode([(each.requests, each.constraints) for each in claims])
+    return _encode([(claim.requests, claim.constraints) for claim in claims])
 
 
 class DeviceWant:
@@ -178,7 +196,7 @@ class DeviceWant:
     def __init__(self, devices: Devices, claims: tuple[ResourceClaim, ...]) -> None:
         self._devices = devices
         self._claims = claims
-        self.names = tuple(each.key for each in claims)
+        self.names = tuple(claim.key for claim in claims)
         self._on_sites: dict[str, tuple[int, tuple[tuple[int, Solution], ...]]] = {}
         self._on_claims: dict[tuple[int, int], tuple[tuple[int, Solution], ...]] = {}
         self._narrowed: dict[tuple[int, int, int, int], NarrowedTemplate | None] = {}
@@ -269,13 +287,13 @@ class DeviceWant:
     # ── inside ──────────────────────────────────────
 
     def _unsettled(self) -> list[ResourceClaim]:
-        return [each for each in self._claims if self._devices.settled(each) is None]
+        return [claim for claim in self._claims if self._devices.settled(claim) is None]
 
     def _before(self, host: Host, labels: Requirements) -> Requirements | None:
         """What claims that have their devices ask of the place (S-199); None if it is not like that."""
         asked = Requirements()
-        for each in self._claims:
-            settled = self._devices.settled(each)
+        for claim in self._claims:
+            settled = self._devices.settled(claim)
             if settled is None:
                 continue
             if settled.hosts is not None and host not in settled.hosts:

@@ -25,7 +25,7 @@ def _amount(given: Capacity, asked: int | None) -> int | None:
     if asked is None:
         return given.value if given.default is None else given.default
     if given.values:
-        return next((each for each in given.values if each >= asked), None)
+        return next((value for value in given.values if value >= asked), None)
     if given.range is None:
         return asked
     amount = max(asked, given.range.min)

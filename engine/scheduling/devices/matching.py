@@ -30,7 +30,7 @@ class Matcher:
 
     def problem(self, claim: ResourceClaim) -> str:
         """What makes a claim one that nothing can meet, "" if nothing does."""
-        if any(not each.match for each in claim.constraints):
+        if any(not constraint.match for constraint in claim.constraints):
             return "a constraint other than matchAttribute"
         for request in requests_of([claim]):
             if request.unsupported:
@@ -54,15 +54,15 @@ class Matcher:
 
     def _left(self, offer: DeviceOffer, request: DeviceRequest) -> list[OfferedDevice]:
         left = []
-        for each in offer.devices:
+        for device in offer.devices:
             for expression in self._selectors(request):
-                found = self._asked(expression, each)
+                found = self._asked(expression, device)
                 if isinstance(found, SelectorError):
                     raise found
                 if not found:
                     break
             else:
-                left.append(each)
+                left.append(device)
         return left
 
     def _selectors(self, request: DeviceRequest) -> tuple[str, ...]:

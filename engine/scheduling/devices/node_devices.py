@@ -43,8 +43,10 @@ def node_devices_of(node: NodeInput, labels: Requirements, problem: Problem) -> 
 def _types(node: NodeInput, labels: Requirements, problem: Problem) -> list[InstanceType]:
     """What the node is, or may still become."""
     pool = node.labels.get(NODEPOOL, "")
-    digest = next((each.catalogue for each in problem.pools if each.pool.name == pool), "")
-    known: Mapping[str, InstanceType] = {each.name: each for each in problem.catalogues[digest].types} if digest else {}
+    digest = next((pool_input.catalogue for pool_input in problem.pools if pool_input.pool.name == pool), "")
+    known: Mapping[str, InstanceType] = (
+        {instance_type.name: instance_type for instance_type in problem.catalogues[digest].types} if digest else {}
+    )
     named = labels.find(INSTANCE_TYPE)
     names = sorted(named.values) if named is not None and not named.complement else []
     return [known[name] for name in names if name in known]
@@ -53,13 +55,17 @@ def _types(node: NodeInput, labels: Requirements, problem: Problem) -> list[Inst
 def _taken(node: str, groups: tuple[OwnDevices, ...], problem: Problem) -> frozenset[DeviceKey]:
     """The template's devices that are allocated by their published names already, before the node is initialized."""
     assert problem.devices is not None
-    owned = {(each.driver, each.pool) for each in problem.devices.slices.values() if node in (each.owner, each.node)}
+    owned = {
+        (resource_slice.driver, resource_slice.pool)
+        for resource_slice in problem.devices.slices.values()
+        if node in (resource_slice.owner, resource_slice.node)
+    }
     gone = {
-        (each.driver, each.device)
+        (device.driver, device.device)
         for claim in problem.devices.claims.values()
         if claim.allocation is not None
-        for each in claim.allocation.devices
-        if (each.driver, each.pool) in owned
+        for device in claim.allocation.devices
+        if (device.driver, device.pool) in owned
     }
     return frozenset(
         (pool.driver, pool.name, device.name)

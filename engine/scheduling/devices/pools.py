@@ -85,7 +85,7 @@ class PublishedPools:
 def _sole_node(pool: DevicePool) -> str:
     """The node that alone has the pool's devices, "" if there is none such."""
     named = {part.node for part in pool.slices}
-    wider = any(each.node or each.all_nodes or each.terms for part in pool.slices for each in part.devices)
+    wider = any(device.node or device.all_nodes or device.terms for part in pool.slices for device in part.devices)
     wider = wider or any(part.all_nodes or part.terms for part in pool.slices)
     return named.pop() if len(named) == 1 and not wider else ""
 
@@ -104,24 +104,29 @@ class DeviceOffer(Struct, frozen=True, eq=False):
 def pools_of(slices: Iterable[ResourceSlice]) -> tuple[DevicePool, ...]:
     """By driver and name."""
     found: dict[tuple[str, str], list[ResourceSlice]] = {}
-    for each in slices:
-        found.setdefault((each.driver, each.pool), []).append(each)
+    for resource_slice in slices:
+        found.setdefault((resource_slice.driver, resource_slice.pool), []).append(resource_slice)
     return tuple(_device_pool(driver, name, found[driver, name]) for driver, name in sorted(found))
 
 
 def _device_pool(driver: str, name: str, slices: list[ResourceSlice]) -> DevicePool:
-    latest = max(each.generation for each in slices)
-    current = tuple(sorted((each for each in slices if each.generation == latest), key=lambda each: each.name))
+    latest = max(resource_slice.generation for resource_slice in slices)
+    current = tuple(
+        sorted(
+            (resource_slice for resource_slice in slices if resource_slice.generation == latest),
+            key=lambda each: each.name,
+        )
+    )
     return DevicePool(driver, name, current, all(each.count == len(current) for each in current), _consistent(current))
 
 
 def _consistent(slices: tuple[ResourceSlice, ...]) -> bool:
     """No device and no counter set twice, and no counter that there is not."""
-    devices = [device for each in slices for device in each.devices]
-    sets = [each for part in slices for each in part.counters]
+    devices = [device for resource_slice in slices for device in resource_slice.devices]
+    sets = [counter for part in slices for counter in part.counters]
     known = {(each.counter_set, counter) for each in sets for counter in each.counters}
     return (
-        len({each.name for each in devices}) == len(devices)
+        len({device.name for device in devices}) == len(devices)
         and len({each.counter_set for each in sets}) == len(sets)
         and all((use.counter_set, counter) in known for d in devices for use in d.consumes for counter in use.counters)
     )
@@ -130,8 +135,14 @@ def _consistent(slices: tuple[ResourceSlice, ...]) -> bool:
 def own_devices(slices: Iterable[ResourceSlice], bindings: Iterable[AttributeBinding]) -> OwnDevices:
     """Of an instance type's slice templates."""
     pools = pools_of(
-        ResourceSlice(f"{n:04}", each.driver, OWN_POOL_PREFIX + each.pool, devices=each.devices, counters=each.counters)
-        for n, each in enumerate(slices)
+        ResourceSlice(
+            f"{n:04}",
+            resource_slice.driver,
+            OWN_POOL_PREFIX + resource_slice.pool,
+            devices=resource_slice.devices,
+            counters=resource_slice.counters,
+        )
+        for n, resource_slice in enumerate(slices)
     )
     groups: dict[str, list[set[DeviceKey]]] = {}
     for binding in bindings:
@@ -165,8 +176,8 @@ def device_offer(published: Iterable[DevicePool], own: OwnDevices, node: str, la
         whole = whole and pool.sound
         if pool.sound:
             counters |= pool.counters()
-            devices += [_offered(pool, each, Requirements(), True) for part in pool.slices for each in part.devices]
-    pools = frozenset(each.key[:2] for each in devices)
+            devices += [_offered(pool, device, Requirements(), True) for part in pool.slices for device in part.devices]
+    pools = frozenset(device.key[:2] for device in devices)
     return DeviceOffer(tuple(devices), counters, whole, own.bound, pools)
 
 
@@ -175,19 +186,19 @@ def _visible(given: ResourceSlice | Device, node: str, labels: Requirements) -> 
     are there for all devices of the pool, wherever these are."""
     if given.all_nodes or (given.node and given.node == node):
         return True
-    terms = (Requirements.of_expressions(each.expressions) for each in given.terms if each.expressions)
-    return any(labels.compatible(each, WELL_KNOWN) for each in terms)
+    terms = (Requirements.of_expressions(term.expressions) for term in given.terms if term.expressions)
+    return any(labels.compatible(term, WELL_KNOWN) for term in terms)
 
 
 def _seen(
     pool: DevicePool, part: ResourceSlice, visible: bool, node: str, labels: Requirements
 ) -> Iterator[OfferedDevice]:
     """The devices of a slice that the node could have. Where the slice leaves it to them, each says which nodes."""
-    for each in part.devices:
-        own = each.node or each.all_nodes or each.terms
-        if _visible(each, node, labels) if own else visible:
-            says: ResourceSlice | Device = each if own else part
-            yield _offered(pool, each, Requirements() if says.node else all_terms(says), bool(says.node))
+    for device in part.devices:
+        own = device.node or device.all_nodes or device.terms
+        if _visible(device, node, labels) if own else visible:
+            says: ResourceSlice | Device = device if own else part
+            yield _offered(pool, device, Requirements() if says.node else all_terms(says), bool(says.node))
 
 
 def _offered(pool: DevicePool, device: Device, requirements: Requirements, local: bool) -> OfferedDevice:
@@ -196,4 +207,4 @@ def _offered(pool: DevicePool, device: Device, requirements: Requirements, local
 
 def all_terms(given: ResourceSlice | Device) -> Requirements:
     """What it says of nodes, its terms taken together (S-202)."""
-    return Requirements.of_expressions(each for term in given.terms for each in term.expressions)
+    return Requirements.of_expressions(expression for term in given.terms for expression in term.expressions)

@@ -23,7 +23,7 @@ def refusal(
     """`offer`: the devices of the place, None if a claim has its devices elsewhere; `taken`: those that others have;
     `about`: parameters that every reason here carries."""
     if offer is None:
-        return reason(SchedulingCode.DEVICES_ELSEWHERE, claims=[each.key for each in claims], **about)
+        return reason(SchedulingCode.DEVICES_ELSEWHERE, claims=[claim.key for claim in claims], **about)
     for claim in claims:
         for request in claim.requests:
             told = [_short(matcher, offer, each, taken) for each in request.first_of or (request,)]
@@ -31,7 +31,7 @@ def refusal(
                 params = told[0] or {}
                 name = f"{claim.key}/{request.name}"
                 return reason(SchedulingCode.DEVICES, request=name, devices=len(offer.devices), **params, **about)
-    return reason(SchedulingCode.DEVICES_TOGETHER, claims=[each.key for each in claims], **about)
+    return reason(SchedulingCode.DEVICES_TOGETHER, claims=[claim.key for claim in claims], **about)
 
 
 def _short(

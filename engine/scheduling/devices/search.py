@@ -193,16 +193,16 @@ class Search:
         """The values that matchAttribute constraints ask for with this device; None if it has others. Of an attribute
         that only the node will have, it is the group of devices that the provider says share it."""
         pins = dict(self._pins[-1])
-        for each in slot.claims[slot.at].constraints:
-            if each.requests and not slot.names & set(each.requests):
+        for constraint in slot.claims[slot.at].constraints:
+            if constraint.requests and not slot.names & set(constraint.requests):
                 continue
-            value: Attribute | _Group | None = given.device.attributes.get(each.match)
+            value: Attribute | _Group | None = given.device.attributes.get(constraint.match)
             if value is None:
-                group = self._offer.bound.get(each.match, {}).get(given.key)
+                group = self._offer.bound.get(constraint.match, {}).get(given.key)
                 if group is None:
                     return None
                 value = _Group(group)
-            known = pins.setdefault(each, value)
+            known = pins.setdefault(constraint, value)
             if type(known) is not type(value) or known != value:
                 return None
         return pins

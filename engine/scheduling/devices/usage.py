@@ -40,24 +40,27 @@ class Ledger:
 
     def __init__(self, facts: DeviceFacts, pools: Iterable[DevicePool], asked: frozenset[str]) -> None:
         devices: dict[DeviceKey, Device] = {
-            (pool.driver, pool.name, each.name): each for pool in pools for part in pool.slices for each in part.devices
+            (pool.driver, pool.name, device.name): device
+            for pool in pools
+            for part in pool.slices
+            for device in part.devices
         }
         sums: dict[PoolKey, _Sums] = {}
         for key in sorted(facts.claims):
             claim = facts.claims[key]
             if claim.allocation is None or freed(claim, facts.leaving) or (released(claim) and key not in asked):
                 continue
-            for each in claim.allocation.devices:
-                where = (each.driver, each.pool, each.device)
-                sums.setdefault(where[:2], _Sums()).add(where, devices.get(where), each.consumed)
-        self._allocated = {pool: each.usage() for pool, each in sums.items()}
+            for device in claim.allocation.devices:
+                where = (device.driver, device.pool, device.device)
+                sums.setdefault(where[:2], _Sums()).add(where, devices.get(where), device.consumed)
+        self._allocated = {pool: pool_sums.usage() for pool, pool_sums in sums.items()}
         self._by_host: dict[Host, list[DeviceGrant]] = {}
         self._abroad: list[DeviceGrant] = []  # holds devices that other hosts could have, too
 
-    def give(self, given: DeviceGrant) -> None:
-        self._by_host.setdefault(given.host, []).append(given)
-        if any(not each.offered.local for _, found in given.by_types for each in found.allotted):
-            self._abroad.append(given)
+    def give(self, grant: DeviceGrant) -> None:
+        self._by_host.setdefault(grant.host, []).append(grant)
+        if any(not allotted_device.offered.local for _, found in grant.by_types for allotted_device in found.allotted):
+            self._abroad.append(grant)
 
     def given(self, host: Host) -> Sequence[DeviceGrant]:
         return self._by_host.get(host, ())
@@ -70,7 +73,7 @@ class Ledger:
                 sums.join(self._allocated[pool])
         for given in self._by_host.get(host, ()):
             types = [found for mask, found in given.by_types if mask >> group & 1]
-            sums.add_all(each for found in types for each in found.allotted)
+            sums.add_all(allotted_device for found in types for allotted_device in found.allotted)
         for given in self._abroad:
             if given.host != host:
                 sums.add_most([found.allotted for found in given.solutions()])
@@ -121,10 +124,10 @@ class _Sums:
                 self._counters[counter] = self._counters.get(counter, 0) + amount
 
     def add_all(self, allotted: Iterable[Allotted]) -> None:
-        for each in allotted:
-            if each.admin:
+        for allotted_device in allotted:
+            if allotted_device.admin:
                 continue
-            self.add(each.offered.key, each.offered.device, each.consumed)
+            self.add(allotted_device.offered.key, allotted_device.offered.device, allotted_device.consumed)
 
     def add_most(self, solutions: Iterable[tuple[Allotted, ...]]) -> None:
         """Devices that any of the solutions takes from other hosts; of capacity and counters the most that one does."""
@@ -132,7 +135,7 @@ class _Sums:
         counters: dict[CounterKey, int] = {}
         for allotted in solutions:
             one = _Sums()
-            one.add_all(each for each in allotted if not each.offered.local)
+            one.add_all(allotted_device for allotted_device in allotted if not allotted_device.offered.local)
             self._taken |= one._taken
             self._shared |= one._shared
             _take_largest(parts, one._parts)

@@ -76,8 +76,8 @@ class Funnel(Struct, frozen=True):
 class _ClassRecord:
     """What is collected about one class while the plan is made."""
 
-    def __init__(self, wanted: PodClass, dropped: list[PoolAttempt]) -> None:
-        self.wanted = wanted
+    def __init__(self, pod_class: PodClass, dropped: list[PoolAttempt]) -> None:
+        self.wanted = pod_class
         self.refused: list[Refusal] = []
         self.pools = dropped
         self.placed: dict[str | int, list[str]] = {}
@@ -90,8 +90,8 @@ class _ClassRecord:
         return ClassFunnel(
             self.wanted.number,
             self.wanted.requests,
-            tuple(str(each) for each in self.wanted.requirements),
-            tuple(sorted({(each.kind, each.key) for each in (*demand.host_rules, *demand.rules)})),
+            tuple(str(requirement) for requirement in self.wanted.requirements),
+            tuple(sorted({(rule.kind, rule.key) for rule in (*demand.host_rules, *demand.rules)})),
             tuple(self.refused),
             tuple(self.pools),
             tuple((place, tuple(pods)) for place, pods in self.placed.items()),
@@ -118,37 +118,37 @@ class FunnelTracer:
         dropped = () if classes else tuple(look for look, _ in self._dropped)
         return Funnel(dropped, classes, tuple(self._claims))
 
-    def _of(self, wanted: PodClass) -> _ClassRecord:
-        found = self._classes.get(wanted.number)
+    def _of(self, pod_class: PodClass) -> _ClassRecord:
+        found = self._classes.get(pod_class.number)
         if found is None:
-            dropped = [replace(look, funnel=replace(look.funnel, near=near(wanted))) for look, near in self._dropped]
-            found = self._classes[wanted.number] = _ClassRecord(wanted, dropped)
+            dropped = [replace(look, funnel=replace(look.funnel, near=near(pod_class))) for look, near in self._dropped]
+            found = self._classes[pod_class.number] = _ClassRecord(pod_class, dropped)
         return found
 
     def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearMissesFor) -> None:
         self._dropped.append((PoolAttempt(funnel, reason), near))
 
-    def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None:
-        self._of(wanted).refused.append(Refusal(node, reason))
+    def node_refused(self, pod_class: PodClass, node: str, reason: Reason) -> None:
+        self._of(pod_class).refused.append(Refusal(node, reason))
 
-    def claim_refused(self, wanted: PodClass, claim: int, reason: Reason) -> None:
-        self._of(wanted).refused.append(Refusal(claim, reason))
+    def claim_refused(self, pod_class: PodClass, claim: int, reason: Reason) -> None:
+        self._of(pod_class).refused.append(Refusal(claim, reason))
 
     def pool_considered(
-        self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
+        self, pod_class: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
     ) -> None:
-        self._of(wanted).pools.append(PoolAttempt(funnel, reason, claim))
+        self._of(pod_class).pools.append(PoolAttempt(funnel, reason, claim))
 
-    def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
-        found = self._of(wanted)
+    def placed(self, pod: PendingPod, pod_class: PodClass, place: str | int) -> None:
+        found = self._of(pod_class)
         found.placed.setdefault(place, []).append(pod.uid)
         before = self._shapes(pod.shape) if self._shapes is not None else None
-        gave_up = relaxed_preferences(before, wanted.shape) if before is not None else ()
+        gave_up = relaxed_preferences(before, pod_class.shape) if before is not None else ()
         if gave_up:
             found.relaxed.setdefault(gave_up, []).append(pod.uid)
 
-    def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None:
-        found = self._of(wanted)
+    def unplaced(self, pod: PendingPod, pod_class: PodClass, reasons: tuple[Reason, ...]) -> None:
+        found = self._of(pod_class)
         found.unplaced.append(pod.uid)
         found.reasons = reasons
 

@@ -23,26 +23,26 @@ MAX_NEAR_MISSES_SHOWN = 5
 """How many near misses a funnel names."""
 
 
-def near_misses(template: Template, wanted: PodClass, filters: Sequence[TypeFilter]) -> tuple[NearMiss, ...]:
+def near_misses(template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]) -> tuple[NearMiss, ...]:
     """The changes that would let types past the one filter that keeps them out; that for most types comes first."""
     found = [
-        *_amount_near_misses(template, wanted, filters),
-        *_requirement_near_misses(template, wanted.requirements, filters),
-        *_volume_near_misses(template, wanted, filters),
-        *_topology_near_misses(template, wanted, filters),
+        *_amount_near_misses(template, pod_class, filters),
+        *_requirement_near_misses(template, pod_class.requirements, filters),
+        *_volume_near_misses(template, pod_class, filters),
+        *_topology_near_misses(template, pod_class, filters),
     ]
     return _most_types_first(found)
 
 
 def near_misses_of_dropped_pool(
-    template: Template, wanted: PodClass, filters: Sequence[TypeFilter]
+    template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]
 ) -> tuple[NearMiss, ...]:
     """The same for a NodePool that has nothing to launch, whatever is asked of it (S-66). Where topology and volumes
     would let the pods go is not asked: the NodePool has no place anywhere."""
     return _most_types_first(
         [
-            *_amount_near_misses(template, wanted, filters),
-            *_requirement_near_misses(template, wanted.requirements, filters),
+            *_amount_near_misses(template, pod_class, filters),
+            *_requirement_near_misses(template, pod_class.requirements, filters),
         ]
     )
 
@@ -54,49 +54,50 @@ def _most_types_first(found: Iterable[NearMiss]) -> tuple[NearMiss, ...]:
 def _passing_all_but(template: Template, filters: Iterable[TypeFilter], left_out: TypeFilter) -> int:
     """The types that pass all other filters, and not this one."""
     types = template.catalogue.everything & ~left_out.passed
-    for each in filters:
-        if each is not left_out:
-            types &= each.passed
+    for type_filter in filters:
+        if type_filter is not left_out:
+            types &= type_filter.passed
     return types
 
 
 def _passing_but(template: Template, filters: Iterable[TypeFilter], key: str) -> int:
     """The types that pass all filters but what is asked of one label, which decides about offerings and places too."""
     types = template.catalogue.everything
-    for each in filters:
-        if each.key != key and each.kind not in (*ON_OFFER, FilterKind.VOLUMES, FilterKind.TOPOLOGY):
-            types &= each.passed
+    for type_filter in filters:
+        if type_filter.key != key and type_filter.kind not in (*ON_OFFER, FilterKind.VOLUMES, FilterKind.TOPOLOGY):
+            types &= type_filter.passed
     return types
 
 
 # ── what is an amount, or is there or not ──────────────────────────────────────
 
 
-def _amount_near_misses(template: Template, wanted: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
-    state = template.at(template.state.requirements.merged(wanted.requirements))
+def _amount_near_misses(template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
+    state = template.at(template.state.requirements.merged(pod_class.requirements))
     for type_filter in (
-        each
-        for each in filters
-        if each.kind not in (FilterKind.LEFT_OUT, FilterKind.REQUIREMENT, FilterKind.VOLUMES, FilterKind.TOPOLOGY)
+        type_filter
+        for type_filter in filters
+        if type_filter.kind
+        not in (FilterKind.LEFT_OUT, FilterKind.REQUIREMENT, FilterKind.VOLUMES, FilterKind.TOPOLOGY)
     ):
-        asked = _beyond_limits(template, wanted, filters) if type_filter.kind == FilterKind.LIMITS else filters
+        asked = _beyond_limits(template, pod_class, filters) if type_filter.kind == FilterKind.LIMITS else filters
         extra = _passing_all_but(template, asked, type_filter)
         if not extra:
             continue
-        nearest, short = _shortfall(template, type_filter, wanted, extra)
-        if type_filter.kind == FilterKind.RESOURCE and short >= wanted.requests.get(type_filter.key, 0):
+        nearest, short = _shortfall(template, type_filter, pod_class, extra)
+        if type_filter.kind == FilterKind.RESOURCE and short >= pod_class.requests.get(type_filter.key, 0):
             continue  # they have none of it: to do without is another pod, not a near miss
         example = cheapest(template, state, nearest)
         yield NearMiss(type_filter.kind.value, nearest.bit_count(), example, type_filter.key, short=short)
 
 
-def _shortfall(template: Template, type_filter: TypeFilter, wanted: PodClass, types: int) -> tuple[int, int]:
+def _shortfall(template: Template, type_filter: TypeFilter, pod_class: PodClass, types: int) -> tuple[int, int]:
     """The types that come nearest to passing a type_filter, and by how much they miss it, in the resource's
     unit; all of them and 0 if it is no amount."""
     catalogue = template.catalogue
     if type_filter.kind == FilterKind.RESOURCE:
         daemons = (group.requests.get(type_filter.key, 0) for group in template.groups if group.types & types)
-        need = wanted.requests.get(type_filter.key, 0) + min(daemons, default=0)
+        need = pod_class.requests.get(type_filter.key, 0) + min(daemons, default=0)
         levels = catalogue.allocatable.get(type_filter.key)
         if levels is None:
             return types, need
@@ -108,26 +109,26 @@ def _shortfall(template: Template, type_filter: TypeFilter, wanted: PodClass, ty
     return types, 0
 
 
-def _beyond_limits(template: Template, wanted: PodClass, filters: Sequence[TypeFilter]) -> list[TypeFilter]:
+def _beyond_limits(template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]) -> list[TypeFilter]:
     """The filters as they would be if limits left more. A spread knows no domain in which they leave no node (S-129):
     that is their doing, and no type_filter besides."""
     return [
-        replace(each, passed=_places_beyond_limits(template, wanted))
-        if each.kind == FilterKind.TOPOLOGY and not each.passed
-        else each
-        for each in filters
+        replace(type_filter, passed=_places_beyond_limits(template, pod_class))
+        if type_filter.kind == FilterKind.TOPOLOGY and not type_filter.passed
+        else type_filter
+        for type_filter in filters
     ]
 
 
-def _places_beyond_limits(template: Template, wanted: PodClass) -> int:
+def _places_beyond_limits(template: Template, pod_class: PodClass) -> int:
     """The types that topology would let the pods go to if limits left some of each. Volumes are a type_filter of their
     own."""
-    following, demand = template.step(template.state, wanted.requirements), wanted.demand
+    following, demand = template.step(template.state, pod_class.requirements), pod_class.demand
     if not isinstance(following, NarrowedTemplate) or not demand.allows_host(NEW_CLAIM_HOST):
         return 0
     types = following.viable
-    for key in sorted({each.key for each in demand.rules}):
-        rules = [each for each in demand.rules if each.key == key]
+    for key in sorted({rule.key for rule in demand.rules}):
+        rules = [rule for rule in demand.rules if rule.key == key]
         present = template.domains(following, key)
         there = tuple(each for each in present if all(_would_know(template, following, r, each) for r in rules))
         if present or any(rule.needs_label for rule in rules):
@@ -149,7 +150,7 @@ def _would_know(template: Template, state: NarrowedTemplate, rule: Rule, domain:
 def _requirement_near_misses(
     template: Template, asked: Requirements, filters: Sequence[TypeFilter]
 ) -> Iterator[NearMiss]:
-    for type_filter in (each for each in filters if each.kind == FilterKind.REQUIREMENT):
+    for type_filter in (type_filter for type_filter in filters if type_filter.kind == FilterKind.REQUIREMENT):
         yield from _near_misses_of_requirement(
             template, asked, type_filter, [each for each in filters if each is not type_filter]
         )
@@ -256,23 +257,23 @@ def cheapest(template: Template, state: NarrowedTemplate, types: int) -> str:
 # ── where ──────────────────────────────────────
 
 
-def _volume_near_misses(template: Template, wanted: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
+def _volume_near_misses(template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
     """If the pod, or the NodePool, allowed the places of the volumes."""
-    base = template.step(template.state, wanted.requirements)
-    if not any(each.kind == FilterKind.VOLUMES and not each.passed for each in filters) or not isinstance(
-        base, NarrowedTemplate
-    ):
+    base = template.step(template.state, pod_class.requirements)
+    if not any(
+        type_filter.kind == FilterKind.VOLUMES and not type_filter.passed for type_filter in filters
+    ) or not isinstance(base, NarrowedTemplate):
         return
     told = set()
-    for alternative in wanted.demand.alternatives:
+    for alternative in pod_class.demand.alternatives:
         conflicts = template.step(base, alternative)
-        keys = {each.key for each in conflicts} if isinstance(conflicts, tuple) else set()
+        keys = {conflict.key for conflict in conflicts} if isinstance(conflicts, tuple) else set()
         if len(keys) != 1:
             continue  # it takes more than one change, or another one
         (key,) = keys
         types = _passing_but(template, filters, key)
         there = alternative.get(key).values
-        for side, kept, freed in _sides(template, wanted.requirements, key):
+        for side, kept, freed in _sides(template, pod_class.requirements, key):
             if freed is None or (side, key, there) in told or (kept is not None and not there & kept.values):
                 continue
             told.add((side, key, there))
@@ -281,15 +282,15 @@ def _volume_near_misses(template: Template, wanted: PodClass, filters: Sequence[
             yield from _through(template, state, tuple(sorted(there)), types, miss)
 
 
-def _topology_near_misses(template: Template, wanted: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
+def _topology_near_misses(template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
     """If the rules of one kind allowed another domain, or the pod or the NodePool one that the rules leave."""
-    following = template.step(template.state, wanted.requirements)
+    following = template.step(template.state, pod_class.requirements)
     if not isinstance(following, NarrowedTemplate):
         return
     left = template.catalogue.everything
-    for each in filters:
-        left &= left if each.kind == FilterKind.TOPOLOGY else each.passed
-    for rule in wanted.demand.host_rules:
+    for type_filter in filters:
+        left &= left if type_filter.kind == FilterKind.TOPOLOGY else type_filter.passed
+    for rule in pod_class.demand.host_rules:
         if left and not rule.allows(NEW_CLAIM_HOST):
             yield NearMiss(
                 FilterKind.TOPOLOGY.value,
@@ -298,30 +299,32 @@ def _topology_near_misses(template: Template, wanted: PodClass, filters: Sequenc
                 rule.key,
                 side=rule.kind,
             )
-    for key in sorted({each.key for each in wanted.demand.rules}):
-        rules = [each for each in wanted.demand.rules if each.key == key]
+    for key in sorted({rule.key for rule in pod_class.demand.rules}):
+        rules = [rule for rule in pod_class.demand.rules if rule.key == key]
         present = template.domains(following, key)
         if any(all(rule.allows(each) for rule in rules) for each in present):
             continue
-        for kind in sorted({each.kind for each in rules}):
-            others = [each for each in rules if each.kind != kind]
+        for kind in sorted({rule.kind for rule in rules}):
+            others = [rule for rule in rules if rule.kind != kind]
             freed = tuple(each for each in present if all(other.allows(each) for other in others))
             yield from _through(
                 template, following, freed, left, NearMiss(FilterKind.TOPOLOGY.value, 0, "", key, side=kind)
             )
-        yield from _elsewhere(template, wanted, rules, _passing_but(template, filters, key))
+        yield from _elsewhere(template, pod_class, rules, _passing_but(template, filters, key))
 
 
-def _elsewhere(template: Template, wanted: PodClass, rules: Sequence[Rule], types: int) -> Iterator[NearMiss]:
+def _elsewhere(template: Template, pod_class: PodClass, rules: Sequence[Rule], types: int) -> Iterator[NearMiss]:
     """The domains that all rules over one key leave, and that pod or NodePool do not allow."""
     key = rules[0].key
-    rest = template.state.requirements.merged(wanted.requirements).without([key])
-    for side, kept, freed in _sides(template, wanted.requirements, key):
+    rest = template.state.requirements.merged(pod_class.requirements).without([key])
+    for side, kept, freed in _sides(template, pod_class.requirements, key):
         if freed is None:
             continue
         state = template.at(rest.merged([kept]) if kept is not None else rest)
         domains = template.domains(state, key)
-        there = tuple(each for each in domains if not freed.has(each) and all(_would_allow(r, each) for r in rules))
+        there = tuple(
+            domain for domain in domains if not freed.has(domain) and all(_would_allow(r, domain) for r in rules)
+        )
         yield from _through(
             template, state, there, types, NearMiss(FilterKind.REQUIREMENT.value, 0, "", key, side=side)
         )

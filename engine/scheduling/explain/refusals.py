@@ -35,19 +35,19 @@ NEW_CLAIM_INDEX = -1
 """The index of one that is not open."""
 
 
-def explain_template(template: Template, wanted: PodClass, tracer: Tracer | None) -> Reason:
+def explain_template(template: Template, pod_class: PodClass, tracer: Tracer | None) -> Reason:
     """Why no claim of this template can be opened for the class; tells the tracer the whole funnel."""
-    filters = type_filters(template, wanted)
-    refusal = _template_refusal(template, wanted, filters)
+    filters = type_filters(template, pod_class)
+    refusal = _template_refusal(template, pod_class, filters)
     if tracer is not None:
-        tracer.pool_considered(wanted, refusal, _type_funnel(template, wanted, filters))
+        tracer.pool_considered(pod_class, refusal, _type_funnel(template, pod_class, filters))
     return refusal
 
 
-def trace_opening(claim: PackedClaim, wanted: PodClass, tracer: Tracer, why: Reason | None = None) -> None:
+def trace_opening(claim: PackedClaim, pod_class: PodClass, tracer: Tracer, why: Reason | None = None) -> None:
     """Tell the tracer the funnel of a claim that is being opened, or `why` it is not; before its limits are counted."""
-    funnel = _type_funnel(claim.template, wanted, type_filters(claim.template, wanted))
-    tracer.pool_considered(wanted, why, funnel, None if why else claim.index)
+    funnel = _type_funnel(claim.template, pod_class, type_filters(claim.template, pod_class))
+    tracer.pool_considered(pod_class, why, funnel, None if why else claim.index)
 
 
 def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
@@ -67,41 +67,43 @@ def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
             *few,
         ]
 
-        def near(wanted: PodClass) -> tuple[NearMiss, ...]:
-            return near_misses_of_dropped_pool(template, wanted, [*type_filters(template, wanted), *few])
+        def near(pod_class: PodClass) -> tuple[NearMiss, ...]:
+            return near_misses_of_dropped_pool(template, pod_class, [*type_filters(template, pod_class), *few])
 
         tracer.pool_dropped(why, TypeFunnel(name, len(catalogue.types), _cuts(catalogue, filters)), near)
     return why
 
 
-def explain_claim(claim: PackedClaim, wanted: PodClass) -> Reason:
+def explain_claim(claim: PackedClaim, pod_class: PodClass) -> Reason:
     """Why an open claim refused the class."""
     template, name = claim.template, claim.template.name
-    taints = untolerated(template.pool.taints, wanted.tolerations)
+    taints = untolerated(template.pool.taints, pod_class.tolerations)
     if taints:
-        return reason(SchedulingCode.TAINTS, node_pool=name, taints=[taint_text(each) for each in taints])
-    taken = port_conflicts(wanted.ports, claim.ports)
+        return reason(SchedulingCode.TAINTS, node_pool=name, taints=[taint_text(taint) for taint in taints])
+    taken = port_conflicts(pod_class.ports, claim.ports)
     if taken:
-        return reason(SchedulingCode.HOST_PORTS, node_pool=name, ports=port_names(wanted))
-    following = template.step(claim.state, wanted.requirements)
+        return reason(SchedulingCode.HOST_PORTS, node_pool=name, ports=port_names(pod_class))
+    following = template.step(claim.state, pod_class.requirements)
     if not isinstance(following, NarrowedTemplate):
         return conflict_reason(following, claim.state.requirements, node_pool=name)
-    refusing = wanted.demand.refusing(template, following, claim.index)
+    refusing = pod_class.demand.refusing(template, following, claim.index)
     if refusing is not None:
         return topology_reason(refusing, node_pool=name)
     claim.settle()
-    requests = added(claim.requests, wanted.requests)
+    requests = added(claim.requests, pod_class.requests)
     names = [
-        each for each in requests if not claim.types & template.survivors(claim.types, {each: requests[each]}, (), ())
+        resource
+        for resource, amount in requests.items()
+        if not claim.types & template.survivors(claim.types, {resource: amount}, (), ())
     ]
     if names:
         return reason(SchedulingCode.RESOURCES, node_pool=name, resources=sorted(names))
-    left = template.survivors(claim.types & following.viable, requests, wanted.ports, claim.ports)
+    left = template.survivors(claim.types & following.viable, requests, pod_class.ports, claim.ports)
     unmet = template.unmet_min_values(following.min_values, left)
     if unmet:
         return reason(SchedulingCode.MIN_VALUES, node_pool=name, keys=sorted(unmet))
-    if left and wanted.devices is not None:
-        refused = wanted.devices.refusal_of(claim.index, template, following, left)
+    if left and pod_class.devices is not None:
+        refused = pod_class.devices.refusal_of(claim.index, template, following, left)
         if refused is not None:
             return refused
     if left:
@@ -118,51 +120,55 @@ def explain_claim(claim: PackedClaim, wanted: PodClass) -> Reason:
 # ── one template, one class ──────────────────────────────────────
 
 
-def _template_refusal(template: Template, wanted: PodClass, filters: list[TypeFilter]) -> Reason:
+def _template_refusal(template: Template, pod_class: PodClass, filters: list[TypeFilter]) -> Reason:
     """The coded reason: what pod and NodePool cannot do for each other at all, then the NodePool's limits (wherever
     types beyond them would do), then the order of S-99 and S-111."""
     name = template.name
-    taints = untolerated(template.pool.taints, wanted.tolerations)
+    taints = untolerated(template.pool.taints, pod_class.tolerations)
     if taints:
-        return reason(SchedulingCode.TAINTS, node_pool=name, taints=[taint_text(each) for each in taints])
-    following = template.step(template.state, wanted.requirements)
+        return reason(SchedulingCode.TAINTS, node_pool=name, taints=[taint_text(taint) for taint in taints])
+    following = template.step(template.state, pod_class.requirements)
     if not isinstance(following, NarrowedTemplate):
         return conflict_reason(following, template.state.requirements, node_pool=name)
     if template.node_limit_reached:
         return reason(SchedulingCode.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES_LIMIT, 0))
     allowed = template.within_limits(template.types)
-    left = template.survivors(template.types & following.viable, wanted.requests, wanted.ports, ())
+    left = template.survivors(template.types & following.viable, pod_class.requests, pod_class.ports, ())
     if left & allowed:
         unmet = template.unmet_min_values(following.min_values, left & allowed)
-        if wanted.devices is not None and not unmet:
-            refused = wanted.devices.refusal_of(NEW_CLAIM_INDEX, template, following, left & allowed)
+        if pod_class.devices is not None and not unmet:
+            refused = pod_class.devices.refusal_of(NEW_CLAIM_INDEX, template, following, left & allowed)
             if refused is not None:
                 return refused
-        refusing = None if unmet else _refusing(template, following, wanted)
+        refusing = None if unmet else _refusing(template, following, pod_class)
         if refusing is not None:
             return topology_reason(refusing, node_pool=name)
-        if wanted.demand.alternatives and not unmet:
-            there = [str(each) for each in wanted.demand.alternatives]
+        if pod_class.demand.alternatives and not unmet:
+            there = [str(alternative) for alternative in pod_class.demand.alternatives]
             return reason(SchedulingCode.VOLUME_TOPOLOGY, node_pool=name, allowed=there)
         return reason(SchedulingCode.MIN_VALUES, node_pool=name, keys=sorted(unmet))
     if left:
         return _limits_refusal(template, filters)
-    return _type_refusal(template, wanted, filters, allowed or template.types)
+    return _type_refusal(template, pod_class, filters, allowed or template.types)
 
 
-def _refusing(template: Template, state: NarrowedTemplate, wanted: PodClass) -> Rule | None:
+def _refusing(template: Template, state: NarrowedTemplate, pod_class: PodClass) -> Rule | None:
     """The rule of topology that leaves a new claim no domain, or else, if only together they leave none that is on
     offer, the first one."""
-    rules = (*wanted.demand.rules, *wanted.demand.host_rules)
-    return wanted.demand.refusing(template, state, NEW_CLAIM_HOST) or next(iter(rules), None)
+    rules = (*pod_class.demand.rules, *pod_class.demand.host_rules)
+    return pod_class.demand.refusing(template, state, NEW_CLAIM_HOST) or next(iter(rules), None)
 
 
 def _limits_refusal(template: Template, filters: list[TypeFilter]) -> Reason:
-    exceeded = sorted(each.key for each in filters if each.kind == FilterKind.LIMITS and template.types & ~each.passed)
+    exceeded = sorted(
+        type_filter.key
+        for type_filter in filters
+        if type_filter.kind == FilterKind.LIMITS and template.types & ~type_filter.passed
+    )
     return reason(SchedulingCode.LIMITS, node_pool=template.name, resources=exceeded)
 
 
-def _type_refusal(template: Template, wanted: PodClass, filters: list[TypeFilter], candidates: int) -> Reason:
+def _type_refusal(template: Template, pod_class: PodClass, filters: list[TypeFilter], candidates: int) -> Reason:
     name = template.name
     met = types_passing(candidates, filters, FilterKind.REQUIREMENT)
     if not met:
@@ -172,7 +178,7 @@ def _type_refusal(template: Template, wanted: PodClass, filters: list[TypeFilter
             if type_filter.kind == FilterKind.REQUIREMENT and candidates & ~type_filter.passed
         ]
         return reason(SchedulingCode.TYPES_REQUIREMENTS, node_pool=name, keys=keys, types=candidates.bit_count())
-    large = template.survivors(candidates, wanted.requests, wanted.ports, ())
+    large = template.survivors(candidates, pod_class.requests, pod_class.ports, ())
     offered = types_passing(candidates, filters, *ON_OFFER)
     if not met & large:
         short = [
@@ -180,8 +186,8 @@ def _type_refusal(template: Template, wanted: PodClass, filters: list[TypeFilter
             for type_filter in filters
             if type_filter.kind == FilterKind.RESOURCE and not met & type_filter.passed
         ]
-        if wanted.ports and not template.survivors(candidates, {}, wanted.ports, ()):
-            return reason(SchedulingCode.HOST_PORTS, node_pool=name, ports=port_names(wanted))
+        if pod_class.ports and not template.survivors(candidates, {}, pod_class.ports, ()):
+            return reason(SchedulingCode.HOST_PORTS, node_pool=name, ports=port_names(pod_class))
         if short:
             return reason(SchedulingCode.TYPES_RESOURCES, node_pool=name, resources=short, types=met.bit_count())
     elif not met & large & offered:
@@ -198,15 +204,15 @@ def _type_refusal(template: Template, wanted: PodClass, filters: list[TypeFilter
 # ── the funnel ──────────────────────────────────────
 
 
-def _type_funnel(template: Template, wanted: PodClass, filters: list[TypeFilter]) -> TypeFunnel:
-    filters = [*filters, *place_filters(template, wanted)]
+def _type_funnel(template: Template, pod_class: PodClass, filters: list[TypeFilter]) -> TypeFunnel:
+    filters = [*filters, *place_filters(template, pod_class)]
     left = types_passing(template.catalogue.everything, filters)
     return TypeFunnel(
         template.name,
         len(template.catalogue.types),
         _cuts(template.catalogue, filters),
-        types_by_price(template, template.at(template.state.requirements.merged(wanted.requirements)), left),
-        near_misses(template, wanted, filters),
+        types_by_price(template, template.at(template.state.requirements.merged(pod_class.requirements)), left),
+        near_misses(template, pod_class, filters),
     )
 
 

@@ -45,14 +45,14 @@ def relaxed_preferences(before: PodShape, after: PodShape) -> tuple[RelaxedPrefe
     found += _terms(RelaxationKind.AFFINITY.value, before.affinity, after.affinity)
     found += _terms(RelaxationKind.ANTI_AFFINITY.value, before.anti_affinity, after.anti_affinity)
     found += [
-        RelaxedPreference(RelaxationKind.PREFERRED_TERM.value, _asked(each.term), weight=each.weight)
-        for each in before.preferred_terms
-        if each not in after.preferred_terms
+        RelaxedPreference(RelaxationKind.PREFERRED_TERM.value, _asked(preferred.term), weight=preferred.weight)
+        for preferred in before.preferred_terms
+        if preferred not in after.preferred_terms
     ]
     found += [
-        RelaxedPreference(RelaxationKind.SPREAD.value, key=normalise(each.topology_key))
-        for each in before.spread
-        if each not in after.spread
+        RelaxedPreference(RelaxationKind.SPREAD.value, key=normalise(constraint.topology_key))
+        for constraint in before.spread
+        if constraint not in after.spread
     ]
     if TOLERATES_PREFER_NO_SCHEDULE in after.tolerations and TOLERATES_PREFER_NO_SCHEDULE not in before.tolerations:
         found.append(RelaxedPreference(RelaxationKind.SOFT_TAINTS.value))

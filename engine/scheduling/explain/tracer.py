@@ -74,22 +74,22 @@ class Tracer(Protocol):
     def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearMissesFor) -> None:
         """A NodePool whose requirements leave no instance type (S-66); told before anything about pods."""
 
-    def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None:
+    def node_refused(self, pod_class: PodClass, node: str, reason: Reason) -> None:
         """An existing node that this class cannot use."""
 
-    def claim_refused(self, wanted: PodClass, claim: int, reason: Reason) -> None:
+    def claim_refused(self, pod_class: PodClass, claim: int, reason: Reason) -> None:
         """A claim opened earlier in the pass, by its index, that this class cannot join."""
 
     def pool_considered(
-        self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
+        self, pod_class: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
     ) -> None:
         """A new claim of a NodePool: refused for a reason, or opened (None), then with the claim's index."""
 
-    def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
-        """A pod has its place: the name of an existing node, or the index of a claim. `wanted` is the
+    def placed(self, pod: PendingPod, pod_class: PodClass, place: str | int) -> None:
+        """A pod has its place: the name of an existing node, or the index of a claim. `pod_class` is the
         class that it was placed as, after whatever it had to give up."""
 
-    def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None:
+    def unplaced(self, pod: PendingPod, pod_class: PodClass, reasons: tuple[Reason, ...]) -> None:
         """A pod has no place."""
 
     def claim_finished(self, claim: int, node_pool: str, left: tuple[Candidate, ...]) -> None:

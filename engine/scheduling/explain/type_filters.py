@@ -64,26 +64,26 @@ class TypeFilter(Struct, frozen=True):
     daemons: int = 0
 
 
-def type_filters(template: Template, wanted: PodClass) -> list[TypeFilter]:
+def type_filters(template: Template, pod_class: PodClass) -> list[TypeFilter]:
     """In the order in which a reader asks; `place_filters` come after them. A taint or a label that the NodePool itself
     rules out stops every type; what its limits leave comes after what the pod and the NodePool can do for each other at
     all."""
-    requirements = template.state.requirements.merged(wanted.requirements)
-    untolerable = untolerated(template.pool.taints, wanted.tolerations)
-    conflicting = _conflicts(template, wanted)
+    requirements = template.state.requirements.merged(pod_class.requirements)
+    untolerable = untolerated(template.pool.taints, pod_class.tolerations)
+    conflicting = _conflicts(template, pod_class)
     return [
         *(TypeFilter(FilterKind.TAINT, 0, taint.key, taint_text(taint)) for taint in untolerable),
-        *(TypeFilter(FilterKind.REQUIREMENT, 0, each.key, str(each.incoming)) for each in conflicting),
-        *requirement_filters(template.catalogue, requirements.without(each.key for each in conflicting)),
+        *(TypeFilter(FilterKind.REQUIREMENT, 0, conflict.key, str(conflict.incoming)) for conflict in conflicting),
+        *requirement_filters(template.catalogue, requirements.without(conflict.key for conflict in conflicting)),
         *_limit_filters(template),
         *offering_filters(template, template.at(requirements)),
-        *_resource_filters(template, wanted),
-        *_device_filters(template, wanted),
+        *_resource_filters(template, pod_class),
+        *_device_filters(template, pod_class),
     ]
 
 
-def _conflicts(template: Template, wanted: PodClass) -> tuple[Conflict, ...]:
-    following = template.step(template.state, wanted.requirements)
+def _conflicts(template: Template, pod_class: PodClass) -> tuple[Conflict, ...]:
+    following = template.step(template.state, pod_class.requirements)
     return following if isinstance(following, tuple) else ()
 
 
@@ -97,9 +97,11 @@ def _limit_filters(template: Template) -> Iterator[TypeFilter]:
 
 
 def requirement_filters(catalogue: CompiledCatalogue, requirements: Requirements) -> Iterator[TypeFilter]:
-    for each in requirements:
-        if each.key not in PLANNING_ONLY_LABELS:
-            yield TypeFilter(FilterKind.REQUIREMENT, catalogue.admitting(each), each.key, str(each))
+    for requirement in requirements:
+        if requirement.key not in PLANNING_ONLY_LABELS:
+            yield TypeFilter(
+                FilterKind.REQUIREMENT, catalogue.admitting(requirement), requirement.key, str(requirement)
+            )
 
 
 def offering_filters(template: Template, state: NarrowedTemplate) -> Iterator[TypeFilter]:
@@ -118,31 +120,31 @@ def offering_filters(template: Template, state: NarrowedTemplate) -> Iterator[Ty
     yield TypeFilter(FilterKind.UNAVAILABLE, there | left_out | listed & ~on_offer)
 
 
-def _resource_filters(template: Template, wanted: PodClass) -> Iterator[TypeFilter]:
+def _resource_filters(template: Template, pod_class: PodClass) -> Iterator[TypeFilter]:
     """Types that the NodePool does not allow are measured without daemons: a near miss may be about them."""
     outside = template.catalogue.everything & ~sum(group.types for group in template.groups)
     groups = [*template.groups, DaemonGroup(outside, {}, ())]
-    for name in sorted({*wanted.requests, *(name for group in groups for name in group.requests)}):
+    for name in sorted({*pod_class.requests, *(name for group in groups for name in group.requests)}):
         levels = template.catalogue.allocatable.get(name)
         passed = 0
         for group in groups:
-            amount = wanted.requests.get(name, 0) + group.requests.get(name, 0)
+            amount = pod_class.requests.get(name, 0) + group.requests.get(name, 0)
             enough = levels.at_least(amount) if levels else template.catalogue.everything if amount <= 0 else 0
             passed |= group.types & enough
         besides = max(group.requests.get(name, 0) for group in groups)
-        yield TypeFilter(FilterKind.RESOURCE, passed, name, str(wanted.requests.get(name, 0)), besides)
-    if wanted.ports:
-        free = sum(group.types for group in groups if not port_conflicts(wanted.ports, group.ports))
-        yield TypeFilter(FilterKind.HOST_PORTS, free, "", " ".join(port_names(wanted)))
+        yield TypeFilter(FilterKind.RESOURCE, passed, name, str(pod_class.requests.get(name, 0)), besides)
+    if pod_class.ports:
+        free = sum(group.types for group in groups if not port_conflicts(pod_class.ports, group.ports))
+        yield TypeFilter(FilterKind.HOST_PORTS, free, "", " ".join(port_names(pod_class)))
 
 
-def _device_filters(template: Template, wanted: PodClass) -> Iterator[TypeFilter]:
-    if wanted.devices is not None:
-        yield TypeFilter(FilterKind.DEVICES, wanted.devices.suiting(template), "", " ".join(wanted.devices.names))
+def _device_filters(template: Template, pod_class: PodClass) -> Iterator[TypeFilter]:
+    if pod_class.devices is not None:
+        yield TypeFilter(FilterKind.DEVICES, pod_class.devices.suiting(template), "", " ".join(pod_class.devices.names))
 
 
-def port_names(wanted: PodClass) -> list[str]:
-    return [f"{each.port}/{each.protocol}" for each in sorted(wanted.ports)]
+def port_names(pod_class: PodClass) -> list[str]:
+    return [f"{port.port}/{port.protocol}" for port in sorted(pod_class.ports)]
 
 
 def types_passing(types: int, filters: Iterable[TypeFilter], *kinds: FilterKind) -> int:
@@ -156,17 +158,17 @@ def types_passing(types: int, filters: Iterable[TypeFilter], *kinds: FilterKind)
 # ── where ──────────────────────────────────────
 
 
-def place_filters(template: Template, wanted: PodClass) -> Iterator[TypeFilter]:
+def place_filters(template: Template, pod_class: PodClass) -> Iterator[TypeFilter]:
     """Types that cannot be had where the pod's volumes are, then those that cannot where topology lets it go. Where
     that leaves none it is the place, whatever the type."""
-    demand, base = wanted.demand, template.step(template.state, wanted.requirements)
+    demand, base = pod_class.demand, template.step(template.state, pod_class.requirements)
     if not isinstance(base, NarrowedTemplate) or not base.viable:
         return
     there = base.viable
     if demand.alternatives:
-        reached = [template.step(base, each) for each in demand.alternatives]
+        reached = [template.step(base, alternative) for alternative in demand.alternatives]
         there = _any_of(state for state in reached if isinstance(state, NarrowedTemplate))
-        allowed = " or ".join(_requirements_text(each) for each in demand.alternatives)
+        allowed = " or ".join(_requirements_text(alternative) for alternative in demand.alternatives)
         yield TypeFilter(FilterKind.VOLUMES, _types_outside(template, base.viable, there), "", allowed)
     if demand.asks and there:
         left = _any_of(state for _, state in demand.options(template, template.state))
@@ -175,7 +177,7 @@ def place_filters(template: Template, wanted: PodClass) -> Iterator[TypeFilter]:
             FilterKind.TOPOLOGY,
             passed,
             "",
-            " ".join(sorted({each.key for each in (*demand.host_rules, *demand.rules)})),
+            " ".join(sorted({rule.key for rule in (*demand.host_rules, *demand.rules)})),
         )
 
 
@@ -192,4 +194,4 @@ def _types_outside(template: Template, asked: int, left: int) -> int:
 
 
 def _requirements_text(requirements: Requirements) -> str:
-    return " and ".join(str(each) for each in requirements)
+    return " and ".join(str(requirement) for requirement in requirements)

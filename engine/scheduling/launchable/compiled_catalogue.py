@@ -97,15 +97,15 @@ class LabelIndex:
         for value in values:
             self.values[value] = self.values.get(value, 0) | bit
 
-    def admitted(self, wanted: Requirement) -> int:
-        """The types that know the label and do not conflict with `wanted` (S-103, S-18)."""
-        mask = self.absent if wanted.operator in NEGATIVE else 0
-        if not wanted.complement:
-            for value in wanted.values:
+    def admitted(self, requirement: Requirement) -> int:
+        """The types that know the label and do not conflict with `requirement` (S-103, S-18)."""
+        mask = self.absent if requirement.operator in NEGATIVE else 0
+        if not requirement.complement:
+            for value in requirement.values:
                 mask |= self.values.get(value, 0)
             return mask
         for value, types in self.values.items():
-            if wanted.has(value):
+            if requirement.has(value):
                 mask |= types
         return mask
 
@@ -158,13 +158,13 @@ class CompiledCatalogue:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.types: tuple[InstanceType, ...] = tuple(sorted(catalogue.types, key=lambda each: each.name))
-        self.names = tuple(each.name for each in self.types)
+        self.names = tuple(instance_type.name for instance_type in self.types)
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.everything = (1 << len(self.types)) - 1
-        self.overlaid = sum(1 << number for number, each in enumerate(self.types) if each.overlaid)
-        allocatable = [each.allocatable() for each in self.types]
+        self.overlaid = sum(1 << number for number, instance_type in enumerate(self.types) if instance_type.overlaid)
+        allocatable = [instance_type.allocatable() for instance_type in self.types]
         self.allocatable = _amount_levels(allocatable)
-        self.capacity = _amount_levels([each.capacity for each in self.types])
+        self.capacity = _amount_levels([instance_type.capacity for instance_type in self.types])
         self.sound = sum(1 << i for i, each in enumerate(allocatable) if min(each.values(), default=0) >= 0)
         self.labels = _label_indexes(self.types)
         self.slots = _offering_slots(self.types)
@@ -197,13 +197,13 @@ class CompiledCatalogue:
                 return 0
         return mask
 
-    def admitting(self, wanted: Requirement) -> int:
+    def admitting(self, requirement: Requirement) -> int:
         """The types that do not conflict with one requirement; a label unknown to a type denies nothing
         (S-103)."""
-        index = self.labels.get(wanted.key)
+        index = self.labels.get(requirement.key)
         if index is None:
             return self.everything
-        return index.admitted(wanted) | self.everything & ~index.known
+        return index.admitted(requirement) | self.everything & ~index.known
 
     def distinct_values(self, key: str, types: int) -> int:
         """How many values of a label occur among these types (S-108)."""
@@ -218,8 +218,8 @@ def _amount_levels(amounts: list[Resources]) -> dict[str, AmountLevels]:
 
 def _label_indexes(types: tuple[InstanceType, ...]) -> dict[str, LabelIndex]:
     labels: dict[str, LabelIndex] = {}
-    for number, each in enumerate(types):
-        for key, values in {INSTANCE_TYPE: (each.name,), **each.requirements}.items():
+    for number, instance_type in enumerate(types):
+        for key, values in {INSTANCE_TYPE: (instance_type.name,), **instance_type.requirements}.items():
             labels.setdefault(stable_key(key), LabelIndex()).add(1 << number, values)
     return labels
 
@@ -227,9 +227,9 @@ def _label_indexes(types: tuple[InstanceType, ...]) -> dict[str, LabelIndex]:
 def _offering_slots(types: tuple[InstanceType, ...]) -> tuple[OfferingSlot, ...]:
     """Slots in a fixed order. Two like offerings of one type (unusual) go to two slots."""
     found: dict[tuple[str, str, str, str, str, int], list[tuple[int, Offering]]] = {}
-    for number, each in enumerate(types):
+    for number, instance_type in enumerate(types):
         seen: dict[tuple[str, str, str, str, str], int] = {}
-        for offer in each.offerings:
+        for offer in instance_type.offerings:
             key = (
                 offer.zone,
                 offer.capacity_type,

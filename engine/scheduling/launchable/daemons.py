@@ -46,7 +46,7 @@ class Daemon(Struct, frozen=True):
     def expected_on(self, taints: Iterable[Taint], labels: Requirements) -> bool:
         """Whether an existing node will get it (S-84): no label may be undefined."""
         return tolerates_all(taints, (*self.tolerations, TOLERATES_PREFER_NO_SCHEDULE)) and any(
-            labels.compatible(each) for each in self.alternatives
+            labels.compatible(alternative) for alternative in self.alternatives
         )
 
 
@@ -77,7 +77,7 @@ def daemons(digests: Iterable[str], shapes: Mapping[str, PodShape], ignoring: bo
 
 
 def daemon_groups(
-    given: Iterable[Daemon],
+    daemons: Iterable[Daemon],
     taints: tuple[Taint, ...],
     requirements: Requirements,
     catalogue: CompiledCatalogue,
@@ -85,30 +85,32 @@ def daemon_groups(
 ) -> tuple[DaemonGroup, ...]:
     """The types split by the daemons that count on them (S-83), ordered by first type."""
     split: list[tuple[int, list[Daemon]]] = [(types, [])]
-    for each in given:
+    for each in daemons:
         runs = each.types(taints, requirements, catalogue, types)
         halves = [(mask & runs, [*members, each]) for mask, members in split]
         halves += [(mask & ~runs, members) for mask, members in split]
         split = [(mask, members) for mask, members in halves if mask]
     made = [
-        DaemonGroup(mask, total(each.requests for each in members), tuple(p for each in members for p in each.ports))
+        DaemonGroup(
+            mask, total(daemon.requests for daemon in members), tuple(p for daemon in members for p in daemon.ports)
+        )
         for mask, members in split
     ]
     return tuple(sorted(made, key=lambda group: group.types & -group.types))
 
 
-def _matching(wanted: Requirements, given: Requirements, catalogue: CompiledCatalogue, types: int) -> int:
+def _matching(requirements: Requirements, given: Requirements, catalogue: CompiledCatalogue, types: int) -> int:
     """The types that do not conflict with what a daemon wants; those that have the label, where only they can."""
-    for each in wanted:
-        types &= catalogue.admitting(each)
-        if each.key not in given and each.key not in WELL_KNOWN and each.operator not in NEGATIVE:
-            types &= catalogue.labels[each.key].known
+    for requirement in requirements:
+        types &= catalogue.admitting(requirement)
+        if requirement.key not in given and requirement.key not in WELL_KNOWN and requirement.operator not in NEGATIVE:
+            types &= catalogue.labels[requirement.key].known
     return types
 
 
 def reserved_for_daemons(
-    given: Iterable[Daemon], taints: tuple[Taint, ...], labels: Requirements, bound: Resources
+    daemons: Iterable[Daemon], taints: tuple[Taint, ...], labels: Requirements, bound: Resources
 ) -> Resources:
     """What expected daemons will still take of an existing node (S-74): never less than nothing."""
-    expected = total(each.requests for each in given if each.expected_on(taints, labels))
+    expected = total(daemon.requests for daemon in daemons if daemon.expected_on(taints, labels))
     return {name: max(0, amount - bound.get(name, 0)) for name, amount in expected.items()}

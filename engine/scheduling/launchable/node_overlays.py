@@ -53,24 +53,24 @@ class _OverlaidType:
 
     __slots__ = ("capacity", "given", "labels", "offers", "prices", "touched")
 
-    def __init__(self, given: InstanceType, pool: Sequence[Requirement]) -> None:
-        self.given = given
-        self.labels = Requirements([*_type_labels(given), *pool])
-        self.offers = tuple(_offering_labels(each) for each in given.offerings)
+    def __init__(self, instance_type: InstanceType, pool: Sequence[Requirement]) -> None:
+        self.given = instance_type
+        self.labels = Requirements([*_type_labels(instance_type), *pool])
+        self.offers = tuple(_offering_labels(offering) for offering in instance_type.offerings)
         self.prices: dict[int, float] = {}
         self.capacity: Resources = {}
         self.touched: dict[int | str, int] = {}
 
-    def matched(self, wanted: Requirements) -> list[int]:
+    def matched(self, requirements: Requirements) -> list[int]:
         """The numbers of the offerings that an overlay speaks of (S-184)."""
-        if not self.labels.compatible(wanted):
+        if not self.labels.compatible(requirements):
             return []
-        return [number for number, offer in enumerate(self.offers) if wanted.compatible(offer, WELL_KNOWN)]
+        return [number for number, offer in enumerate(self.offers) if requirements.compatible(offer, WELL_KNOWN)]
 
     def made(self) -> InstanceType:
         offerings = tuple(
-            replace(each, price=self.prices[number]) if number in self.prices else each
-            for number, each in enumerate(self.given.offerings)
+            replace(offering, price=self.prices[number]) if number in self.prices else offering
+            for number, offering in enumerate(self.given.offerings)
         )
         changed = (*(("price",) if self.prices else ()), *(("capacity",) if self.capacity else ()))
         capacity = {**self.given.capacity, **self.capacity}
@@ -82,17 +82,20 @@ def evaluate_overlays(
 ) -> OverlayEvaluation:
     """S-183…S-187. An overlay that is invalid or in conflict is applied nowhere."""
     by_pool = {
-        pool.name: [_OverlaidType(each, _pool_labels(pool)) for each in catalogue.types] for pool, catalogue in pools
+        pool.name: [_OverlaidType(instance_type, _pool_labels(pool)) for instance_type in catalogue.types]
+        for pool, catalogue in pools
     }
     sources = {pool.name: catalogue for pool, catalogue in pools}
     conditions: dict[str, OverlayCondition] = {}
     by_name = sorted(overlays, key=lambda each: each.name, reverse=True)
     for overlay in sorted(by_name, key=lambda each: -each.weight):
-        conditions[overlay.name] = _apply(overlay, [each for types in by_pool.values() for each in types])
+        conditions[overlay.name] = _apply(
+            overlay, [instance_type for types in by_pool.values() for instance_type in types]
+        )
     changed = {
-        name: replace(sources[name], types=tuple(each.made() for each in types))
+        name: replace(sources[name], types=tuple(instance_type.made() for instance_type in types))
         for name, types in by_pool.items()
-        if any(each.prices or each.capacity for each in types)
+        if any(instance_type.prices or instance_type.capacity for instance_type in types)
     }
     return OverlayEvaluation(changed, conditions)
 
@@ -102,7 +105,7 @@ def _apply(overlay: NodeOverlay, types: Sequence[_OverlaidType]) -> OverlayCondi
     if _invalid(overlay):
         return OverlayCondition.INVALID
     wanted = Requirements.of_specs(overlay.requirements)
-    matched = [(each, numbers) for each in types if (numbers := each.matched(wanted))]
+    matched = [(instance_type, numbers) for instance_type in types if (numbers := instance_type.matched(wanted))]
     touches: list[tuple[_OverlaidType, list[int | str]]] = [
         (each, [*(numbers if overlay.prices else ()), *overlay.capacity]) for each, numbers in matched
     ]
@@ -121,8 +124,8 @@ def _apply(overlay: NodeOverlay, types: Sequence[_OverlaidType]) -> OverlayCondi
 def _invalid(overlay: NodeOverlay) -> bool:
     """Whether an overlay fails the validation at run time (S-183)."""
     return (
-        any(requirement_problems(each) for each in overlay.requirements)
-        or any(each.operator == "NotIn" and not each.values for each in overlay.requirements)
+        any(requirement_problems(requirement) for requirement in overlay.requirements)
+        or any(requirement.operator == "NotIn" and not requirement.values for requirement in overlay.requirements)
         or any(name in FIXED_RESOURCES for name in overlay.capacity)
     )
 
@@ -131,12 +134,12 @@ def _pool_labels(pool: NodePool) -> tuple[Requirement, ...]:
     return tuple(Requirements.of_labels({**pool.labels, NODEPOOL: pool.name}))
 
 
-def _type_labels(given: InstanceType) -> list[Requirement]:
+def _type_labels(instance_type: InstanceType) -> list[Requirement]:
     """What a type says of its labels; what it leaves to its offerings is taken from these."""
-    said = dict(given.requirements)
-    said.setdefault(INSTANCE_TYPE, (given.name,))
-    said.setdefault(ZONE, tuple(sorted({each.zone for each in given.offerings})))
-    said.setdefault(CAPACITY_TYPE, tuple(sorted({each.capacity_type for each in given.offerings})))
+    said = dict(instance_type.requirements)
+    said.setdefault(INSTANCE_TYPE, (instance_type.name,))
+    said.setdefault(ZONE, tuple(sorted({offering.zone for offering in instance_type.offerings})))
+    said.setdefault(CAPACITY_TYPE, tuple(sorted({offering.capacity_type for offering in instance_type.offerings})))
     return [Requirement(key, False, frozenset(values)) for key, values in sorted(said.items())]
 
 
@@ -162,7 +165,7 @@ def overlaid_catalogues(
     """For each NodePool whose catalogue (given by digest) an overlay changes, the changed one and its digest. Through a
     bounded cache, which changes no result."""
     key = (
-        tuple(content(each)[0] for each in overlays),
+        tuple(content(overlay)[0] for overlay in overlays),
         tuple((pool.name, tuple(sorted(pool.labels.items())), digest) for pool, digest, _ in pools),
     )
     found = _cache.get(key)

@@ -43,23 +43,23 @@ def with_launches_taken(catalogue: Catalogue, taken: Mapping[str, int]) -> Catal
     """The catalogue when so many instances more have been taken of its reservations, by their ids."""
     if not taken:
         return catalogue
-    offerings = (each for given in catalogue.types for each in given.offerings)
+    offerings = (offering for given in catalogue.types for offering in given.offerings)
     left = {
-        each.reservation_id: max(0, each.reservation_capacity - taken[each.reservation_id])
-        for each in offerings
-        if each.reservation_id in taken
+        offering.reservation_id: max(0, offering.reservation_capacity - taken[offering.reservation_id])
+        for offering in offerings
+        if offering.reservation_id in taken
     }
     return _with_counts(catalogue, left)
 
 
 def _with_counts(catalogue: Catalogue, left: Mapping[str, int]) -> Catalogue:
-    return replace(catalogue, types=tuple(_type(each, left) for each in catalogue.types))
+    return replace(catalogue, types=tuple(_type(instance_type, left) for instance_type in catalogue.types))
 
 
-def _type(given: InstanceType, left: Mapping[str, int]) -> InstanceType:
-    if not any(each.reservation_id in left for each in given.offerings):
-        return given
-    return replace(given, offerings=tuple(_offering(each, left) for each in given.offerings))
+def _type(instance_type: InstanceType, left: Mapping[str, int]) -> InstanceType:
+    if not any(offering.reservation_id in left for offering in instance_type.offerings):
+        return instance_type
+    return replace(instance_type, offerings=tuple(_offering(offering, left) for offering in instance_type.offerings))
 
 
 def _offering(given: Offering, left: Mapping[str, int]) -> Offering:

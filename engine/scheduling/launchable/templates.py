@@ -114,14 +114,14 @@ class Template:
             state = self._states[requirements] = self._evaluate(requirements)
         return state
 
-    def step(self, state: NarrowedTemplate, wanted: Requirements) -> NarrowedTemplate | tuple[Conflict, ...]:
+    def step(self, state: NarrowedTemplate, requirements: Requirements) -> NarrowedTemplate | tuple[Conflict, ...]:
         """Where a pod's requirements lead from a state, or why they cannot hold there (S-99 step 2)."""
-        found = state.steps.get(wanted)
+        found = state.steps.get(requirements)
         if found is None:
-            found = state.requirements.incompatibilities(wanted, WELL_KNOWN) or self.at(
-                state.requirements.merged(wanted)
+            found = state.requirements.incompatibilities(requirements, WELL_KNOWN) or self.at(
+                state.requirements.merged(requirements)
             )
-            state.steps[wanted] = found
+            state.steps[requirements] = found
         return found
 
     def domains(self, state: NarrowedTemplate, key: str) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ class Template:
         has nothing to do with it but is the same for the same claim."""
         if not self._variant:
             return self.cheapest(state, types)
-        domains = " ".join(str(each) for each in state.requirements if each.single)
+        domains = " ".join(str(requirement) for requirement in state.requirements if requirement.single)
         return float(crc32(f"{self._variant}/{claim}/{domains}".encode()))
 
     def usable_slots(self, requirements: Requirements) -> tuple[int, ...]:
@@ -289,9 +289,9 @@ _NO_CATALOGUE = Catalogue(types=())
 
 
 def template_of(
-    given: PoolInput, problem: Problem, daemons: Sequence[Daemon], *, strict: bool, variant: int = 0
+    pool_input: PoolInput, problem: Problem, daemons: Sequence[Daemon], *, strict: bool, variant: int = 0
 ) -> Template:
     """That of a NodePool of a problem; one whose types are not known has none (S-64)."""
-    catalogue = problem.catalogues[given.catalogue] if given.catalogue else _NO_CATALOGUE
-    kinds = compiled_catalogue(given.catalogue, catalogue)
-    return Template(given.pool, given.usage, kinds, problem.unavailable, daemons, strict, variant)
+    catalogue = problem.catalogues[pool_input.catalogue] if pool_input.catalogue else _NO_CATALOGUE
+    kinds = compiled_catalogue(pool_input.catalogue, catalogue)
+    return Template(pool_input.pool, pool_input.usage, kinds, problem.unavailable, daemons, strict, variant)

@@ -16,7 +16,7 @@ def port_conflict(a: HostPort, b: HostPort) -> bool:
     return a.ip == b.ip or a.ip in UNSPECIFIED or b.ip in UNSPECIFIED
 
 
-def port_conflicts(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> tuple[HostPort, ...]:
+def port_conflicts(requested: Iterable[HostPort], used: Iterable[HostPort]) -> tuple[HostPort, ...]:
     """The wanted ports that are taken."""
     taken = tuple(used)
-    return tuple(port for port in wanted if any(port_conflict(port, other) for other in taken))
+    return tuple(port for port in requested if any(port_conflict(port, other) for other in taken))

@@ -25,7 +25,7 @@ class PodSelector(Struct, frozen=True, cache_hash=True):
             not self.nothing
             and namespace in self.namespaces
             and all(labels.get(key) == value for key, value in self.labels)
-            and all(expression_matches(each, labels) for each in self.expressions)
+            and all(expression_matches(expression, labels) for expression in self.expressions)
         )
 
 
@@ -57,7 +57,9 @@ def term_selector(
     """The pods that an affinity term of such a pod speaks of (S-124)."""
     named = frozenset(term.namespaces)
     if term.namespace_selector is not None:
-        named |= frozenset(each.name for each in namespaces if selector_matches(term.namespace_selector, each.labels))
+        named |= frozenset(
+            namespace.name for namespace in namespaces if selector_matches(term.namespace_selector, namespace.labels)
+        )
     elif not named:
         named = frozenset([namespace])
     more = [
@@ -69,14 +71,14 @@ def term_selector(
 
 def shape_selectors(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -> tuple[PodSelector, ...]:
     """All pods that the spreads and the terms of such a pod speak of."""
-    spreads = (spread_selector(each, namespace, shape.labels) for each in shape.spread)
+    spreads = (spread_selector(constraint, namespace, shape.labels) for constraint in shape.spread)
     terms = (*shape.affinity, *shape.anti_affinity)
-    return (*spreads, *(term_selector(each, namespace, shape.labels, namespaces) for each in terms))
+    return (*spreads, *(term_selector(term, namespace, shape.labels, namespaces) for term in terms))
 
 
 def required_affinity_selectors(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -> list[PodSelector]:
     """For each required term of affinity the pods that such a pod must be with."""
-    return [term_selector(each, namespace, shape.labels, namespaces) for each in shape.affinity if not each.weight]
+    return [term_selector(term, namespace, shape.labels, namespaces) for term in shape.affinity if not term.weight]
 
 
 def _label_expressions(operator: str, keys: Iterable[str], labels: Mapping[str, str]) -> list[Expression]:

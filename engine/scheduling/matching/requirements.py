@@ -253,7 +253,7 @@ class Requirements:
 
     @classmethod
     def of_expressions(cls, expressions: Iterable[Expression]) -> Requirements:
-        return cls(requirement(each.key, each.operator, each.values) for each in expressions)
+        return cls(requirement(expression.key, expression.operator, expression.values) for expression in expressions)
 
     def __iter__(self) -> Iterator[Requirement]:
         return iter(self._by_key.values())

@@ -38,7 +38,7 @@ def _integer(text: str) -> int | None:
 
 def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> tuple[Taint, ...]:
     """The taints that no toleration covers, in their order. All effects count, PreferNoSchedule too."""
-    return tuple(taint for taint in taints if not any(tolerates(taint, each) for each in tolerations))
+    return tuple(taint for taint in taints if not any(tolerates(taint, toleration) for toleration in tolerations))
 
 
 def tolerates_all(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> bool:

@@ -32,52 +32,56 @@ class NodeSearch:
         self._lanes = lanes
         self._looks: dict[int, dict[NodeDomains, int]] = {}
 
-    def find(self, wanted: PodClass) -> ExistingNode | None:
+    def find(self, pod_class: PodClass) -> ExistingNode | None:
         if not self._nodes:
             return None
-        demand = wanted.demand
+        demand = pod_class.demand
         hosts = demand.follows
         if hosts is not None:
             there = (node for node in self._nodes if node.host in hosts)
-            return next((node for node in there if self._allowed(node, demand) and node.accepts(wanted)), None)
-        looked = self._looks.setdefault(wanted.number, {})
+            return next((node for node in there if self._allowed(node, demand) and node.accepts(pod_class)), None)
+        looked = self._looks.setdefault(pod_class.number, {})
         best = len(self._nodes)
-        for domains, lane in self._lanes.of(wanted):
+        for domains, lane in self._lanes.of(pod_class):
             if demand.allows_domains(domains):
-                best = min(best, self._first(wanted, domains, lane, looked))
+                best = min(best, self._first(pod_class, domains, lane, looked))
         return self._nodes[best] if best < len(self._nodes) else None
 
-    def takes(self, node: ExistingNode, wanted: PodClass) -> bool:
+    def takes(self, node: ExistingNode, pod_class: PodClass) -> bool:
         """Whether this node, of all, accepts."""
-        hosts = wanted.demand.follows
-        return (hosts is None or node.host in hosts) and self._allowed(node, wanted.demand) and node.accepts(wanted)
+        hosts = pod_class.demand.follows
+        return (
+            (hosts is None or node.host in hosts) and self._allowed(node, pod_class.demand) and node.accepts(pod_class)
+        )
 
     def _allowed(self, node: ExistingNode, demand: Demand) -> bool:
         return demand.allows_domains(tuple(node.domains(key) for key in demand.keys))
 
-    def _first(self, wanted: PodClass, domains: NodeDomains, lane: DomainNodes, looked: dict[NodeDomains, int]) -> int:
+    def _first(
+        self, pod_class: PodClass, domains: NodeDomains, lane: DomainNodes, looked: dict[NodeDomains, int]
+    ) -> int:
         """The first node of a lane that accepts, else their number; those before it have refused for good."""
         at, nodes, numbers = looked.get(domains, 0), self._nodes, lane.numbers
-        cpu, memory = wanted.cpu, wanted.memory
+        cpu, memory = pod_class.cpu, pod_class.memory
         while at < len(numbers) or lane.read_on():
             node = nodes[numbers[at]]
-            if cpu <= node.cpu and memory <= node.memory and node.accepts(wanted):
+            if cpu <= node.cpu and memory <= node.memory and node.accepts(pod_class):
                 looked[domains] = at
                 return numbers[at]
             if self._tracer is not None:
-                self._tracer.node_refused(wanted, node.name, node.refusal(wanted))
+                self._tracer.node_refused(pod_class, node.name, node.refusal(pod_class))
             at += 1
         looked[domains] = at
         return len(nodes)
 
-    def explain(self, wanted: PodClass) -> None:
+    def explain(self, pod_class: PodClass) -> None:
         """Tell the tracer of the nodes that topology keeps a class from, which `find` skips in whole lanes."""
         assert self._tracer is not None
-        looked = self._looks.get(wanted.number, {})
-        for domains, numbers in self._lanes.whole(wanted.demand).items():
+        looked = self._looks.get(pod_class.number, {})
+        for domains, numbers in self._lanes.whole(pod_class.demand).items():
             for number in numbers[looked.get(domains, 0) :]:
                 node = self._nodes[number]
-                self._tracer.node_refused(wanted, node.name, node.refusal(wanted))
+                self._tracer.node_refused(pod_class, node.name, node.refusal(pod_class))
 
 
 class _DemandSearch:
@@ -117,38 +121,38 @@ class ClaimSearch:
         self._states[claim.index] = claim.state
         self._moves.append(claim.index)
 
-    def find(self, wanted: PodClass) -> PackedClaim | None:
+    def find(self, pod_class: PodClass) -> PackedClaim | None:
         """The claim with the fewest pods that accepts, narrowed to what the pod needs."""
         if not self._claims:
             return None
-        demand = wanted.demand
+        demand = pod_class.demand
         hosts = demand.follows
         if hosts is not None:
-            return self._follow(wanted, [each for each in hosts if isinstance(each, int)])
+            return self._follow(pod_class, [host for host in hosts if isinstance(host, int)])
         look = self._looks.get(demand.number)
         if look is None:
             look = self._looks[demand.number] = _DemandSearch()
-        self._catch_up(look, wanted)
+        self._catch_up(look, pod_class)
         while (heap := self._least(look, demand)) is not None:
             claim = self._claims[heap[0][2]]
-            if self._accepts(claim, wanted):
+            if self._accepts(claim, pod_class):
                 return claim
             heappop(heap)
-            self._refused(look, claim, wanted)
+            self._refused(look, claim, pod_class)
         return None
 
-    def _accepts(self, claim: PackedClaim, wanted: PodClass) -> bool:
-        demand = wanted.demand
+    def _accepts(self, claim: PackedClaim, pod_class: PodClass) -> bool:
+        demand = pod_class.demand
         if not demand.allows_host(claim.index):
             return False
         options = demand.options(claim.template, claim.state)
-        return bool(options) and claim.accept(wanted, options, self._reservations)
+        return bool(options) and claim.accept(pod_class, options, self._reservations)
 
-    def _follow(self, wanted: PodClass, hosts: list[int]) -> PackedClaim | None:
+    def _follow(self, pod_class: PodClass, hosts: list[int]) -> PackedClaim | None:
         """Where affinity over the hostname leaves only these claims."""
-        there = (self._claims[each] for each in hosts)
+        there = (self._claims[host] for host in hosts)
         claims = sorted(there, key=lambda each: (len(each.pods), each.order, each.index))
-        return next((each for each in claims if self._accepts(each, wanted)), None)
+        return next((claim for claim in claims if self._accepts(claim, pod_class)), None)
 
     def _least(self, look: _DemandSearch, demand: Demand) -> list[tuple[int, int, int]] | None:
         """The heap whose first claim has the fewest pods, of those whose state topology allows now."""
@@ -173,13 +177,13 @@ class ClaimSearch:
             else:
                 return
 
-    def _catch_up(self, look: _DemandSearch, wanted: PodClass) -> None:
+    def _catch_up(self, look: _DemandSearch, pod_class: PodClass) -> None:
         """Look at new and narrowed claims, and again at those that refused for what has changed since."""
         again: list[int] = []
-        if look.requests != wanted.requests:
-            look.requests = wanted.requests
+        if look.requests != pod_class.requests:
+            look.requests = pod_class.requests
             again, look.small = look.small, []
-        version = wanted.demand.version
+        version = pod_class.demand.version
         if look.undecided and (version != look.version or self._reservations.epoch != look.reserved):
             again, look.undecided = again + look.undecided, []
         look.version, look.reserved = version, self._reservations.epoch
@@ -187,30 +191,30 @@ class ClaimSearch:
             again += self._moves[look.seen :]
             look.seen = len(self._moves)
         for index in again:
-            self._push(look, self._claims[index], wanted)
+            self._push(look, self._claims[index], pod_class)
 
-    def _push(self, look: _DemandSearch, claim: PackedClaim, wanted: PodClass) -> None:
-        if not claim.may_fit(wanted):
+    def _push(self, look: _DemandSearch, claim: PackedClaim, pod_class: PodClass) -> None:
+        if not claim.may_fit(pod_class):
             look.small.append(claim.index)
-            self._tell(claim, wanted)
-        elif not wanted.demand.never(claim.template, claim.state):
+            self._tell(claim, pod_class)
+        elif not pod_class.demand.never(claim.template, claim.state):
             _, heap = look.heaps.setdefault(claim.state, (claim.template, []))
             heappush(heap, (len(claim.pods), claim.order, claim.index))
         else:
-            self._tell(claim, wanted)
+            self._tell(claim, pod_class)
 
-    def _refused(self, look: _DemandSearch, claim: PackedClaim, wanted: PodClass) -> None:
+    def _refused(self, look: _DemandSearch, claim: PackedClaim, pod_class: PodClass) -> None:
         """Keep a claim that may yet accept: another class of the demand with smaller requests, or this one in another
         domain or with reserved capacity given back (S-115)."""
-        demand = wanted.demand
-        self._tell(claim, wanted)
+        demand = pod_class.demand
+        self._tell(claim, pod_class)
         if not demand.allows_host(claim.index):
             return
         following = claim.template.step(claim.state, demand.requirements)
         narrows = bool(demand.keys) and following is not claim.state
         reservable = isinstance(following, NarrowedTemplate) and following.reservable
-        (look.undecided if claim.may_fit(wanted) and (narrows or reservable) else look.small).append(claim.index)
+        (look.undecided if claim.may_fit(pod_class) and (narrows or reservable) else look.small).append(claim.index)
 
-    def _tell(self, claim: PackedClaim, wanted: PodClass) -> None:
+    def _tell(self, claim: PackedClaim, pod_class: PodClass) -> None:
         if self._tracer is not None:
-            self._tracer.claim_refused(wanted, claim.index, explain_claim(claim, wanted))
+            self._tracer.claim_refused(pod_class, claim.index, explain_claim(claim, pod_class))

@@ -29,21 +29,23 @@ class ExistingNode:
     """One node in one pass. Its labels are what they are: unlike the reference (S-96), a pod that asks for
     a label *not* to have a value does not define that label for the pods after it."""
 
-    def __init__(self, given: NodeInput, daemons: Iterable[Daemon]) -> None:
-        self.name = given.name
-        self.claim = given.claim
-        self.initialized = given.initialized
-        self.taints = given.taints
-        self.host = given.labels.get(HOSTNAME) or given.name
-        self.labels = Requirements.of_labels({**given.labels, HOSTNAME: self.host})
+    def __init__(self, node_input: NodeInput, daemons: Iterable[Daemon]) -> None:
+        self.name = node_input.name
+        self.claim = node_input.claim
+        self.initialized = node_input.initialized
+        self.taints = node_input.taints
+        self.host = node_input.labels.get(HOSTNAME) or node_input.name
+        self.labels = Requirements.of_labels({**node_input.labels, HOSTNAME: self.host})
         self.open = NO_REQUIREMENTS
         self.site: NodeDevices | None = None  # what it has for pods that ask for devices; set if there are any
-        if given.requirements:
-            self.open = Requirements.of_specs(given.requirements).without(each.key for each in self.labels)
+        if node_input.requirements:
+            self.open = Requirements.of_specs(node_input.requirements).without(
+                requirement.key for requirement in self.labels
+            )
         self.known = self.labels.merged(self.open) if self.open else self.labels
-        waiting = reserved_for_daemons(daemons, given.taints, self.labels, given.bound_daemons)
-        self._set_remaining({name: amount - waiting.get(name, 0) for name, amount in given.available.items()})
-        self.ports = given.host_ports
+        waiting = reserved_for_daemons(daemons, node_input.taints, self.labels, node_input.bound_daemons)
+        self._set_remaining({name: amount - waiting.get(name, 0) for name, amount in node_input.available.items()})
+        self.ports = node_input.host_ports
         self.pods: list[PendingPod] = []
         self._limits: Mapping[str, int] = {}
         self._attached: set[Attachment] = set()
@@ -54,11 +56,11 @@ class ExistingNode:
 
     @classmethod
     def of(
-        cls, given: NodeInput, daemons: Iterable[Daemon], what: Hashable, limits: Mapping[str, int] | None = None
+        cls, node_input: NodeInput, daemons: Iterable[Daemon], what: Hashable, limits: Mapping[str, int] | None = None
     ) -> ExistingNode:
         """One for a problem, compiled once: `what` tells `daemons` from others. `limits`: how many volumes of a CSI
         driver can be attached; all, if it is not there."""
-        made = given.compiled((cls, what), lambda: cls(given, daemons)).own()
+        made = node_input.compiled((cls, what), lambda: cls(node_input, daemons)).own()
         made._limits = limits or {}
         made._entered = {}
         made.shared = True
@@ -88,41 +90,41 @@ class ExistingNode:
         """S-76: initialized ones first, then by name."""
         return (not self.initialized, self.name)
 
-    def accepts(self, wanted: PodClass) -> bool:
+    def accepts(self, pod_class: PodClass) -> bool:
         """S-94, but for domains other than the host (`Demand.allows_domains`). A refusal is final within a pass: a
         node only fills up."""
         return (
-            self.has_room(wanted)
-            and wanted.demand.allows_host(self.host)
-            and self.suits(wanted)
-            and (wanted.devices is None or (self.site is not None and wanted.devices.on_site(self.site)))
+            self.has_room(pod_class)
+            and pod_class.demand.allows_host(self.host)
+            and self.suits(pod_class)
+            and (pod_class.devices is None or (self.site is not None and pod_class.devices.on_site(self.site)))
         )
 
-    def has_room(self, wanted: PodClass) -> bool:
+    def has_room(self, pod_class: PodClass) -> bool:
         """For resources, volumes and host ports."""
         return (
-            wanted.cpu <= self.cpu
-            and wanted.memory <= self.memory
-            and fits(wanted.requests, self.remaining)
-            and not self.drivers_full(wanted.attached)
-            and not port_conflicts(wanted.ports, self.ports)
+            pod_class.cpu <= self.cpu
+            and pod_class.memory <= self.memory
+            and fits(pod_class.requests, self.remaining)
+            and not self.drivers_full(pod_class.attached)
+            and not port_conflicts(pod_class.ports, self.ports)
         )
 
-    def suits(self, wanted: PodClass) -> bool:
+    def suits(self, pod_class: PodClass) -> bool:
         """By its labels and taints, which stay."""
         return (
-            self._reaches(wanted.demand.alternatives)
-            and not self._conflicts(wanted.requirements)
-            and not untolerated(self.taints, wanted.tolerations)
+            self._reaches(pod_class.demand.alternatives)
+            and not self._conflicts(pod_class.requirements)
+            and not untolerated(self.taints, pod_class.tolerations)
         )
 
-    def take(self, pod: PendingPod, wanted: PodClass) -> None:
+    def take(self, pod: PendingPod, pod_class: PodClass) -> None:
         """S-95, but for the labels: they stay what they are (unlike S-96)."""
         self.pods.append(pod)
-        self._set_remaining(added(self.remaining, wanted.requests, -1))
-        self.ports += wanted.ports
-        self.enter(wanted.counted)
-        self.attach(wanted.attached)
+        self._set_remaining(added(self.remaining, pod_class.requests, -1))
+        self.ports += pod_class.ports
+        self.enter(pod_class.counted)
+        self.attach(pod_class.attached)
 
     def attach(self, attached: Iterable[Attachment]) -> None:
         self._attached.update(attached)
@@ -154,12 +156,12 @@ class ExistingNode:
 
     def enter(self, counts: Iterable[PodCount], pods: int = 1) -> None:
         """Count so many more pods in the domains of this node."""
-        for each in counts:
-            if each.number not in self._entered:
-                self._entered[each.number] = self._entrance(each)
-            domain = self._entered[each.number]
+        for count in counts:
+            if count.number not in self._entered:
+                self._entered[count.number] = self._entrance(count)
+            domain = self._entered[count.number]
             if domain is not None:
-                each.add(domain, pods)
+                count.add(domain, pods)
 
     def _entrance(self, count: PodCount) -> Domain | None:
         """The domain that its pods are counted in; None if they are not."""
@@ -167,49 +169,52 @@ class ExistingNode:
             return None
         return self.host if count.key == HOSTNAME else self.domain(count.key)
 
-    def refusal(self, wanted: PodClass) -> Reason:
+    def refusal(self, pod_class: PodClass) -> Reason:
         """Why it does not accept the class; only asked when it does not."""
-        taints = untolerated(self.taints, wanted.tolerations)
+        taints = untolerated(self.taints, pod_class.tolerations)
         if taints:
-            return reason(SchedulingCode.TAINTS, taints=[taint_text(each) for each in taints])
-        ports = port_conflicts(wanted.ports, self.ports)
+            return reason(SchedulingCode.TAINTS, taints=[taint_text(taint) for taint in taints])
+        ports = port_conflicts(pod_class.ports, self.ports)
         if ports:
-            return reason(SchedulingCode.HOST_PORTS, ports=[f"{each.port}/{each.protocol}" for each in sorted(ports)])
-        if not fits(wanted.requests, self.remaining):
-            return reason(SchedulingCode.RESOURCES, resources=list(lacking(wanted.requests, self.remaining)))
-        if not self._reaches(wanted.demand.alternatives):
-            return reason(SchedulingCode.VOLUME_TOPOLOGY, allowed=[str(each) for each in wanted.demand.alternatives])
-        full = self.drivers_full(wanted.attached)
+            return reason(SchedulingCode.HOST_PORTS, ports=[f"{port.port}/{port.protocol}" for port in sorted(ports)])
+        if not fits(pod_class.requests, self.remaining):
+            return reason(SchedulingCode.RESOURCES, resources=list(lacking(pod_class.requests, self.remaining)))
+        if not self._reaches(pod_class.demand.alternatives):
+            return reason(
+                SchedulingCode.VOLUME_TOPOLOGY,
+                allowed=[str(alternative) for alternative in pod_class.demand.alternatives],
+            )
+        full = self.drivers_full(pod_class.attached)
         if full:
             return reason(SchedulingCode.VOLUME_LIMIT, drivers=full)
-        refusing = wanted.demand.refusing_node(self.host, self.domains)
+        refusing = pod_class.demand.refusing_node(self.host, self.domains)
         if refusing is not None:
             return topology_reason(refusing)
-        found = self._conflicts(wanted.requirements)
-        if not found and wanted.devices is not None and self.site is not None:
-            refused = wanted.devices.refusal_on(self.site)
+        found = self._conflicts(pod_class.requirements)
+        if not found and pod_class.devices is not None and self.site is not None:
+            refused = pod_class.devices.refusal_on(self.site)
             if refused is not None:
                 return refused
         return conflict_reason(found, self.labels)
 
     def _reaches(self, alternatives: tuple[Requirements, ...]) -> bool:
         """Whether the pod's volumes can be here, by one of what they ask for (S-156)."""
-        return not alternatives or any(not self._conflicts(each) for each in alternatives)
+        return not alternatives or any(not self._conflicts(alternative) for alternative in alternatives)
 
-    def _conflicts(self, wanted: Requirements) -> tuple[Conflict, ...]:
+    def _conflicts(self, requirements: Requirements) -> tuple[Conflict, ...]:
         """Where requirements do not hold on this node; no label may be undefined. Of a label
         that is only narrowed so far (a claim not launched yet), every value that is left must do."""
         found = []
-        for each in wanted:
-            present = self.labels.find(each.key)
+        for requirement in requirements:
+            present = self.labels.find(requirement.key)
             if present is not None:
-                if present.conflicts(each):
-                    found.append(Conflict(each, present))
+                if present.conflicts(requirement):
+                    found.append(Conflict(requirement, present))
                 continue
-            narrowed = self.open.find(each.key)
+            narrowed = self.open.find(requirement.key)
             if narrowed is None:
-                if each.operator not in NEGATIVE:
-                    found.append(Conflict(each))
-            elif not each.allows_all_of(narrowed):
-                found.append(Conflict(each, narrowed))
+                if requirement.operator not in NEGATIVE:
+                    found.append(Conflict(requirement))
+            elif not requirement.allows_all_of(narrowed):
+                found.append(Conflict(requirement, narrowed))
         return tuple(found)

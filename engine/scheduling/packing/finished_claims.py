@@ -73,20 +73,20 @@ class ClaimSpecs:
 
 def _claim_spec(template: Template, state: NarrowedTemplate, types: int, most: int) -> ClaimSpec:
     chosen = types_by_price(template, state, types)[:most]
-    mask = sum(1 << template.catalogue.numbers[each.instance_type] for each in chosen)
+    mask = sum(1 << template.catalogue.numbers[candidate.instance_type] for candidate in chosen)
     constraints = state.requirements.without([HOSTNAME, *PLANNING_ONLY_LABELS])
     capacity_types = _capacity_types(template, state, mask)
     return ClaimSpec(
         chosen=chosen,
         mask=mask,
-        instance_types=tuple(each.instance_type for each in chosen),
+        instance_types=tuple(candidate.instance_type for candidate in chosen),
         requirements=tuple(
             spec for each in _launch_requirements(constraints, chosen, capacity_types) for spec in each.specs()
         ),
         capacity_types=capacity_types,
         labels=claim_labels(template.labels, constraints),
         constraints=tuple(constraints),
-        price=next((each.price for each in chosen if math.isfinite(each.price)), 0.0),
+        price=next((candidate.price for candidate in chosen if math.isfinite(candidate.price)), 0.0),
         overlaid=_overlaid(template, mask),
     )
 
@@ -126,7 +126,7 @@ def daemon_overhead(claim: PackedClaim) -> Resources:
     if not groups:
         return {}
     shared = set(groups[0]).intersection(*groups[1:])
-    return {name: min(each[name] for each in groups) for name in sorted(shared)}
+    return {name: min(group[name] for group in groups) for name in sorted(shared)}
 
 
 def _capacity_types(template: Template, state: NarrowedTemplate, types: int) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ def _launch_requirements(
             Requirement(
                 INSTANCE_TYPE,
                 False,
-                frozenset(each.instance_type for each in chosen),
+                frozenset(candidate.instance_type for candidate in chosen),
                 min_values=constraints.get(INSTANCE_TYPE).min_values,
             ),
             Requirement(CAPACITY_TYPE, False, frozenset(capacity_types)),
@@ -155,8 +155,8 @@ def _launch_requirements(
 def claim_labels(own: Mapping[str, str], constraints: Requirements) -> dict[str, str]:
     """S-165: the template's own labels, and a value for every further label that requirements leave open."""
     labels = dict(own)
-    for each in constraints:
-        value = each.any_value()
-        if each.key not in WELL_KNOWN and value:
-            labels[each.key] = value
+    for constraint in constraints:
+        value = constraint.any_value()
+        if constraint.key not in WELL_KNOWN and value:
+            labels[constraint.key] = value
     return dict(sorted(labels.items()))

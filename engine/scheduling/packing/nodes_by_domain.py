@@ -43,12 +43,12 @@ class NodesByDomain:
         self._by_keys: dict[tuple[str, ...], dict[NodeDomains, list[int]]] = {}
         self._by_class: dict[int, list[tuple[NodeDomains, DomainNodes]]] = {}
 
-    def of(self, wanted: PodClass) -> list[tuple[NodeDomains, DomainNodes]]:
-        found = self._by_class.get(wanted.number)
+    def of(self, pod_class: PodClass) -> list[tuple[NodeDomains, DomainNodes]]:
+        found = self._by_class.get(pod_class.number)
         if found is None:
-            found = self._by_class[wanted.number] = [
-                (domains, DomainNodes(number for number in numbers if self._takes(self._nodes[number], wanted)))
-                for domains, numbers in self.whole(wanted.demand).items()
+            found = self._by_class[pod_class.number] = [
+                (domains, DomainNodes(number for number in numbers if self._takes(self._nodes[number], pod_class)))
+                for domains, numbers in self.whole(pod_class.demand).items()
             ]
         return found
 
@@ -61,10 +61,10 @@ class NodesByDomain:
                 found.setdefault(tuple(node.domains(key) for key in demand.keys), []).append(number)
         return found
 
-    def _takes(self, node: ExistingNode, wanted: PodClass) -> bool:
+    def _takes(self, node: ExistingNode, pod_class: PodClass) -> bool:
         """Whether it would take a pod as the first one. A host that refuses does so until pods have left it, and then
         its node goes too, unless several have its name."""
         if self._traced:
             return True
-        refused = self._on_host[node.host] == 1 and wanted.demand.refused_before(node.host)
-        return not refused and node.has_room(wanted) and node.suits(wanted)
+        refused = self._on_host[node.host] == 1 and pod_class.demand.refused_before(node.host)
+        return not refused and node.has_room(pod_class) and node.suits(pod_class)

@@ -46,51 +46,51 @@ class PackedClaim:
         self._cpu = self._memory = self._pods = 0
         self._bound()
 
-    def may_fit(self, wanted: PodClass) -> bool:
+    def may_fit(self, pod_class: PodClass) -> bool:
         """False only if the claim certainly lacks the room: a bound by the largest amounts any of its
         types had when it last settled."""
-        return wanted.cpu <= self._cpu and wanted.memory <= self._memory and self._pods > 0
+        return pod_class.cpu <= self._cpu and pod_class.memory <= self._memory and self._pods > 0
 
-    def accept(self, wanted: PodClass, options: Sequence[Option], reservations: Reservations) -> bool:
+    def accept(self, pod_class: PodClass, options: Sequence[Option], reservations: Reservations) -> bool:
         """Whether one more pod of the class fits; if so the claim is narrowed to one of the options (the lowest rank
         first, then the cheapest) and `take` must follow."""
-        if self._class is wanted and self._left > 0 and len(options) == 1 and options[0][1] is self.state:
+        if self._class is pod_class and self._left > 0 and len(options) == 1 and options[0][1] is self.state:
             return True
-        streak = 2 * self._taken if self._class is wanted else 1
+        streak = 2 * self._taken if self._class is pod_class else 1
         self.settle()
-        if port_conflicts(wanted.ports, self.ports):
+        if port_conflicts(pod_class.ports, self.ports):
             return False
-        if wanted.devices is not None:
-            options = self._with_devices(wanted.devices, options)
+        if pod_class.devices is not None:
+            options = self._with_devices(pod_class.devices, options)
             if not options:
                 return False
-        following = options[0][1] if len(options) == 1 else self._best(wanted, options)
-        room = self._room(wanted, following, streak)
+        following = options[0][1] if len(options) == 1 else self._best(pod_class, options)
+        room = self._room(pod_class, following, streak)
         if room == 0:
             return False
         if following.reservable or self.held:
             room = 1  # reservations are settled pod by pod
-            if not self._reserve(wanted, following, reservations):
+            if not self._reserve(pod_class, following, reservations):
                 return False
-        self._narrow(following, wanted)
-        self._class, self._left = wanted, room
+        self._narrow(following, pod_class)
+        self._class, self._left = pod_class, room
         return True
 
-    def take(self, pod: PendingPod, wanted: PodClass) -> None:
+    def take(self, pod: PendingPod, pod_class: PodClass) -> None:
         """Add one pod of the class, which was accepted last."""
         self.pods.append(pod)
         self._left -= 1
         self._taken += 1
-        for each in wanted.counted:
-            if each.key == HOSTNAME:
-                if each.admits_claim(self.template, self.state):
-                    each.add(self.index)
-            elif each.possible:
-                for domain in self.template.domains(self.state, each.key):
-                    each.add(domain)
+        for count in pod_class.counted:
+            if count.key == HOSTNAME:
+                if count.admits_claim(self.template, self.state):
+                    count.add(self.index)
+            elif count.possible:
+                for domain in self.template.domains(self.state, count.key):
+                    count.add(domain)
             else:
-                _, pods, free = self._uncounted.get(each.number, (each, 0, 0))
-                self._uncounted[each.number] = each, pods + 1, free + (not wanted.demand.asks)
+                _, pods, free = self._uncounted.get(count.number, (count, 0, 0))
+                self._uncounted[count.number] = count, pods + 1, free + (not pod_class.demand.asks)
         if self._uncounted:
             self._count()
 
@@ -129,52 +129,52 @@ class PackedClaim:
 
     # ── inside ──────────────────────────────────────
 
-    def _narrow(self, following: NarrowedTemplate, wanted: PodClass) -> None:
+    def _narrow(self, following: NarrowedTemplate, pod_class: PodClass) -> None:
         self.state = following
-        self.ports += wanted.ports
+        self.ports += pod_class.ports
 
-    def _best(self, wanted: PodClass, options: Sequence[Option]) -> NarrowedTemplate:
+    def _best(self, pod_class: PodClass, options: Sequence[Option]) -> NarrowedTemplate:
         """Of the options under which one more pod fits, that of the lowest rank, then the cheapest, then the first;
         just the first option if it fits under none."""
-        requests = added(self.requests, wanted.requests)
+        requests = added(self.requests, pod_class.requests)
         ranked: list[tuple[int, float, int, NarrowedTemplate]] = []
         for rank, option in options:
             if ranked and rank > ranked[0][0]:
                 break
-            types = self._survivors(option, requests, wanted, self.ports)
+            types = self._survivors(option, requests, pod_class, self.ports)
             if types:
                 order = self.template.precedence(self.index, option, types)
                 ranked.append((rank, order, len(ranked), option))
         return min(ranked, key=lambda each: each[:3])[3] if ranked else options[0][1]
 
-    def _with_devices(self, wanted: DeviceWant, options: Sequence[Option]) -> list[Option]:
+    def _with_devices(self, device_want: DeviceWant, options: Sequence[Option]) -> list[Option]:
         """The options under which the pod can have its devices, narrowed to where these are (S-202)."""
-        found = ((rank, wanted.narrowed(self.index, self.template, state, self.types & state.viable))
+        found = ((rank, device_want.narrowed(self.index, self.template, state, self.types & state.viable))
                  for rank, state in options)  # fmt: skip
         return [(rank, state) for rank, state in found if state is not None]
 
-    def ports_before(self, wanted: PodClass) -> tuple[HostPort, ...]:
+    def ports_before(self, pod_class: PodClass) -> tuple[HostPort, ...]:
         """The ports of the other pods: those of the class that was added last are at the end."""
-        return self.ports[: len(self.ports) - len(wanted.ports)]
+        return self.ports[: len(self.ports) - len(pod_class.ports)]
 
     def _survivors(
-        self, state: NarrowedTemplate, requests: Resources, wanted: PodClass, taken: tuple[HostPort, ...]
+        self, state: NarrowedTemplate, requests: Resources, pod_class: PodClass, taken: tuple[HostPort, ...]
     ) -> int:
-        left = self.template.survivors(self.types & state.viable, requests, wanted.ports, taken)
-        if wanted.devices is not None:
-            left = wanted.devices.capable(self.index, state, left)
+        left = self.template.survivors(self.types & state.viable, requests, pod_class.ports, taken)
+        if pod_class.devices is not None:
+            left = pod_class.devices.capable(self.index, state, left)
         if state.min_values and not self.template.meets_min_values(state.min_values, left):
             return 0
         return left
 
-    def _room(self, wanted: PodClass, state: NarrowedTemplate, streak: int) -> int:
+    def _room(self, pod_class: PodClass, state: NarrowedTemplate, streak: int) -> int:
         """How many more pods of the class certainly fit: `streak`, twice as many as have just arrived in a row, else
         one, else none. More pods never fit where fewer do not."""
 
         def fits(count: int) -> bool:
-            return self._survivors(state, added(self.requests, wanted.requests, count), wanted, self.ports) != 0
+            return self._survivors(state, added(self.requests, pod_class.requests, count), pod_class, self.ports) != 0
 
-        if streak > 1 and not wanted.ports and fits(streak):
+        if streak > 1 and not pod_class.ports and fits(streak):
             return streak
         return int(fits(1))  # pods of one class that want a host port clash with one another
 
@@ -186,10 +186,10 @@ class PackedClaim:
         }
         self._cpu, self._memory, self._pods = free["cpu"], free["memory"], free["pods"]
 
-    def _reserve(self, wanted: PodClass, state: NarrowedTemplate, reservations: Reservations) -> bool:
+    def _reserve(self, pod_class: PodClass, state: NarrowedTemplate, reservations: Reservations) -> bool:
         """Hold what this claim might use once the pod is on it (S-113 to S-115); False if it would have to
         go without although reserved capacity would do."""
-        types = self._survivors(state, added(self.requests, wanted.requests), wanted, self.ports)
+        types = self._survivors(state, added(self.requests, pod_class.requests), pod_class, self.ports)
         usable = reservations.usable(self.template, state, types)
         held = reservations.reservable(usable, self.held)
         if not held and (usable or self.held):

@@ -139,8 +139,8 @@ class Packing:
         placed = {pod.uid for pod, _ in aimed} - {pod.uid for pod, _ in waiting}
         return [each for each in queue if each[0].uid not in placed]
 
-    def _onto(self, node: ExistingNode, pod: PendingPod, wanted: PodClass) -> bool:
-        rung: PodClass | None = wanted
+    def _onto(self, node: ExistingNode, pod: PendingPod, pod_class: PodClass) -> bool:
+        rung: PodClass | None = pod_class
         while rung is not None:
             if self._on_nodes.takes(node, rung):
                 self._take(node, pod, rung)
@@ -148,11 +148,11 @@ class Packing:
             rung = self._classes.relaxed(rung)
         return False
 
-    def _place(self, pod: PendingPod, wanted: PodClass) -> bool:
+    def _place(self, pod: PendingPod, pod_class: PodClass) -> bool:
         """Place one pod, giving up one preference at a time (S-31); until then each counts as if it had to be kept
         (S-36). In the queue the pod keeps them all (S-35). Candidates are asked one after another, which gives what the
         reference's workers do (S-91)."""
-        rung: PodClass | None = wanted
+        rung: PodClass | None = pod_class
         while rung is not None:
             self._steps -= 1
             place = self._on_nodes.find(rung) or self._on_claims.find(rung) or self._on_new(rung)
@@ -164,17 +164,17 @@ class Packing:
             rung = self._classes.relaxed(rung)
         return False
 
-    def _take(self, place: Candidate, pod: PendingPod, wanted: PodClass) -> None:
+    def _take(self, place: Candidate, pod: PendingPod, pod_class: PodClass) -> None:
         if isinstance(place, ExistingNode):
             if place.shared:
                 place = self.nodes[place.number] = self.filled[place.number] = place.own()
-            place.take(pod, wanted)
-            if wanted.devices is not None:
-                wanted.devices.take_site(place.name)
+            place.take(pod, pod_class)
+            if pod_class.devices is not None:
+                pod_class.devices.take_site(place.name)
         else:
-            place.take(pod, wanted)
-            if wanted.devices is not None:
-                wanted.devices.take_claim(place.index, place.state, place)
+            place.take(pod, pod_class)
+            if pod_class.devices is not None:
+                pod_class.devices.take_claim(place.index, place.state, place)
             if len(place.pods) > 1:
                 self._grown += 1
                 place.order = -self._grown
@@ -182,75 +182,75 @@ class Packing:
                 self._on_claims.moved(place)
                 self._topology.settled(place.template, place.state)
         if self._tracer is not None:
-            self._tracer.placed(pod, wanted, place.name if isinstance(place, ExistingNode) else place.index)
+            self._tracer.placed(pod, pod_class, place.name if isinstance(place, ExistingNode) else place.index)
 
     # ── a new claim ──────────────────────────────────────
 
-    def _opening(self, wanted: PodClass) -> _NewClaimAttempts:
-        found = self._openings.get(wanted.number)
+    def _opening(self, pod_class: PodClass) -> _NewClaimAttempts:
+        found = self._openings.get(pod_class.number)
         if found is None:
-            found = self._openings[wanted.number] = _NewClaimAttempts()
+            found = self._openings[pod_class.number] = _NewClaimAttempts()
         return found
 
-    def _on_new(self, wanted: PodClass) -> PackedClaim | None:
+    def _on_new(self, pod_class: PodClass) -> PackedClaim | None:
         """A new claim from the first template that can (S-98)."""
-        opening, demand = self._opening(wanted), wanted.demand
+        opening, demand = self._opening(pod_class), pod_class.demand
         opening.deferred = None
         for place, template in enumerate(self.templates):
             if place in opening.final:
                 continue
             options = demand.options(template, template.state)
-            claim = self._open(template, wanted, options) if opening.untried.get(place) is not options else None
+            claim = self._open(template, pod_class, options) if opening.untried.get(place) is not options else None
             if claim is None:
-                self._refuse(opening, place, template, wanted, options)
+                self._refuse(opening, place, template, pod_class, options)
                 continue
-            if not claim.accept(wanted, ((0, claim.state),), self.reservations):
+            if not claim.accept(pod_class, ((0, claim.state),), self.reservations):
                 opening.deferred = reason(SchedulingCode.RESERVATION, node_pool=template.name)  # S-90
                 return None
             if self._tracer is not None:
-                trace_opening(claim, wanted, self._tracer)
+                trace_opening(claim, pod_class, self._tracer)
             template.spend(claim.types)
             self.claims.append(claim)
             return claim
         return None
 
     def _refuse(
-        self, opening: _NewClaimAttempts, place: int, template: Template, wanted: PodClass, options: Sequence[Option]
+        self, opening: _NewClaimAttempts, place: int, template: Template, pod_class: PodClass, options: Sequence[Option]
     ) -> None:
-        if wanted.demand.keys and not wanted.demand.never(template, template.state):
+        if pod_class.demand.keys and not pod_class.demand.never(template, template.state):
             opening.untried[place] = options  # other domains may do later
         else:
             tracer = self._tracer if self._told is self.templates else None
-            opening.final[place] = explain_template(template, wanted, tracer)
+            opening.final[place] = explain_template(template, pod_class, tracer)
 
-    def _open(self, template: Template, wanted: PodClass, options: Sequence[Option]) -> PackedClaim | None:
+    def _open(self, template: Template, pod_class: PodClass, options: Sequence[Option]) -> PackedClaim | None:
         """A claim for the first pod of a class, narrowed but not yet accepted; None if the template cannot (S-69,
         S-98, S-99). Of the domains that topology leaves the lowest rank is taken, then the cheapest (S-100, S-140)."""
-        if template.node_limit_reached or not wanted.demand.allows_host(len(self.claims)):
+        if template.node_limit_reached or not pod_class.demand.allows_host(len(self.claims)):
             return None
         allowed = template.within_limits(template.types)
         found: list[tuple[int, float, int, PackedClaim]] = []
         for number, (rank, option) in enumerate(options):
             if found and rank > found[0][0]:
                 break
-            claim = self._opened(template, wanted, option, allowed)
+            claim = self._opened(template, pod_class, option, allowed)
             if claim is not None:
                 order = template.precedence(claim.index, claim.state, claim.types)
                 found.append((rank, order, number, claim))
         return min(found, key=lambda each: each[:3])[3] if found else None
 
     def _opened(
-        self, template: Template, wanted: PodClass, state: NarrowedTemplate, allowed: int
+        self, template: Template, pod_class: PodClass, state: NarrowedTemplate, allowed: int
     ) -> PackedClaim | None:
         """Only here minValues may be lowered, by policy BestEffort: pods that join keep to what is left of them
         (S-109). A template whose minValues are lowered comes before the next one."""
-        if wanted.devices is not None:
+        if pod_class.devices is not None:
             index, types = len(self.claims), allowed & state.viable
-            narrowed = wanted.devices.narrowed(index, template, state, types)
+            narrowed = pod_class.devices.narrowed(index, template, state, types)
             if narrowed is None:
                 return None
-            state, allowed = narrowed, wanted.devices.capable(index, narrowed, types)
-        types = template.survivors(allowed & state.viable, wanted.requests, wanted.ports, ())
+            state, allowed = narrowed, pod_class.devices.capable(index, narrowed, types)
+        types = template.survivors(allowed & state.viable, pod_class.requests, pod_class.ports, ())
         unmet = template.unmet_min_values(state.min_values, types)
         if not types or (unmet and not self._best_effort):
             return None
@@ -260,9 +260,9 @@ class Packing:
 
     # ── reasons ──────────────────────────────────────
 
-    def _explained(self, wanted: PodClass) -> tuple[Reason, ...]:
+    def _explained(self, pod_class: PodClass) -> tuple[Reason, ...]:
         """Why a class has no place: the reasons of every template, for the last thing that it was tried as."""
-        rung = wanted
+        rung = pod_class
         while self._opening(rung).deferred is None and (weaker := self._classes.relaxed(rung)) is not None:
             rung = weaker
         opening = self._opening(rung)
@@ -277,12 +277,12 @@ class Packing:
             for place, template in enumerate(self.templates)
         )
 
-    def _explained_whole(self, template: Template, wanted: PodClass) -> Reason:
+    def _explained_whole(self, template: Template, pod_class: PodClass) -> Reason:
         """Why a NodePool with all its types does not launch a node for the class, after all pods are placed."""
-        claim = self._open(template, wanted, wanted.demand.options(template, template.state))
+        claim = self._open(template, pod_class, pod_class.demand.options(template, template.state))
         if claim is None:
-            return explain_template(template, wanted, self._tracer)
+            return explain_template(template, pod_class, self._tracer)
         why = reason(SchedulingCode.LEFT_OUT, node_pool=template.name)
         if self._tracer is not None:
-            trace_opening(claim, wanted, self._tracer, why)
+            trace_opening(claim, pod_class, self._tracer, why)
         return why

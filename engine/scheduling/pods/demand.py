@@ -53,16 +53,16 @@ class Demand:
         self.host_rules = tuple(each for each in everything if each.key == HOSTNAME)
         self.rules = tuple(each for each in everything if each.key != HOSTNAME)
         self.asks = bool(everything)  # anything of the pods around it
-        self.sought = tuple(each for each in sought if each.key != HOSTNAME)
+        self.sought = tuple(count for count in sought if count.key != HOSTNAME)
         self.keys = tuple(sorted({r.key for r in self.rules} | {c.key for c in self.sought}))
         self._by_key = tuple(
             (key, tuple(r for r in self.rules if r.key == key), tuple(c for c in self.sought if c.key == key))
             for key in self.keys
         )
-        needed = {each.key for each in self.rules if each.needs_label}
-        self._dispensable = {each.key for each in self.rules} - needed  # labels that a node may as well lack (S-137)
-        watched: dict[int, DomainCount] = {each.count.number: each.count for each in self.rules}
-        watched |= {each.number: each for each in self.sought}
+        needed = {rule.key for rule in self.rules if rule.needs_label}
+        self._dispensable = {rule.key for rule in self.rules} - needed  # labels that a node may as well lack (S-137)
+        watched: dict[int, DomainCount] = {rule.count.number: rule.count for rule in self.rules}
+        watched |= {count.number: count for count in self.sought}
         self._watched = tuple(watched.values())
         self._known: dict[NarrowedTemplate, tuple[int, tuple[Option, ...]]] = {}
         self._never: dict[NarrowedTemplate, bool] = {}
@@ -149,8 +149,8 @@ class Demand:
         if not self.alternatives:
             return self._in_domains(template, base)
         found: list[Option] = []
-        for each in self.alternatives:
-            there = template.step(base, each)
+        for alternative in self.alternatives:
+            there = template.step(base, alternative)
             options = self._in_domains(template, there) if isinstance(there, NarrowedTemplate) else NO_OPTIONS
             worst = found[-1][0] + 1 if found else 0  # whatever the domains: a later alternative is a later choice
             found += [(worst + rank, option) for rank, option in options]
@@ -175,8 +175,8 @@ class Demand:
         domains = template.domains(state, key)
         if key in self._dispensable and template.lacks(state, key):
             return [(rank, template.pin(state, key, ())) if any(rule.pins for rule in rules) else option]
-        allowed = tuple(each for each in domains if all(rule.allows(each) for rule in rules))
-        pins = any(rule.pins for rule in rules) or any(not each.total or each.evened for each in sought)
+        allowed = tuple(domain for domain in domains if all(rule.allows(domain) for rule in rules))
+        pins = any(rule.pins for rule in rules) or any(not count.total or count.evened for count in sought)
         if not pins:
             if not rules or allowed == domains:
                 return [option] if not rules or allowed else []
@@ -184,7 +184,7 @@ class Demand:
         else:
             if not rules and not domains:
                 return [option]  # a label that nobody defines: there is nothing to pin
-            evened = [each for each in sought if each.evened]
+            evened = [count for count in sought if count.evened]
             narrowed = [
                 (
                     rank + sum(rule.rank(each) for rule in rules) + sum(count.counts.get(each, 0) for count in evened),

@@ -72,13 +72,13 @@ class PodClasses:
             found = self._by_digest[key] = self._intern(namespace, given, shape, volumes, want)
         return found
 
-    def relaxed(self, wanted: PodClass) -> PodClass | None:
+    def relaxed(self, pod_class: PodClass) -> PodClass | None:
         """The class one step of S-33 further, None at the end: after all terms without what is given up last."""
-        if wanted.number not in self._relaxed:
-            shape = self._consistent(wanted.given, self._next(wanted.given, wanted.shape))
-            weaker = None if shape is None else self._weaker(wanted, shape)
-            self._relaxed[wanted.number] = weaker
-        return self._relaxed[wanted.number]
+        if pod_class.number not in self._relaxed:
+            shape = self._consistent(pod_class.given, self._next(pod_class.given, pod_class.shape))
+            weaker = None if shape is None else self._weaker(pod_class, shape)
+            self._relaxed[pod_class.number] = weaker
+        return self._relaxed[pod_class.number]
 
     def _next(self, given: PodShape, shape: PodShape) -> PodShape | None:
         """One step further. Required terms are the first thing that S-33 gives up; unlike there, those before the last
@@ -91,8 +91,8 @@ class PodClasses:
             shape = self._next(given, shape)
         return shape
 
-    def _weaker(self, wanted: PodClass, shape: PodShape) -> PodClass:
-        return self._intern(wanted.namespace, wanted.given, shape, wanted.volumes, wanted.devices)
+    def _weaker(self, pod_class: PodClass, shape: PodShape) -> PodClass:
+        return self._intern(pod_class.namespace, pod_class.given, shape, pod_class.volumes, pod_class.devices)
 
     def _intern(
         self,
@@ -103,8 +103,8 @@ class PodClasses:
         devices: DeviceWant | None,
     ) -> PodClass:
         bonds = self._topology.bonds(namespace, given, shape)
-        rules = tuple(each.number for each in bonds.rules)
-        counted = tuple(each.number for each in bonds.counted)
+        rules = tuple(rule.number for rule in bonds.rules)
+        counted = tuple(count.number for count in bonds.counted)
         plain = _plain(shape)
         terms = _encoder.encode(_plain(given)) if len(given.required_terms) > 1 else b""  # to which it may go back
         key = _encoder.encode(plain), terms, rules, counted, volumes, devices
@@ -122,8 +122,8 @@ class PodClasses:
         """By policy Respect with the heaviest preference, by Ignore without (S-29). Pods that ask for devices have one
         of their own: what refuses one of them says nothing of the next."""
         requirements = requirements_of(shape, preferences=self._respect)
-        rules = tuple(each.number for each in bonds.rules)
-        sought = tuple(each.number for each in bonds.sought)
+        rules = tuple(rule.number for rule in bonds.rules)
+        sought = tuple(count.number for count in bonds.sought)
         alternatives = volumes.alternatives if volumes is not None else ()
         key = requirements, alternatives, shape.tolerations, shape.host_ports, rules, sought, devices
         found = self._demands.get(key)

@@ -22,7 +22,7 @@ def contradictions(shape: PodShape, preferences: bool = True) -> tuple[str, ...]
     """The labels of which the pod asks so much that no value is left, and that must be there. Together this reads
     DoesNotExist (S-4, S-10), which a missing label would satisfy, and none of what was asked for does (unlike S-17)."""
     asked = _asked(shape, preferences)
-    there = {each.key for each in asked if each.operator not in NEGATIVE}
+    there = {requirement.key for requirement in asked if requirement.operator not in NEGATIVE}
     return tuple(each.key for each in Requirements(asked) if each.operator == "DoesNotExist" and each.key in there)
 
 
@@ -34,7 +34,7 @@ def _asked(shape: PodShape, preferences: bool) -> list[Requirement]:
         expressions += heaviest.term.expressions
     if shape.required_terms:
         expressions += shape.required_terms[0].expressions
-    return found + [requirement(each.key, each.operator, each.values) for each in expressions]
+    return found + [requirement(expression.key, expression.operator, expression.values) for expression in expressions]
 
 
 def _without_heaviest(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:
@@ -73,7 +73,7 @@ def relaxed_shape(shape: PodShape, soft_taints: bool) -> PodShape | None:
         return replace(shape, anti_affinity=anti_affinity)
     if shape.preferred_terms:
         heaviest = max(range(len(shape.preferred_terms)), key=lambda i: (shape.preferred_terms[i].weight, -i))
-        kept = tuple(each for i, each in enumerate(shape.preferred_terms) if i != heaviest)
+        kept = tuple(preferred for i, preferred in enumerate(shape.preferred_terms) if i != heaviest)
         return replace(shape, preferred_terms=kept)
     spread = _without_soft_spread(shape.spread)
     if spread != shape.spread:
@@ -85,7 +85,7 @@ def relaxed_shape(shape: PodShape, soft_taints: bool) -> PodShape | None:
 
 def hard_keys(shape: PodShape) -> frozenset[str]:
     """The labels that a pod must be spread over, but for the hostname, which every node has."""
-    hard = (each for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD)
+    hard = (constraint for constraint in shape.spread if constraint.when_unsatisfiable == HARD_SPREAD)
     return frozenset(normalise(each.topology_key) for each in hard) - {HOSTNAME}
 
 
@@ -93,7 +93,7 @@ def required_terms_again(given: PodShape, shape: PodShape) -> PodShape | None:
     """At the end of S-33, of a pod that gave up more than required terms: as it is now, with those that it gave up
     first. None if they were tried like this before."""
     last = given.required_terms[-1:]
-    others = tuple(each for each in given.required_terms if (each,) != last)
+    others = tuple(term for term in given.required_terms if (term,) != last)
     if not others or shape.required_terms != last or _preferences(shape) == _preferences(given):
         return None
     return replace(shape, required_terms=others)
@@ -108,4 +108,4 @@ def alternatives_of(shape: PodShape) -> tuple[Requirements, ...]:
     own = Requirements.of_labels(shape.node_selector)
     if not shape.required_terms:
         return (own,)
-    return tuple(own.merged(Requirements.of_expressions(each.expressions)) for each in shape.required_terms)
+    return tuple(own.merged(Requirements.of_expressions(term.expressions)) for term in shape.required_terms)

@@ -26,7 +26,7 @@ class PodVolumes(Struct, frozen=True, cache_hash=True):
 
 def claim_names(namespace: str, pod: str, shape: PodShape) -> tuple[str, ...]:
     """The claims of a pod's volumes as namespace/name; an ephemeral one is named after pod and volume (S-152)."""
-    return tuple(f"{namespace}/{each.claim or f'{pod}-{each.name}'}" for each in shape.volumes)
+    return tuple(f"{namespace}/{volume.claim or f'{pod}-{volume.name}'}" for volume in shape.volumes)
 
 
 def volume_problems(facts: VolumeFacts, claims: Iterable[str]) -> tuple[Reason, ...]:
@@ -84,18 +84,18 @@ def _alternatives(facts: VolumeFacts, claim: VolumeClaim, hosts: bool) -> list[R
         volume = facts.volumes.get(claim.volume)
         if volume is None:
             return []
-        terms = [each for each in volume.terms if each.expressions]
+        terms = [term for term in volume.terms if term.expressions]
         if volume.local and not hosts:
-            terms = [_without_hostname(each) for each in terms]
+            terms = [_without_hostname(term) for term in terms]
     else:
         given = facts.classes.get(claim.storage_class)
         terms = list(given.topologies) if given is not None else []
-    return [Requirements.of_expressions(each.expressions) for each in terms]
+    return [Requirements.of_expressions(term.expressions) for term in terms]
 
 
 def _without_hostname(term: NodeTerm) -> NodeTerm:
     """What a Local volume says of its host is no reason against a new node."""
-    return NodeTerm(tuple(each for each in term.expressions if normalise(each.key) != HOSTNAME))
+    return NodeTerm(tuple(expression for expression in term.expressions if normalise(expression.key) != HOSTNAME))
 
 
 def _combinations(volumes: Iterator[list[Requirements]]) -> tuple[Requirements, ...]:
@@ -108,9 +108,9 @@ def _combinations(volumes: Iterator[list[Requirements]]) -> tuple[Requirements, 
             continue
         asks = True
         choices = [
-            (before.merged(each), sound and not before.conflicts(each))
+            (before.merged(alternative), sound and not before.conflicts(alternative))
             for before, sound in choices
-            for each in alternatives
+            for alternative in alternatives
         ]
     if not asks:
         return ()

@@ -101,7 +101,9 @@ def pod_refusals(shape: PodShape) -> tuple[Reason, ...]:
         found += requirement_problems(RequirementSpec(key, "In", (value,)))
     for term in shape.required_terms:
         if term.fields:
-            found.append(reason(SchedulingCode.MATCH_FIELDS, keys=sorted({each.key for each in term.fields})))
-        for each in term.expressions:
-            found += requirement_problems(RequirementSpec(each.key, each.operator, each.values))
+            found.append(
+                reason(SchedulingCode.MATCH_FIELDS, keys=sorted({expression.key for expression in term.fields}))
+            )
+        for expression in term.expressions:
+            found += requirement_problems(RequirementSpec(expression.key, expression.operator, expression.values))
     return tuple(found)

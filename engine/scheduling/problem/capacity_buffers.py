@@ -113,7 +113,7 @@ def buffer_provisioning(
         return BufferProvisioning.EMPTY
     uids = {f"{buffer.uid}-{number}" for number in range(1, found.replicas + 1)}
     there = uids & {uid for each in planned.placements for uid in each.pods}
-    lacking = {uid for each in planned.claims for uid in each.pods}
+    lacking = {uid for claim in planned.claims for uid in claim.pods}
     lacking |= {uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods}
     if lacking & uids:
         return BufferProvisioning.REQUIRES_NEW

@@ -60,7 +60,7 @@ def with_default_spread(
         selector = None if shape.spread else sources.selector(pod.namespace, shape.labels, pod.owner)
         if selector is None:
             return pod.shape
-        spread = tuple(replace(each, selector=selector) for each in constraints)
+        spread = tuple(replace(constraint, selector=selector) for constraint in constraints)
         spreading = replace(shape, spread=spread)
         digest, _ = content(spreading)
         made[digest] = spreading

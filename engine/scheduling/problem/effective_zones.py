@@ -22,11 +22,11 @@ FLEXIBLE, NONE = "flexible", "none"
 
 def effective_zones(problem: Problem) -> dict[str, str]:
     """By the uid of each pod."""
-    templates = [template_of(each, problem, (), strict=False) for each in problem.pools]
-    nodes = [ExistingNode(each, ()) for each in problem.nodes]
-    topology = Topology(problem, templates, nodes, [ExistingNode(each, ()) for each in problem.leaving])
+    templates = [template_of(pool_input, problem, (), strict=False) for pool_input in problem.pools]
+    nodes = [ExistingNode(node, ()) for node in problem.nodes]
+    topology = Topology(problem, templates, nodes, [ExistingNode(node_input, ()) for node_input in problem.leaving])
     classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, False, problem.volumes)
-    zones = {zone for each in templates for zone in each.domains(each.state, ZONE)}
+    zones = {zone for template in templates for zone in template.domains(template.state, ZONE)}
     zones |= {zone for node in nodes for zone in node.domains(ZONE) or ()}
     found: dict[int, str] = {}
     told = {}
@@ -40,12 +40,12 @@ def effective_zones(problem: Problem) -> dict[str, str]:
     return told
 
 
-def _zone(wanted: PodClass, zones: Iterable[str]) -> str:
-    allowed = _allowed(wanted, zones)
+def _zone(pod_class: PodClass, zones: Iterable[str]) -> str:
+    allowed = _allowed(pod_class, zones)
     if allowed is not None and not allowed:
         return NONE
-    strict = _values(requirements_of(wanted.given, preferences=False))
-    each_volumes = [_values(each) for each in wanted.demand.alternatives]
+    strict = _values(requirements_of(pod_class.given, preferences=False))
+    each_volumes = [_values(alternative) for alternative in pod_class.demand.alternatives]
     volumes = _union(each_volumes)
     limits = [each for each in (strict, volumes, allowed) if each is not None]
     if not limits:
@@ -54,24 +54,24 @@ def _zone(wanted: PodClass, zones: Iterable[str]) -> str:
     return FLEXIBLE if len(left) > 1 else next(iter(left), NONE)
 
 
-def _allowed(wanted: PodClass, zones: Iterable[str]) -> frozenset[str] | None:
+def _allowed(pod_class: PodClass, zones: Iterable[str]) -> frozenset[str] | None:
     """The zones that spreads, affinity and anti-affinity leave, preferences counted; None if they say nothing."""
-    rules = [each for each in wanted.demand.rules if each.key == ZONE]
-    binding = [each for each in rules if not (isinstance(each, AffinityRule) and each.first)]
+    rules = [rule for rule in pod_class.demand.rules if rule.key == ZONE]
+    binding = [rule for rule in rules if not (isinstance(rule, AffinityRule) and rule.first)]
     if not binding:
         return None
-    asked = wanted.requirements.get(ZONE)
+    asked = pod_class.requirements.get(ZONE)
     return frozenset(zone for zone in zones if asked.has(zone) and all(rule.allows(zone) for rule in binding))
 
 
-def _values(wanted: Requirements) -> frozenset[str] | None:
+def _values(requirements: Requirements) -> frozenset[str] | None:
     """The zones of an In requirement."""
-    found = wanted.find(ZONE)
+    found = requirements.find(ZONE)
     return found.values if found is not None and not found.complement else None
 
 
 def _union(volumes: list[frozenset[str] | None]) -> frozenset[str] | None:
     """None if there are no volumes, or one may be anywhere."""
-    if not volumes or any(each is None for each in volumes):
+    if not volumes or any(volume is None for volume in volumes):
         return None
-    return frozenset(zone for each in volumes for zone in each or ())
+    return frozenset(zone for volume in volumes for zone in volume or ())

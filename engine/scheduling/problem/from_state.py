@@ -40,7 +40,7 @@ def problem_of(state: State, now: int) -> Problem:
     leaving = _leaving(state, nodes, places)
     bound = _bound(state, pods, {**places, **{node.name: node.name for node in leaving}})
     daemonsets = sorted(facts.daemonsets.values(), key=lambda d: (d.namespace, d.name, d.uid))
-    daemons = [daemon_shape(state, each) for each in daemonsets]
+    daemons = [daemon_shape(state, daemonset) for daemonset in daemonsets]
     asked_for = {p.shape for p in pods} | {p.shape for p in bound} | set(daemons)
     shapes = {digest: state.ix.blobs.shape(digest) for digest in sorted(asked_for)}
     pools = tuple(_pool(state, name, offered) for name in sorted(facts.pools))
@@ -238,7 +238,7 @@ def _reuse_known(nodes: list[NodeInput], state: State) -> tuple[NodeInput, ...]:
     """For nodes that equal those of the problem before these themselves, with what has been compiled of them: from one
     pass to the next few change."""
     before: dict[str, NodeInput] = state.ix.node_inputs
-    kept = tuple(known if (known := before.get(each.name)) == each else each for each in nodes)
+    kept = tuple(known if (known := before.get(node.name)) == node else node for node in nodes)
     state.ix.node_inputs = {each.name: each for each in kept}
     return kept
 
@@ -257,7 +257,7 @@ def _places(state: State) -> dict[str, str]:
 def _leaving(state: State, nodes: tuple[NodeInput, ...], places: dict[str, str]) -> tuple[NodeInput, ...]:
     """Nodes that are no places: those marked for deletion (S-50), and those whose instance is over or belongs to no
     NodeClaim. What stays on them still counts (S-119, S-131)."""
-    there = {each.name for each in nodes}
+    there = {node.name for node in nodes}
     found = (node for name, node in sorted(state.facts.nodes.items()) if places.get(name) not in there)
     return tuple(NodeInput(node.name, "", node.labels, node.taints, {}) for node in found)
 

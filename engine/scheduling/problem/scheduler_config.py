@@ -65,14 +65,14 @@ def default_constraints(document: Any) -> tuple[SpreadConstraint, ...]:
     )
 
 
-def _check(given: _Constraint, where: str) -> None:
-    if given.max_skew < 1:
-        raise _refused(f"maxSkew is at least 1, not {given.max_skew}", f"{where}.maxSkew")
-    if not is_qualified_name(given.topology_key):
-        raise _refused(f"{given.topology_key!r} is no label key", f"{where}.topologyKey")
-    if given.when_unsatisfiable not in _WHEN:
+def _check(constraint: _Constraint, where: str) -> None:
+    if constraint.max_skew < 1:
+        raise _refused(f"maxSkew is at least 1, not {constraint.max_skew}", f"{where}.maxSkew")
+    if not is_qualified_name(constraint.topology_key):
+        raise _refused(f"{constraint.topology_key!r} is no label key", f"{where}.topologyKey")
+    if constraint.when_unsatisfiable not in _WHEN:
         allowed = " or ".join(_WHEN)
-        raise _refused(f"{given.when_unsatisfiable!r} is not {allowed}", f"{where}.whenUnsatisfiable")
+        raise _refused(f"{constraint.when_unsatisfiable!r} is not {allowed}", f"{where}.whenUnsatisfiable")
 
 
 def _refused(message: str, where: str) -> SchedulerConfigError:

@@ -28,13 +28,13 @@ class NodeFilter(Struct, frozen=True, cache_hash=True):
 
     def reachable(self, taints: Iterable[Taint]) -> bool:
         """Whether the pod itself tolerates the taints."""
-        return not untolerated((each for each in taints if each.effect != PREFER_NO_SCHEDULE), self.tolerations)
+        return not untolerated((taint for taint in taints if taint.effect != PREFER_NO_SCHEDULE), self.tolerations)
 
     def admits_node(self, taints: Iterable[Taint], labels: Requirements) -> bool:
         """`labels`: those of the node, and what is known of those that it is still to get."""
         if (self.by_taints and not self.reachable(taints)) or any(key not in labels for key in self.keys):
             return False
-        return not self.by_affinity or any(labels.compatible(each) for each in self.alternatives)
+        return not self.by_affinity or any(labels.compatible(alternative) for alternative in self.alternatives)
 
     def labelled(self, template: Template, state: NarrowedTemplate) -> bool:
         """Whether nodes of the state have all the labels."""
@@ -44,7 +44,7 @@ class NodeFilter(Struct, frozen=True, cache_hash=True):
         if (self.by_taints and not self.reachable(template.pool.taints)) or not self.labelled(template, state):
             return False
         return not self.by_affinity or any(
-            state.requirements.compatible(each, WELL_KNOWN) for each in self.alternatives
+            state.requirements.compatible(alternative, WELL_KNOWN) for alternative in self.alternatives
         )
 
 

@@ -80,7 +80,7 @@ class Topology:
             self._owned(namespace, problem.shapes[digest])
         self._entered: dict[tuple[str, str], tuple[list[PodCount], list[PodCount]]] = {}
         self.count(problem.bound, problem.shapes)
-        self._spreads = [each for each in self._counts.values() if each.filter is not None and each.key != HOSTNAME]
+        self._spreads = [count for count in self._counts.values() if count.filter is not None and count.key != HOSTNAME]
 
     def bonds(self, namespace: str, given: PodShape, shape: PodShape) -> ClassTopology:
         """Of pods that were `given` so and have been relaxed to `shape`."""
@@ -88,16 +88,16 @@ class Topology:
         matching = self._matching(namespace, given.labels)
         if not rules and not matching:
             return ClassTopology()
-        counted = {each.number: each for found in matching for each in found.counts.values()}
-        sought = {each.number: each for found in matching for each in found.sought.values()}
+        counted = {count.number: count for found in matching for count in found.counts.values()}
+        sought = {count.number: count for found in matching for count in found.sought.values()}
         for found in matching:
             rules += [self._apart(each) for each in found.avoid.values()]
-        bound_by = {each.count.number for each in rules}
-        sought |= {n: each for n, each in counted.items() if each.evened and n not in bound_by}
+        bound_by = {rule.count.number for rule in rules}
+        sought |= {n: count for n, count in counted.items() if count.evened and n not in bound_by}
         for owned in self._owned(namespace, given):
             counted[owned.number] = owned
         return ClassTopology(
-            tuple(sorted({each.number: each for each in rules}.values(), key=lambda each: each.number)),
+            tuple(sorted({rule.number: rule for rule in rules}.values(), key=lambda each: each.number)),
             tuple(each for _, each in sorted(counted.items())),
             tuple(each for _, each in sorted(sought.items())),
         )
@@ -112,7 +112,7 @@ class Topology:
     @property
     def uneven(self) -> bool:
         """See `Plan.uneven`."""
-        return any(each.uneven for each in self._spreads if each.late)
+        return any(count.uneven for count in self._spreads if count.late)
 
     # ── rules ──────────────────────────────────────
 
@@ -120,21 +120,21 @@ class Topology:
         """The rules of the pod's own constraints and terms (S-118)."""
         labels = given.labels
         rules: list[Rule] = [
-            self._spread(each, namespace, given, shape)
-            for each in shape.spread
-            if self._respect or each.when_unsatisfiable == HARD_SPREAD
+            self._spread(constraint, namespace, given, shape)
+            for constraint in shape.spread
+            if self._respect or constraint.when_unsatisfiable == HARD_SPREAD
         ]
-        required = [each for each in shape.affinity if not each.weight]
-        preferred = [(each,) for each in shape.affinity if each.weight and self._respect]
-        everyone = tuple(self._of_term(each, namespace, labels) for each in required)
-        rules += [self._together(each, everyone, namespace, labels) for each in required]
+        required = [term for term in shape.affinity if not term.weight]
+        preferred = [(term,) for term in shape.affinity if term.weight and self._respect]
+        everyone = tuple(self._of_term(term, namespace, labels) for term in required)
+        rules += [self._together(term, everyone, namespace, labels) for term in required]
         for (each,) in preferred:
             rules.append(self._together(each, (self._of_term(each, namespace, labels),), namespace, labels))
-        for each in shape.anti_affinity:
-            if self._respect or not each.weight:
-                selectors = (self._of_term(each, namespace, labels),)
-                soft = each.weight > 0
-                rules.append(self._apart(self._counting(selectors, each.topology_key, possible=soft), soft))
+        for term in shape.anti_affinity:
+            if self._respect or not term.weight:
+                selectors = (self._of_term(term, namespace, labels),)
+                soft = term.weight > 0
+                rules.append(self._apart(self._counting(selectors, term.topology_key, possible=soft), soft))
         return rules
 
     def _of_term(self, term: AffinityTerm, namespace: str, labels: Mapping[str, str]) -> PodSelector:
@@ -172,7 +172,7 @@ class Topology:
         """kube-scheduler counts a pod only if it matches all required terms of the one that looks for it."""
         count = self._counting(selectors, term.topology_key)
         self._select(selectors).sought[count.number] = count
-        own = int(all(each.selects(namespace, labels) for each in selectors))
+        own = int(all(selector.selects(namespace, labels) for selector in selectors))
         return self._interned((count.number, "together", own), lambda n: AffinityRule(n, count, own))
 
     def _apart(self, count: PodCount, soft: bool = False) -> Rule:
@@ -233,8 +233,8 @@ class Topology:
         for template in self._templates:
             if not node_filter.reachable(template.pool.taints):
                 continue
-            for each in node_filter.alternatives:
-                state = template.step(template.state, each)
+            for alternative in node_filter.alternatives:
+                state = template.step(template.state, alternative)
                 if (
                     isinstance(state, NarrowedTemplate)
                     and template.within_limits(state.viable & template.types)
@@ -278,7 +278,7 @@ class Topology:
 
     def counted(self) -> tuple[SavedCount, ...]:
         """What is counted now, to `restart` from."""
-        return tuple((each, dict(each.counts), each.total) for each in self._counts.values())
+        return tuple((count, dict(count.counts), count.total) for count in self._counts.values())
 
     def restart(self, counted: Iterable[SavedCount]) -> None:
         for each, counts, total in counted:
@@ -290,7 +290,7 @@ class Topology:
         found = self._selected.get(selectors)
         if found is None:
             found = self._selected[selectors] = _SelectorCounts(len(self._selected))
-            if not any(each.nothing for each in selectors):
+            if not any(selector.nothing for selector in selectors):
                 first = selectors[0]
                 self._by_label.setdefault(first.labels[0] if first.labels else None, []).append(selectors)
         return found
@@ -300,12 +300,12 @@ class Topology:
         found = []
         for pair in (*labels.items(), None):
             for selectors in self._by_label.get(pair, ()):
-                matching = all(each.selects(namespace, labels) for each in selectors)
+                matching = all(selector.selects(namespace, labels) for selector in selectors)
                 found += [self._selected[selectors]] if matching else []
         return sorted(found, key=lambda each: each.number)
 
 
 def _asked(alternatives: tuple[Requirements, ...], key: str) -> Requirement | None:
     """What the pod asks of one label, if all alternatives ask the same."""
-    found = {each.find(key) for each in alternatives}
+    found = {alternative.find(key) for alternative in alternatives}
     return found.pop() if len(found) == 1 else None
