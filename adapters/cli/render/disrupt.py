@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from kerf.adapters.cli.render.text import columns, counted, dollars, some
+from kerf.adapters.cli.render.text import counted, dollars, some, table_lines
 from kerf.engine.model.reasons import Reason
 from kerf.replay.scenarios.disruption_results import text
 
@@ -43,7 +43,7 @@ def _commands(commands: list[dict[str, Any]]) -> list[str]:
         )
         for each in commands
     ]
-    return columns([head, *rows])
+    return table_lines([head, *rows])
 
 
 def _why(why: dict[str, Any]) -> str:

@@ -12,6 +12,8 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from kerf.adapters.cli.render.text import table_lines
+
 STYLES = {"debug": "dim", "info": "", "warning": "yellow", "error": "bold red", "title": "bold", "good": "green"}
 _MARGIN = 14
 _REFRESHED = 0.2  # seconds
@@ -75,7 +77,7 @@ class Printer:
 
     def table(self, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
         """Columns as wide as their widest cell."""
-        widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-        for number, row in enumerate((header, *rows)):
-            cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            self.line("  " + cells.rstrip(), "info" if number else "title")
+        first, *rest = table_lines([header, *rows])
+        self.line(first, "title")
+        for line in rest:
+            self.line(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kerf.adapters.cli.render.text import columns, counted, dollars, some
+from kerf.adapters.cli.render.text import counted, dollars, some, table_lines
 from kerf.replay.scenarios.optional_features import problems_in_words
 
 SMALLEST_SAVING_SHOWN = 0.00005
@@ -60,4 +60,4 @@ def _new_nodes(claims: list[dict[str, Any]]) -> list[str]:
         )
         for claim in claims
     ]
-    return columns([head, *rows])
+    return table_lines([head, *rows])

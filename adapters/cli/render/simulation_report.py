@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kerf.adapters.cli.render.live_story import clock, command
 from kerf.adapters.cli.render.notes import note_sentence
-from kerf.adapters.cli.render.text import columns, counted, dollars, some
+from kerf.adapters.cli.render.text import counted, dollars, some, table_lines
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import TERMINATED
 from kerf.engine.record import claim_events as ev
@@ -222,7 +222,7 @@ def describe(outcome: Outcome) -> list[str]:
         rows.insert(2, ("launches failed", str(nodes.failed)))
     return [
         "",
-        *columns(rows),
+        *table_lines(rows),
         *_waiting_lines(outcome.waiting),
         *(f"  note on {note.object}: {note.text} ({note.code})" for note in outcome.notes),
         *_refused_lines(outcome.refused),

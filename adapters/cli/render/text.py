@@ -1,15 +1,23 @@
-"""Plain text for people: columns that line up, lists that do not run away."""
+"""Plain text for people: tables, counts, lists that do not run away."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-def columns(rows: Iterable[Sequence[str]], indent: str = "  ") -> list[str]:
-    """The rows as lines, every column as wide as its widest cell."""
-    cells = [list(row) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [(indent + "  ".join(map(str.ljust, row, widths))).rstrip() for row in cells]
+
+def table_lines(rows: Iterable[Sequence[str]], indent: str = "  ") -> list[str]:
+    """The rows as lines in columns. Nothing is wrapped or cut off, whatever the terminal's width: a line is copied, or
+    searched by `grep`, whole."""
+    table = Table.grid(padding=(0, 2))
+    for row in rows:
+        table.add_row(*(Text(cell, no_wrap=True, overflow="ignore") for cell in row))
+    console = Console(width=10_000, color_system=None, force_terminal=False)
+    lines = console.render_lines(table, pad=False)
+    return [(indent + "".join(segment.text for segment in line)).rstrip() for line in lines]
 
 
 def counted(number: int, noun: str) -> str:
