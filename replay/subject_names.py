@@ -4,8 +4,8 @@ know."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
+from kerf.engine.model.did_you_mean import did_you_mean, is_it
 from kerf.replay.errors import SubjectUnknown
 
 _MAX_SUGGESTIONS = 3
@@ -39,7 +39,7 @@ def with_canonical_kind(name: str) -> str:
 def similar_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """The names most like it, best first: by spelling, or as a part of them."""
     names = sorted(set(known))
-    found = get_close_matches(name, names, n=_MAX_SUGGESTIONS, cutoff=0.6)
+    found = did_you_mean(name, names, most=_MAX_SUGGESTIONS)
     parts = [each for each in names if name and name in each and each not in found]
     return tuple([*found, *parts][:_MAX_SUGGESTIONS])
 
@@ -49,5 +49,5 @@ def unknown_subject(
 ) -> SubjectUnknown:
     """The error that says so: with the names most like it, or else `otherwise` and where all of them are listed."""
     likely = similar_names(name, known)
-    hint = f"Is it {' or '.join(likely)}?" if likely else f"{otherwise}kerf log RECORD lists what there is"
+    hint = is_it(likely) or f"{otherwise}kerf log RECORD lists what there is"
     return SubjectUnknown(said, where=where, hint=hint)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from msgspec.structs import replace
 
 from kerf.engine.errors import InputError
+from kerf.engine.model.did_you_mean import did_you_mean
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
 
@@ -53,7 +52,7 @@ def unknown_gates(text: str) -> tuple[Reason, ...]:
 
 def _unknown(name: str) -> Reason:
     known = {each.lower(): each for each in (*FIELDS, *OTHERS)}
-    near = get_close_matches(name.lower(), sorted(known), n=1, cutoff=0.6)
+    near = did_you_mean(name.lower(), known)
     return (
         Reason("mistyped-gate", {"gate": name, "near": known[near[0]]})
         if near

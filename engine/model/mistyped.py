@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 
 from msgspec import Struct
 
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.did_you_mean import did_you_mean
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.reasons import Reason
 
-NEARLY = 0.9
-"""How much of a label key another one has to have, letter for letter, to be taken for what was meant."""
-ALIKE = 0.75
-"""The same of a value, which is shorter."""
+LABEL_SIMILARITY, VALUE_SIMILARITY = 0.9, 0.75
+"""What a key or a value has to share with what may be meant (`did_you_mean`): less for a value, which is shorter."""
 
 Known = Mapping[str, Collection[str]]
 """Label key → all values that it has."""
@@ -69,7 +67,7 @@ def suggestion(key: str, undefined: frozenset[str], own: Iterable[str]) -> str |
         matches = [each for each in candidates if key in each or each.endswith(ending)]
         if matches:
             return min(matches, key=lambda each: (not each.endswith(ending), each))
-    return next(iter(get_close_matches(key, [*known[0], *known[1]], n=1, cutoff=NEARLY)), None)
+    return next(iter(did_you_mean(key, [*known[0], *known[1]], similarity=LABEL_SIMILARITY)), None)
 
 
 def near_value(value: str, known: Collection[str]) -> str:
@@ -77,7 +75,7 @@ def near_value(value: str, known: Collection[str]) -> str:
     region that is known, or like none."""
     if value in known or value.isdigit() or any(_beside(value, each) for each in known):
         return ""
-    return next(iter(get_close_matches(value, sorted(known), n=1, cutoff=ALIKE)), "")
+    return next(iter(did_you_mean(value, known, similarity=VALUE_SIMILARITY)), "")
 
 
 def _beside(value: str, known: str) -> bool:
@@ -93,7 +91,7 @@ def near_node_class(ref: NodeClassRef) -> str:
     if given in NODE_CLASSES:
         return ""
     same_kind = [each for each in NODE_CLASSES if each.rpartition("/")[2] == ref.kind]
-    return next(iter(same_kind or get_close_matches(given, NODE_CLASSES, n=1, cutoff=ALIKE)), "")
+    return next(iter(same_kind or did_you_mean(given, NODE_CLASSES, similarity=VALUE_SIMILARITY)), "")
 
 
 def mistyped(item: Struct, shapes: Iterable[Struct] = (), known: Known = CLOSED) -> Iterator[Reason]:
@@ -138,7 +136,7 @@ def _asked(path: str, key: str, values: Iterable[str], known: Known) -> Iterator
 
 
 def _label(path: str, key: str) -> Iterator[Reason]:
-    near = get_close_matches(key, sorted(_KNOWN_LABELS), n=1, cutoff=NEARLY)
+    near = did_you_mean(key, _KNOWN_LABELS, similarity=LABEL_SIMILARITY)
     if near and key not in _KNOWN_LABELS:
         yield Reason("mistyped-label", {"path": path, "given": key, "near": near[0]})
 

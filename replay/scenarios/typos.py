@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
+from kerf.engine.model.did_you_mean import did_you_mean
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import PodShape
@@ -44,7 +44,7 @@ def _similar_field(name: str, known: Collection[str]) -> str:
     if name in known:
         return ""
     same = [each for each in known if each.lower() == name.lower()]
-    return next(iter(same or get_close_matches(name, known, n=1, cutoff=MIN_SIMILARITY)), "")
+    return next(iter(same or did_you_mean(name, known, similarity=MIN_SIMILARITY)), "")
 
 
 def typo_notes(offered: Iterable[tuple[NodePool, Catalogue]], shapes: Iterable[PodShape]) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from kerf.adapters.simulation.errors import NoSuchTargetError
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timeline import timeline as t
 from kerf.engine.errors import KerfError
+from kerf.engine.model.did_you_mean import did_you_mean, is_it
 
 
 def schedule(simulation: Simulation, scheduled: t.Scheduled, name: str) -> None:
@@ -60,8 +60,7 @@ def _unscalable(
     if wanted in workloads.names(other):
         found = other.__name__
         return NoSuchTargetError(f"{message}, but a {found} of this name", hint=f"Write kind: {found}")
-    near = get_close_matches(wanted, known, n=1)
-    hint = f"Is it {near[0]}?" if near else ""
+    hint = is_it(did_you_mean(wanted, known))
     return NoSuchTargetError(message, hint=hint if known else f"There is no {action.kind}: give its file, too")
 
 

@@ -8,7 +8,6 @@ its field path, the others stand.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -16,6 +15,7 @@ from msgspec import Struct
 
 from kerf.adapters.simulation.errors import TimelineError
 from kerf.engine.errors import InputError
+from kerf.engine.model.did_you_mean import did_you_mean, is_it
 from kerf.engine.model.durations import parse_go_duration
 from kerf.engine.model.kubernetes.nodes import REPAIRED
 
@@ -230,8 +230,8 @@ def _decode(raw: object, path: str) -> Scheduled:
 def _known(raw: object) -> str:
     """The action that may be meant by an unknown one, or all."""
     names = sorted(str(kind.__struct_config__.tag) for kind in get_args(Action))
-    near = get_close_matches(str(raw.get("action")), names, n=1) if isinstance(raw, dict) else []
-    return f"Is it {near[0]}?" if near else f"Actions are {', '.join(names)}"
+    near = did_you_mean(str(raw.get("action")), names) if isinstance(raw, dict) else []
+    return is_it(near) or f"Actions are {', '.join(names)}"
 
 
 def duration(text: str, where: str) -> int:

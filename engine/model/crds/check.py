@@ -7,12 +7,12 @@ defaults, and `null` counts as absent, as on the API server.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from msgspec import UnsetType
 
 from kerf.engine.model.crds.schema import Schema, compiled
+from kerf.engine.model.did_you_mean import did_you_mean, is_it
 from kerf.engine.model.durations import parse_time
 from kerf.engine.model.manifests.violations import Report
 
@@ -135,8 +135,8 @@ def _check_object(schema: Schema, value: dict[str, Any], report: Report, path: s
         elif schema.values is not None:
             sound &= _check(schema.values, each, report, f"{path}[{key}]", strict)
         elif strict and not schema.open and schema.type:
-            near = get_close_matches(key, schema.properties, n=1, cutoff=0.6)
-            report.add("KERF320", _below(path, key), f"There is no field {key}", f"Is it {near[0]}?" if near else "")
+            near = did_you_mean(key, schema.properties)
+            report.add("KERF320", _below(path, key), f"There is no field {key}", is_it(near))
     return sound
 
 

@@ -7,12 +7,12 @@ takes the fast way; one with values of wrong types is repaired first, so that it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
+from kerf.engine.model.did_you_mean import did_you_mean
 from kerf.engine.model.kinds.kind import WatchedKind
 from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.model.manifests.karpenter import v1beta1
@@ -75,7 +75,7 @@ KINDS: dict[str, Kind] = {
 }
 """What kerf reads, by apiVersion and kind."""
 
-_ALIKE = 0.9
+_MIN_SIMILARITY = 0.9
 """How alike (0 to 1, difflib's ratio) a kind's name must be to be offered for a misspelt one."""
 _SUCCESSORS = {"Provisioner": "NodePool", "Machine": "NodeClaim", "AWSNodeTemplate": "EC2NodeClass"}  # L-138
 _CLUSTER_SCOPED = frozenset(
@@ -202,7 +202,7 @@ def near_kinds(name: str) -> list[str]:
     """Those of KINDS that an unknown "apiVersion/kind" may be meant to be: of the same kind, or spelt nearly so."""
     kind = name.rpartition("/")[2]
     same = sorted(each for each in KINDS if each.rpartition("/")[2] == _SUCCESSORS.get(kind, kind))
-    alike = same or get_close_matches(name, sorted(KINDS), cutoff=_ALIKE)
+    alike = same or did_you_mean(name, KINDS, most=3, similarity=_MIN_SIMILARITY)
     return alike or sorted(each for each in KINDS if each.lower() == name.lower())
 
 
