@@ -11,7 +11,7 @@ from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.documents.apply import Document, apply_document, identify
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.adapters.simulation.timeline.perform import schedule
+from kerf.adapters.simulation.timeline.perform import schedule_action
 from kerf.adapters.simulation.timeline.timeline import decode_timeline, is_timeline
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.instance_types import Catalogue
@@ -82,4 +82,4 @@ def add_timeline(simulation: Simulation, document: Document) -> None:
     for error in errors:
         simulation.refuse(error, source="timeline", item=name)
     for action in scheduled:
-        schedule(simulation, action, name)
+        schedule_action(simulation, action, name)

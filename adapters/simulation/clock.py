@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 from kerf.adapters.simulation.errors import EndlessLoopError
 
-PER_INSTANT = 1_000_000
+MAX_ACTIONS_PER_INSTANT = 1_000_000
 """How many actions one instant may hold before the clock says that it cannot get past it."""
 
 
@@ -54,8 +54,8 @@ class Clock:
                 count = 0
             instant[what] += 1
             count += 1
-            if count > PER_INSTANT:
-                raise _stuck(self.now, instant)
+            if count > MAX_ACTIONS_PER_INSTANT:
+                raise _endless_loop_error(self.now, instant)
             action()
         self._move(until)
 
@@ -66,12 +66,12 @@ class Clock:
             self.now = to
 
 
-def _stuck(now: int, instant: Counter[str]) -> EndlessLoopError:
+def _endless_loop_error(now: int, instant: Counter[str]) -> EndlessLoopError:
     hint = "Two controllers undo each other's work, or one reacts to itself"
-    return EndlessLoopError(f"time {now} does not end: {busiest(instant)}", hint=hint)
+    return EndlessLoopError(f"time {now} does not end: {most_frequent(instant)}", hint=hint)
 
 
-def busiest(counts: Counter[str]) -> str:
+def most_frequent(counts: Counter[str]) -> str:
     """The three most frequent, for an error that says what kept going."""
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{what} ({count} times)" for what, count in ranked[:3])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Protocol
 
-from kerf.adapters.simulation.clock import busiest
+from kerf.adapters.simulation.clock import most_frequent
 from kerf.adapters.simulation.errors import EndlessLoopError, SimulationError
 from kerf.adapters.simulation.faults import KillPoint
 from kerf.adapters.simulation.simulation import Simulation
@@ -30,8 +30,8 @@ DESCRIBE_EVERY = 5_000  # while instances are being ended (D-157)
 LIST_AFTER = 10_000  # from taking office: by then the first turn has seen what there is
 LIST_EVERY = 120_000  # while a listing shows something (A-365)
 STORE_RETRY = 1_000  # while the runtime cannot append
-STEPS = 1_000_000
-STEPS_AN_INSTANT = 1_000
+MAX_STEPS = 1_000_000
+MAX_STEPS_PER_INSTANT = 1_000
 
 
 class Runtime(Protocol):
@@ -71,7 +71,7 @@ class Driver:
         office: Callable[[int], Runtime],
         *,
         listener: Listener | None = None,
-        steps: int = STEPS,
+        steps: int = MAX_STEPS,
     ) -> None:
         self.simulation = simulation
         self.turns = 0
@@ -81,7 +81,7 @@ class Driver:
         self._listener = listener
         self._clock = simulation.clock
         self._runtime: Runtime | None = None
-        self._nominating = Nominating(_only_the_node_tells)
+        self._nominating = Nominating(_no_node_name)
         self._office_at = self._clock.now
         self._outcomes: list[tuple[int, int, Observation, bool]] = []
         self._sent = 0
@@ -142,7 +142,7 @@ class Driver:
         """A new process: list everything, and look after what an earlier one left without an outcome."""
         first = not self.deaths
         self._runtime = self._office(self._clock.now)
-        self._nominating = Nominating(_only_the_node_tells)
+        self._nominating = Nominating(_no_node_name)
         self._described.clear()
         anew = (self._runtime.fresh and not first) or not self._complete
         self.simulation.cluster.show_claims(self._runtime.moved())
@@ -238,7 +238,7 @@ class Driver:
     def _latency(self, ref: str, intent: Intent) -> int:
         timing = self.simulation.timing
         if isinstance(intent, LaunchInstance):
-            return timing.launch + self.simulation.dice.between(0, timing.launch // 2, "launch", ref)
+            return timing.launch + self.simulation.rng.between(0, timing.launch // 2, "launch", ref)
         return timing.terminate if isinstance(intent, TerminateInstance) else timing.write
 
     def _die(self) -> None:
@@ -274,7 +274,7 @@ class Driver:
     def _described_now(self, batch: Iterable[Observation]) -> list[Observation]:
         """Instances being ended, every five seconds; and that of a node which is ready no longer, when it is
         seen."""
-        suspects = [_instance(o.payload) for o in batch if isinstance(o.payload, Node) and _lost(o.payload)]
+        suspects = [_instance(o.payload) for o in batch if isinstance(o.payload, Node) and _node_is_lost(o.payload)]
         runtime = self._runtime
         if runtime is not None and self._describe_at is not None and self._describe_at <= self._clock.now:
             watched = runtime.watched_instances()
@@ -316,22 +316,22 @@ class Driver:
     def _spend(self, following: int) -> None:
         self._steps += 1
         self._instant = self._instant + 1 if following == self._clock.now else 0
-        if self._instant <= STEPS_AN_INSTANT and self._steps <= self._budget:
+        if self._instant <= MAX_STEPS_PER_INSTANT and self._steps <= self._budget:
             return
         where = f"{self._steps} steps" if self._steps > self._budget else f"{self._instant} steps at one instant"
         raise EndlessLoopError(
-            f"the simulation does not come to rest after {where}; what kept going: {busiest(self._kept_going)}",
+            f"the simulation does not come to rest after {where}; what kept going: {most_frequent(self._kept_going)}",
             where=f"time {self._clock.now}",
             hint="Look at the record's last entries; if this is no loop, allow more steps",
         )
 
 
-def _only_the_node_tells(claim: NodeClaim) -> str:
+def _no_node_name(claim: NodeClaim) -> str:
     """Nodes are named when they join, as EC2 has it."""
     return ""
 
 
-def _lost(node: Node) -> bool:
+def _node_is_lost(node: Node) -> bool:
     """It was ready once and is not now, or somebody deletes it."""
     return bool(node.provider_id) and ((not node.ready and node.ready_since > 0) or node.deleting > 0)
 

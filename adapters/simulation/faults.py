@@ -8,7 +8,7 @@ from enum import Enum
 from msgspec import Struct
 
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.seeded_random import Dice
+from kerf.adapters.simulation.seeded_random import SeededRandom
 
 
 class KillPoint(Enum):
@@ -61,19 +61,19 @@ class FaultPlan(Struct, frozen=True, kw_only=True):
         return next((kill.point for kill in self.kills if kill.intent == intent), None)
 
 
-class Chance:
-    """Whether a fault of the plan strikes. What has struck is counted on the dice, for all parts of a world."""
+class FaultInjector:
+    """Say whether a fault of the plan strikes. `SeededRandom.struck` counts what struck, for all parts of a world."""
 
-    def __init__(self, plan: FaultPlan, dice: Dice, clock: Clock) -> None:
+    def __init__(self, plan: FaultPlan, rng: SeededRandom, clock: Clock) -> None:
         """Made when the world begins."""
-        self._plan, self._dice, self._clock = plan, dice, clock
+        self._plan, self._rng, self._clock = plan, rng, clock
         self._ends = clock.now + plan.until if plan.until else None
 
     def strikes(self, fault: str, *name: str | int) -> bool:
-        """`fault` is a field of the plan, `name` what it is about (see Dice)."""
+        """`fault` is a field of the plan, `name` what it is about (see `SeededRandom`)."""
         if self._ends is not None and self._clock.now >= self._ends:
             return False
-        struck = self._dice.happens(getattr(self._plan, fault), fault.replace("_", "-"), *name)
+        struck = self._rng.happens(getattr(self._plan, fault), fault.replace("_", "-"), *name)
         if struck:
-            self._dice.struck[fault] += 1
+            self._rng.struck[fault] += 1
         return struck

@@ -14,7 +14,7 @@ SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """The letters of generated Kubernetes names: no vowels, so no words; none that look alike."""
 
 
-class Dice:
+class SeededRandom:
     """Draws for one seed. Equal seed and equal name give an equal draw, always and everywhere."""
 
     def __init__(self, seed: int) -> None:

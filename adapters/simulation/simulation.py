@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cloud.cloud import VirtualCloud
-from kerf.adapters.simulation.cloud.interruption_queue import VirtualQueue
+from kerf.adapters.simulation.cloud.interruption_queue import InterruptionQueue
 from kerf.adapters.simulation.cloud.market import Market
 from kerf.adapters.simulation.cluster.cluster import VirtualCluster
 from kerf.adapters.simulation.cluster.watch import Watch
-from kerf.adapters.simulation.cluster.writes import Writes
+from kerf.adapters.simulation.cluster.writes import FaultyWrites
 from kerf.adapters.simulation.faults import FaultPlan
-from kerf.adapters.simulation.seeded_random import Dice
+from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.errors import KerfError
 from kerf.engine.model.instance_types import Catalogue
@@ -48,22 +48,22 @@ class Simulation:
         self.faults = faults if faults is not None else FaultPlan()
         self.clock = clock
         self.start = clock.now
-        self.dice = Dice(seed)
-        self.cluster = VirtualCluster(clock, self.dice, self.timing, self.faults, self.settings)
-        self.writes: Cluster = Writes(self.cluster, self.dice, clock, self.faults)
-        self.queue = VirtualQueue(clock, self.dice, self.faults)
+        self.rng = SeededRandom(seed)
+        self.cluster = VirtualCluster(clock, self.rng, self.timing, self.faults, self.settings)
+        self.writes: Cluster = FaultyWrites(self.cluster, self.rng, clock, self.faults)
+        self.queue = InterruptionQueue(clock, self.rng, self.faults)
         self.cloud = VirtualCloud(
             Market(catalogue),
             self.queue,
             clock,
-            self.dice,
+            self.rng,
             self.timing,
             self.faults,
             boots=self.cluster.boot,
             ends=self.cluster.instance_ended,
             catalogue_of=catalogue_of,
         )
-        self.watch = Watch(self.cluster, clock, self.dice, self.timing.watch, self.faults)
+        self.watch = Watch(self.cluster, clock, self.rng, self.timing.watch, self.faults)
         self._notes: list[tuple[str, Reason]] = []
         self._ignored: list[str] = []
         self._refused: list[Observation] = []

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cloud.cloud import VirtualCloud
-from kerf.adapters.simulation.cloud.market import Market, Slice
+from kerf.adapters.simulation.cloud.market import Market, OfferingSelector
 from kerf.adapters.simulation.errors import AnswerLostError
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.simulation import Simulation
@@ -75,7 +75,7 @@ class VirtualWorld(CloudWorld):
 
     def exhaust(self, offers: Sequence[Offer], capacity_type: str) -> None:
         for offer in offers:
-            self.simulation.cloud.market.exhaust(Slice(capacity_type, offer.instance_type, offer.zone))
+            self.simulation.cloud.market.exhaust(OfferingSelector(capacity_type, offer.instance_type, offer.zone))
 
     def lose_answer(self) -> None:
         self.simulation.cloud.lose_answer()
@@ -100,7 +100,7 @@ def test_observe_tells_node_classes_and_their_catalogue_with_its_content() -> No
 
 def test_a_launch_takes_the_cheapest_offer_with_capacity_and_tells_what_it_passed_over() -> None:
     simulation = world()
-    simulation.cloud.market.exhaust(Slice(instance_type="small", zone="a"))
+    simulation.cloud.market.exhaust(OfferingSelector(instance_type="small", zone="a"))
     answer = simulation.cloud.launch(order(), intent="4.1", token="t")
     assert (answer.intent, answer.claim, answer.instance_type, answer.zone) == ("4.1", "c", "small", "b")
     assert (answer.capacity_type, answer.launched, answer.adopted, answer.kind) == ("on-demand", START, False, "")
@@ -113,11 +113,11 @@ def test_a_launch_takes_the_cheapest_offer_with_capacity_and_tells_what_it_passe
 def test_without_any_capacity_nothing_is_started_and_every_offer_has_its_error() -> None:
     """Without any capacity nothing is started and every offer has its error (L-152, A-291)."""
     simulation = world()
-    simulation.cloud.market.exhaust(Slice(capacity_type="spot"))
+    simulation.cloud.market.exhaust(OfferingSelector(capacity_type="spot"))
     answer = simulation.cloud.launch(order(capacity_type="spot"), intent="1.0", token="t")
     assert (answer.instance, answer.kind, len(answer.errors)) == ("", "insufficient-capacity", 4)
     assert simulation.cloud.alive() == []
-    assert simulation.cloud.market.restore(Slice())
+    assert simulation.cloud.market.restore(OfferingSelector())
     assert simulation.cloud.launch(order(capacity_type="spot"), intent="1.0", token="t").instance
 
 
@@ -234,7 +234,7 @@ def test_a_node_class_with_a_catalogue_of_its_own_sells_that_at_todays_prices_an
 
     simulation = Simulation(CATALOGUE, clock=Clock(START), catalogue_of=catalogue_of)
     cloud = simulation.cloud
-    simulation.cloud.market.reprice(Slice(), factor=2.0)
+    simulation.cloud.market.reprice(OfferingSelector(), factor=2.0)
     (first,) = put(5)
     assert first.types[0].capacity == {"pods": 5}
     assert first.types[0].offerings[0].price == 2 * CATALOGUE.types[0].offerings[0].price
@@ -248,7 +248,7 @@ def test_a_node_class_with_a_catalogue_of_its_own_sells_that_at_todays_prices_an
 def test_prices_move_and_the_catalogue_is_seen_again() -> None:
     simulation = world()
     simulation.cloud.observe()
-    piece = Slice(capacity_type="on-demand", instance_type="small")
+    piece = OfferingSelector(capacity_type="on-demand", instance_type="small")
     assert simulation.cloud.market.reprice(piece, factor=9.0) == 2
     simulation.cloud.prices_changed()
     (seen,) = simulation.cloud.observe()
@@ -259,10 +259,10 @@ def test_prices_move_and_the_catalogue_is_seen_again() -> None:
 
 def test_a_restore_ends_only_what_lies_within_it() -> None:
     market = Market(CATALOGUE)
-    market.exhaust(Slice(zone="a"))
-    assert not market.restore(Slice(zone="b"))
+    market.exhaust(OfferingSelector(zone="a"))
+    assert not market.restore(OfferingSelector(zone="b"))
     assert not market.has_capacity(("spot", "small", "a"))
-    assert market.restore(Slice(zone="a"))
+    assert market.restore(OfferingSelector(zone="a"))
     assert market.has_capacity(("spot", "small", "a"))
 
 

@@ -269,7 +269,7 @@ def _sound(scenario: Scenario, run: Run) -> list[Broken]:
 
 def _exercised(scenario: Scenario, run: Run, witness: Witness) -> Counter[str]:
     found: Counter[str] = Counter()
-    found.update({f"fault: {name.replace('_', ' ')}": n for name, n in run.simulation.dice.struck.items()})
+    found.update({f"fault: {name.replace('_', ' ')}": n for name, n in run.simulation.rng.struck.items()})
     found["fault: process killed"] = run.driver.deaths - run.driver.fenced if not scenario.forgets else 0
     found["fault: process killed, record lost"] = run.driver.deaths if scenario.forgets else 0
     found["fault: store cannot be written"] = len(scenario.outages)

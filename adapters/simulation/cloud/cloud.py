@@ -14,12 +14,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.cloud.interruption_queue import INSTANCE_TERMINATED, SPOT_INTERRUPTED, VirtualQueue
+from kerf.adapters.simulation.cloud.interruption_queue import INSTANCE_TERMINATED, SPOT_INTERRUPTED, InterruptionQueue
 from kerf.adapters.simulation.cloud.market import Key, Market
 from kerf.adapters.simulation.cluster.machine import Machine
 from kerf.adapters.simulation.errors import AnswerLostError
-from kerf.adapters.simulation.faults import Chance, FaultPlan
-from kerf.adapters.simulation.seeded_random import Dice
+from kerf.adapters.simulation.faults import FaultInjector, FaultPlan
+from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue
@@ -65,9 +65,9 @@ class VirtualCloud:
     def __init__(
         self,
         market: Market,
-        queue: VirtualQueue,
+        queue: InterruptionQueue,
         clock: Clock,
-        dice: Dice,
+        rng: SeededRandom,
         timing: Timing,
         faults: FaultPlan,
         *,
@@ -78,8 +78,8 @@ class VirtualCloud:
         """`catalogue_of` makes a NodeClass's own catalogue from its object; without it all have the market's."""
         self.market, self.queue = market, queue
         self.instances: dict[str, Instance] = {}
-        self._clock, self._dice, self._timing = clock, dice, timing
-        self._chance = Chance(faults, dice, clock)
+        self._clock, self._rng, self._timing = clock, rng, timing
+        self._fault_injector = FaultInjector(faults, rng, clock)
         self._boots, self._ends, self._catalogue_of = boots, ends, catalogue_of
         self._by_token: dict[str, LaunchAnswered] = {}
         self._classes: dict[str, tuple[NodeClassSeen, dict[str, Struct]]] = {}
@@ -170,7 +170,7 @@ class VirtualCloud:
         answer = self._fleet(order, intent, token)
         if answer.instance:
             self._by_token[token] = answer
-            by_chance = self._chance.strikes("answer_lost", answer.instance)
+            by_chance = self._fault_injector.strikes("answer_lost", answer.instance)
             if by_chance or self._losing:
                 self._losing = False
                 raise AnswerLostError("the answer to a launch was lost", where=f"NodeClaim {order.claim}")
@@ -191,14 +191,14 @@ class VirtualCloud:
         code = ""
         if self._throttled():
             code = THROTTLED
-        elif self._chance.strikes("launch_error", self._calls):
+        elif self._fault_injector.strikes("launch_error", self._calls):
             code = INTERNAL
         if not code:
             return None
         return LaunchAnswered(intent=intent, claim=order.claim, kind="error", code=code, message=f"{code}: try again")
 
     def _throttled(self) -> bool:
-        by_chance = self._chance.strikes("throttled", self._calls)
+        by_chance = self._fault_injector.strikes("throttled", self._calls)
         return by_chance or self._clock.now < self._throttled_until
 
     def _fleet(self, order: LaunchInstance, intent: str, token: str) -> LaunchAnswered:
@@ -242,7 +242,7 @@ class VirtualCloud:
             return NOT_SOLD
         if reservation and not offering.reservation_capacity:
             return NO_RESERVATION_LEFT
-        by_chance = self._chance.strikes("no_capacity", self._calls, *key)
+        by_chance = self._fault_injector.strikes("no_capacity", self._calls, *key)
         return NO_CAPACITY if by_chance or not self.market.has_capacity(key) else ""
 
     def _reserve(self, reservation: str, change: int) -> None:
@@ -257,7 +257,7 @@ class VirtualCloud:
         offering = self.market.offering(key, order.reservation)
         if kind is None or offering is None:
             raise AssertionError(f"{key} was not checked before the start")
-        name = "i-0" + self._dice.hex(16, "instance", len(self.instances))
+        name = "i-0" + self._rng.hex(16, "instance", len(self.instances))
         machine = Machine(
             instance=name,
             claim=order.claim,

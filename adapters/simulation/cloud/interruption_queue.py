@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.faults import Chance, FaultPlan
-from kerf.adapters.simulation.seeded_random import Dice
+from kerf.adapters.simulation.faults import FaultInjector, FaultPlan
+from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, Observation
 
 SPOT_INTERRUPTED = "spot_interrupted"  # A-346
@@ -12,16 +12,16 @@ REBALANCE = "rebalance_recommendation"  # A-347
 INSTANCE_TERMINATED = "instance_terminated"  # A-348
 SCHEDULED_CHANGE = "scheduled_change"  # A-349
 
-REDELIVERY = 30_000  # when a message that is delivered twice comes again
-LATE = 45_000  # when one that is late comes, behind those sent meanwhile
+REDELIVERY_AFTER_MS = 30_000  # when a message that is delivered twice comes again
+LATE_BY_MS = 45_000  # when one that is late comes, behind those sent meanwhile
 
 
-class VirtualQueue:
+class InterruptionQueue:
     """Implements `kerf.engine.runtime.ports.Interruptions`: at least once, deleted only when acknowledged."""
 
-    def __init__(self, clock: Clock, dice: Dice, faults: FaultPlan) -> None:
-        self._clock, self._dice = clock, dice
-        self._chance = Chance(faults, dice, clock)
+    def __init__(self, clock: Clock, rng: SeededRandom, faults: FaultPlan) -> None:
+        self._clock, self._rng = clock, rng
+        self._fault_injector = FaultInjector(faults, rng, clock)
         self._messages: list[Observation] = []
         self._polled = 0
         self._sent = 0
@@ -35,14 +35,14 @@ class VirtualQueue:
         """A message about an instance, of one of the kinds of A-346…A-350."""
         self._sent += 1
         number = self._sent
-        identity = self._dice.uid("message", number)
+        identity = self._rng.uid("message", number)
         message = Observation(InterruptionSeen(identity, kind=kind, instance=instance, sent=self._clock.now))
-        if self._chance.strikes("message_late", number):
-            self._clock.after(LATE, "message comes late", lambda: self._messages.append(message))
+        if self._fault_injector.strikes("message_late", number):
+            self._clock.after(LATE_BY_MS, "message comes late", lambda: self._messages.append(message))
         else:
             self._messages.append(message)
-        if self._chance.strikes("message_twice", number):
-            self._clock.after(REDELIVERY, "message comes again", lambda: self._messages.append(message))
+        if self._fault_injector.strikes("message_twice", number):
+            self._clock.after(REDELIVERY_AFTER_MS, "message comes again", lambda: self._messages.append(message))
 
     def send_garbage(self, body: str) -> None:
         """A message that no consumer can read."""
@@ -50,7 +50,7 @@ class VirtualQueue:
         refused = InputRefused(
             code="KERF812",
             source="queue",
-            object=self._dice.uid("message", self._sent),
+            object=self._rng.uid("message", self._sent),
             message=f"not JSON: {body[:80]}",
         )
         self._messages.append(Observation(refused))

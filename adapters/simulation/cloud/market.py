@@ -9,13 +9,13 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 
 Key = tuple[str, str, str]
 """(capacity type, instance type, zone)."""
-ALL = 1 << 30
+ALL_OFFERINGS = 1 << 30
 """More instances than any reservation has."""
-COMMON = ""
+SHARED_CATALOGUE = ""
 """The key of the catalogue for NodeClasses without one of their own."""
 
 
-class Slice(Struct, frozen=True):
+class OfferingSelector(Struct, frozen=True):
     """Some of the offerings; "" stands for any."""
 
     capacity_type: str = ""
@@ -27,10 +27,10 @@ class Slice(Struct, frozen=True):
         return all(not part or part == have for part, have in zip(wanted, key, strict=True))
 
 
-class Repricing(Struct, frozen=True):
+class PriceChange(Struct, frozen=True):
     """A new price for a slice, or the old one times a factor."""
 
-    piece: Slice
+    piece: OfferingSelector
     price: float | None
     factor: float
 
@@ -58,13 +58,13 @@ class Market:
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._given = {COMMON: catalogue}
+        self._given = {SHARED_CATALOGUE: catalogue}
         self._today: dict[str, Catalogue] = {}
         self._types: dict[str, dict[str, InstanceType]] = {}
-        self._repriced: list[Repricing] = []
-        self._lacking: dict[Slice, None] = {}
+        self._repriced: list[PriceChange] = []
+        self._lacking: dict[OfferingSelector, None] = {}
         self._taken: dict[str, int] = {}  # of each reservation
-        self._show(COMMON, catalogue)
+        self._show(SHARED_CATALOGUE, catalogue)
 
     def stock(self, node_class: str, catalogue: Catalogue) -> bool:
         """A NodeClass has a catalogue of its own from now on, at today's prices; whether that is news."""
@@ -79,11 +79,11 @@ class Market:
             catalogue, _ = repricing.of(catalogue)
         return _with_reservations(catalogue, self._taken)
 
-    def catalogue_of(self, node_class: str = COMMON) -> Catalogue:
-        return self._today.get(node_class, self._today[COMMON])
+    def catalogue_of(self, node_class: str = SHARED_CATALOGUE) -> Catalogue:
+        return self._today.get(node_class, self._today[SHARED_CATALOGUE])
 
-    def type(self, name: str, node_class: str = COMMON) -> InstanceType | None:
-        return self._types.get(node_class, self._types[COMMON]).get(name)
+    def type(self, name: str, node_class: str = SHARED_CATALOGUE) -> InstanceType | None:
+        return self._types.get(node_class, self._types[SHARED_CATALOGUE]).get(name)
 
     def _show(self, node_class: str, catalogue: Catalogue) -> None:
         self._today[node_class] = catalogue
@@ -102,18 +102,18 @@ class Market:
     def has_capacity(self, key: Key) -> bool:
         return not any(piece.holds(key) for piece in self._lacking)
 
-    def exhaust(self, piece: Slice) -> None:
+    def exhaust(self, piece: OfferingSelector) -> None:
         """From now on nothing of this slice can be launched."""
         self._lacking[piece] = None
 
-    def restore(self, piece: Slice) -> bool:
+    def restore(self, piece: OfferingSelector) -> bool:
         """Undo the `exhaust` of this slice and of all within it; whether there was any."""
-        ended = [lacking for lacking in self._lacking if _within(lacking, piece)]
+        ended = [lacking for lacking in self._lacking if _selected(lacking, piece)]
         for lacking in ended:
             del self._lacking[lacking]
         return bool(ended)
 
-    def reservations(self, node_class: str = COMMON) -> tuple[str, ...]:
+    def reservations(self, node_class: str = SHARED_CATALOGUE) -> tuple[str, ...]:
         """Those that the NodeClass may use, also when nothing is left of them."""
         types = self.catalogue_of(node_class).types
         return tuple(sorted({o.reservation_id for kind in types for o in kind.offerings if o.reservation_id}))
@@ -126,21 +126,21 @@ class Market:
 
     def end_reservation(self, reservation: str) -> None:
         """Nobody gets anything of it any more."""
-        self.reserve(reservation, -ALL)
+        self.reserve(reservation, -ALL_OFFERINGS)
 
-    def reprice(self, piece: Slice, *, price: float | None = None, factor: float = 1.0) -> int:
+    def reprice(self, piece: OfferingSelector, *, price: float | None = None, factor: float = 1.0) -> int:
         """Set or multiply prices (USD per hour) in every catalogue; how many offerings of the common one changed."""
-        repricing = Repricing(piece, price, factor)
+        repricing = PriceChange(piece, price, factor)
         self._repriced.append(repricing)
         sold = 0
         for node_class, catalogue in list(self._today.items()):
             repriced, changed = repricing.of(catalogue)
             self._show(node_class, repriced)
-            sold = changed if node_class == COMMON else sold
+            sold = changed if node_class == SHARED_CATALOGUE else sold
         return sold
 
 
-def _within(inner: Slice, outer: Slice) -> bool:
+def _selected(inner: OfferingSelector, outer: OfferingSelector) -> bool:
     return outer.holds((inner.capacity_type, inner.instance_type, inner.zone))
 
 

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.apiserver import KIND_OF, ApiServer, Object
-from kerf.adapters.simulation.cluster.controllers.devices import Devices
+from kerf.adapters.simulation.cluster.controllers.devices import DeviceControllers
 from kerf.adapters.simulation.cluster.controllers.garbage_collector import GarbageCollector
 from kerf.adapters.simulation.cluster.controllers.node_lifecycle import NodeLifecycle
-from kerf.adapters.simulation.cluster.controllers.pod_disruption_budgets import Answer, DisruptionApi
+from kerf.adapters.simulation.cluster.controllers.pod_disruption_budgets import EvictionAnswer, PodDisruptionBudgets
 from kerf.adapters.simulation.cluster.controllers.volumes import Volumes
 from kerf.adapters.simulation.cluster.controllers.workloads import Workloads
 from kerf.adapters.simulation.cluster.kubelet import Kubelets
@@ -26,9 +26,9 @@ from kerf.adapters.simulation.cluster.node_changes import (
     without_taints,
 )
 from kerf.adapters.simulation.cluster.nodeclaim_objects import claim_object
-from kerf.adapters.simulation.faults import Chance, FaultPlan
-from kerf.adapters.simulation.scheduler.scheduler import Binder
-from kerf.adapters.simulation.seeded_random import Dice
+from kerf.adapters.simulation.faults import FaultInjector, FaultPlan
+from kerf.adapters.simulation.scheduler.scheduler import Scheduler
+from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model import labels as names
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
@@ -47,7 +47,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, Observation
 
-OK = Answer(200)
+OK = EvictionAnswer(200)
 
 
 class VirtualCluster:
@@ -57,7 +57,7 @@ class VirtualCluster:
     def __init__(
         self,
         clock: Clock,
-        dice: Dice,
+        rng: SeededRandom,
         timing: Timing | None = None,
         faults: FaultPlan | None = None,
         settings: Settings | None = None,
@@ -66,20 +66,20 @@ class VirtualCluster:
         given = settings if settings is not None else Settings()
         pins: dict[str, str] = {}
         self.api = ApiServer(clock)
-        self.volumes = Volumes(self.api, clock, dice, timing)
-        self.devices = Devices(self.api, clock, dice, timing)
-        self.binder = Binder(
+        self.volumes = Volumes(self.api, clock, rng, timing)
+        self.devices = DeviceControllers(self.api, clock, rng, timing)
+        self.scheduler = Scheduler(
             self.api, clock, timing.bind, pins, self.volumes, given.default_spread, devices=self.devices
         )
         told = bool(given.default_spread) or given.capacity_buffers
-        self.workloads = Workloads(self.api, clock, dice, pins, told=told)
+        self.workloads = Workloads(self.api, clock, rng, pins, told=told)
         plan = faults if faults is not None else FaultPlan()
-        self.kubelets = Kubelets(self.api, clock, dice, timing, plan, self.volumes, self.devices.publish)
+        self.kubelets = Kubelets(self.api, clock, rng, timing, plan, self.volumes, self.devices.publish)
         self.lifecycle = NodeLifecycle(self.api, clock, self.kubelets, timing, self.ask_node_deletion)
-        self.disruption = DisruptionApi(self.api, clock, self.workloads)
+        self.disruption = PodDisruptionBudgets(self.api, clock, self.workloads)
         self._garbage = GarbageCollector(self.api, clock, self.ask_claim_deletion)
         self._clock = clock
-        self._chance = Chance(plan, dice, clock)
+        self._fault_injector = FaultInjector(plan, rng, clock)
         self._finalized: dict[str, None] = {}  # uids of Nodes that carry kerf's finalizer
         self._asked: list[Observation] = []
         self.claims: dict[str, NodeClaimObject] = {}
@@ -148,7 +148,7 @@ class VirtualCluster:
     def nominate(self, pod: Pod, node: str) -> None:
         """kerf writes status.nominatedNodeName; "" takes it back. One that fails is left (as kerf leaves it)."""
         known = self.api.pods.get(pod.uid)
-        if known is None or known.node or self._chance.strikes("write_refused", "nomination", pod.uid, node):
+        if known is None or known.node or self._fault_injector.strikes("write_refused", "nomination", pod.uid, node):
             return
         self.api.put(replace(known, nominated=node))
 
@@ -193,10 +193,10 @@ class VirtualCluster:
     def delete_pod(self, order: DeletePod, *, intent: str) -> EffectAnswered:
         pod = self.api.pod_named(order.namespace, order.name)
         if pod is None:
-            return _answered(intent, Answer(404, f'pods "{order.name}" not found'))
+            return _answered(intent, EvictionAnswer(404, f'pods "{order.name}" not found'))
         if pod.uid != order.uid:
             return _answered(
-                intent, Answer(409, f"the UID in the precondition does not match that in record ({pod.uid})")
+                intent, EvictionAnswer(409, f"the UID in the precondition does not match that in record ({pod.uid})")
             )
         self.api.delete_pod(pod, order.grace)
         return _answered(intent, OK)
@@ -217,9 +217,9 @@ class VirtualCluster:
         return _answered(intent, OK)
 
 
-def _no_node(name: str) -> Answer:
-    return Answer(404, f'nodes "{name}" not found')
+def _no_node(name: str) -> EvictionAnswer:
+    return EvictionAnswer(404, f'nodes "{name}" not found')
 
 
-def _answered(intent: str, answer: Answer) -> EffectAnswered:
+def _answered(intent: str, answer: EvictionAnswer) -> EffectAnswered:
     return EffectAnswered(intent=intent, ok=answer.code == 200, code=str(answer.code), message=answer.message)

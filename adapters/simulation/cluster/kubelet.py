@@ -14,12 +14,12 @@ from kerf.adapters.simulation.cluster.machine import Machine, is_device
 from kerf.adapters.simulation.cluster.node_changes import (
     NOT_READY,
     UNREGISTERED,
-    set_ready,
+    with_ready,
     with_taints,
     without_taints,
 )
-from kerf.adapters.simulation.faults import Chance, FaultPlan
-from kerf.adapters.simulation.seeded_random import Dice
+from kerf.adapters.simulation.faults import FaultInjector, FaultPlan
+from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
@@ -35,16 +35,16 @@ class Kubelets:
         self,
         api: ApiServer,
         clock: Clock,
-        dice: Dice,
+        rng: SeededRandom,
         timing: Timing,
         faults: FaultPlan,
         volumes: Volumes,
         publish: Callable[[str, Machine], None],
     ) -> None:
         """`publish`: what the drivers of a node do that is ready."""
-        self._api, self._clock, self._dice = api, clock, dice
+        self._api, self._clock, self._rng = api, clock, rng
         self._timing, self._faults = timing, faults
-        self._chance = Chance(faults, dice, clock)
+        self._fault_injector = FaultInjector(faults, rng, clock)
         self._volumes, self._publish = volumes, publish
         self._node_of: dict[str, str] = {}  # instance → node
         self._machines: dict[str, Machine] = {}  # node → machine
@@ -69,11 +69,11 @@ class Kubelets:
     def boot(self, machine: Machine) -> None:
         """A machine was launched: its Node appears after the join delay, unless it ends before, or chance
         forbids."""
-        if self._chance.strikes("never_join", machine.instance):
+        if self._fault_injector.strikes("never_join", machine.instance):
             return
         jitter = self._timing.join_jitter
-        delay = max(0, self._timing.join + self._dice.between(-jitter, jitter, "join", machine.instance))
-        if self._chance.strikes("slow_join", machine.instance):
+        delay = max(0, self._timing.join + self._rng.between(-jitter, jitter, "join", machine.instance))
+        if self._fault_injector.strikes("slow_join", machine.instance):
             delay *= self._faults.slow_factor
         self._clock.after(delay, "node joins", lambda: self._join(machine))
 
@@ -114,7 +114,7 @@ class Kubelets:
         self._machines[name] = machine
         node = Node(
             name=name,
-            uid=self._dice.uid("node", name),
+            uid=self._rng.uid("node", name),
             provider_id=machine.provider_id,
             created=self._clock.now,
             labels=machine.node_labels(name),
@@ -122,14 +122,14 @@ class Kubelets:
             allocatable=machine.allocatable(devices=False),
         )
         self._api.put(with_taints(node, (*machine.taints, UNREGISTERED, NOT_READY)))
-        if not self._chance.strikes("never_ready", machine.instance):
+        if not self._fault_injector.strikes("never_ready", machine.instance):
             self._clock.after(self._timing.ready, "node becomes ready", lambda: self._ready(name))
 
     def _ready(self, name: str) -> None:
         node = self._alive(name)
         if node is None:
             return
-        self._api.put(without_taints(set_ready(node, True, self._clock.now), NOT_READY.same))
+        self._api.put(without_taints(with_ready(node, True, self._clock.now), NOT_READY.same))
         self._publish(name, self._machines[name])
         if any(is_device(resource) for resource in node.allocatable):
             self._clock.after(self._timing.devices, "device plugin starts", lambda: self._report_devices(name))

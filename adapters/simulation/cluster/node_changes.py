@@ -37,12 +37,12 @@ def with_labels(node: Node, labels: dict[str, str]) -> Node:
     return replace(node, labels={**node.labels, **labels})
 
 
-def set_ready(node: Node, ready: bool, now: int) -> Node:
+def with_ready(node: Node, ready: bool, now: int) -> Node:
     """Condition Ready; its transition time moves only when the status changes (D-2)."""
     return node if node.ready == ready else replace(node, ready=ready, ready_since=now)
 
 
-def set_condition(node: Node, condition: str, status: str, now: int) -> Node:
+def with_condition(node: Node, condition: str, status: str, now: int) -> Node:
     """A Node keeps the conditions that repair looks at, as long as they are not True."""
     known = next((each for each in node.conditions if each.type == condition), None)
     if condition not in REPAIRED or (known is not None and known.status == status):

@@ -14,18 +14,20 @@ from msgspec import Struct
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.apiserver import KIND_OF, key_of
 from kerf.adapters.simulation.cluster.cluster import VirtualCluster
-from kerf.adapters.simulation.faults import Chance, FaultPlan
-from kerf.adapters.simulation.seeded_random import Dice
+from kerf.adapters.simulation.faults import FaultInjector, FaultPlan
+from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.engine.record.observations import ObjectGone, Observation, WatchGap
 
 
 class Watch:
     """`known` is what has been handed out: kind → key → object."""
 
-    def __init__(self, cluster: VirtualCluster, clock: Clock, dice: Dice, latency: int, faults: FaultPlan) -> None:
-        self._cluster, self._clock, self._dice = cluster, clock, dice
+    def __init__(
+        self, cluster: VirtualCluster, clock: Clock, rng: SeededRandom, latency: int, faults: FaultPlan
+    ) -> None:
+        self._cluster, self._clock, self._rng = cluster, clock, rng
         self._latency, self._faults = latency, faults
-        self._chance = Chance(faults, dice, clock)
+        self._fault_injector = FaultInjector(faults, rng, clock)
         self._coming: list[tuple[int, int, Observation]] = []
         self._held: dict[str, int] = {}  # kind → when its stream's last event arrives
         self._broken: dict[str, tuple[int, int]] = {}  # kind → (when it is relisted, the event that it broke at)
@@ -77,11 +79,11 @@ class Watch:
             kind = _kind(observation)
             if kind in self._broken:
                 continue
-            if kind and self._chance.strikes("watch_gap", self._events):
+            if kind and self._fault_injector.strikes("watch_gap", self._events):
                 self._break(kind)
                 continue
             self._send(observation, kind)
-            if kind and self._chance.strikes("watch_twice", self._events):
+            if kind and self._fault_injector.strikes("watch_twice", self._events):
                 self._send(observation, kind)
 
     def _break(self, kind: str) -> None:
@@ -93,8 +95,8 @@ class Watch:
 
     def _send(self, observation: Observation, kind: str) -> None:
         late = 0
-        if kind and self._chance.strikes("watch_late", self._events):
-            late = self._dice.between(0, self._faults.watch_late_by, "watch-late-by", self._events)
+        if kind and self._fault_injector.strikes("watch_late", self._events):
+            late = self._rng.between(0, self._faults.watch_late_by, "watch-late-by", self._events)
         when = max(self._clock.now + self._latency + late, self._held.get(kind, 0))
         self._held[kind] = when
         self._sent += 1

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.faults import Chance, FaultPlan
-from kerf.adapters.simulation.seeded_random import Dice
+from kerf.adapters.simulation.faults import FaultInjector, FaultPlan
+from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.engine.record.decisions import (
     DeleteNode,
     DeletePod,
@@ -28,12 +28,12 @@ BUSY = ("429", "500")
 LOST = "504"
 
 
-class Writes:
+class FaultyWrites:
     """Implements `kerf.engine.runtime.ports.Cluster` in front of another one, with the faults of a plan."""
 
-    def __init__(self, cluster: Cluster, dice: Dice, clock: Clock, faults: FaultPlan) -> None:
-        self._cluster, self._dice = cluster, dice
-        self._chance = Chance(faults, dice, clock)
+    def __init__(self, cluster: Cluster, rng: SeededRandom, clock: Clock, faults: FaultPlan) -> None:
+        self._cluster, self._rng = cluster, rng
+        self._fault_injector = FaultInjector(faults, rng, clock)
         self._calls = 0
 
     def register(self, order: RegisterNode, *, intent: str) -> EffectAnswered:
@@ -60,11 +60,11 @@ class Writes:
     def _write(self, write: Callable[..., EffectAnswered], order: Order, intent: str) -> EffectAnswered:
         """A conflict (409) is of a Node's resourceVersion: of a pod it would say that it is another one."""
         self._calls += 1
-        if self._chance.strikes("write_refused", self._calls):
+        if self._fault_injector.strikes("write_refused", self._calls):
             codes = (*BUSY, CONFLICT) if isinstance(order, NodeWrite) else BUSY
-            code = codes[self._dice.between(0, len(codes) - 1, "write-refused-with", self._calls)]
+            code = codes[self._rng.between(0, len(codes) - 1, "write-refused-with", self._calls)]
             return EffectAnswered(intent=intent, ok=False, code=code, message="try again")
         answer = write(order, intent=intent)
-        if self._chance.strikes("write_lost", self._calls):
+        if self._fault_injector.strikes("write_lost", self._calls):
             return EffectAnswered(intent=intent, ok=False, code=LOST, message="no answer in time")
         return answer

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, StatefulSet
 from kerf.adapters.simulation.cluster.controllers.workloads import PodTemplate as Template
-from kerf.adapters.simulation.documents.ignored_kinds import is_ignored
+from kerf.adapters.simulation.documents.ignored_kinds import is_ignored_kind
 from kerf.adapters.simulation.errors import DocumentError
-from kerf.adapters.simulation.scheduler.scheduling_gates import gates_of, other_scheduler
+from kerf.adapters.simulation.scheduler.scheduling_gates import other_scheduler_name, scheduling_gates
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.errors import KerfError
 from kerf.engine.model import labels as names
@@ -78,7 +78,7 @@ def identify(document: Document) -> str:
 
 def _apply(simulation: Simulation, document: Document) -> None:
     _check_head(document)
-    if is_ignored(document) and not _is_wanted(simulation, document):
+    if is_ignored_kind(document) and not _is_wanted(simulation, document):
         simulation.ignore(identify(document))
         return
     decoded = decode_object(dict(document))
@@ -137,7 +137,7 @@ def _apply_namespace(simulation: Simulation, document: Document, item: Namespace
 
 
 def _apply_pool(simulation: Simulation, document: Document, item: NodePool) -> None:
-    simulation.cluster.apply(replace(item, uid=item.uid or simulation.dice.uid("nodepool", item.name)))
+    simulation.cluster.apply(replace(item, uid=item.uid or simulation.rng.uid("nodepool", item.name)))
 
 
 def _apply_budget(simulation: Simulation, document: Document, item: PodDisruptionBudget) -> None:
@@ -147,7 +147,7 @@ def _apply_budget(simulation: Simulation, document: Document, item: PodDisruptio
     simulation.cluster.apply(replace(item, uid=uid, disruptions_allowed=allowed))
 
 
-def _apply_as_it_is(simulation: Simulation, document: Document, item: Volume | StorageClass | CSINode) -> None:
+def _apply_unchanged(simulation: Simulation, document: Document, item: Volume | StorageClass | CSINode) -> None:
     simulation.cluster.apply(item)
 
 
@@ -217,7 +217,7 @@ def _apply_node(simulation: Simulation, document: Document, item: Node) -> None:
     simulation.cluster.apply(
         replace(
             item,
-            uid=item.uid or simulation.dice.uid("node", item.name),
+            uid=item.uid or simulation.rng.uid("node", item.name),
             created=item.created or now,
             labels={names.HOSTNAME: item.name, **item.labels},
             allocatable=item.allocatable or item.capacity,
@@ -229,11 +229,11 @@ def _apply_pod(simulation: Simulation, document: Document, item: Pod) -> None:
     """A bare pod. Applied again, only its annotations change, and scheduling gates may go, as the API has it."""
     api = simulation.cluster.api
     known = api.pod_named(item.namespace, item.name)
-    gates = gates_of(_mapping(document, "spec"))
+    gates = scheduling_gates(_mapping(document, "spec"))
     if known is not None:
         if known.uid in api.gated and not gates:
             del api.gated[known.uid]
-            simulation.cluster.binder.look_at(known.uid)
+            simulation.cluster.scheduler.look_at(known.uid)
         api.put(replace(known, do_not_disrupt=item.do_not_disrupt, deletion_cost=item.deletion_cost))
         return
     uid = _uid(simulation, document, "pod", item.namespace, item.name)
@@ -288,12 +288,12 @@ def _template(simulation: Simulation, document: Document, shape: str) -> Templat
         shape=simulation.cluster.api.shapes[shape],
         do_not_disrupt=str(annotations.get(names.DO_NOT_DISRUPT, "")),
         deletion_cost=cost,
-        gates=gates_of(spec),
+        gates=scheduling_gates(spec),
     )
 
 
 def _note_scheduler(simulation: Simulation, document: Document, spec: Document) -> None:
-    name = other_scheduler(spec)
+    name = other_scheduler_name(spec)
     if name:
         simulation.note(identify(document), Reason("other-scheduler", {"scheduler": name}))
 
@@ -310,7 +310,7 @@ def _apply_node_class(simulation: Simulation, document: Document, item: Struct) 
         group=str(document.get("apiVersion", "")).partition("/")[0],
         kind=str(document.get("kind")),
         name=name,
-        uid=str(metadata.get("uid", "")) or simulation.dice.uid("nodeclass", name),
+        uid=str(metadata.get("uid", "")) or simulation.rng.uid("nodeclass", name),
         generation=int(metadata.get("generation", 1)),
         ready=not unready,
         reason=str(unready[0].get("reason", "")) if unready else "",
@@ -323,7 +323,7 @@ def _apply_node_class(simulation: Simulation, document: Document, item: Struct) 
 
 def _uid(simulation: Simulation, document: Document, kind: str, namespace: str, name: str) -> str:
     given = _mapping(document, "metadata").get("uid")
-    return str(given) if given else simulation.dice.uid(kind, namespace, name)
+    return str(given) if given else simulation.rng.uid(kind, namespace, name)
 
 
 def _mapping(document: Document, key: str) -> Document:
@@ -340,7 +340,7 @@ _APPLY: dict[type[Struct], Callable[[Simulation, Document, Any], None]] = {
     Pod: _apply_pod,
     Workload: _apply_workload,
     DaemonSet: _apply_daemon_set,
-    **dict.fromkeys((Volume, StorageClass, CSINode), _apply_as_it_is),
+    **dict.fromkeys((Volume, StorageClass, CSINode), _apply_unchanged),
     VolumeClaim: _apply_volume_claim,
     **dict.fromkeys((DeviceClass, ResourceSlice), _apply_devices),
     ResourceClaimTemplate: _apply_claim_template,

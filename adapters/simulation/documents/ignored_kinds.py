@@ -34,16 +34,16 @@ _BUILT_IN: dict[str, frozenset[str]] = {
 ReplicaSets."""
 
 
-def is_ignored(document: Mapping[str, Any]) -> bool:
+def is_ignored_kind(document: Mapping[str, Any]) -> bool:
     """Whether the document is of a kind that a simulation does without."""
     version, kind = document.get("apiVersion"), document.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
         return False
     group = "" if version == "v1" else version.partition("/")[0]
-    return kind in _BUILT_IN.get(group, ()) or _of_somebody_else(group, kind)
+    return kind in _BUILT_IN.get(group, ()) or _is_foreign_custom_resource(group, kind)
 
 
-def _of_somebody_else(group: str, kind: str) -> bool:
+def _is_foreign_custom_resource(group: str, kind: str) -> bool:
     """A custom resource that is neither Karpenter's (any provider's), Kubernetes', nor kerf's own."""
     ours = "karpenter" in group or group == "kerf.dev" or group.endswith("k8s.io")
     return bool(kind) and "." in group and not ours and not kind.endswith(("NodeClass", "NodePool", "NodeClaim"))

@@ -42,7 +42,7 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
         return toleration.value == taint.value
     # Canonical integers only: kube-scheduler takes neither "007" nor "+5" (KEP-5471).
     canonical = _CANONICAL.fullmatch(taint.value) and _CANONICAL.fullmatch(toleration.value)
-    return bool(canonical) and _compares(taint.value, toleration.operator, toleration.value)
+    return bool(canonical) and _integers_compare(taint.value, toleration.operator, toleration.value)
 
 
 def taints_tolerated(shape: PodShape, taints: Iterable[Taint], effects: tuple[str, ...]) -> bool:
@@ -82,7 +82,7 @@ def expression_holds(expression: Expression, labels: dict[str, str]) -> bool:
     return check is not None and check(labels.get(expression.key), expression.values)
 
 
-def _compares(text: str | None, operator: str, bound: str) -> bool:
+def _integers_compare(text: str | None, operator: str, bound: str) -> bool:
     """Compare two integers (`Gt`, `Lt`). Whatever is no integer of 64 bits, and any other operator, matches nothing."""
     left, right = _int64(text or ""), _int64(bound)
     if left is None or right is None:
@@ -101,18 +101,18 @@ _OPERATORS: dict[str, Callable[[str | None, tuple[str, ...]], bool]] = {
     "NotIn": lambda value, values: value is None or value not in values,
     "Exists": lambda value, values: value is not None,
     "DoesNotExist": lambda value, values: value is None,
-    "Gt": lambda value, values: len(values) == 1 and _compares(value, "Gt", values[0]),
-    "Lt": lambda value, values: len(values) == 1 and _compares(value, "Lt", values[0]),
+    "Gt": lambda value, values: len(values) == 1 and _integers_compare(value, "Gt", values[0]),
+    "Lt": lambda value, values: len(values) == 1 and _integers_compare(value, "Lt", values[0]),
 }
 
 
 def ports_free(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> bool:
     """NodePorts: no wanted host port clashes with a used one."""
     taken = tuple(used)
-    return not any(_clash(port, other) for port in wanted for other in taken)
+    return not any(_ports_clash(port, other) for port in wanted for other in taken)
 
 
-def _clash(one: HostPort, other: HostPort) -> bool:
+def _ports_clash(one: HostPort, other: HostPort) -> bool:
     if one.port != other.port or one.protocol != other.protocol:
         return False
     return one.ip == other.ip or one.ip in ANY_ADDRESS or other.ip in ANY_ADDRESS

@@ -6,7 +6,7 @@ from kerf.adapters.simulation.scheduler.filters import expression_holds
 from kerf.engine.model.kubernetes.pods import Selector
 
 
-def selects(selector: Selector | None, labels: dict[str, str]) -> bool:
+def selector_matches(selector: Selector | None, labels: dict[str, str]) -> bool:
     """None selects nothing, an empty selector everything (S-123)."""
     if selector is None:
         return False

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
-from kerf.adapters.simulation.cluster.controllers.devices import Devices
+from kerf.adapters.simulation.cluster.controllers.devices import DeviceControllers
 from kerf.adapters.simulation.cluster.controllers.volumes import Volumes
 from kerf.adapters.simulation.scheduler.filters import (
     ports_free,
@@ -24,13 +24,13 @@ from kerf.adapters.simulation.scheduler.filters import (
     statically_possible,
     untolerated_preferences,
 )
-from kerf.adapters.simulation.scheduler.topology_filters import TopologyFilter, needs_others
+from kerf.adapters.simulation.scheduler.topology_filters import TopologyFilter, depends_on_other_pods
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import HostPort, Pod, PodShape, Resources, SpreadConstraint, is_terminal
 from kerf.engine.scheduling.problem.default_spread import SelectorSources, with_default_spread
 
-Possible = Callable[[Node, "Occupancy"], bool]
-_WAKING = ("namespace", "pvc", "pv", "storageclass", "csinode", "deviceclass", "resourceslice", "resourceclaim")
+NodeCheck = Callable[[Node, "Occupancy"], bool]
+_WAKING_KINDS = ("namespace", "pvc", "pv", "storageclass", "csinode", "deviceclass", "resourceslice", "resourceclaim")
 
 
 class Occupancy:
@@ -58,7 +58,7 @@ class Occupancy:
         return resources_fit(requests, self.free(node))
 
 
-class Binder:
+class Scheduler:
     """One pass over the waiting pods, oldest first and higher priority before lower, some time after each
     change that could help one of them."""
 
@@ -71,7 +71,7 @@ class Binder:
         volumes: Volumes,
         spread: tuple[SpreadConstraint, ...] = (),
         *,
-        devices: Devices,
+        devices: DeviceControllers,
     ) -> None:
         """`pins` (pod uid → node) holds pods that may run on one node only. (A DaemonSet's controller says so
         by node affinity; kept beside the pod, so that all pods of the DaemonSet share one shape.) `spread`: what pods
@@ -109,20 +109,20 @@ class Binder:
             self._static.pop(change.key, None)
             if change.new is not None:
                 self._wake()
-        elif change.kind in _WAKING:
+        elif change.kind in _WAKING_KINDS:
             self._wake()
 
     def _pod_changed(self, change: Change) -> None:
         old = change.old if isinstance(change.old, Pod) else None
         new = change.new if isinstance(change.new, Pod) else None
-        was, now = _place(old), _place(new)
+        was, now = _assumed_node(old), _assumed_node(new)
         if was != now:
             if old is not None and was:
                 self.occupancy(was).add(self._api.shape(old), -1)
             if new is not None and now:
                 self.occupancy(now).add(self._api.shape(new))
             self._wake()
-        self._note_nomination(change.key, _nominated(old), _nominated(new))
+        self._note_nomination(change.key, _nominated_node(old), _nominated_node(new))
         if new is None or new.node or new.deleting or is_terminal(new):
             self._waiting.pop(change.key, None)
         else:
@@ -169,7 +169,7 @@ class Binder:
         shape = self._api.shape(pod)
         if shape.resource_claims or any(not ref.claim for ref in shape.volumes):
             return False
-        return failed == bound or not needs_others(self._shape(pod))
+        return failed == bound or not depends_on_other_pods(self._shape(pod))
 
     def _rank(self, pod: Pod) -> tuple[int, int, str, str, str]:
         return -self._api.shape(pod).priority, pod.created, pod.namespace, pod.name, pod.uid
@@ -179,21 +179,21 @@ class Binder:
         shape = self._api.shape(pod)
         if not self._spread:
             return shape
-        kinship = SelectorSources(tuple(self._api.services.values()), self._api.workloads)
-        (given,), made = with_default_spread([pod], {pod.shape: shape}, self._spread, kinship)
-        return made.get(given.shape, shape)
+        sources = SelectorSources(tuple(self._api.services.values()), self._api.workloads)
+        (spread_pod,), spread_shapes = with_default_spread([pod], {pod.shape: shape}, self._spread, sources)
+        return spread_shapes.get(spread_pod.shape, shape)
 
     def _choose(self, pod: Pod) -> str | None:
         """The node that it is nominated for, if that is possible, else the best of all."""
         shape = self._shape(pod)
         possible = self._possible(pod, shape)
         if pod.nominated in self._api.nodes and pod.uid not in self._pins:
-            there = self._best(pod, shape, (pod.nominated,), possible)
-            if there is not None:
-                return there
+            best = self._best(pod, shape, (pod.nominated,), possible)
+            if best is not None:
+                return best
         return self._best(pod, shape, self._candidates(pod), possible)
 
-    def _best(self, pod: Pod, shape: PodShape, candidates: Iterable[str], possible: Possible) -> str | None:
+    def _best(self, pod: Pod, shape: PodShape, candidates: Iterable[str], possible: NodeCheck) -> str | None:
         best: tuple[int, int, int, str] | None = None
         cpu = shape.requests.get("cpu", 0)
         for name in candidates:
@@ -203,14 +203,14 @@ class Binder:
             score = self._static_score(pod.shape, shape, node)
             if score is None or (best is not None and score > best[:2]):
                 continue
-            rank = (*score, _allocation(occupied.used, node, shape.requests), name)
+            rank = (*score, _least_allocated_score(occupied.used, node, shape.requests), name)
             if best is not None and rank > best:
                 continue  # whether there is a place or not
             if possible(node, occupied):
                 best = rank
         return None if best is None else best[-1]
 
-    def _possible(self, pod: Pod, shape: PodShape) -> Possible:
+    def _possible(self, pod: Pod, shape: PodShape) -> NodeCheck:
         """What rules a node out and changes from pod to pod, those promised the node among it."""
         topology = self._topology.for_pod(pod, shape)
         checks = [each for each in (topology, self._volumes.filter(pod), self._devices.filter(pod)) if each is not None]
@@ -225,13 +225,13 @@ class Binder:
     def _leaves_room(self, pod: Pod, shape: PodShape, node: Node, occupied: Occupancy) -> bool:
         """Whether the pod could be there besides the pods of its own or a higher priority that the node is promised."""
         others = [self._api.pods[uid] for uid in self._promised.get(node.name, ()) if uid != pod.uid]
-        others = [each for each in others if self._api.shape(each).priority >= shape.priority]
+        others = [other for other in others if self._api.shape(other).priority >= shape.priority]
         if not others:
             return True
         with_them = Occupancy()
         with_them.used, with_them.ports = dict(occupied.used), list(occupied.ports)
-        for each in others:
-            with_them.add(self._api.shape(each))
+        for other in others:
+            with_them.add(self._api.shape(other))
         if not with_them.fits(shape.requests, node) or not ports_free(shape.host_ports, with_them.ports):
             return False
         return self._topology.possible_beside(others, pod, shape, node)
@@ -253,17 +253,17 @@ class Binder:
         return known[digest]
 
 
-def _place(pod: Pod | None) -> str:
+def _assumed_node(pod: Pod | None) -> str:
     """The node whose room the pod takes."""
     return "" if pod is None or is_terminal(pod) else pod.node
 
 
-def _nominated(pod: Pod | None) -> str:
+def _nominated_node(pod: Pod | None) -> str:
     """The node that a waiting pod was told."""
     return "" if pod is None or pod.node or pod.deleting or is_terminal(pod) else pod.nominated
 
 
-def _allocation(used: Resources, node: Node, requests: Resources) -> int:
+def _least_allocated_score(used: Resources, node: Node, requests: Resources) -> int:
     """NodeResourcesLeastAllocated: the share of cpu and memory in use with the pod, in millionths, summed."""
     total = 0
     for name in ("cpu", "memory"):

@@ -8,7 +8,7 @@ from typing import Any
 KUBE_SCHEDULER = "default-scheduler"
 
 
-def gates_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
+def scheduling_gates(spec: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the gates in a pod spec. While it has one no scheduler looks at the pod, so that it is never found
     unschedulable, and nothing is launched for it (S-40)."""
     gates = spec.get("schedulingGates")
@@ -16,7 +16,7 @@ def gates_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(name) for name in named if name)
 
 
-def other_scheduler(spec: Mapping[str, Any]) -> str:
+def other_scheduler_name(spec: Mapping[str, Any]) -> str:
     """The scheduler that a pod spec names, "" for Kubernetes' own."""
     name = spec.get("schedulerName")
     return name if isinstance(name, str) and name != KUBE_SCHEDULER else ""

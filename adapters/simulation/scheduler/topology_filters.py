@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
 from kerf.adapters.simulation.scheduler.filters import node_selected, taints_tolerated
-from kerf.adapters.simulation.scheduler.label_selectors import selects
+from kerf.adapters.simulation.scheduler.label_selectors import selector_matches
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import (
     AffinityTerm,
@@ -24,12 +24,12 @@ from kerf.engine.model.kubernetes.pods import (
 Check = Callable[[Node], bool]
 
 
-def needs_others(shape: PodShape) -> bool:
+def depends_on_other_pods(shape: PodShape) -> bool:
     """Whether the binding of some other pod can make a place possible for a pod of this shape."""
     return bool(shape.spread or shape.affinity)
 
 
-class Kin(NamedTuple):
+class PodsAlike(NamedTuple):
     """Pods that no rule here tells apart."""
 
     namespace: str
@@ -43,17 +43,17 @@ class TopologyFilter:
 
     def __init__(self, api: ApiServer) -> None:
         self._api = api
-        self._running: dict[str, Counter[Kin]] = {}  # node → pods on it that have not ended
+        self._running: dict[str, Counter[PodsAlike]] = {}  # node → pods on it that have not ended
         api.listen(self._changed)
 
     def _changed(self, change: Change) -> None:
         for pod, step in ((change.old, -1), (change.new, 1)):
             if isinstance(pod, Pod) and pod.node and not is_terminal(pod):
                 here = self._running.setdefault(pod.node, Counter())
-                kin = Kin(pod.namespace, pod.shape, bool(pod.deleting))
-                here[kin] += step
-                if not here[kin]:
-                    del here[kin]
+                pods_alike = PodsAlike(pod.namespace, pod.shape, bool(pod.deleting))
+                here[pods_alike] += step
+                if not here[pods_alike]:
+                    del here[pods_alike]
 
     def for_pod(self, pod: Pod, shape: PodShape) -> Check | None:
         """The check of one node, or None when no such rule concerns the pod."""
@@ -69,7 +69,7 @@ class TopologyFilter:
 
     def possible_beside(self, others: Iterable[Pod], pod: Pod, shape: PodShape, node: Node) -> bool:
         """Whether these rules let the pod onto a node if these other pods were there, too."""
-        added = Counter(Kin(each.namespace, each.shape, False) for each in others)
+        added = Counter(PodsAlike(each.namespace, each.shape, False) for each in others)
         here = self._running.setdefault(node.name, Counter())
         self._running[node.name] = here + added
         check = self.for_pod(pod, shape)
@@ -80,21 +80,21 @@ class TopologyFilter:
 
     def _spread(self, pod: Pod, shape: PodShape, constraint: SpreadConstraint) -> Check:
         key = constraint.topology_key
-        selector = _narrowed(constraint.selector, shape, constraint.match_label_keys, ())
+        selector = _merged_selector(constraint.selector, shape, constraint.match_label_keys, ())
         counts: dict[str, int] = {}
-        selected: dict[Kin, bool] = {}
+        selected: dict[PodsAlike, bool] = {}
         for node in self._api.nodes.values():
             if self._counts_for(node, shape, constraint):
                 there = 0
-                for kin, number in self._on(node).items():
-                    if kin not in selected:
-                        mine = kin.namespace == pod.namespace and not kin.leaving
-                        selected[kin] = mine and selects(selector, self._labels(kin))
-                    there += number if selected[kin] else 0
+                for pods_alike, number in self._on(node).items():
+                    if pods_alike not in selected:
+                        counted = pods_alike.namespace == pod.namespace and not pods_alike.leaving
+                        selected[pods_alike] = counted and selector_matches(selector, self._labels(pods_alike))
+                    there += number if selected[pods_alike] else 0
                 counts[node.labels[key]] = counts.get(node.labels[key], 0) + there
         few = constraint.min_domains is not None and len(counts) < constraint.min_domains
         least = 0 if few else min(counts.values(), default=0)
-        own = int(selects(selector, shape.labels))
+        own = int(selector_matches(selector, shape.labels))
 
         def check(node: Node) -> bool:
             domain = node.labels.get(key)
@@ -117,13 +117,16 @@ class TopologyFilter:
         """Every term has a pod in the node's domain that matches all the terms (kube-scheduler counts no others); the
         first pod of a series that matches its own terms may go anywhere that has the keys."""
         domains = [self._domains(term, pod, shape, terms) for term in terms]
-        own = Kin(pod.namespace, pod.shape, False)
+        own = PodsAlike(pod.namespace, pod.shape, False)
         first = not any(domains) and all(self._matches(term, pod.namespace, shape, own) for term in terms)
 
         def check(node: Node) -> bool:
             if any(term.topology_key not in node.labels for term in terms):
                 return False
-            return first or all(node.labels[t.topology_key] in found for t, found in zip(terms, domains, strict=True))
+            return first or all(
+                node.labels[t.topology_key] in domains_of_term
+                for t, domains_of_term in zip(terms, domains, strict=True)
+            )
 
         return check
 
@@ -135,14 +138,14 @@ class TopologyFilter:
         """Domains from which the required anti-affinity of running pods keeps this pod away."""
         if not any(s.anti_affinity for s in self._api.shapes.values()):
             return frozenset()
-        own = Kin(pod.namespace, pod.shape, False)
+        own = PodsAlike(pod.namespace, pod.shape, False)
         return frozenset(
             (term.topology_key, node.labels[term.topology_key])
             for node in self._api.nodes.values()
-            for kin in self._on(node)
-            for term in self._api.shapes[kin.shape].anti_affinity
+            for pods_alike in self._on(node)
+            for term in self._api.shapes[pods_alike.shape].anti_affinity
             if not term.weight and term.topology_key in node.labels
-            if self._matches(term, kin.namespace, self._api.shapes[kin.shape], own)
+            if self._matches(term, pods_alike.namespace, self._api.shapes[pods_alike.shape], own)
         )
 
     def _domains(self, term: AffinityTerm, pod: Pod, shape: PodShape, terms: list[AffinityTerm]) -> frozenset[str]:
@@ -151,15 +154,18 @@ class TopologyFilter:
             node.labels[term.topology_key]
             for node in self._api.nodes.values()
             if term.topology_key in node.labels
-            and any(all(self._matches(each, pod.namespace, shape, kin) for each in terms) for kin in self._on(node))
+            and any(
+                all(self._matches(each, pod.namespace, shape, pods_alike) for each in terms)
+                for pods_alike in self._on(node)
+            )
         )
 
-    def _matches(self, term: AffinityTerm, namespace: str, shape: PodShape, kin: Kin) -> bool:
+    def _matches(self, term: AffinityTerm, namespace: str, shape: PodShape, pods_alike: PodsAlike) -> bool:
         """Whether the term of a pod of this namespace and shape means the pods of `kin`."""
-        if not self._in_scope(term, namespace, kin.namespace):
+        if not self._in_scope(term, namespace, pods_alike.namespace):
             return False
-        selector = _narrowed(term.selector, shape, term.match_label_keys, term.mismatch_label_keys)
-        return selects(selector, self._labels(kin))
+        selector = _merged_selector(term.selector, shape, term.match_label_keys, term.mismatch_label_keys)
+        return selector_matches(selector, self._labels(pods_alike))
 
     def _in_scope(self, term: AffinityTerm, own: str, other: str) -> bool:
         if other in term.namespaces:
@@ -167,19 +173,19 @@ class TopologyFilter:
         if term.namespace_selector is None:
             return not term.namespaces and own == other
         namespace = self._api.namespaces.get(other)
-        return selects(term.namespace_selector, {} if namespace is None else namespace.labels)
+        return selector_matches(term.namespace_selector, {} if namespace is None else namespace.labels)
 
-    def _labels(self, kin: Kin) -> dict[str, str]:
-        return self._api.shapes[kin.shape].labels
+    def _labels(self, pods_alike: PodsAlike) -> dict[str, str]:
+        return self._api.shapes[pods_alike.shape].labels
 
-    def _on(self, node: Node) -> Counter[Kin]:
+    def _on(self, node: Node) -> Counter[PodsAlike]:
         return self._running.get(node.name, _NONE)
 
 
-_NONE: Counter[Kin] = Counter()
+_NONE: Counter[PodsAlike] = Counter()
 
 
-def _narrowed(
+def _merged_selector(
     selector: Selector | None, shape: PodShape, match: tuple[str, ...], mismatch: tuple[str, ...]
 ) -> Selector | None:
     """The selector with matchLabelKeys and mismatchLabelKeys of the pod merged in, as the API server does."""

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.simulation.cloud.cloud import Instance
 from kerf.adapters.simulation.cloud.interruption_queue import REBALANCE, SCHEDULED_CHANGE
-from kerf.adapters.simulation.cloud.market import Slice
+from kerf.adapters.simulation.cloud.market import OfferingSelector
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, StatefulSet
 from kerf.adapters.simulation.documents.apply import apply_document, identify
 from kerf.adapters.simulation.errors import NoSuchTargetError
@@ -19,20 +19,20 @@ from kerf.engine.errors import KerfError
 from kerf.engine.model.did_you_mean import did_you_mean, is_it
 
 
-def schedule(simulation: Simulation, scheduled: t.Scheduled, name: str) -> None:
+def schedule_action(simulation: Simulation, scheduled: t.Scheduled, name: str) -> None:
     """Have an action of the Timeline `name` ("Timeline x") happen at its time. What cannot be done then is
     refused and recorded."""
 
     def happen() -> None:
         try:
-            perform(simulation, scheduled.action)
+            perform_action(simulation, scheduled.action)
         except KerfError as error:
             simulation.refuse(error, source="timeline", item=name, field=scheduled.path)
 
     simulation.clock.at(simulation.start + scheduled.after, "timeline", happen)
 
 
-def perform(simulation: Simulation, action: t.Action) -> None:
+def perform_action(simulation: Simulation, action: t.Action) -> None:
     """Carry out one action now. Raises `NoSuchTargetError` (KERF811), and for `apply` what its document is
     refused with."""
     _PERFORM[type(action)](simulation, action)
@@ -133,7 +133,7 @@ def _delete_node(simulation: Simulation, action: t.Delete) -> bool:
 
 
 def _delete_claim(simulation: Simulation, action: t.Delete) -> bool:
-    for instance in _chosen(simulation, replace(action, claim=action.name or action.claim)):
+    for instance in _selected_instances(simulation, replace(action, claim=action.name or action.claim)):
         simulation.cluster.ask_claim_deletion(instance.machine.claim, action.actor)
     return True
 
@@ -159,7 +159,7 @@ _DELETE: dict[str, Callable[[Simulation, t.Delete], bool]] = {
 # ── instances ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _chosen(simulation: Simulation, action: t.OnInstances) -> list[Instance]:
+def _selected_instances(simulation: Simulation, action: t.OnInstances) -> list[Instance]:
     """The instances that the action means. Raises `NoSuchTargetError` when there are none."""
     node_of = simulation.cluster.kubelets.node_of
     wanted = (action.claim, action.node_pool, action.instance_type, action.zone, action.capacity_type, action.node)
@@ -174,9 +174,9 @@ def _chosen(simulation: Simulation, action: t.OnInstances) -> list[Instance]:
     return chosen[: action.count or None]
 
 
-def _each(what: Callable[[Simulation, str], None]) -> Callable[[Simulation, Any], None]:
+def _for_each_instance(what: Callable[[Simulation, str], None]) -> Callable[[Simulation, Any], None]:
     def perform_on_each(simulation: Simulation, action: t.OnInstances) -> None:
-        for instance in _chosen(simulation, action):
+        for instance in _selected_instances(simulation, action):
             what(simulation, instance.machine.instance)
 
     return perform_on_each
@@ -204,7 +204,7 @@ def _nodes(simulation: Simulation, action: t.OnInstances) -> list[str]:
     only."""
     if action.node in simulation.cluster.api.nodes and simulation.cluster.kubelets.machine_of(action.node) is None:
         return [action.node]
-    nodes = [simulation.cluster.kubelets.node_of(i.machine.instance) for i in _chosen(simulation, action)]
+    nodes = [simulation.cluster.kubelets.node_of(i.machine.instance) for i in _selected_instances(simulation, action)]
     joined = [node for node in nodes if node in simulation.cluster.api.nodes]
     if not joined:
         raise NoSuchTargetError("the chosen instances have no nodes yet")
@@ -214,22 +214,22 @@ def _nodes(simulation: Simulation, action: t.OnInstances) -> list[str]:
 # ── offerings and the cloud ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _slice(action: t.OnOfferings) -> Slice:
-    return Slice(capacity_type=action.capacity_type, instance_type=action.instance_type, zone=action.zone)
+def _offering_selector(action: t.OnOfferings) -> OfferingSelector:
+    return OfferingSelector(capacity_type=action.capacity_type, instance_type=action.instance_type, zone=action.zone)
 
 
 def _capacity(simulation: Simulation, action: t.Capacity) -> None:
-    simulation.cloud.market.exhaust(_slice(action))
+    simulation.cloud.market.exhaust(_offering_selector(action))
 
 
 def _restore(simulation: Simulation, action: t.RestoreCapacity) -> None:
-    if not simulation.cloud.market.restore(_slice(action)):
+    if not simulation.cloud.market.restore(_offering_selector(action)):
         raise NoSuchTargetError("nothing within these offerings lacks capacity")
 
 
 def _price(simulation: Simulation, action: t.Price) -> None:
     factor = 1.0 if action.factor is None else action.factor
-    if not simulation.cloud.market.reprice(_slice(action), price=action.price, factor=factor):
+    if not simulation.cloud.market.reprice(_offering_selector(action), price=action.price, factor=factor):
         raise NoSuchTargetError("no offering's price changes by this")
     simulation.cloud.prices_changed()
 
@@ -245,12 +245,12 @@ _PERFORM: dict[type, Callable[[Simulation, Any], None]] = {
     t.Scale: _scale,
     t.Apply: _apply,
     t.Delete: _delete,
-    t.Interrupt: _each(lambda simulation, name: simulation.cloud.interrupt(name)),
-    t.Rebalance: _each(lambda simulation, name: simulation.queue.send(REBALANCE, name)),
-    t.Maintenance: _each(lambda simulation, name: simulation.queue.send(SCHEDULED_CHANGE, name)),
-    t.Reclaim: _each(lambda simulation, name: simulation.cloud.reclaim(name)),
-    t.Vanish: _each(lambda simulation, name: simulation.cloud.vanish(name)),
-    t.EndReservation: _each(lambda simulation, name: simulation.cloud.demote(name)),
+    t.Interrupt: _for_each_instance(lambda simulation, name: simulation.cloud.interrupt(name)),
+    t.Rebalance: _for_each_instance(lambda simulation, name: simulation.queue.send(REBALANCE, name)),
+    t.Maintenance: _for_each_instance(lambda simulation, name: simulation.queue.send(SCHEDULED_CHANGE, name)),
+    t.Reclaim: _for_each_instance(lambda simulation, name: simulation.cloud.reclaim(name)),
+    t.Vanish: _for_each_instance(lambda simulation, name: simulation.cloud.vanish(name)),
+    t.EndReservation: _for_each_instance(lambda simulation, name: simulation.cloud.demote(name)),
     t.Cordon: _cordon,
     t.Uncordon: _cordon,
     t.NodeNotReady: _not_ready,

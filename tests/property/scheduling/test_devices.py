@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kerf.adapters.simulation.scheduler.device_allocator import Allocator
+from kerf.adapters.simulation.scheduler.device_allocator import DeviceAllocator
 from kerf.engine.model.instance_types import Catalogue, InstanceType
 from kerf.engine.model.kubernetes.devices import (
     ALL,
@@ -161,11 +161,11 @@ def test_the_simulated_scheduler_finds_what_a_plan_promises(problem: Problem) ->
     (catalogue,) = problem.catalogues.values()
     kinds = {each.name: each for each in catalogue.types}
     for placement in planned.placements:
-        allocator = Allocator(facts.slices.values(), facts.classes, freed)
+        allocator = DeviceAllocator(facts.slices.values(), facts.classes, freed)
         assert allocator.allocate(wanted_by(problem, placement.pods), Node(placement.node)) is not None
     for opened in planned.claims:
         for name in opened.instance_types:
-            allocator = Allocator(driver(kinds[name]), facts.classes, freed)
+            allocator = DeviceAllocator(driver(kinds[name]), facts.classes, freed)
             assert allocator.allocate(wanted_by(problem, opened.pods), Node("new")) is not None
 
 

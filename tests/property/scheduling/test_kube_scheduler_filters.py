@@ -20,7 +20,7 @@ from kerf.adapters.simulation.cluster.apiserver import ApiServer
 from kerf.adapters.simulation.cluster.controllers.volumes import Volumes
 from kerf.adapters.simulation.scheduler import filters as simulated
 from kerf.adapters.simulation.scheduler.topology_filters import TopologyFilter
-from kerf.adapters.simulation.seeded_random import Dice
+from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.nodes import Node
@@ -249,7 +249,7 @@ def test_volumes(asked: tuple[VolumeFacts, list[str], str], labels: dict[str, st
         api.put(item)
     api.put(CSINode("n", dict(facts.limits["n"])))
     waiting = Pod("waits", "default", "waits", api.keep_shape(shapes[-1]))
-    theirs = Volumes(api, Clock(0), Dice(0), Timing()).filter(waiting)
+    theirs = Volumes(api, Clock(0), SeededRandom(0), Timing()).filter(waiting)
     assert theirs is not None
 
     problem = _problem([node], [(each, "default", 0) for each in shapes[:-1]], shapes[-1], facts)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kerf.adapters.simulation import clock as clocks
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.errors import EndlessLoopError
-from kerf.adapters.simulation.seeded_random import SAFE_LETTERS, Dice
+from kerf.adapters.simulation.seeded_random import SAFE_LETTERS, SeededRandom
 
 
 @given(st.lists(st.integers(0, 50), max_size=30))
@@ -45,7 +45,7 @@ def test_the_past_is_now() -> None:
 
 
 def test_an_instant_without_end_is_an_error_that_names_what_keeps_going(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clocks, "PER_INSTANT", 50)
+    monkeypatch.setattr(clocks, "MAX_ACTIONS_PER_INSTANT", 50)
     clock = Clock(0)
 
     def again() -> None:
@@ -65,18 +65,18 @@ def test_pace_sleeps_in_proportion_to_virtual_time() -> None:
 
 
 def test_dice_depend_on_seed_and_name_only() -> None:
-    assert Dice(1).fraction("a", 1) == Dice(1).fraction("a", 1)
-    assert Dice(1).fraction("a", 1) != Dice(2).fraction("a", 1)
-    assert Dice(1).fraction("a", 1) != Dice(1).fraction("a", 2)
-    assert Dice(-3).suffix(5, "x") == Dice(-3).suffix(5, "x")
+    assert SeededRandom(1).fraction("a", 1) == SeededRandom(1).fraction("a", 1)
+    assert SeededRandom(1).fraction("a", 1) != SeededRandom(2).fraction("a", 1)
+    assert SeededRandom(1).fraction("a", 1) != SeededRandom(1).fraction("a", 2)
+    assert SeededRandom(-3).suffix(5, "x") == SeededRandom(-3).suffix(5, "x")
 
 
 def test_dice_stay_in_range_and_are_spread() -> None:
-    dice = Dice(7)
-    draws = [dice.between(1, 6, "d", n) for n in range(600)]
+    rng = SeededRandom(7)
+    draws = [rng.between(1, 6, "d", n) for n in range(600)]
     assert set(draws) == {1, 2, 3, 4, 5, 6}
     assert all(60 < draws.count(side) < 140 for side in range(1, 7))
-    assert set(dice.suffix(200, "s")[:40]) <= set(SAFE_LETTERS)
-    assert not dice.happens(0.0, "never")
-    assert dice.happens(1.0, "always")
-    assert len(dice.uid("pod", "a")) == 36
+    assert set(rng.suffix(200, "s")[:40]) <= set(SAFE_LETTERS)
+    assert not rng.happens(0.0, "never")
+    assert rng.happens(1.0, "always")
+    assert len(rng.uid("pod", "a")) == 36

@@ -10,7 +10,7 @@ from msgspec import Struct
 from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.errors import EndlessLoopError
-from kerf.adapters.simulation.faults import Chance, FaultPlan, Kill, KillPoint
+from kerf.adapters.simulation.faults import FaultInjector, FaultPlan, Kill, KillPoint
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.kubernetes.nodes import Node
@@ -220,8 +220,8 @@ def test_kerf103_a_rival_takes_office_and_the_writer_without_one_is_fenced() -> 
 
 
 def test_chance_ends_when_the_plan_says_and_is_counted(world: Simulation) -> None:
-    chance = Chance(FaultPlan(no_capacity=1.0, until=1_000), world.dice, world.clock)
+    chance = FaultInjector(FaultPlan(no_capacity=1.0, until=1_000), world.rng, world.clock)
     assert chance.strikes("no_capacity", 1)
     world.clock.advance(START + 1_000)
     assert not chance.strikes("no_capacity", 2)
-    assert world.dice.struck == {"no_capacity": 1}
+    assert world.rng.struck == {"no_capacity": 1}

@@ -13,18 +13,18 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
 from kerf.adapters.simulation.cluster.machine import Machine
-from kerf.adapters.simulation.scheduler.device_allocator import Allocator
-from kerf.adapters.simulation.seeded_random import Dice, letters
+from kerf.adapters.simulation.scheduler.device_allocator import DeviceAllocator
+from kerf.adapters.simulation.seeded_random import SeededRandom, letters
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.kubernetes.devices import AttributeBinding, ResourceClaim, read_reference
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, is_terminal
 
 
-class Devices:
-    def __init__(self, api: ApiServer, clock: Clock, dice: Dice, timing: Timing) -> None:
-        self._api, self._clock, self._dice, self._timing = api, clock, dice, timing
-        self._found: tuple[int, Allocator] | None = None  # since so many changes
+class DeviceControllers:
+    def __init__(self, api: ApiServer, clock: Clock, rng: SeededRandom, timing: Timing) -> None:
+        self._api, self._clock, self._rng, self._timing = api, clock, rng, timing
+        self._found: tuple[int, DeviceAllocator] | None = None  # since so many changes
         self._changes = 0
         api.listen(self._changed)
 
@@ -60,11 +60,11 @@ class Devices:
         references = map(read_reference, self._api.shape(pod).resource_claims)
         return [f"{pod.namespace}/{each.claim}" if each.claim else made.get(each.own, "") for each in references]
 
-    def _allocator(self) -> Allocator:
+    def _allocator(self) -> DeviceAllocator:
         """As things are; made again when something has changed."""
         if self._found is None or self._found[0] != self._changes:
             api = self._api
-            made = Allocator(api.resource_slices.values(), api.device_classes, api.resource_claims.values())
+            made = DeviceAllocator(api.resource_slices.values(), api.device_classes, api.resource_claims.values())
             self._found = self._changes, made
         return self._found[1]
 
@@ -79,7 +79,7 @@ class Devices:
         if node not in self._api.nodes:
             return
         templates = machine.type.slices
-        shared = _values(machine.type.bindings, node)
+        shared = _shared_attribute_values(machine.type.bindings, node)
         for number, each in enumerate(templates):
             devices = tuple(
                 replace(
@@ -128,7 +128,7 @@ class Devices:
             template = self._api.claim_templates.get(f"{pod.namespace}/{each.template}") if pod is not None else None
             if pod is None or template is None:
                 continue
-            end = letters(self._dice.uid("resourceclaim", pod.uid, each.own).encode(), 5)
+            end = letters(self._rng.uid("resourceclaim", pod.uid, each.own).encode(), 5)
             name = f"{pod.name}-{each.own}-{end}"
             self._api.put(replace(template.claim, name=name, made_for=pod.uid, own_name=each.own))
 
@@ -144,7 +144,9 @@ class Devices:
                 self._api.put(replace(claim, pods=left, allocation=kept))
 
 
-def _values(bindings: tuple[AttributeBinding, ...], node: str) -> dict[tuple[str, str, str], dict[str, str]]:
+def _shared_attribute_values(
+    bindings: tuple[AttributeBinding, ...], node: str
+) -> dict[tuple[str, str, str], dict[str, str]]:
     """Attributes that only a node has: devices that are bound, directly or by others, have the same value."""
     groups: list[tuple[str, set[tuple[str, str, str]]]] = []
     for each in bindings:

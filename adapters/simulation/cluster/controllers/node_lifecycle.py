@@ -13,8 +13,8 @@ from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
 from kerf.adapters.simulation.cluster.kubelet import Kubelets
 from kerf.adapters.simulation.cluster.node_changes import (
     UNREACHABLE,
-    set_condition,
-    set_ready,
+    with_condition,
+    with_ready,
     with_taints,
     without_taints,
 )
@@ -58,14 +58,14 @@ class NodeLifecycle:
         self._kubelets.recover(name)
         node = self._api.nodes.get(name)
         if node is not None and self._kubelets.answers(name):
-            back = set_ready(node, True, self._clock.now)
+            back = with_ready(node, True, self._clock.now)
             self._api.put(without_taints(back, lambda taint: any(taint.same(u) for u in UNREACHABLE)))
 
     def report(self, name: str, condition: str, status: str, duration: int | None) -> None:
         """An agent reports a condition of a node, which is True again after `duration` milliseconds, if it is given."""
         node = self._api.nodes.get(name)
         if node is not None:
-            self._api.put(set_condition(node, condition, status, self._clock.now))
+            self._api.put(with_condition(node, condition, status, self._clock.now))
         if duration is not None:
             self._clock.after(duration, "node recovers", lambda: self.report(name, condition, "True", None))
 
@@ -81,7 +81,7 @@ class NodeLifecycle:
         node = self._still_lost(name, uid)
         if node is None:
             return
-        self._api.put(with_taints(set_ready(node, False, self._clock.now), UNREACHABLE))
+        self._api.put(with_taints(with_ready(node, False, self._clock.now), UNREACHABLE))
         self._api_pods_not_ready(name)
         evict = partial(self._evict, name, uid)
         self._clock.after(self._timing.taint_eviction, "pods leave an unreachable node", evict)

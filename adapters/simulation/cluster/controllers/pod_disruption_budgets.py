@@ -12,14 +12,14 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
 from kerf.adapters.simulation.cluster.controllers.workloads import Workloads
-from kerf.adapters.simulation.scheduler.label_selectors import selects
+from kerf.adapters.simulation.scheduler.label_selectors import selector_matches
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, is_active, is_terminal
 
-MORE_THAN_ONE = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
 
-class Answer(Struct, frozen=True):
+class EvictionAnswer(Struct, frozen=True):
     """An HTTP status and its message."""
 
     code: int
@@ -32,7 +32,7 @@ class BudgetStatus(Struct, frozen=True):
     allowed: int
 
 
-class DisruptionApi:
+class PodDisruptionBudgets:
     def __init__(self, api: ApiServer, clock: Clock, workloads: Workloads) -> None:
         self._api, self._clock, self._workloads = api, clock, workloads
         self._dirty: dict[str, None] = {}
@@ -75,8 +75,8 @@ class DisruptionApi:
                 return None
             expected += scale
         if budget.max_unavailable is not None:
-            return max(0, expected - _part(budget.max_unavailable, expected))
-        return _part(budget.min_available or "1", expected)
+            return max(0, expected - _scaled(budget.max_unavailable, expected))
+        return _scaled(budget.min_available or "1", expected)
 
     def _scale(self, pod: Pod) -> int | None:
         return None if pod.owner is None else self._workloads.replicas_of(pod.owner.uid)
@@ -85,34 +85,36 @@ class DisruptionApi:
         return [pod for pod in self._api.pods.values() if pod.namespace == namespace and not is_terminal(pod)]
 
     def _covers(self, budget: PodDisruptionBudget, pod: Pod) -> bool:
-        return budget.namespace == pod.namespace and selects(budget.selector, self._api.shape(pod).labels)
+        return budget.namespace == pod.namespace and selector_matches(budget.selector, self._api.shape(pod).labels)
 
     # ── the eviction subresource ────────────────────────────────────────────────────────────────────────────
 
-    def evict(self, namespace: str, name: str, uid: str) -> Answer:
+    def evict(self, namespace: str, name: str, uid: str) -> EvictionAnswer:
         """200, 404 (no such pod), 409 (another uid), 429 (a budget forbids it), 500 (several budgets)."""
         pod = self._api.pod_named(namespace, name)
         if pod is None:
-            return Answer(404, f'pods "{name}" not found')
+            return EvictionAnswer(404, f'pods "{name}" not found')
         if pod.uid != uid:
-            return Answer(409, f"the UID in the precondition ({uid}) does not match the UID in record ({pod.uid})")
+            return EvictionAnswer(
+                409, f"the UID in the precondition ({uid}) does not match the UID in record ({pod.uid})"
+            )
         if is_active(pod) and pod.phase != "Pending":
             refused = self._spend(pod)
             if refused is not None:
                 return refused
         if not pod.deleting:
             self._api.delete_pod(pod)
-        return Answer(200)
+        return EvictionAnswer(200)
 
-    def _spend(self, pod: Pod) -> Answer | None:
+    def _spend(self, pod: Pod) -> EvictionAnswer | None:
         """Take one disruption from the pod's budget; an answer when that is not possible."""
         budgets = [budget for budget in self._api.budgets.values() if self._covers(budget, pod)]
         if not budgets:
             return None
         if len(budgets) > 1:
-            return Answer(
+            return EvictionAnswer(
                 500,
-                MORE_THAN_ONE,
+                SEVERAL_BUDGETS,
             )
         budget = budgets[0]
         if not pod.ready:
@@ -120,12 +122,12 @@ class DisruptionApi:
             if budget.always_allow_unhealthy or (status.healthy >= status.desired > 0):
                 return None
         if budget.disruptions_allowed <= 0:
-            return Answer(429, "Cannot evict pod as it would violate the pod's disruption budget.")
+            return EvictionAnswer(429, "Cannot evict pod as it would violate the pod's disruption budget.")
         self._api.put(replace(budget, disruptions_allowed=budget.disruptions_allowed - 1))
         return None
 
 
-def _part(text: str, whole: int) -> int:
+def _scaled(text: str, whole: int) -> int:
     """An integer, or a percentage of the whole rounded up."""
     if text.endswith("%"):
         return -(-int(text[:-1]) * whole // 100)

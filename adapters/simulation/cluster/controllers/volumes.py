@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
 from kerf.adapters.simulation.scheduler.filters import term_matches
-from kerf.adapters.simulation.seeded_random import Dice
+from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model import labels as names
 from kerf.engine.model.kubernetes.nodes import Node
@@ -29,8 +29,8 @@ UNATTACHED = ("efs.csi.aws.com", "fsx.csi.aws.com", "s3.csi.aws.com")
 
 
 class Volumes:
-    def __init__(self, api: ApiServer, clock: Clock, dice: Dice, timing: Timing) -> None:
-        self._api, self._clock, self._dice, self._timing = api, clock, dice, timing
+    def __init__(self, api: ApiServer, clock: Clock, rng: SeededRandom, timing: Timing) -> None:
+        self._api, self._clock, self._rng, self._timing = api, clock, rng, timing
         self._made = 0
         api.listen(self._changed)
 
@@ -68,9 +68,9 @@ class Volumes:
     def _reaches(self, claim: VolumeClaim, node: Node) -> bool:
         if claim.volume:
             volume = self._api.volumes.get(claim.volume)
-            return volume is not None and not volume.deleting and _on_node(volume.terms, node)
+            return volume is not None and not volume.deleting and _term_holds_on_node(volume.terms, node)
         given = self._api.storage_classes.get(claim.storage_class)
-        return given is not None and not given.immediate and _on_node(given.topologies, node)
+        return given is not None and not given.immediate and _term_holds_on_node(given.topologies, node)
 
     def _room(self, claims: Iterable[VolumeClaim], node: Node) -> bool:
         csi_node = self._api.csi_nodes.get(node.name)
@@ -141,15 +141,15 @@ class Volumes:
             return
         zones = sorted({z for node in self._api.nodes.values() if (z := self._allowed_zone(given, node))})
         if zones or given.driver != EBS:
-            pick = self._dice.between(0, len(zones) - 1, "zone of a volume", claim.key) if zones else 0
+            pick = self._rng.between(0, len(zones) - 1, "zone of a volume", claim.key) if zones else 0
             self._provision(claim, given, zones[pick] if zones else "")
 
     def _allowed_zone(self, given: StorageClass, node: Node) -> str:
-        return node.labels.get(names.ZONE, "") if _on_node(given.topologies, node) else ""
+        return node.labels.get(names.ZONE, "") if _term_holds_on_node(given.topologies, node) else ""
 
     def _provision(self, claim: VolumeClaim, given: StorageClass, zone: str) -> None:
         self._made += 1
-        name = f"pvc-{self._dice.uid('volume', claim.key, self._made)}"
+        name = f"pvc-{self._rng.uid('volume', claim.key, self._made)}"
         zonal = given.driver == EBS and zone
         terms = (NodeTerm((Expression(EBS_ZONE, "In", (zone,)),)),) if zonal else given.topologies
         self._api.put(Volume(name, given.driver, terms))
@@ -165,7 +165,7 @@ class Volumes:
             return
         if old is None and new is not None:
             self._make_ephemeral(new)
-        was, now = _place(old), _place(new)
+        was, now = _node_of_pod(old), _node_of_pod(new)
         if now and was != now:
             self._clock.after(self._timing.attach, "volumes are attached", self._attach)
         if was and was != now:
@@ -211,12 +211,12 @@ class Volumes:
         return [pod for pod in self._api.pods_on(node) if not is_terminal(pod)]
 
 
-def _place(pod: Pod | None) -> str:
+def _node_of_pod(pod: Pod | None) -> str:
     """The node that the pod's volumes are needed on."""
     return "" if pod is None or is_terminal(pod) else pod.node
 
 
-def _on_node(terms: tuple[NodeTerm, ...], node: Node) -> bool:
+def _term_holds_on_node(terms: tuple[NodeTerm, ...], node: Node) -> bool:
     """One of the terms holds on the node, on which the EBS driver has put its own zone label."""
     known = replace(node, labels={EBS_ZONE: node.labels.get(names.ZONE, ""), **node.labels})
     return not terms or any(term_matches(term, known) for term in terms)

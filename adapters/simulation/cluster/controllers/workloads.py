@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
 from kerf.adapters.simulation.scheduler.filters import node_selected, taints_tolerated
-from kerf.adapters.simulation.seeded_random import Dice, letters
+from kerf.adapters.simulation.seeded_random import SeededRandom, letters
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.nodes import Node
@@ -83,11 +83,13 @@ Workload = Deployment | StatefulSet
 class Workloads:
     """Deployments and StatefulSets by uid; DaemonSets by uid with their templates."""
 
-    def __init__(self, api: ApiServer, clock: Clock, dice: Dice, pins: dict[str, str], *, told: bool = False) -> None:
+    def __init__(
+        self, api: ApiServer, clock: Clock, rng: SeededRandom, pins: dict[str, str], *, told: bool = False
+    ) -> None:
         """`pins` (pod uid → node) is how the binder learns which node a DaemonSet's pod is for. `told`: the engine
         watches workloads."""
         self._told = told
-        self._api, self._clock, self._dice, self._pins = api, clock, dice, pins
+        self._api, self._clock, self._rng, self._pins = api, clock, rng, pins
         self._workloads: dict[str, Workload] = {}
         self._daemons: dict[str, PodTemplate] = {}
         self._posts: dict[tuple[str, str], str] = {}  # (DaemonSet, node) → its pod there
@@ -299,12 +301,12 @@ class Workloads:
 
     def _generate(self, prefix: str, uid: str) -> str:
         """A generated name that no pod of this workload has had."""
-        return f"{prefix}-{self._dice.suffix(5, 'name', uid, self._made)}"
+        return f"{prefix}-{self._rng.suffix(5, 'name', uid, self._made)}"
 
     def _put(self, namespace: str, name: str, template: PodTemplate, owner: Owner, *, node: str = "") -> None:
         self._made += 1
         pod = Pod(
-            uid=self._dice.uid("pod", namespace, name, self._made),
+            uid=self._rng.uid("pod", namespace, name, self._made),
             namespace=namespace,
             name=name,
             shape=self._api.admit(template.shape),

@@ -13,7 +13,7 @@ from kerf.adapters.simulation.cluster.apiserver import KIND_OF
 from kerf.adapters.simulation.cluster.cluster import VirtualCluster
 from kerf.adapters.simulation.cluster.watch import Watch
 from kerf.adapters.simulation.faults import FaultPlan
-from kerf.adapters.simulation.seeded_random import Dice
+from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, WatchGap
@@ -23,7 +23,7 @@ MakeNode = Callable[..., Node]
 
 def watch(world: Simulation, **faults: float | int) -> Watch:
     plan = FaultPlan(**faults)  # type: ignore[arg-type]
-    return Watch(world.cluster, world.clock, world.dice, 20, plan)
+    return Watch(world.cluster, world.clock, world.rng, 20, plan)
 
 
 def collect(world: Simulation, watch: Watch, after: int) -> list[Struct]:
@@ -111,9 +111,9 @@ changes = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3), st.inte
 def test_whatever_goes_wrong_a_watcher_ends_with_the_truth(steps: list[tuple[str, int, int]], seed: int) -> None:
     """Law: after the last event or relist, what was told, folded, equals what there is."""
     clock = Clock(1_000)
-    cluster = VirtualCluster(clock, Dice(seed))
+    cluster = VirtualCluster(clock, SeededRandom(seed))
     plan = FaultPlan(watch_late=0.4, watch_twice=0.4, watch_gap=0.2, watch_gap_for=2_000)
-    seen = Watch(cluster, clock, Dice(seed), 20, plan)
+    seen = Watch(cluster, clock, SeededRandom(seed), 20, plan)
     told: dict[str, Struct] = {}
 
     def follow() -> None:

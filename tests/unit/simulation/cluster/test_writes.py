@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.adapters.simulation.cluster.writes import Writes
+from kerf.adapters.simulation.cluster.writes import FaultyWrites
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.kubernetes.nodes import Node
@@ -11,9 +11,9 @@ from kerf.engine.record.decisions import TaintNode
 TAINT = TaintNode("c", "n")
 
 
-def writes(world: Simulation, **faults: float) -> Writes:
+def writes(world: Simulation, **faults: float) -> FaultyWrites:
     world.cluster.apply(Node("n", "uid-n"))
-    return Writes(world.cluster, world.dice, world.clock, FaultPlan(**faults))  # type: ignore[arg-type]
+    return FaultyWrites(world.cluster, world.rng, world.clock, FaultPlan(**faults))  # type: ignore[arg-type]
 
 
 def test_without_faults_a_write_happens(world: Simulation) -> None:

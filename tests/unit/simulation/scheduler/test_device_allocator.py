@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.adapters.simulation.scheduler.device_allocator import Allocator
+from kerf.adapters.simulation.scheduler.device_allocator import DeviceAllocator
 from kerf.engine.model.kubernetes.devices import ALL, AllocatedDevice, Allocation, Device, ResourceClaim, ResourceSlice
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, Taint
@@ -18,7 +18,7 @@ IN_Z1 = NodeTerm((Expression(ZONE, "In", ("z1",)),))
 def allocate(
     wanted: list[ResourceClaim], node: Node, *slices: ResourceSlice, others: tuple[ResourceClaim, ...] = ()
 ) -> list[Allocation] | None:
-    return Allocator(slices, {"gpu": CLASS}, [*wanted, *others]).allocate(wanted, node)
+    return DeviceAllocator(slices, {"gpu": CLASS}, [*wanted, *others]).allocate(wanted, node)
 
 
 def given(found: list[Allocation] | None) -> list[list[str]] | None:

@@ -72,7 +72,7 @@ def test_no_node_is_ever_overfilled_and_freed_room_is_used_again(
         put(world, f"p{index}", shape(cpu=700))
     settle(world)
     assert [p for p, n in places(world).items() if n] == ["p0", "p1"]
-    assert world.cluster.binder.occupancy("n").used["cpu"] == 1400
+    assert world.cluster.scheduler.occupancy("n").used["cpu"] == 1400
     world.cluster.api.delete_pod(world.cluster.api.pods["p0"], 0)
     settle(world)
     assert places(world) == {"p1": "n", "p2": "n", "p3": "", "p4": ""}
@@ -155,14 +155,14 @@ def test_equal_pods_without_a_place_are_judged_once(
     world: Simulation, deployment: Callable[..., Deployment], count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = 0
-    choose = world.cluster.binder._choose
+    choose = world.cluster.scheduler._choose
 
     def counted(pod: Pod) -> str | None:
         nonlocal asked
         asked += 1
         return choose(pod)
 
-    monkeypatch.setattr(world.cluster.binder, "_choose", counted)
+    monkeypatch.setattr(world.cluster.scheduler, "_choose", counted)
     world.cluster.workloads.apply(deployment(count))
     settle(world)
     assert sum(pod.unschedulable for pod in world.cluster.api.pods.values()) == count

@@ -12,7 +12,7 @@ from kerf.adapters.simulation.cluster.node_changes import UNSCHEDULABLE
 from kerf.adapters.simulation.errors import AnswerLostError, NoSuchTargetError
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timeline import timeline as t
-from kerf.adapters.simulation.timeline.perform import perform
+from kerf.adapters.simulation.timeline.perform import perform_action
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.nodes import Node
@@ -55,38 +55,38 @@ def test_instances_are_chosen_by_all_that_is_given_oldest_first(world: Simulatio
         (t.Rebalance(at=NOW, node=node), [three[1]]),
         (t.Rebalance(at=NOW, claim="c2", instance_type="small", node_pool="pool"), [three[1]]),
     ):
-        perform(world, action)
+        perform_action(world, action)
         assert messages(world) == [("rebalance_recommendation", name) for name in expected]
         world.queue.acknowledge()
     with pytest.raises(NoSuchTargetError, match="KERF811"):
-        perform(world, t.Rebalance(at=NOW, instance_type="large"))
+        perform_action(world, t.Rebalance(at=NOW, instance_type="large"))
 
 
 def test_actions_on_instances(world: Simulation, three: list[str]) -> None:
     """Each action on an instance sends the message that EC2 would send (A-346…A-349)."""
-    perform(world, t.Maintenance(at=NOW, claim="c1"))
-    perform(world, t.Interrupt(at=NOW, claim="c3"))
-    perform(world, t.Reclaim(at=NOW, claim="c2"))
+    perform_action(world, t.Maintenance(at=NOW, claim="c1"))
+    perform_action(world, t.Interrupt(at=NOW, claim="c3"))
+    perform_action(world, t.Reclaim(at=NOW, claim="c2"))
     assert messages(world) == [
         ("scheduled_change", three[0]),
         ("spot_interrupted", three[2]),
         ("instance_terminated", three[1]),
     ]
-    perform(world, t.Vanish(at=NOW, claim="c1"))
+    perform_action(world, t.Vanish(at=NOW, claim="c1"))
     assert [world.cloud.status(name) for name in three] == ["gone", "shutting-down", "running"]
 
 
 def test_cordon_and_uncordon(world: Simulation, three: list[str]) -> None:
     node = world.cluster.kubelets.node_of(three[0])
-    perform(world, t.Cordon(at=NOW, claim="c1"))
+    perform_action(world, t.Cordon(at=NOW, claim="c1"))
     assert UNSCHEDULABLE in world.cluster.api.nodes[node].taints
-    perform(world, t.Uncordon(at=NOW, node=node))
+    perform_action(world, t.Uncordon(at=NOW, node=node))
     assert UNSCHEDULABLE not in world.cluster.api.nodes[node].taints
 
 
 def test_a_node_without_instance_is_meant_by_its_name(world: Simulation, node: Callable[..., Node]) -> None:
     world.cluster.apply(node("old"))
-    perform(world, t.NodeNotReady(at=NOW, node="old", duration="2m"))
+    perform_action(world, t.NodeNotReady(at=NOW, node="old", duration="2m"))
     world.clock.advance(world.clock.now + 60_000)
     assert not world.cluster.api.nodes["old"].ready
     world.clock.advance(world.clock.now + 60_000)
@@ -96,10 +96,10 @@ def test_a_node_without_instance_is_meant_by_its_name(world: Simulation, node: C
 def test_a_condition_of_a_node_for_a_while(world: Simulation, node: Callable[..., Node]) -> None:
     world.cluster.apply(node("old"))
     ill = t.NodeCondition(at=NOW, node="old", condition="StorageReady", duration="2m")
-    perform(world, ill)
+    perform_action(world, ill)
     (found,) = world.cluster.api.nodes["old"].conditions
     assert (found.type, found.status, found.since) == ("StorageReady", "False", world.clock.now)
-    perform(world, ill)
+    perform_action(world, ill)
     assert world.cluster.api.nodes["old"].conditions == (found,), "its time does not begin anew (D-2)"
     world.clock.advance(world.clock.now + 120_000)
     assert not world.cluster.api.nodes["old"].conditions
@@ -108,31 +108,31 @@ def test_a_condition_of_a_node_for_a_while(world: Simulation, node: Callable[...
 def test_instances_without_a_node_cannot_be_cordoned(world: Simulation, order: Order) -> None:
     world.cloud.launch(order(), intent="1.0", token="t")
     with pytest.raises(NoSuchTargetError, match="no nodes yet"):
-        perform(world, t.Cordon(at=NOW))
+        perform_action(world, t.Cordon(at=NOW))
 
 
 def test_actions_on_the_cloud(world: Simulation, order: Order) -> None:
-    perform(world, t.Price(at=NOW, instance_type="small", price=5.0))
+    perform_action(world, t.Price(at=NOW, instance_type="small", price=5.0))
     assert world.cloud.launch(order("c1"), intent="1.0", token="1").instance_type == "large"
-    perform(world, t.Price(at=NOW, instance_type="small", factor=0.001))
+    perform_action(world, t.Price(at=NOW, instance_type="small", factor=0.001))
     assert world.cloud.launch(order("c2"), intent="1.0", token="2").instance_type == "small"
-    perform(world, t.Capacity(at=NOW, instance_type="small"))
+    perform_action(world, t.Capacity(at=NOW, instance_type="small"))
     assert world.cloud.launch(order("c3"), intent="1.0", token="3").instance_type == "large"
-    perform(world, t.RestoreCapacity(at=NOW))
+    perform_action(world, t.RestoreCapacity(at=NOW))
     assert world.cloud.launch(order("c4"), intent="1.0", token="4").instance_type == "small"
-    perform(world, t.NodeClassReady(at=NOW, name="default", ready=False, reason="Gone"))
+    perform_action(world, t.NodeClassReady(at=NOW, name="default", ready=False, reason="Gone"))
     assert world.cloud.launch(order("c5"), intent="1.0", token="5").kind == "nodeclass-not-ready"
-    perform(world, t.NodeClassReady(at=NOW, name="default"))
-    perform(world, t.Throttle(at=NOW, duration="1s"))
+    perform_action(world, t.NodeClassReady(at=NOW, name="default"))
+    perform_action(world, t.Throttle(at=NOW, duration="1s"))
     assert world.cloud.launch(order("c6"), intent="1.0", token="6").code == "RequestLimitExceeded"
     world.clock.advance(world.clock.now + 1_000)
-    perform(world, t.LoseAnswer(at=NOW))
+    perform_action(world, t.LoseAnswer(at=NOW))
     with pytest.raises(AnswerLostError):
         world.cloud.launch(order("c7"), intent="1.0", token="7")
 
 
 def test_a_bad_message_is_polled_as_refused_input(world: Simulation) -> None:
-    perform(world, t.BadMessage(at=NOW, body="<xml>"))
+    perform_action(world, t.BadMessage(at=NOW, body="<xml>"))
     (message,) = world.queue.poll()
     assert isinstance(message.payload, InputRefused)
     assert "<xml>" in message.payload.message
@@ -151,9 +151,9 @@ def test_deleting_objects(world: Simulation, deployment: MakeDeployment, shape: 
         ("Pod", "db-0"), ("StatefulSet", "db"), ("Deployment", "web"), ("DaemonSet", "agent"),
         ("PodDisruptionBudget", "web"), ("NodePool", "pool"), ("NodeClass", "default"),
     ):  # fmt: skip
-        perform(world, t.Delete(at=NOW, kind=kind, name=name))
+        perform_action(world, t.Delete(at=NOW, kind=kind, name=name))
         with pytest.raises(NoSuchTargetError):
-            perform(world, t.Delete(at=NOW, kind=kind, name=name))
+            perform_action(world, t.Delete(at=NOW, kind=kind, name=name))
     world.clock.advance(world.clock.now + 1_000)
     assert not any((cluster.api.pods, cluster.api.daemon_sets, cluster.api.budgets, cluster.api.pools))
     assert world.cloud.node_class("default") is None
@@ -174,10 +174,10 @@ def test_the_claims_of_a_deleted_pool_are_deleted_and_those_that_come_later(
     world.cluster.apply(NodePool("other", pool.node_class))
     world.cloud.end(three[1])
     if how == "deleted":
-        perform(world, t.Delete(at=NOW, kind="NodePool", name="pool"))
+        perform_action(world, t.Delete(at=NOW, kind="NodePool", name="pool"))
     else:
         world.cluster.apply(replace(pool, deleting=world.clock.now))
-    perform(world, t.Delete(at=NOW, kind="NodePool", name="other"))
+    perform_action(world, t.Delete(at=NOW, kind="NodePool", name="other"))
     world.clock.advance(world.clock.now)
     assert asked_claims(world) == [NodeClaimDeletionSeen(claim, "garbage collector") for claim in ("c1", "c3")]
     world.cloud.launch(order("c4"), intent="2.0", token="c4")
@@ -196,16 +196,16 @@ def test_claims_are_deleted_by_name_or_chosen_by_their_instances(world: Simulati
         (t.Delete(at=NOW, kind="NodeClaim", node_pool="pool", count=2), ["c1", "c2"]),
         (t.Delete(at=NOW, kind="NodeClaim", capacity_type="spot", count=0), ["c3"]),
     ):
-        perform(world, action)
+        perform_action(world, action)
         assert [each.claim for each in asked_claims(world)] == expected
     with pytest.raises(NoSuchTargetError, match="KERF811"):
-        perform(world, t.Delete(at=NOW, kind="NodeClaim", name="nobody"))
+        perform_action(world, t.Delete(at=NOW, kind="NodeClaim", name="nobody"))
 
 
 def test_a_scale_that_means_the_other_kind_is_told_so(world: Simulation, shape: Callable[..., PodShape]) -> None:
     world.cluster.workloads.apply(StatefulSet("uid-db", "default", "db", 1, PodTemplate(shape(app="db"))))
     with pytest.raises(NoSuchTargetError, match="Write kind: StatefulSet"):
-        perform(world, t.Scale(at=NOW, name="db", replicas=2))
+        perform_action(world, t.Scale(at=NOW, name="db", replicas=2))
 
 
 def test_deleting_nodes_and_claims_tells_kerf_who_asked(world: Simulation, three: list[str]) -> None:
@@ -213,11 +213,11 @@ def test_deleting_nodes_and_claims_tells_kerf_who_asked(world: Simulation, three
     node = world.cluster.kubelets.node_of(three[0])
     world.cluster.register(RegisterNode("c1", node), intent="1.0")
     world.cluster.drain_observations()
-    perform(world, t.Delete(at=NOW, kind="Node", name=node, actor="alice"))
-    perform(world, t.Delete(at=NOW, kind="NodeClaim", name="c2", actor="bob"))
+    perform_action(world, t.Delete(at=NOW, kind="Node", name=node, actor="alice"))
+    perform_action(world, t.Delete(at=NOW, kind="NodeClaim", name="c2", actor="bob"))
     asked = [o.payload for o in world.cluster.drain_observations() if isinstance(o.payload, NodeClaimDeletionSeen)]
     assert asked == [NodeClaimDeletionSeen("c1", "alice"), NodeClaimDeletionSeen("c2", "bob")]
     assert world.cluster.api.nodes[node].deleting == world.clock.now
     unregistered = world.cluster.kubelets.node_of(three[1])
-    perform(world, t.Delete(at=NOW, kind="Node", name=unregistered))
+    perform_action(world, t.Delete(at=NOW, kind="Node", name=unregistered))
     assert unregistered not in world.cluster.api.nodes
