@@ -1,4 +1,4 @@
-"""The planner's entry: a first plan, then a cheaper one within an effort, with its lower bound and its rating."""
+"""The optimizer's entry: the first plan, then a cheaper one, or one that binds whole, within an effort."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from kerf.engine.scheduling.devices.node_devices import asks_for_devices
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.optimizer.bindability import BindableChoice
-from kerf.engine.scheduling.optimizer.candidates import assembled, price
+from kerf.engine.scheduling.optimizer.candidates import assembled, total_price
 from kerf.engine.scheduling.optimizer.combined_trace import trace_candidate
 from kerf.engine.scheduling.optimizer.effort import Effort, touches_for_binding, touches_for_cheaper
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
@@ -21,41 +21,42 @@ from kerf.engine.scheduling.problem.problem import Problem
 
 
 def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Plan:
-    """The cheapest plan found within `effort` search steps (see `effort`); 0 gives the planner's first one, unrated.
+    """The best plan found within `effort` search steps; with 0 steps it is the planner's first plan, unrated.
 
-    Never with a pod pending that the first one places, and deterministic; dearer than the first only where it binds
-    whole (see `wholeness.most`). Raises KeyError as `planner.plan` does.
+    The result depends on nothing but the arguments. It leaves no pod pending that the first plan places. It costs more
+    than the first plan only if it binds whole (see `bindability.max_bindable_price`). Raises KeyError as `planner.plan`
+    does.
     """
     if effort > 0 and asks_for_devices(problem):
-        return optimize_without_devices(problem, lambda rest, told: best_plan(rest, effort, told), tracer)
+        return optimize_without_devices(problem, lambda rest, listener: best_plan(rest, effort, listener), tracer)
     problem, first = first_plan(problem)
     if effort <= 0 or not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
         return first if tracer is None else plan(problem, tracer)
-    menu = InstanceOptions(problem, _resources(problem))
+    options = InstanceOptions(problem, _requested_resources(problem))
     steps = Effort(touches_for_cheaper(effort, len(problem.pods)))
-    search = Search(problem, first, menu, steps, _lower_bound(problem, menu, first))
+    search = Search(problem, first, options, steps, _lower_bound(problem, options, first))
     search.run()
-    steps.give(touches_for_binding(effort, told=problem.settings.nominations))
+    steps.give(touches_for_binding(effort, nominations=problem.settings.nominations))
     rated = BindableChoice(problem, first, search, steps).best()
     chosen = search.widened(rated.candidate if rated else search.best)
     if tracer is not None:
         trace_candidate(chosen, tracer)
-    made = assembled(chosen, first)
+    best = assembled(chosen, first)
     return replace(
-        made,
-        first_price=price(first.claims),
-        lower_bound=_lower_bound(problem, menu, made),
-        unbound=rated.left if rated else (),
+        best,
+        first_price=total_price(first.claims),
+        lower_bound=_lower_bound(problem, options, best),
+        unbound=rated.unbound if rated else (),
         rated=rated is not None,
     )
 
 
-def _resources(problem: Problem) -> tuple[str, ...]:
+def _requested_resources(problem: Problem) -> tuple[str, ...]:
     shapes = {each.shape for each in problem.pods}
     return tuple(sorted({"pods", *(name for shape in shapes for name in problem.shapes[shape].requests)}))
 
 
-def _lower_bound(problem: Problem, menu: InstanceOptions, planned: Plan) -> float:
-    """For the pods that this plan puts on new nodes."""
+def _lower_bound(problem: Problem, options: InstanceOptions, planned: Plan) -> float:
+    """The lower bound of the price of nodes for the pods that this plan puts on new nodes."""
     on_new = {uid for each in planned.claims for uid in each.pods}
-    return lower_bound(problem, menu, [each for each in problem.pods if each.uid in on_new])
+    return lower_bound(problem, options, [each for each in problem.pods if each.uid in on_new])

@@ -1,4 +1,7 @@
-"""Plans that could take the place of the first one, and whether they may."""
+"""Candidates: plans that could take the place of the first plan, and whether they may.
+
+A candidate may replace the first plan only if nothing gets worse but, within bounds, its price (`may_replace`).
+"""
 
 from __future__ import annotations
 
@@ -28,52 +31,59 @@ TOLERANCE = 1e-9
 
 
 class CandidateClaim(Struct, frozen=True):
-    """A claim of a candidate. `base` is its number in the candidate's base plan, -1 for one that was planned alone;
-    `question` is what the planner was asked about it alone, None if only the base plan knows it. `narrow`: it was
-    planned with fewer types than there are."""
+    """A claim of a candidate.
+
+    `base_number`: its number in the candidate's base plan, -1 if the claim was planned alone. `problem`: the problem of
+    this claim alone, None if only the base plan has it. `narrow`: it was planned with fewer types than there are.
+    """
 
     claim: OpenedClaim
-    base: int
-    question: Problem | None = None
+    base_number: int
+    problem: Problem | None = None
     narrow: bool = False
 
 
 class Candidate(Struct, frozen=True):
-    """A plan made of a base plan's places and claims, less some, and of claims planned alone. `moved`: pods that others
-    look at are on other nodes than the planner put them."""
+    """A plan in parts: the placements of a base plan, and claims that are of the base plan or were planned alone.
 
-    question: Problem
+    `problem`: the problem of the base plan. `moved`: pods that other pods look at are on other nodes than the planner
+    put them.
+    """
+
+    problem: Problem
     base: Plan
-    parts: tuple[CandidateClaim, ...]
+    claims: tuple[CandidateClaim, ...]
     moved: bool = False
 
     @property
     def price(self) -> float:
-        return price(each.claim for each in self.parts)
+        """USD per hour."""
+        return total_price(each.claim for each in self.claims)
 
 
 class NodeSetBounds(Struct, frozen=True):
-    """What a fleet must keep to: how much of each NodePool's limits it may take, and what the pods request that the
-    first plan puts on NodePools of so much weight at least."""
+    """What every set of new nodes must keep to. `limits`: how much of the limits of each NodePool it may use.
+    `on_weight`: the requests of the pods that the first plan puts on NodePools of at least this weight."""
 
     limits: Mapping[str, Resources]
     on_weight: Mapping[int, Resources]
 
 
 def first_candidate(problem: Problem, first: Plan) -> Candidate:
+    """The first plan as a candidate."""
     return Candidate(problem, first, tuple(CandidateClaim(claim, number) for number, claim in enumerate(first.claims)))
 
 
-def price(claims: Iterable[OpenedClaim]) -> float:
-    """USD per hour."""
+def total_price(claims: Iterable[OpenedClaim]) -> float:
+    """What the claims cost together, each as its cheapest type, USD per hour."""
     return math.fsum(each.price for each in claims)
 
 
 def assembled(candidate: Candidate, first: Plan) -> Plan:
-    """The candidate as a plan; the reasons of pods that have no place are those of the first plan."""
-    claims = tuple(each.claim for each in candidate.parts)
-    made = Plan(claims, candidate.base.placements, (), first.ignored, first.truncated)
-    return replace(made, unplaced=_still_unplaced(first.unplaced, made.placed))
+    """The candidate as one plan. Why pods have no place is what the first plan says."""
+    claims = tuple(each.claim for each in candidate.claims)
+    plan = Plan(claims, candidate.base.placements, (), first.ignored, first.truncated)
+    return replace(plan, unplaced=_still_unplaced(first.unplaced, plan.placed))
 
 
 def _still_unplaced(groups: tuple[Unplaced, ...], placed: frozenset[str]) -> tuple[Unplaced, ...]:
@@ -85,8 +95,11 @@ def _still_unplaced(groups: tuple[Unplaced, ...], placed: frozenset[str]) -> tup
 
 
 def may_replace(problem: Problem, first: Plan, other: Plan, *, by_pod: bool = True) -> bool:
-    """Whether `other` leaves nothing pending that `first` places, keeps every limit and reservation, lowers no
-    minValues further, and puts no pod onto a NodePool of less weight (that only if `by_pod`)."""
+    """Whether a plan may replace the first one.
+
+    It must leave no pod pending that the first plan places, keep all limits and reservations, and lower minValues no
+    further. With `by_pod` it must also put no pod onto a NodePool of less weight.
+    """
     pools = {each.pool.name: each for each in problem.pools}
     return (
         _all_pods(first) == _all_pods(other)
@@ -110,8 +123,8 @@ def _all_pods(planned: Plan) -> list[str]:
 
 
 def _keeps_weights(pools: Mapping[str, PoolInput], first: Plan, other: Plan) -> bool:
-    """Whether each node holds a pod that the first plan, too, puts on a NodePool of no more weight: others may share
-    that node with it, as the planner fills nodes with whatever fits."""
+    """Whether each node holds a pod that the first plan, too, puts on a NodePool of no more weight. Other pods may
+    share the node with it, because the planner, too, fills nodes with whatever fits."""
     weight = {name: each.pool.weight for name, each in pools.items()}
     before = {uid: weight[each.node_pool] for each in first.claims for uid in each.pods}
     return all(
@@ -121,15 +134,15 @@ def _keeps_weights(pools: Mapping[str, PoolInput], first: Plan, other: Plan) -> 
 
 
 def _keeps_limits(problem: Problem, pool: PoolInput, first: Plan, other: Plan) -> bool:
-    """Within the NodePool's limits, or where the first plan is not, at most as far beyond them."""
+    """Whether the plan keeps the NodePool's limits or, if the first plan does not, exceeds them no further."""
     before, after = _limits_used(problem, pool, first), _limits_used(problem, pool, other)
     limits = pool.pool.limits or {}
     return all(after[name] <= max(limits[name] - pool.usage.get(name, 0), before[name]) for name in limits)
 
 
 def _keeps_reservations(problem: Problem, first: Plan, other: Plan) -> bool:
-    """Whether no reservation is held by more claims than it has launches left (S-112, S-113): each claim that was
-    planned alone had them all to itself."""
+    """Whether no reservation is held by more claims than it has launches left (S-112, S-113). That may happen because
+    each claim that was planned alone had all reservations to itself."""
     before, after = _reservations_held(first), _reservations_held(other)
     left: dict[str, int] = {}
     for catalogue in problem.catalogues.values() if after else ():
@@ -145,6 +158,7 @@ def _reservations_held(planned: Plan) -> Counter[str]:
 
 
 def node_set_bounds(problem: Problem, first: Plan) -> NodeSetBounds:
+    """The bounds that the first plan sets."""
     pools = {each.pool.name: each.pool for each in problem.pools}
     limits = {}
     for each in problem.pools:
@@ -168,6 +182,7 @@ def node_set_bounds(problem: Problem, first: Plan) -> NodeSetBounds:
 
 
 def _limits_used(problem: Problem, pool: PoolInput, planned: Plan) -> dict[str, int]:
+    """What a plan's claims count against the limits of a NodePool."""
     claims = [each for each in planned.claims if each.node_pool == pool.pool.name]
     used = dict.fromkeys(limited_resources(pool.pool), 0)
     for each in claims if used else ():
@@ -176,12 +191,12 @@ def _limits_used(problem: Problem, pool: PoolInput, planned: Plan) -> dict[str, 
     return {**used, NODES_LIMIT: len(claims)}
 
 
-# ── pods that pods do not look at ──────────────────────────────────────
+# ── pods and what they demand ──────────────────────────────────────
 
 
 def independent_pods(problem: Problem) -> frozenset[ShapeKey]:
-    """The (namespace, shape) whose pods ask nothing of other pods' places and are of no concern to what other pods
-    ask, so that they can be moved without looking at anything but the nodes."""
+    """The waiting pods, by shape key, that have no rules about other pods and that no rule of other pods selects. They
+    may be moved without looking at anything but the nodes."""
     pending = {(each.namespace, each.shape) for each in problem.pods}
     present = sorted(pending | {(each.namespace, each.shape) for each in problem.bound})
     selectors = tuple(
@@ -202,7 +217,7 @@ def _is_independent(shape: PodShape) -> bool:
 
 
 def has_preferences(problem: Problem) -> bool:
-    """Whether some pod or NodePool carries what a plan may give up (S-33)."""
+    """Whether some pod or NodePool has preferences, which a plan may give up (S-33)."""
     shapes = (problem.shapes[each.shape] for each in problem.pods)
     return any(shape.preferred_terms or _has_soft_topology(shape) for shape in shapes) or any(
         taint.effect == "PreferNoSchedule" for each in problem.pools for taint in each.pool.taints
@@ -216,8 +231,8 @@ def _has_soft_topology(shape: PodShape) -> bool:
 
 
 def keeps_domains(problem: Problem, gone: frozenset[str]) -> bool:
-    """Whether without these types there is still a node to be had in every domain that pods are spread over: a
-    spread counts with those domains."""
+    """Whether, without these types, there can still be a node in every domain that pods are spread over. (A domain that
+    is lost would change how a spread counts.)"""
     keys = sorted({normalise(each.topology_key) for shape in problem.shapes.values() for each in shape.spread})
     return all(
         _domains(catalogue, keys, gone) == _domains(catalogue, keys, frozenset())

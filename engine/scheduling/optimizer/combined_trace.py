@@ -1,4 +1,4 @@
-"""A plan that was put together from parts, told as if the planner had made it in one pass."""
+"""The trace of a candidate: its parts were planned one by one, and a tracer hears of them as of one pass."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from copy import copy
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
-from kerf.engine.scheduling.explain.tracer import Candidate as Offered
+from kerf.engine.scheduling.explain.tracer import Candidate as TypeCandidate
 from kerf.engine.scheduling.explain.tracer import NearMissesFor, Tracer, TypeFunnel
 from kerf.engine.scheduling.optimizer.candidates import Candidate
 from kerf.engine.scheduling.planner import plan
@@ -16,82 +16,89 @@ from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 
 def trace_candidate(candidate: Candidate, tracer: Tracer) -> None:
-    """Tell the tracer how each part of the candidate came about. Claims are numbered as in the candidate; what
-    concerns claims of the base plan that are not in it is left out."""
-    base = {part.base: number for number, part in enumerate(candidate.parts) if part.base >= 0}
-    final: dict[str, str | int] = {uid: each.node for each in candidate.base.placements for uid in each.pods}
-    final |= {uid: number for number, part in enumerate(candidate.parts) for uid in part.claim.pods}
-    within = RenumberingTracer(tracer, base, final, 0)
-    plan(candidate.question, within)
-    finished = dict(within.finished)
-    for number, part in enumerate(candidate.parts):
-        if part.question is not None:
-            finished[number] = _types_left(part.question)
-            if part.base < 0:
-                within = RenumberingTracer(tracer, {0: number}, final, within.classes)
-                plan(part.question, within)
-    for number, part in enumerate(candidate.parts):
-        tracer.claim_finished(number, part.claim.node_pool, finished[number])
+    """Plan the parts of a candidate again and tell the tracer of each.
+
+    Claims get their numbers in the candidate. What concerns claims of the base plan that the candidate has not is left
+    out.
+    """
+    base = {each.base_number: number for number, each in enumerate(candidate.claims) if each.base_number >= 0}
+    place_of: dict[str, str | int] = {uid: each.node for each in candidate.base.placements for uid in each.pods}
+    place_of |= {uid: number for number, each in enumerate(candidate.claims) for uid in each.claim.pods}
+    part = RenumberingTracer(tracer, base, place_of, 0)
+    plan(candidate.problem, part)
+    types_left = dict(part.finished)
+    for number, each in enumerate(candidate.claims):
+        if each.problem is not None:
+            types_left[number] = _types_left(each.problem)
+            if each.base_number < 0:
+                part = RenumberingTracer(tracer, {0: number}, place_of, part.classes)
+                plan(each.problem, part)
+    for number, each in enumerate(candidate.claims):
+        tracer.claim_finished(number, each.claim.node_pool, types_left[number])
 
 
-def _types_left(question: Problem) -> tuple[Offered, ...]:
+def _types_left(problem: Problem) -> tuple[TypeCandidate, ...]:
+    """The types that the one claim of a problem may become."""
     tracer = FunnelTracer()
-    plan(question, tracer)
+    plan(problem, tracer)
     return tracer.funnel.claims[0].left
 
 
 class RenumberingTracer:
-    """Passes on what one planning tells, with classes and claims renumbered."""
+    """Passes on to a tracer what one of several plannings tells, with classes and claims renumbered."""
 
-    def __init__(self, tracer: Tracer, claims: Mapping[int, int], final: Mapping[str, str | int], classes: int) -> None:
-        """`claims`: the planning's numbers of claims that count, and what they become; `final`: where each pod is in
-        the end; `classes`: how many classes came before."""
+    def __init__(
+        self, tracer: Tracer, claims: Mapping[int, int], place_of: Mapping[str, str | int], classes: int
+    ) -> None:
+        """`claims`: which claims of this planning count, and their new numbers. `place_of`: the node or claim of each
+        pod (uid) in the end. `classes`: how many classes earlier plannings had."""
         self._tracer = tracer
         self._claims = claims
-        self._final = final
+        self._place_of = place_of
         self._offset = classes
         self._known: dict[int, PodClass] = {}
-        self.finished: list[tuple[int, tuple[Offered, ...]]] = []
+        self.finished: list[tuple[int, tuple[TypeCandidate, ...]]] = []
 
     @property
     def classes(self) -> int:
+        """How many classes there were so far, with this planning's."""
         return self._offset + max(self._known, default=-1) + 1
 
-    def _class(self, wanted: PodClass) -> PodClass:
-        found = self._known.get(wanted.number)
-        if found is None:
-            found = self._known[wanted.number] = copy(wanted)
-            found.number += self._offset
-        return found
+    def _renumbered(self, pod_class: PodClass) -> PodClass:
+        renumbered = self._known.get(pod_class.number)
+        if renumbered is None:
+            renumbered = self._known[pod_class.number] = copy(pod_class)
+            renumbered.number += self._offset
+        return renumbered
 
     def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearMissesFor) -> None:
         if not self._offset:
             self._tracer.pool_dropped(reason, funnel, near)
 
     def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None:
-        self._tracer.node_refused(self._class(wanted), node, reason)
+        self._tracer.node_refused(self._renumbered(wanted), node, reason)
 
     def claim_refused(self, wanted: PodClass, claim: int, reason: Reason) -> None:
         if claim in self._claims:
-            self._tracer.claim_refused(self._class(wanted), self._claims[claim], reason)
+            self._tracer.claim_refused(self._renumbered(wanted), self._claims[claim], reason)
 
     def pool_considered(
         self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
     ) -> None:
         if claim is None or claim in self._claims:
             number = None if claim is None else self._claims[claim]
-            self._tracer.pool_considered(self._class(wanted), reason, funnel, number)
+            self._tracer.pool_considered(self._renumbered(wanted), reason, funnel, number)
 
     def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
-        where = self._final.get(pod.uid)
-        if isinstance(where, str) or (
-            isinstance(place, int) and place in self._claims and self._claims[place] == where
+        final = self._place_of.get(pod.uid)
+        if isinstance(final, str) or (
+            isinstance(place, int) and place in self._claims and self._claims[place] == final
         ):
-            self._tracer.placed(pod, self._class(wanted), where)
+            self._tracer.placed(pod, self._renumbered(wanted), final)
 
     def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None:
-        self._tracer.unplaced(pod, self._class(wanted), reasons)
+        self._tracer.unplaced(pod, self._renumbered(wanted), reasons)
 
-    def claim_finished(self, claim: int, node_pool: str, left: tuple[Offered, ...]) -> None:
+    def claim_finished(self, claim: int, node_pool: str, left: tuple[TypeCandidate, ...]) -> None:
         if claim in self._claims:
             self.finished.append((self._claims[claim], left))

@@ -1,6 +1,6 @@
-"""What pods could be put on, and at what price: the view that improving a plan and bounding its price share.
+"""The instance types that pods could be put on, with prices: what the search and the lower bound look at.
 
-Nothing here decides anything; a plan that rests on it is planned again by the planner itself.
+Nothing is decided here: whatever rests on it is planned again by the planner.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from kerf.engine.scheduling.planner import STRICT, usable_pools
 from kerf.engine.scheduling.problem.problem import Problem
 
 NodeDemands = tuple[Requirements, tuple[Toleration, ...], int]
+"""What pods ask of a node, apart from room: requirements, tolerations, and the weight of the NodePool."""
 
 
 class PodKind(Struct, frozen=True, cache_hash=True):
-    """Pods that may take each other's places: equal requests (`amounts`, in the order of `Menu.resources`) and
-    equal demands. `weight` is that of the NodePools they may go to. `labels` are what their nodes have to be bound to
-    and `attached` says that other pods matter to them or they to others; `apart`: so many of this namespace and shape,
-    at most, may be on one node."""
+    """Pods that may take each other's places, because their requests and demands are equal.
+
+    `amounts`: their requests, in the order of `InstanceOptions.resources`. `weight`: that of the NodePools they may go
+    to. `labels`: what their nodes must be bound to. `max_per_node`: a namespace and shape, and how many such pods may
+    be on one node. `related`: rules between pods concern them.
+    """
 
     amounts: tuple[int, ...]
     requirements: Requirements
@@ -34,110 +37,114 @@ class PodKind(Struct, frozen=True, cache_hash=True):
     ports: tuple[HostPort, ...] = ()
     weight: int = 0
     labels: tuple[tuple[str, str], ...] = ()
-    apart: tuple[str, str, int] | None = None
-    attached: bool = False
+    max_per_node: tuple[str, str, int] | None = None
+    related: bool = False
 
     @property
     def demands(self) -> NodeDemands:
-        """What it asks of a node, apart from room."""
+        """What the pods ask of a node, apart from room."""
         return self.requirements, self.tolerations, self.weight
 
 
 class InstanceOption(Struct, frozen=True):
-    """A type that a pod could open a node of: type `kind` of template `template`, at a price, in a state."""
+    """A type that a pod could open a node of: the template and the type, by number, the price in USD per hour, and the
+    template as the pod's requirements narrow it."""
 
     template: int
-    kind: int
+    type_number: int
     price: float
-    state: NarrowedTemplate
+    narrowed: NarrowedTemplate
 
 
 class InstanceOptions:
-    """The NodePools of a problem with what a node of each type leaves for pods, beside its daemons."""
+    """The templates of a problem's NodePools, and what a node of each type leaves for pods beside its DaemonSets."""
 
     def __init__(self, problem: Problem, resources: tuple[str, ...]) -> None:
-        """`resources`: the names that amounts are given for; all that any pod requests."""
+        """`resources`: all that any pod requests, in the order in which amounts are given."""
         self.resources = resources
-        given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        made = [
-            template_of(each, problem, given, strict=problem.settings.min_values_policy == STRICT)
+        daemon_sets = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
+        templates = [
+            template_of(each, problem, daemon_sets, strict=problem.settings.min_values_policy == STRICT)
             for each in usable_pools(problem.pools)
         ]
-        self.templates = tuple(each for each in made if each.types)
+        self.templates = tuple(each for each in templates if each.types)
         self._rooms = tuple(self._rooms_of(each) for each in self.templates)
         self._prices: dict[tuple[int, tuple[int, ...]], dict[int, float]] = {}
         self._choices: dict[NodeDemands, tuple[InstanceOption, ...]] = {}
 
     def amounts(self, requests: Resources) -> tuple[int, ...]:
-        """Requests of one pod, which is one of the resource `pods`."""
+        """The requests of one pod, which also counts as one of the resource `pods`."""
         return tuple(1 if name == "pods" else requests.get(name, 0) for name in self.resources)
 
-    def room(self, number: int, kind: int) -> tuple[int, ...]:
-        """What a node of type `kind` of template `number` leaves for pods; never below 0."""
-        return self._rooms[number][kind]
+    def room(self, template: int, type_number: int) -> tuple[int, ...]:
+        """What a node of a type leaves for pods; never below 0."""
+        return self._rooms[template][type_number]
 
-    def state(
+    def narrowed(
         self, number: int, requirements: Requirements, start: NarrowedTemplate | None = None
     ) -> NarrowedTemplate | None:
-        """Template `number` narrowed (further) by requirements, None if they cannot hold there."""
+        """A template (by number) narrowed by requirements, further than `start`; None if no type meets them."""
         template = self.templates[number]
-        found = template.step(start or template.state, requirements)
-        return found if isinstance(found, NarrowedTemplate) and found.viable & template.types else None
+        narrowed = template.step(start or template.state, requirements)
+        return narrowed if isinstance(narrowed, NarrowedTemplate) and narrowed.viable & template.types else None
 
-    def tolerated(self, number: int, wanted: PodKind) -> bool:
-        return not untolerated(self.templates[number].pool.taints, wanted.tolerations)
+    def tolerated(self, template: int, kind: PodKind) -> bool:
+        """Whether the pods tolerate the taints of the template's NodePool."""
+        return not untolerated(self.templates[template].pool.taints, kind.tolerations)
 
-    def prices(self, number: int, state: NarrowedTemplate) -> dict[int, float]:
-        """Per type of the state its cheapest available offering, USD per hour."""
+    def prices(self, number: int, narrowed: NarrowedTemplate) -> dict[int, float]:
+        """The price of the cheapest available offering of each type, in USD per hour."""
         template = self.templates[number]
-        key = number, state.slots
-        found = self._prices.get(key)
-        if found is None:
-            order = template.by_price(state)
-            found = self._prices[key] = {kind: price for price, kind in order if math.isfinite(price)}
-        return found
+        key = number, narrowed.slots
+        prices = self._prices.get(key)
+        if prices is None:
+            order = template.by_price(narrowed)
+            prices = {type_number: price for price, type_number in order if math.isfinite(price)}
+            self._prices[key] = prices
+        return prices
 
-    def position(self, number: int, slot: int, kind: int) -> int:
-        """A number for every (template, slot, type)."""
-        before = sum(len(each.slots) * len(each.catalogue.types) for each in self.templates[:number])
-        return before + slot * len(self.templates[number].catalogue.types) + kind
+    def position(self, template: int, slot: int, type_number: int) -> int:
+        """A number for every template, slot and type, to be used as a bit."""
+        before = sum(len(each.slots) * len(each.catalogue.types) for each in self.templates[:template])
+        return before + slot * len(self.templates[template].catalogue.types) + type_number
 
-    def choices(self, wanted: PodKind) -> tuple[InstanceOption, ...]:
-        """The ways for pods of such demands to NodePools of their weight that are worth a thought, cheapest first."""
-        found = self._choices.get(wanted.demands)
-        if found is None:
-            found = self._choices[wanted.demands] = without_dominated(self, all_options(self, wanted))
-        return found
+    def choices(self, kind: PodKind) -> tuple[InstanceOption, ...]:
+        """The options for such pods that are worth considering, cheapest first."""
+        choices = self._choices.get(kind.demands)
+        if choices is None:
+            choices = self._choices[kind.demands] = without_dominated(self, all_options(self, kind))
+        return choices
 
     def _rooms_of(self, template: Template) -> dict[int, tuple[int, ...]]:
         types = template.catalogue.types
         rooms = {}
         for group in template.groups:
-            for kind in bits(group.types):
-                free = types[kind].allocatable()
-                rooms[kind] = tuple(max(0, free.get(name, 0) - group.requests.get(name, 0)) for name in self.resources)
+            for number in bits(group.types):
+                free = types[number].allocatable()
+                reserved = group.requests
+                rooms[number] = tuple(max(0, free.get(name, 0) - reserved.get(name, 0)) for name in self.resources)
         return rooms
 
 
-def all_options(menu: InstanceOptions, wanted: PodKind, *, any_weight: bool = False) -> Iterator[InstanceOption]:
-    """All ways for pods of such demands, whether or not there is room, by template and type; only those of NodePools
-    of its weight, unless `any_weight`."""
-    for number, template in enumerate(menu.templates):
-        weighted = any_weight or template.pool.weight == wanted.weight
-        state = menu.state(number, wanted.requirements) if weighted and menu.tolerated(number, wanted) else None
-        if state is None:
+def all_options(options: InstanceOptions, kind: PodKind, *, any_weight: bool = False) -> Iterator[InstanceOption]:
+    """All options for such pods, by template and type, whether or not there is room. Only those of NodePools of the
+    kind's weight, unless `any_weight`."""
+    for number, template in enumerate(options.templates):
+        possible = any_weight or template.pool.weight == kind.weight
+        narrowed = options.narrowed(number, kind.requirements) if possible and options.tolerated(number, kind) else None
+        if narrowed is None:
             continue
-        prices = menu.prices(number, state)
-        for kind in bits(state.viable & template.types):
-            if kind in prices:
-                yield InstanceOption(number, kind, prices[kind], state)
+        prices = options.prices(number, narrowed)
+        for type_number in bits(narrowed.viable & template.types):
+            if type_number in prices:
+                yield InstanceOption(number, type_number, prices[type_number], narrowed)
 
 
-def without_dominated(menu: InstanceOptions, given: Iterable[InstanceOption]) -> tuple[InstanceOption, ...]:
-    """Cheapest first, without those that have no more of anything than another that costs no more."""
+def without_dominated(options: InstanceOptions, given: Iterable[InstanceOption]) -> tuple[InstanceOption, ...]:
+    """The options, cheapest first, without those that have no more of any resource than another that costs no more."""
     kept: list[tuple[InstanceOption, tuple[int, ...]]] = []
-    for way in sorted(given, key=lambda each: (each.price, each.template, each.kind)):
-        room = menu.room(way.template, way.kind)
+    for option in sorted(given, key=lambda each: (each.price, each.template, each.type_number)):
+        room = options.room(option.template, option.type_number)
         if not any(all(a <= b for a, b in zip(room, other, strict=True)) for _, other in kept):
-            kept.append((way, room))
-    return tuple(way for way, _ in kept)
+            kept.append((option, room))
+    return tuple(option for option, _ in kept)

@@ -1,10 +1,9 @@
-"""A lower bound of the price of new capacity: no set of nodes that holds the pods can cost less.
+"""The linear relaxation of "buy nodes that together have what the pods request".
 
-The bound is the linear relaxation of "buy nodes that together have what the pods request": minimise
-Σ price·count subject to Σ amount·count ≥ demand per resource. It is solved in its dual form, whose
-variables are prices per unit of each resource, and any such prices under which no type is worth more than
-it costs prove the bound, whatever the solver did. Two things sharpen it soundly: of one node no more than
-the whole demand is counted (nodes come whole), and pods that cannot share any node are summed.
+It minimises Σ price·count subject to Σ amount·count ≥ demand, for each resource. No set of nodes that holds the pods
+can cost less. The dual form is solved: its variables are prices per unit of each resource. Any unit prices under which
+no node is worth more than it costs prove the bound, so an error of the solver cannot make it wrong. The bound is
+sharpened in one sound way: of one node no more than the whole demand is counted, because nodes come whole.
 """
 
 from __future__ import annotations
@@ -16,44 +15,45 @@ from msgspec import Struct
 
 EPSILON = 1e-12
 MAX_PIVOTS = 200
-"""A limit that is never met in practice: there are as many columns as resources."""
+"""A limit that is never reached in practice, because there are only as many columns as resources."""
 
 
 class PricedNode(Struct, frozen=True):
-    """One thing to buy: its price, and per resource what it has for pods."""
+    """A node to buy: its price, and what it has for pods of each resource."""
 
     price: float
     amounts: tuple[int, ...]
 
 
 class ResourcePrices(Struct, frozen=True):
-    """What a unit of each resource is worth, in USD per hour, when the cheapest mixture is bought; `total`
-    is the worth of the whole demand, and the bound."""
+    """The price of a unit of each resource, in USD per hour, when the cheapest mixture of nodes is bought. `total`: the
+    price of the whole demand, which is the bound."""
 
     units: tuple[float, ...]
     total: float
 
-    def of(self, amounts: Iterable[int]) -> float:
+    def value(self, amounts: Iterable[int]) -> float:
+        """What these amounts are worth together."""
         return math.fsum(unit * amount for unit, amount in zip(self.units, amounts, strict=True))
 
 
-def resource_prices(rows: Sequence[PricedNode], demand: Sequence[int]) -> ResourcePrices:
-    """The dual prices of the cheapest cover of `demand`. No bound (total 0) without rows or demand."""
-    wanted = [number for number, amount in enumerate(demand) if amount > 0]
-    shares = [_shares(row, demand, wanted) for row in rows]
+def resource_prices(nodes: Sequence[PricedNode], demand: Sequence[int]) -> ResourcePrices:
+    """The unit prices when `demand` is bought as cheaply as possible; no bound (total 0) without nodes or demand."""
+    demanded = [number for number, amount in enumerate(demand) if amount > 0]
+    shares = [_shares(node, demand, demanded) for node in nodes]
     units = [0.0] * len(demand)
-    if not wanted or not rows:
+    if not demanded or not nodes:
         return ResourcePrices(tuple(units), 0.0)
-    found = _maximised(shares, [row.price for row in rows], len(wanted))
-    scale = _feasible_scale(rows, shares, found)
-    for number, value in zip(wanted, found, strict=True):
+    values = _maximised(shares, [node.price for node in nodes], len(demanded))
+    scale = _feasible_scale(nodes, shares, values)
+    for number, value in zip(demanded, values, strict=True):
         units[number] = value * scale / demand[number]
-    return ResourcePrices(tuple(units), math.fsum(found) * scale)
+    return ResourcePrices(tuple(units), math.fsum(values) * scale)
 
 
-def _shares(row: PricedNode, demand: Sequence[int], wanted: Sequence[int]) -> list[float]:
-    """Of the demand, what one node can serve per resource: never more than all of it."""
-    return [min(1.0, max(0, row.amounts[number]) / demand[number]) for number in wanted]
+def _shares(node: PricedNode, demand: Sequence[int], demanded: Sequence[int]) -> list[float]:
+    """The part of the demand that one node serves, for each resource; never more than all of it."""
+    return [min(1.0, max(0, node.amounts[number]) / demand[number]) for number in demanded]
 
 
 def _feasible_scale(rows: Sequence[PricedNode], shares: Sequence[Sequence[float]], units: Sequence[float]) -> float:

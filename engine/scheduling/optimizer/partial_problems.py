@@ -1,4 +1,8 @@
-"""Parts of a plan planned alone: the planner's own word on a group of pods, and on what a claim may become."""
+"""Small problems that are parts of a larger one, for the planner to plan alone.
+
+So the planner itself decides what a group of pods needs and what a claim may become. `largest` in these functions
+leaves out types that have more of a resource than given, so that limits stay as they were counted.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +19,14 @@ from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Proble
 
 
 def problem_of_group(problem: Problem, pods: Sequence[PendingPod], pool: PoolInput, largest: Resources) -> Problem:
-    """The question what these pods need of one NodePool if nothing else exists. `largest`: types that have more of
-    one of these resources are left out, so that limits stay as they were counted."""
+    """What these pods need of one NodePool if nothing else exists."""
     return _partial_problem(problem, pods, problem.shapes, pool, largest)
 
 
 def problem_of_claim(
     problem: Problem, claim: OpenedClaim, pods: Sequence[PendingPod], pool: PoolInput, largest: Resources
 ) -> Problem:
-    """The question what a planned claim may become: its pods, bound to its constraints and to nothing else."""
+    """What a planned claim may become: its pods, with its constraints in the place of all that they ask for."""
     narrowed = replace(pool.pool, requirements=tuple(spec for each in claim.constraints for spec in each.specs()))
     shapes = {_partial_digest(pod): _resources_only(problem.shapes[pod.shape]) for pod in pods}
     return _partial_problem(
@@ -44,7 +47,7 @@ def problem_on_node(
     *,
     preferences: bool = False,
 ) -> Problem:
-    """The question which claim of this NodePool with these labels holds these pods, whatever they ask of others."""
+    """Which claim of this NodePool, with these labels, holds these pods, whatever they demand of other pods."""
     shapes = {_partial_digest(pod): _without_pod_rules(problem.shapes[pod.shape], labels, preferences) for pod in pods}
     part = _partial_problem(
         problem,
@@ -79,12 +82,12 @@ def _partial_digest(pod: PendingPod) -> str:
 
 
 def _resources_only(shape: PodShape) -> PodShape:
-    """Only what weighs and what occupies: the claim's constraints hold the rest."""
+    """The pod's requests, tolerations and host ports; the claim's constraints stand for the rest."""
     return PodShape(requests=shape.requests, tolerations=shape.tolerations, host_ports=shape.host_ports)
 
 
 def _without_pod_rules(shape: PodShape, labels: Mapping[str, str], preferences: bool) -> PodShape:
-    """What it asks of the node itself, and these labels."""
+    """What the pod asks of the node itself, and these labels; nothing of other pods."""
     terms = shape.preferred_terms if preferences else ()
     chosen = {**shape.node_selector, **labels}
     return replace(
@@ -101,7 +104,7 @@ def _types_larger_than(catalogue: Catalogue, largest: Resources) -> frozenset[tu
 
 
 def without_types(types: Iterable[str]) -> frozenset[tuple[str, str, str]]:
-    """Types left out, in the form of `Problem.unavailable`."""
+    """Entries of `Problem.unavailable` that leave out these types."""
     return frozenset(("", name, "") for name in types)
 
 
@@ -114,7 +117,7 @@ def limited_resources(pool: NodePool) -> tuple[str, ...]:
 
 
 def counted_capacity(names: Iterable[str], types: Iterable[str], catalogue: Catalogue) -> Resources:
-    """What a claim of these types counts against limits: the most that it may have of each (S-70)."""
-    wanted = frozenset(types)
-    chosen = [each.capacity for each in catalogue.types if each.name in wanted]
-    return {name: max((each.get(name, 0) for each in chosen), default=0) for name in names}
+    """What a claim of these types counts against limits: of each resource the most that one of them has (S-70)."""
+    allowed = frozenset(types)
+    capacities = [each.capacity for each in catalogue.types if each.name in allowed]
+    return {name: max((each.get(name, 0) for each in capacities), default=0) for name in names}

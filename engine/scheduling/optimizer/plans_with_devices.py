@@ -12,7 +12,12 @@ from msgspec.structs import replace
 
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
-from kerf.engine.scheduling.optimizer.candidates import counted_against_limits, independent_pods, may_replace, price
+from kerf.engine.scheduling.optimizer.candidates import (
+    counted_against_limits,
+    independent_pods,
+    may_replace,
+    total_price,
+)
 from kerf.engine.scheduling.optimizer.combined_trace import RenumberingTracer
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
@@ -30,7 +35,7 @@ def optimize_without_devices(problem: Problem, improve: Improve, tracer: Tracer 
     rest = _problem_of_other_claims(problem, first, held)
     better = improve(rest, None)
     claims = (*(first.claims[number] for number in held), *better.claims)
-    made = replace(first, claims=claims, first_price=price(first.claims), lower_bound=better.lower_bound)
+    made = replace(first, claims=claims, first_price=total_price(first.claims), lower_bound=better.lower_bound)
     if not may_replace(problem, first, made):
         return first if tracer is None else plan(problem, tracer)
     if tracer is not None:

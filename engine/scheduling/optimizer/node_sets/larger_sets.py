@@ -1,7 +1,7 @@
-"""Larger sets of new nodes for one on which pods are left over, those first that promise most.
+"""Larger sets of nodes, in place of one that leaves pods unbound; the most promising first.
 
-A node more, one as a larger type, one in the place of two, and all nodes of one sort as nodes of another type: few
-large nodes have more room in one place than many small ones that are filled to the same part.
+Four changes are tried: one more node, one node as a larger type, one node in the place of two, and all nodes of one
+sort as nodes of another type. (A few large nodes have more room in one place than many small ones that are as full.)
 """
 
 from __future__ import annotations
@@ -16,121 +16,131 @@ from kerf.engine.scheduling.optimizer.node_sets.leftover_estimate import NODES_P
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
 
 MAX_TYPES_ADDED = 8
-"""How many types are tried for a node more."""
+"""How many types are tried for one more node."""
 MAX_UNIFORM_SETS = 24
-"""How many fleets with the nodes of one sort as another type, or with further nodes of another type, are looked at."""
+"""How many sets are tried with the nodes of one sort, or the further nodes, as another type."""
 MAX_MERGED_SETS = 64
-"""How many fleets with one node in the place of two are looked at."""
+"""How many sets are tried with one node in the place of two."""
 PROMISING_PER_CHEAP = 3
-"""After so many fleets that promise most comes one of the cheapest: what is thought of them is not certain."""
+"""After this many of the most promising sets comes one of the cheapest, because the estimate may be wrong."""
 
 NewNodes = tuple[NewNode, ...]
 T = TypeVar("T")
 
 
 def larger_sets(
-    fleets: NodeSets, fleet: NodeSet, further: Sequence[NewNode], below: float
+    node_sets: NodeSets, node_set: NodeSet, further: Sequence[NewNode], below: float
 ) -> tuple[list[NewNodes], int]:
-    """Those that cost less than `below`, by how many pods they are thought to leave over. Of those that are thought to
-    leave as many, first one here and there between the cheapest and the dearest: the cheapest are hardly any larger.
-    `further`: nodes that would be launched for what is left over. And what it cost to think of them, in touches."""
-    before = fleets.touches
-    outlook = LeftoverEstimate(fleets, fleet)
-    found: dict[tuple[int, ...], tuple[float, NewNodes]] = {}
+    """Larger sets that cost less than `below` (USD per hour), and what it cost to find them, in touches.
+
+    They are sorted by how many pods they are expected to leave unbound. Sets that are equal in that are spread out
+    between the cheapest and the dearest, because the cheapest ones are hardly larger than the set. `further`: the nodes
+    that would be launched for the unbound pods.
+    """
+    touches_before = node_sets.touches
+    estimate = LeftoverEstimate(node_sets, node_set)
+    distinct: dict[tuple[int, ...], tuple[float, NewNodes]] = {}
     touches = 0
-    for each in _all_larger(fleets, fleet, further):
-        touches += 1 + len(each) // NODES_PER_TOUCH
-        cost = total_price(each)
-        if cost < below - TOLERANCE:
-            found.setdefault(fleets.likeness(each), (cost, each))
-    cheapest = sorted(found.values(), key=lambda each: each[0])
-    by_left: dict[int, list[NewNodes]] = {}
-    for _, each in cheapest:
-        by_left.setdefault(outlook.left(each), []).append(each)
-    best = [each for left in sorted(by_left) for each in spread_out(by_left[left])]
-    mixed = _mixed(best, [each for _, each in cheapest])
-    return list(dict.fromkeys(mixed)), touches + outlook.touches + fleets.touches - before
+    for nodes in _all_larger(node_sets, node_set, further):
+        touches += 1 + len(nodes) // NODES_PER_TOUCH
+        price = total_price(nodes)
+        if price < below - TOLERANCE:
+            distinct.setdefault(node_sets.likeness(nodes), (price, nodes))
+    cheapest = sorted(distinct.values(), key=lambda each: each[0])
+    by_unbound: dict[int, list[NewNodes]] = {}
+    for _, nodes in cheapest:
+        by_unbound.setdefault(estimate.unbound(nodes), []).append(nodes)
+    promising = [nodes for unbound in sorted(by_unbound) for nodes in spread_out(by_unbound[unbound])]
+    mixed = _mixed(promising, [nodes for _, nodes in cheapest])
+    return list(dict.fromkeys(mixed)), touches + estimate.touches + node_sets.touches - touches_before
 
 
-def spread_out(given: Sequence[T]) -> Iterator[T]:
-    """The first, and then those that halve what lies between those before."""
-    step = 1 << max(0, len(given) - 1).bit_length()
-    yield from given[:1]
+def spread_out(items: Sequence[T]) -> Iterator[T]:
+    """The first item, then those that halve the gaps between the items before, until all are there."""
+    step = 1 << max(0, len(items) - 1).bit_length()
+    yield from items[:1]
     while step > 1:
-        yield from given[step // 2 :: step]
+        yield from items[step // 2 :: step]
         step //= 2
 
 
-def _mixed(best: Sequence[NewNodes], cheapest: Sequence[NewNodes]) -> Iterator[NewNodes]:
-    for number, each in enumerate(best):
-        yield each
+def _mixed(promising: Sequence[NewNodes], cheapest: Sequence[NewNodes]) -> Iterator[NewNodes]:
+    for number, nodes in enumerate(promising):
+        yield nodes
         if number % PROMISING_PER_CHEAP == PROMISING_PER_CHEAP - 1:
             yield cheapest[number // PROMISING_PER_CHEAP]
 
 
-def total_price(berths: Iterable[NewNode]) -> float:
-    """USD per hour."""
-    return math.fsum([each.claim.price for each in berths])
+def total_price(nodes: Iterable[NewNode]) -> float:
+    """What the nodes cost together, USD per hour."""
+    return math.fsum([each.claim.price for each in nodes])
 
 
-def _all_larger(fleets: NodeSets, fleet: NodeSet, further: Sequence[NewNode]) -> Iterator[NewNodes]:
-    berths = fleet.berths
-    for each in dict.fromkeys(each for each in berths if not each.fixed):
-        for size in fleets.sizes(each)[:MAX_TYPES_ADDED]:
-            yield (*berths, size)
-    for each in dict.fromkeys(further):
-        for size in fleets.sizes(each)[:MAX_UNIFORM_SETS]:
+def _all_larger(node_sets: NodeSets, node_set: NodeSet, further: Sequence[NewNode]) -> Iterator[NewNodes]:
+    nodes = node_set.nodes
+    for node in dict.fromkeys(each for each in nodes if not each.fixed):
+        for size in node_sets.sizes(node)[:MAX_TYPES_ADDED]:
+            yield (*nodes, size)
+    for node in dict.fromkeys(further):
+        for size in node_sets.sizes(node)[:MAX_UNIFORM_SETS]:
             for count in sorted({1, (len(further) + 1) // 2, len(further)}):
-                yield (*berths, *[size] * count)
-    first: dict[int, int] = {}  # of each kind of node: one of several that are alike is enough
-    for number, berth in enumerate(berths):
-        if first.setdefault(berth.kind, number) == number:
-            for each in fleets.roomier(berth):
-                yield (*berths[:number], each, *berths[number + 1 :])
-    yield from islice(_merged(fleets, berths), MAX_MERGED_SETS)
-    yield from _uniform(fleets, fleet)
+                yield (*nodes, *[size] * count)
+    first: dict[int, int] = {}  # of each kind of node: changing one of several alike nodes is enough
+    for number, node in enumerate(nodes):
+        if first.setdefault(node.kind, number) == number:
+            for larger in node_sets.roomier(node):
+                yield (*nodes[:number], larger, *nodes[number + 1 :])
+    yield from islice(_merged(node_sets, nodes), MAX_MERGED_SETS)
+    yield from _uniform(node_sets, node_set)
 
 
-def _merged(fleets: NodeSets, berths: NewNodes) -> Iterator[NewNodes]:
+def _merged(node_sets: NodeSets, nodes: NewNodes) -> Iterator[NewNodes]:
+    """One node in the place of two, once for each pair of kinds."""
     pairs: set[tuple[int, int]] = set()
-    for number, berth in enumerate(berths):
-        for other, one in enumerate(berths[:number]):
-            pair = min(one.kind, berth.kind), max(one.kind, berth.kind)
+    for number, node in enumerate(nodes):
+        for other, one in enumerate(nodes[:number]):
+            pair = min(one.kind, node.kind), max(one.kind, node.kind)
             if pair in pairs:
                 continue
             pairs.add(pair)
-            both = fleets.merged(one, berth)
+            both = node_sets.merged(one, node)
             if both is not None:
-                yield (*(each for n, each in enumerate(berths) if n not in (other, number)), both)
+                yield (*(each for n, each in enumerate(nodes) if n not in (other, number)), both)
 
 
-def _uniform(fleets: NodeSets, fleet: NodeSet) -> Iterator[NewNodes]:
-    """Nodes that can be alike as nodes of one type: those of one sort, those that can be of that sort, and all."""
+def _uniform(node_sets: NodeSets, node_set: NodeSet) -> Iterator[NewNodes]:
+    """Nodes of one type in the place of: the nodes of one sort (NodePool and constraints), those of all sorts that can
+    be joined with it, and all nodes that may change."""
     sorts: dict[object, list[int]] = {}
-    for number, berth in enumerate(fleet.berths):
-        if not berth.fixed:
-            sorts.setdefault((berth.claim.node_pool, berth.claim.constraints), []).append(number)
+    for number, node in enumerate(node_set.nodes):
+        if not node.fixed:
+            sorts.setdefault((node.claim.node_pool, node.claim.constraints), []).append(number)
     groups: dict[object, tuple[NewNode, list[int]]] = {}
-    changing = [number for number, berth in enumerate(fleet.berths) if not berth.fixed]
+    changeable = [number for number, node in enumerate(node_set.nodes) if not node.fixed]
     for numbers in sorts.values():
-        one = fleet.berths[numbers[0]]
-        every = one, changing
-        for berth, group in ((one, numbers), every, _joined_sorts(fleets, fleet, one, [numbers, *sorts.values()])):
-            groups.setdefault((berth.claim.node_pool, berth.claim.constraints, tuple(group)), (berth, group))
-    for berth, group in groups.values():
+        one = node_set.nodes[numbers[0]]
+        all_nodes = one, changeable
+        for node, group in (
+            (one, numbers),
+            all_nodes,
+            _joined_sorts(node_sets, node_set, one, [numbers, *sorts.values()]),
+        ):
+            groups.setdefault((node.claim.node_pool, node.claim.constraints, tuple(group)), (node, group))
+    for node, group in groups.values():
         chosen = frozenset(group)
-        rest = [each for number, each in enumerate(fleet.berths) if number not in chosen]
-        for made in fleets.uniform(berth, fleet, group, MAX_UNIFORM_SETS):
-            yield (*rest, *made)
+        rest = [each for number, each in enumerate(node_set.nodes) if number not in chosen]
+        for nodes in node_sets.uniform(node, node_set, group, MAX_UNIFORM_SETS):
+            yield (*rest, *nodes)
 
 
 def _joined_sorts(
-    fleets: NodeSets, fleet: NodeSet, one: NewNode, sorts: Iterable[Sequence[int]]
+    node_sets: NodeSets, node_set: NodeSet, one: NewNode, sorts: Iterable[Sequence[int]]
 ) -> tuple[NewNode, list[int]]:
-    """The nodes (by number, of sorts in this order) that can be what this one is and what those before them are."""
+    """Join a node with sorts of nodes, in this order, as far as they agree: the joined node, and the numbers of the
+    nodes that it can replace."""
     group: set[int] = set()
     for numbers in sorts:
-        both = fleets.joined(one, fleet.berths[numbers[0]])
+        both = node_sets.joined(one, node_set.nodes[numbers[0]])
         if both is not None:
             one = both
             group.update(numbers)

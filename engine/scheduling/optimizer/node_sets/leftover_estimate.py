@@ -1,7 +1,7 @@
-"""What a set of new nodes would leave over, as far as it can be said without a run of the scheduler's model.
+"""An estimate of how many pods a set of new nodes would leave unbound, without a run of the scheduler's model.
 
-kube-scheduler takes the least allocated of the nodes that a pod may go to. So the pods fill all of these to about the
-same part, and one that comes late finds room where a node is large enough beside that part.
+kube-scheduler binds each pod to the least allocated node that it may go to. So pods fill all these nodes to about the
+same part, and a late pod finds room where a node is large enough beside that part.
 """
 
 from __future__ import annotations
@@ -21,150 +21,155 @@ from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSe
 from kerf.engine.scheduling.problem.problem import PendingPod
 
 SCORED_RESOURCES = ("cpu", "memory")
-"""The resources that the scheduler's score looks at."""
+"""The resources by which kube-scheduler scores nodes."""
 FULLER_THAN_AVERAGE = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
-"""By what part those nodes may be fuller than on the average that matter."""
-
-
+"""By what part the nodes that decide may be fuller than the average: what is tried to explain the unbound pods."""
 NODES_PER_TOUCH = 10
-"""For the cost of a touch so many nodes of a set are counted."""
-
+"""Counting this many nodes of a set costs one touch of effort."""
 KINDS_PER_TOUCH = 5
-"""For the cost of a touch so many kinds of nodes are asked whether they have room for a lot."""
+"""Asking this many kinds of nodes whether they have room for a lot of pods costs one touch of effort."""
 
 
 class PodLot(Struct, frozen=True):
-    """The pods of one shape that are on new nodes or left over: one of them, what it requests, how many there are, how
-    many of them are left over, what pods request (in the order of `SCORED_RESOURCES`) that come before the first of
-    these to the same nodes, and how many may be on one node by their own rules (0: any number)."""
+    """The pods of one shape that are on new nodes or unbound.
+
+    `pod` stands for them all; `requests` are those of one. `count`: how many there are; `unbound`: how many of them
+    are. `requested_before`: what other pods request (in the order of `SCORED_RESOURCES`) that come to the same nodes
+    before the first unbound one. `max_per_node`: how many their own rules allow on one node; 0: any number.
+    """
 
     pod: PendingPod
     requests: Resources
     count: int
-    left: int
-    before: tuple[int, ...]
-    most: int
+    unbound: int
+    requested_before: tuple[int, ...]
+    max_per_node: int
 
 
 class LeftoverEstimate:
-    """Of other nodes in the place of a fleet's. `touches`: what it has cost so far."""
+    """The estimate for other nodes in the place of those of an evaluated set. `touches`: what it has cost so far."""
 
-    def __init__(self, fleets: NodeSets, fleet: NodeSet) -> None:
-        self._fleets = fleets
-        line = _PodQueue(fleets, fleet)
-        self._admission = NodeAdmission(fleets, line.ones)
-        self._admitted: dict[int, int] = {}  # by kind of node: the lots that may go there, as bits
+    def __init__(self, node_sets: NodeSets, node_set: NodeSet) -> None:
+        self._node_sets = node_sets
+        queue = _PodQueue(node_sets, node_set)
+        self._admission = NodeAdmission(node_sets, queue.first_of_shape)
+        self._admitted: dict[int, int] = {}  # by kind of node: the lots that may go there, as a bit set
         self._rooms: dict[int, tuple[int, ...]] = {}
-        self.touches = len(line.queue)
-        counts = self._counted(fleet.berths)
-        self._lots = list(line.lots([self._admitted[each.kind] for each in fleet.berths]))
-        self._scarce = [(n, each) for n, each in enumerate(self._lots) if 0 < each.most < each.count]
-        self._all_scarce = sum(1 << n for n, _ in self._scarce)
-        self._stuck = [(n, self._uneven(n, each.left, counts)) for n, each in enumerate(self._lots) if each.left]
+        self.touches = len(queue.pods)
+        counts = self._count_kinds(node_set.nodes)
+        self._lots = list(queue.lots([self._admitted[each.kind] for each in node_set.nodes]))
+        self._restricted = [(n, lot) for n, lot in enumerate(self._lots) if 0 < lot.max_per_node < lot.count]
+        self._all_restricted = sum(1 << n for n, _ in self._restricted)
+        self._unbound = [(n, self._fullness(n, lot.unbound, counts)) for n, lot in enumerate(self._lots) if lot.unbound]
 
-    def left(self, berths: Sequence[NewNode]) -> int:
-        """How many pods are thought to be left over."""
-        counts = self._counted(berths)
+    def unbound(self, nodes: Sequence[NewNode]) -> int:
+        """How many pods these nodes are expected to leave unbound."""
+        counts = self._count_kinds(nodes)
         kinds = [(self._admitted[kind], count) for kind, count in counts.items()]
         nowhere = (1 << len(self._lots)) - 1
         for admitted, _ in kinds:
             nowhere &= ~admitted
-        short = sum([self._short(number, counts, more) for number, more in self._stuck])
-        short += sum([self._lots[number].count for number in bits(nowhere)])
-        open_to_all = sum([count for admitted, count in kinds if not self._all_scarce & ~admitted])
-        others = [each for each in kinds if self._all_scarce & ~each[0]]
-        for number, lot in self._scarce:
+        unbound = sum([self._without_room(number, counts, fuller) for number, fuller in self._unbound])
+        unbound += sum([self._lots[number].count for number in bits(nowhere)])
+        open_to_all = sum([count for admitted, count in kinds if not self._all_restricted & ~admitted])
+        others = [each for each in kinds if self._all_restricted & ~each[0]]
+        for number, lot in self._restricted:
             if not nowhere >> number & 1:
-                nodes = open_to_all + sum([count for admitted, count in others if admitted >> number & 1])
-                short += max(0, lot.count - lot.most * nodes)
-        looked = len(kinds) * (1 + len(self._stuck)) + len(others) * len(self._scarce)
-        self.touches += TOUCHES_PER_NODE_SET + looked // KINDS_PER_TOUCH
-        return short
+                open_nodes = open_to_all + sum([count for admitted, count in others if admitted >> number & 1])
+                unbound += max(0, lot.count - lot.max_per_node * open_nodes)
+        looked_at = len(kinds) * (1 + len(self._unbound)) + len(others) * len(self._restricted)
+        self.touches += TOUCHES_PER_NODE_SET + looked_at // KINDS_PER_TOUCH
+        return unbound
 
-    def _counted(self, berths: Sequence[NewNode]) -> Mapping[int, int]:
-        """How many nodes there are of each kind."""
-        counts = Counter([each.kind for each in berths])
-        self.touches += len(berths) // NODES_PER_TOUCH
+    def _count_kinds(self, nodes: Sequence[NewNode]) -> Mapping[int, int]:
+        """How many nodes there are of each kind; each new kind is looked at once."""
+        counts = Counter([each.kind for each in nodes])
+        self.touches += len(nodes) // NODES_PER_TOUCH
         if not self._admitted.keys() >= counts.keys():
-            for each in berths:
+            for each in nodes:
                 if each.kind not in self._admitted:
-                    self._admitted[each.kind] = self._admission.of(each)
-                    free = self._fleets.room(each)
+                    self._admitted[each.kind] = self._admission.admitted(each)
+                    free = self._node_sets.room(each)
                     self._rooms[each.kind] = tuple(free.get(name, 0) for name in SCORED_RESOURCES)
-                    self.touches += self._admission.cost
+                    self.touches += self._admission.touches
         return counts
 
-    def _uneven(self, number: int, left: int, counts: Mapping[int, int]) -> float:
-        """How much fuller than on the average those nodes must be that matter, since with these so many were left."""
-        return next(
-            (more for more in FULLER_THAN_AVERAGE if self._short(number, counts, more) >= left), FULLER_THAN_AVERAGE[-1]
-        )
+    def _fullness(self, number: int, unbound: int, counts: Mapping[int, int]) -> float:
+        """By what part the nodes that decide must be fuller than the average, since this many pods of a lot are unbound
+        on the nodes of the evaluated set."""
+        fitting = (fuller for fuller in FULLER_THAN_AVERAGE if self._without_room(number, counts, fuller) >= unbound)
+        return next(fitting, FULLER_THAN_AVERAGE[-1])
 
-    def _short(self, number: int, counts: Mapping[int, int], more: float) -> int:
-        """How many pods of a lot find no room. `more`: see `_uneven`."""
+    def _without_room(self, number: int, counts: Mapping[int, int], fuller: float) -> int:
+        """How many pods of a lot find no room on nodes that are fuller than the average by this part."""
         lot = self._lots[number]
         rooms = [(self._rooms[kind], count) for kind, count in counts.items() if self._admitted[kind] >> number & 1]
         free = []
-        for column, before in enumerate(lot.before):
+        for column, before in enumerate(lot.requested_before):
             total = sum([room[column] * count for room, count in rooms])
-            free.append(max(0.0, 1 - (1 + more) * before / total) if total else 0.0)
-        asked = [(column, lot.requests[name]) for column, name in enumerate(SCORED_RESOURCES) if lot.requests.get(name)]
-        places = 0
+            free.append(max(0.0, 1 - (1 + fuller) * before / total) if total else 0.0)
+        requested = [
+            (column, lot.requests[name]) for column, name in enumerate(SCORED_RESOURCES) if lot.requests.get(name)
+        ]
+        fitting = 0
         for room, count in rooms:
-            fit = [int(room[column] * free[column]) // amount for column, amount in asked]
-            places += count * min(fit, default=lot.count)
-        return max(0, lot.count - places)
+            per_node = [int(room[column] * free[column]) // amount for column, amount in requested]
+            fitting += count * min(per_node, default=lot.count)
+        return max(0, lot.count - fitting)
 
 
 class _PodQueue:
-    """The pods that are on a fleet's new nodes or left over, as the scheduler comes to them. `ones`: the first of each
-    shape."""
+    """The pods that are on the new nodes of a set or unbound, in the order of the scheduling queue.
 
-    def __init__(self, fleets: NodeSets, fleet: NodeSet) -> None:
-        self._fleets = fleets
-        numbers = {new_node_name(number): number for number in range(len(fleet.berths))}
-        seats, left = fleet.bindings.node_of, frozenset(fleet.bindings.unbound)
-        self.queue = [each for each in fleets.queue(fleet) if each.uid in left or seats.get(each.uid) in numbers]
-        self._places = [None if each.uid in left else numbers[seats[each.uid]] for each in self.queue]
-        self._members: dict[ShapeKey, list[int]] = {}
-        for position, pod in enumerate(self.queue):
-            self._members.setdefault((pod.namespace, pod.shape), []).append(position)
-        self.ones = [self.queue[positions[0]] for positions in self._members.values()]
+    `first_of_shape`: the first pod of each shape.
+    """
+
+    def __init__(self, node_sets: NodeSets, node_set: NodeSet) -> None:
+        self._node_sets = node_sets
+        numbers = {new_node_name(number): number for number in range(len(node_set.nodes))}
+        node_of, unbound = node_set.bindings.node_of, frozenset(node_set.bindings.unbound)
+        self.pods = [
+            each for each in node_sets.queue(node_set) if each.uid in unbound or node_of.get(each.uid) in numbers
+        ]
+        self._node_numbers = [None if each.uid in unbound else numbers[node_of[each.uid]] for each in self.pods]
+        self._positions: dict[ShapeKey, list[int]] = {}
+        for position, pod in enumerate(self.pods):
+            self._positions.setdefault((pod.namespace, pod.shape), []).append(position)
+        self.first_of_shape = [self.pods[positions[0]] for positions in self._positions.values()]
 
     def lots(self, admitted: Sequence[int]) -> Iterator[PodLot]:
-        """Of each shape. `admitted`: by node, those that may go there, as bits."""
-        fleets, members = self._fleets, list(self._members.values())
-        waiting = [[each for each in positions if self._places[each] is None] for positions in members]
-        before = self._before({number: each[0] for number, each in enumerate(waiting) if each}, admitted)
-        for number, (one, positions) in enumerate(zip(self.ones, members, strict=True)):
-            there = before.get(number, (0,) * len(SCORED_RESOURCES))
-            counts = len(positions), len(waiting[number])
-            yield PodLot(one, fleets.requests(one), *counts, there, fleets.most_on_one(one))
+        """The lot of each shape. `admitted`: for each node the lots that may go there, as a bit set."""
+        node_sets, members = self._node_sets, list(self._positions.values())
+        unbound = [[each for each in positions if self._node_numbers[each] is None] for positions in members]
+        before = self._requested_before({n: positions[0] for n, positions in enumerate(unbound) if positions}, admitted)
+        for number, (pod, positions) in enumerate(zip(self.first_of_shape, members, strict=True)):
+            requested_before = before.get(number, (0,) * len(SCORED_RESOURCES))
+            counts = len(positions), len(unbound[number])
+            yield PodLot(pod, node_sets.requests(pod), *counts, requested_before, node_sets.max_pods_per_node(pod))
 
-    def _before(self, first: Mapping[int, int], admitted: Sequence[int]) -> Mapping[int, tuple[int, ...]]:
-        """For lots of which pods are left over (by number, with the position of the first that is): what others request
-        that come before, and that are left over, too, or on a node where those may go."""
-        found: dict[int, tuple[int, ...]] = {}
-        members = list(self._members.values())
-        there = [
-            [0] * len(SCORED_RESOURCES) for _ in range(len(admitted) + 1)
-        ]  # by node, and at last what is left over
+    def _requested_before(self, first: Mapping[int, int], admitted: Sequence[int]) -> Mapping[int, tuple[int, ...]]:
+        """For lots with unbound pods (by number, with the position of the first of these): what the pods of other lots
+        request that come earlier and are unbound, too, or on a node where the lot may go."""
+        before: dict[int, tuple[int, ...]] = {}
+        members = list(self._positions.values())
+        sums = [[0] * len(SCORED_RESOURCES) for _ in range(len(admitted) + 1)]  # by node; the last: unbound pods
         passed = 0
         for number, position in sorted(first.items(), key=lambda each: each[1]):
             for each in range(passed, position):
-                self._count(there, each, 1)
+                self._add(sums, each, 1)
             passed = position
             own = [each for each in members[number] if each < position]
             for each in own:
-                self._count(there, each, -1)
-            open_to = [sums for lots, sums in zip(admitted, there[:-1], strict=True) if lots >> number & 1]
-            found[number] = tuple(sum(column) for column in zip(*open_to, there[-1], strict=True))
+                self._add(sums, each, -1)
+            open_to = [of_node for lots, of_node in zip(admitted, sums[:-1], strict=True) if lots >> number & 1]
+            before[number] = tuple(sum(column) for column in zip(*open_to, sums[-1], strict=True))
             for each in own:
-                self._count(there, each, 1)
-        return found
+                self._add(sums, each, 1)
+        return before
 
-    def _count(self, there: Sequence[list[int]], position: int, sign: int) -> None:
-        requests, place = self._fleets.requests(self.queue[position]), self._places[position]
-        sums = there[-1 if place is None else place]
+    def _add(self, sums: Sequence[list[int]], position: int, sign: int) -> None:
+        """Add (or subtract) the requests of one pod to the sums of its node."""
+        requests, node = self._node_sets.requests(self.pods[position]), self._node_numbers[position]
+        of_node = sums[-1 if node is None else node]
         for column, name in enumerate(SCORED_RESOURCES):
-            sums[column] += sign * requests.get(name, 0)
+            of_node[column] += sign * requests.get(name, 0)

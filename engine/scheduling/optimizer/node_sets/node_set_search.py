@@ -1,7 +1,7 @@
-"""From a set of new nodes on which pods are left over to one that binds whole.
+"""The search for a set of nodes on which every pod is bound, from sets that leave pods unbound.
 
-Every step is a whole run of the scheduler's model. Pods that are left over get nodes of their own, or somewhere a
-larger node, or one in the place of two; and what proves needless is left out again.
+Each step is a whole run of the scheduler's model on a larger set (`larger_sets`). What such a set does not need is left
+out again in the end.
 """
 
 from __future__ import annotations
@@ -17,176 +17,188 @@ from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets, 
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
 
 MAX_SMALLER_TYPES = 3
-"""How many smaller types are tried in the place of one."""
+"""How many smaller types are tried in the place of a node."""
 TRIES_PER_TURN = 12
-"""How many larger ones of a fleet are tried at a time."""
+"""How many larger sets of one trail are tried at a time."""
 MIN_TRIES = 4
-"""How many are tried when one of them is better already."""
+"""How many of these are tried even though one of them is better already."""
 CHEAP_TURN_EVERY = 3
-"""Of so many turns one is for a fleet that is cheap and that little has been tried from, whatever it leaves over."""
+"""Every so many turns the trail of a cheap set is followed, however many pods it leaves unbound."""
 LEFTOVER_PRICE_FACTOR = 2
-"""By what factor a pod that is left over costs more than the others."""
-MORE_LEFT_OVER = 2
-"""So many more pods than before may be left over on the way to a whole fleet."""
+"""How many times the price of another pod an unbound pod is expected to cost, because its node will be less full."""
+MORE_UNBOUND = 2
+"""How many more unbound pods than before are accepted on the way to a set that binds every pod."""
 NO_LIMIT = (0, math.inf)
 
 
 class Trail:
-    """A fleet whose larger ones are tried, some at a time. `steps`: how far it is from the first one; `done`: all of
-    them have been."""
+    """A set of nodes whose larger sets are tried, some at a time.
 
-    def __init__(self, fleet: NodeSet, steps: int, larger_ones: Iterator[tuple[NewNode, ...]]) -> None:
-        self.fleet = fleet
+    `steps`: how many changes it is from the set that the search began with. `turns`: how often it was followed.
+    `done`: all its larger sets have been tried.
+    """
+
+    def __init__(self, node_set: NodeSet, steps: int, larger: Iterator[tuple[NewNode, ...]]) -> None:
+        self.node_set = node_set
         self.steps = steps
-        self.larger_ones = larger_ones
-        self.times = 0
+        self.larger = larger
+        self.turns = 0
         self.done = False
 
-    def near(self) -> tuple[int, int, int, float]:
-        """Less is more promising: it leaves little over, and little has been tried."""
-        return -self.fleet.passed, len(self.fleet.bindings.unbound), self.times + self.steps, self.fleet.price
+    def near_key(self) -> tuple[int, int, int, float]:
+        """Lower for a set that leaves few pods unbound and from which little has been tried."""
+        unbound = len(self.node_set.bindings.unbound)
+        return -self.node_set.variants_passed, unbound, self.turns + self.steps, self.node_set.price
 
-    def cheap(self) -> tuple[int, float]:
-        """Less is more promising: little has been tried, and it costs little in the end."""
-        return self.times, price_in_the_end(self.fleet)
+    def cheap_key(self) -> tuple[int, float]:
+        """Lower for a set from which little has been tried, and that costs little in the end."""
+        return self.turns, price_in_the_end(self.node_set)
 
-    def following(self) -> Iterator[tuple[NewNode, ...]]:
-        """The next ones."""
-        self.times += 1
+    def next_sets(self) -> Iterator[tuple[NewNode, ...]]:
+        """The larger sets of one turn."""
+        self.turns += 1
         for _ in range(TRIES_PER_TURN):
-            found = next(self.larger_ones, None)
-            if found is None:
+            nodes = next(self.larger, None)
+            if nodes is None:
                 self.done = True
                 return
-            yield found
+            yield nodes
 
 
 class NodeSetSearch:
-    """The search for one problem."""
+    """The search for one problem, within an effort."""
 
-    def __init__(self, fleets: NodeSets, old: int, effort: Effort) -> None:
-        """`old`: how many nodes there are already."""
-        self._fleets = fleets
-        self._old = old
+    def __init__(self, node_sets: NodeSets, existing_nodes: int, effort: Effort) -> None:
+        self._node_sets = node_sets
+        self._existing_nodes = existing_nodes
         self._effort = effort
-        self._known: dict[tuple[tuple[int, ...], frozenset[str]], NodeSet] = {}
+        self._evaluated: dict[tuple[tuple[int, ...], frozenset[str]], NodeSet] = {}
         self._seen: set[tuple[int, ...]] = set()
         self._turns = 0
 
-    def judged(
-        self, berths: tuple[NewNode, ...], uids: frozenset[str], least: tuple[int, float] = NO_LIMIT
+    def evaluate(
+        self, nodes: tuple[NewNode, ...], uids: frozenset[str], at_least: tuple[int, float] = NO_LIMIT
     ) -> NodeSet | None:
-        """None if the effort is spent, or if it is no match for `least`: see `Fleets.judged`."""
-        key = tuple([each.kind for each in berths]), uids
-        known = self._known.get(key)
+        """The set of these nodes with these pods (uids) bound. None if the effort is spent, or if the set is sure to be
+        worse than `at_least` (see `NodeSets.evaluate`)."""
+        key = tuple([each.kind for each in nodes]), uids
+        known = self._evaluated.get(key)
         if known is not None:
             return known
-        if not self._effort.take(TOUCHES_PER_RUN + len(uids) + len(berths) + self._old):
+        if not self._effort.take(TOUCHES_PER_RUN + len(uids) + len(nodes) + self._existing_nodes):
             return None
-        found, touches = self._fleets.judged(berths, uids, self._effort.left, least)
+        node_set, touches = self._node_sets.evaluate(nodes, uids, self._effort.left, at_least)
         self._effort.charge(touches)
-        if found is not None:
-            self._known[key] = found
-        return found
+        if node_set is not None:
+            self._evaluated[key] = node_set
+        return node_set
 
-    def further(self, fleet: NodeSet) -> list[NewNode] | None:
-        """See `Fleets.further`; None, too, if the effort is spent."""
-        return self._fleets.further(fleet) if self._effort.take(self._fleets.cost_of_further(fleet)) else None
+    def further(self, node_set: NodeSet) -> list[NewNode] | None:
+        """See `NodeSets.further`; also None if the effort is spent."""
+        affordable = self._effort.take(self._node_sets.touches_of_further(node_set))
+        return self._node_sets.further(node_set) if affordable else None
 
-    def trail(self, fleet: NodeSet, below: float) -> Trail:
-        """To begin with, for `whole`; of larger ones that cost less than `below`."""
-        return Trail(fleet, 0, self._unseen(fleet, below))
+    def trail(self, node_set: NodeSet, below: float) -> Trail:
+        """A trail for `whole` to begin with, of larger sets that cost less than `below`."""
+        return Trail(node_set, 0, self._unseen(node_set, below))
 
     def whole(self, trails: list[Trail], below: float) -> NodeSet | None:
-        """The next fleet that leaves nobody over and costs less than `below`; None if none is found.
-        Mostly the trail is followed that leaves least over, and by turns one that is cheap."""
+        """The next set that binds every pod and costs less than `below`; None if none is found.
+
+        Mostly the trail is followed whose set leaves fewest pods unbound, and from time to time one that is cheap.
+        """
         while trails and self._effort.left:
             self._turns += 1
-            trail = min(trails, key=Trail.near if self._turns % CHEAP_TURN_EVERY else Trail.cheap)
-            found = sorted(self._tried(trail, below), key=_rank)
+            trail = min(trails, key=Trail.near_key if self._turns % CHEAP_TURN_EVERY else Trail.cheap_key)
+            tried = sorted(self._try_larger(trail, below), key=_rank)
             if trail.done:
                 trails.remove(trail)
-            if found and not found[0].bindings.unbound:
-                return found[0]
-            cheapest = sorted(found, key=price_in_the_end)[:1]
-            nearest = dict.fromkeys([*found[:1], *cheapest])
-            trails += [Trail(each, trail.steps + 1, self._unseen(each, below)) for each in nearest]
+            if tried and not tried[0].bindings.unbound:
+                return tried[0]
+            cheapest = sorted(tried, key=price_in_the_end)[:1]
+            promising = dict.fromkeys([*tried[:1], *cheapest])
+            trails += [Trail(each, trail.steps + 1, self._unseen(each, below)) for each in promising]
         return None
 
-    def _tried(self, trail: Trail, below: float) -> Iterator[NodeSet]:
-        """Larger fleets, until some are better than the fleet; where one leaves nobody over, only cheaper ones then."""
-        uids = frozenset([*trail.fleet.bindings.node_of, *trail.fleet.bindings.unbound])
-        best, spare = trail.fleet, MORE_LEFT_OVER
-        for number, berths in enumerate(trail.following(), start=1):
-            if total_price(berths) < below - TOLERANCE:
-                found = self.judged(berths, uids, (best.passed, len(best.bindings.unbound) + spare))
-                if found is not None:
-                    yield found
-                if found is not None and _rank(found) < _rank(best):
-                    best, spare = found, 0
+    def _try_larger(self, trail: Trail, below: float) -> Iterator[NodeSet]:
+        """Evaluate larger sets until some are better than the trail's; once one binds every pod, only cheaper ones."""
+        uids = frozenset([*trail.node_set.bindings.node_of, *trail.node_set.bindings.unbound])
+        best, more = trail.node_set, MORE_UNBOUND
+        for number, nodes in enumerate(trail.next_sets(), start=1):
+            if total_price(nodes) < below - TOLERANCE:
+                at_least = best.variants_passed, len(best.bindings.unbound) + more
+                node_set = self.evaluate(nodes, uids, at_least)
+                if node_set is not None:
+                    yield node_set
+                if node_set is not None and _rank(node_set) < _rank(best):
+                    best, more = node_set, 0
             if not best.bindings.unbound:
                 below = best.price
-            elif best is not trail.fleet and number >= MIN_TRIES:
+            elif best is not trail.node_set and number >= MIN_TRIES:
                 return
 
-    def _unseen(self, fleet: NodeSet, below: float) -> Iterator[tuple[NewNode, ...]]:
-        """Larger fleets that may be tried and have not been."""
-        for each in self._larger(fleet, below):
-            key = self._fleets.likeness(each)
-            if key not in self._seen and self._fleets.allowed(each):
+    def _unseen(self, node_set: NodeSet, below: float) -> Iterator[tuple[NewNode, ...]]:
+        """The larger sets that are allowed and have not been tried in any trail."""
+        for nodes in self._larger(node_set, below):
+            key = self._node_sets.likeness(nodes)
+            if key not in self._seen and self._node_sets.allowed(nodes):
                 self._seen.add(key)
-                yield each
+                yield nodes
 
-    def _larger(self, fleet: NodeSet, below: float) -> Iterator[tuple[NewNode, ...]]:
-        further = self.further(fleet) or []
-        if further and total_price(more := (*fleet.berths, *further)) < below - TOLERANCE:
-            yield more
+    def _larger(self, node_set: NodeSet, below: float) -> Iterator[tuple[NewNode, ...]]:
+        further = self.further(node_set) or []
+        if further and total_price(nodes := (*node_set.nodes, *further)) < below - TOLERANCE:
+            yield nodes
         if self._effort.left:
-            found, touches = larger_sets(self._fleets, fleet, further, below)
+            larger, touches = larger_sets(self._node_sets, node_set, further, below)
             self._effort.charge(touches)
-            yield from found
+            yield from larger
 
-    def leaner(self, fleet: NodeSet) -> NodeSet:
-        """Without what a whole fleet does not need: nodes left out or smaller, the dearest first, while it stays whole.
-        Only nodes whose pods any other node may have."""
-        improved = not fleet.bindings.unbound
+    def leaner(self, node_set: NodeSet) -> NodeSet:
+        """Leave out, or make smaller, the nodes that a set does not need to bind every pod; the dearest first.
+
+        Only nodes whose pods may be on any node are changed. A set with unbound pods stays as it is.
+        """
+        improved = not node_set.bindings.unbound
         while improved:
             improved = False
-            order = sorted(range(len(fleet.berths)), key=lambda n: (-fleet.berths[n].claim.price, n))
+            order = sorted(range(len(node_set.nodes)), key=lambda n: (-node_set.nodes[n].claim.price, n))
             for number in order:
-                found = self._first_whole(self._smaller(fleet, number), fleet)
-                if found is not None:
-                    fleet, improved = found, True
+                lean = self._first_whole(self._smaller(node_set, number), node_set)
+                if lean is not None:
+                    node_set, improved = lean, True
                     break
-        return fleet
+        return node_set
 
-    def _first_whole(self, offers: Iterable[tuple[NewNode, ...]], fleet: NodeSet) -> NodeSet | None:
-        for berths in offers:
-            if not self._fleets.allowed(berths):
+    def _first_whole(self, options: Iterable[tuple[NewNode, ...]], node_set: NodeSet) -> NodeSet | None:
+        """The first of these sets of nodes that is allowed and binds the pods of the set."""
+        for nodes in options:
+            if not self._node_sets.allowed(nodes):
                 continue
-            found = self.judged(berths, frozenset(fleet.bindings.node_of), (len(SCHEDULER_VARIANTS), 0))
-            if found is not None and not found.bindings.unbound:
-                return found
+            lean = self.evaluate(nodes, frozenset(node_set.bindings.node_of), (len(SCHEDULER_VARIANTS), 0))
+            if lean is not None and not lean.bindings.unbound:
+                return lean
         return None
 
-    def _smaller(self, fleet: NodeSet, number: int) -> Iterator[tuple[NewNode, ...]]:
-        if self._fleets.bound_to(fleet, number):
+    def _smaller(self, node_set: NodeSet, number: int) -> Iterator[tuple[NewNode, ...]]:
+        """The set without one node (by number), and with smaller types in its place."""
+        if self._node_sets.must_stay(node_set, number):
             return
-        yield fleet.berths[:number] + fleet.berths[number + 1 :]
-        for each in islice(self._fleets.smaller(fleet, number), MAX_SMALLER_TYPES):
-            yield _with_node_replaced(fleet.berths, number, each)
+        yield node_set.nodes[:number] + node_set.nodes[number + 1 :]
+        for each in islice(self._node_sets.smaller(node_set, number), MAX_SMALLER_TYPES):
+            yield _with_node_replaced(node_set.nodes, number, each)
 
 
-def price_in_the_end(fleet: NodeSet) -> float:
-    """About what it costs when there are nodes for what it leaves over, USD per hour: these are filled less."""
-    pods = len(fleet.bindings.node_of) + len(fleet.bindings.unbound)
-    return fleet.price * (1 + LEFTOVER_PRICE_FACTOR * len(fleet.bindings.unbound) / pods)
+def price_in_the_end(node_set: NodeSet) -> float:
+    """What the set is expected to cost once there are nodes for its unbound pods, too; USD per hour."""
+    pods = len(node_set.bindings.node_of) + len(node_set.bindings.unbound)
+    return node_set.price * (1 + LEFTOVER_PRICE_FACTOR * len(node_set.bindings.unbound) / pods)
 
 
-def _rank(fleet: NodeSet) -> tuple[int, int, float]:
-    """By how many habits of the scheduler it leaves nobody over, then how many, then its price; less is better."""
-    return -fleet.passed, len(fleet.bindings.unbound), fleet.price
+def _rank(node_set: NodeSet) -> tuple[int, int, float]:
+    """Lower is better: more variants passed, then fewer unbound pods, then a lower price."""
+    return -node_set.variants_passed, len(node_set.bindings.unbound), node_set.price
 
 
-def _with_node_replaced(berths: tuple[NewNode, ...], number: int, berth: NewNode) -> tuple[NewNode, ...]:
-    return (*berths[:number], berth, *berths[number + 1 :])
+def _with_node_replaced(nodes: tuple[NewNode, ...], number: int, node: NewNode) -> tuple[NewNode, ...]:
+    return (*nodes[:number], node, *nodes[number + 1 :])

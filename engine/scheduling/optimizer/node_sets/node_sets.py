@@ -1,9 +1,9 @@
-"""The new nodes of a plan as a set, judged by what the cluster's scheduler binds on them.
+"""The new nodes of a plan as a set, and what kube-scheduler would bind to them.
 
-Which pod the plan meant for which node matters little once the nodes are there: the scheduler has its own way. So the
-nodes themselves are changed here (a larger or a smaller type, a further node for pods that would be left over, one
-node less), and the pods are where the scheduler puts them. What comes out is planned once more, node by node, by the
-planner, so that every claim is still its own.
+Once the nodes are there, kube-scheduler decides where pods go, whatever the plan meant. So the optimizer changes the
+nodes themselves: a larger or smaller type, one node more for pods that would stay unbound, one node less. The pods are
+then where the model of kube-scheduler puts them. In the end the planner plans each node of the chosen set again
+(`plan_of_node_set`), so that every NodeClaim is the planner's own.
 """
 
 from __future__ import annotations
@@ -35,237 +35,270 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, Problem
 
 UNIFORM_SLACK = (1.0, 1.1, 1.25, 1.5)
-"""How much more room than is needed a uniform fleet has."""
+"""How many times the needed room a set of nodes of one type has."""
 ROOM_FACTORS = (1.0, 1.2, 1.45, 1.95, 2.95, 3.9)
-"""By what factor a larger type in the place of a node exceeds its room."""
+"""How many times the room of a node a larger type in its place has, at least."""
 
 
 class NewNode(Struct, frozen=True, eq=False):
-    """A new node: `claim` as it was planned, without its pods, with the types from the one it shall be at least on,
-    cheapest first. `fixed`: it holds reservations, and stays what it is; `most`: what it may count against limits. All
-    nodes that are alike are one berth, so that `kind`, its number, tells them apart."""
+    """A node to be launched. Nodes that are alike are one object; `kind` is its number.
+
+    `claim`: the claim as it was planned, without its pods; its types begin with the smallest that the node may be, and
+    are sorted by price. `fixed`: the claim holds reservations, so the node stays as it is. `max_counted`: what the node
+    may count against the limits of its NodePool, at most.
+    """
 
     kind: int
     claim: OpenedClaim
     fixed: bool
-    most: Resources
+    max_counted: Resources
 
 
 class NodeSet(Struct, frozen=True, eq=False):
-    """New nodes, and what the scheduler makes of them: with the first habit by which it leaves a pod over, or else with
-    one by which it uses most of the nodes; `passed`: by how many, of those before it, it leaves none."""
+    """New nodes, with the bindings that one variant of kube-scheduler makes.
 
-    berths: tuple[NewNode, ...]
+    The variant is the first that leaves a pod unbound; if none does, the one that uses most of the nodes.
+    `variants_passed` counts the variants before it that bind every pod.
+    """
+
+    nodes: tuple[NewNode, ...]
     bindings: Bindings
-    passed: int
+    variants_passed: int
 
     @property
     def price(self) -> float:
-        return math.fsum(each.claim.price for each in self.berths)
+        """USD per hour."""
+        return math.fsum(each.claim.price for each in self.nodes)
 
 
 class NodeSets:
-    """What can be made of the new nodes of one problem's plans. `touches`: what it cost so far to think of `sizes`."""
+    """Makes, evaluates and changes the sets of new nodes of one problem.
+
+    `independent`: the pods that no topology rule concerns. `touches`: what `sizes` cost so far.
+    """
 
     def __init__(
-        self, problem: Problem, menu: InstanceOptions, unattached: frozenset[ShapeKey], bounds: NodeSetBounds
+        self,
+        problem: Problem,
+        options: InstanceOptions,
+        independent: frozenset[ShapeKey],
+        bounds: NodeSetBounds,
     ) -> None:
         self._problem = problem
-        self._menu = menu
+        self._options = options
         self._daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
         self._reserved = total(each.requests for each in self._daemons)
         self._scheduler: KubeScheduler | None = None
-        self._berths: dict[object, NewNode] = {}
-        self._seats: dict[int, NodeInfo] = {}
+        self._nodes: dict[object, NewNode] = {}
+        self._infos: dict[int, NodeInfo] = {}
         self._sizes: dict[int, tuple[NewNode, ...]] = {}
         self.touches = 0
-        self._likes: dict[int, int] = {}
+        self._likeness: dict[int, int] = {}
         self._alike: dict[object, int] = {}
         self._roomier: dict[int, tuple[NewNode, ...]] = {}
         self._merged: dict[tuple[int, int], NewNode | None] = {}
         self._pods = {each.uid: each for each in problem.pods}
         self._pools = {each.pool.name: each for each in problem.pools}
-        self._templates = {each.name: number for number, each in enumerate(menu.templates)}
-        self.unattached = unattached
+        self._templates = {each.name: number for number, each in enumerate(options.templates)}
+        self.independent = independent
         self._bounds = bounds
 
-    def berths(self, claims: Iterable[OpenedClaim]) -> tuple[NewNode, ...]:
-        """The nodes of a plan."""
-        return tuple(self._berth(each) for each in claims)
+    def nodes_of(self, claims: Iterable[OpenedClaim]) -> tuple[NewNode, ...]:
+        """The nodes of a plan's claims."""
+        return tuple(self._node(each) for each in claims)
 
-    def judged(
-        self, berths: tuple[NewNode, ...], uids: frozenset[str], most: int, least: tuple[int, float] = (0, math.inf)
+    def evaluate(
+        self,
+        nodes: tuple[NewNode, ...],
+        uids: frozenset[str],
+        max_touches: int,
+        at_least: tuple[int, float] = (0, math.inf),
     ) -> tuple[NodeSet | None, int]:
-        """With these pods, and what it cost in touches; None if that is more than `most`, or if it is known to be worse
-        than `least`: so many pods are left over when so many habits have left none."""
+        """The set of these nodes with these pods (uids) bound, and what it cost, in touches.
+
+        None if it takes more than `max_touches`, or if it is sure to be worse than `at_least`: a number of variants
+        passed, and a number of unbound pods with the next variant.
+        """
         touches = 0
         if self._scheduler is None:
             touches = setup_touches(self._problem)
-            if touches > most:
+            if touches > max_touches:
                 return None, 0
             self._scheduler = KubeScheduler(self._problem)
-        made: Bindings | None = None
-        seats = [self._seat(each).copy(new_node_name(number)) for number, each in enumerate(berths)]
-        for passed, habit in enumerate(SCHEDULER_VARIANTS):
-            spare = least[1] if passed <= least[0] else math.inf
-            found, looked = self._scheduler.bind(seats, uids, most - touches, habit, spare, others=True)
+        best: Bindings | None = None
+        infos = [self._info(each).copy(new_node_name(number)) for number, each in enumerate(nodes)]
+        for passed, variant in enumerate(SCHEDULER_VARIANTS):
+            max_unbound = at_least[1] if passed <= at_least[0] else math.inf
+            bindings, looked = self._scheduler.bind(
+                infos, uids, max_touches - touches, variant, max_unbound, others=True
+            )
             touches += looked
-            if found is None:
+            if bindings is None:
                 return None, touches
-            if found.unbound:
-                return NodeSet(berths, found, passed), touches
-            if made is None or len(set(found.node_of.values())) > len(set(made.node_of.values())):
-                made = found
-        assert made is not None  # there are habits
-        return NodeSet(berths, made, len(SCHEDULER_VARIANTS)), touches
+            if bindings.unbound:
+                return NodeSet(nodes, bindings, passed), touches
+            if best is None or len(set(bindings.node_of.values())) > len(set(best.node_of.values())):
+                best = bindings
+        assert best is not None  # there is at least one variant
+        return NodeSet(nodes, best, len(SCHEDULER_VARIANTS)), touches
 
-    def allowed(self, berths: Iterable[NewNode]) -> bool:
-        """Whether these nodes keep the limits of their NodePools, and have room on those of more weight for what the
-        first plan puts there."""
-        given = tuple(berths)
+    def allowed(self, nodes: Iterable[NewNode]) -> bool:
+        """Whether these nodes keep the limits of their NodePools, and those of NodePools of more weight have room for
+        what the first plan puts there."""
+        given = tuple(nodes)
         used: dict[str, Counter[str]] = {}
         for each in given:
             counts = used.setdefault(each.claim.node_pool, Counter())
-            counts.update({**each.most, NODES_LIMIT: 1})
+            counts.update({**each.max_counted, NODES_LIMIT: 1})
         for pool, counts in used.items():
             limits = self._bounds.limits.get(pool, {})
             if any(counts[name] > most for name, most in limits.items()):
                 return False
         for weight, needed in self._bounds.on_weight.items():
-            there = [e for e in given if self._pools[e.claim.node_pool].pool.weight >= weight]
-            if not fits(needed, total(self._seat(each).free for each in there)):
+            heavy = [e for e in given if self._pools[e.claim.node_pool].pool.weight >= weight]
+            if not fits(needed, total(self._info(each).free for each in heavy)):
                 return False
         return True
 
-    def _seat(self, berth: NewNode) -> NodeInfo:
-        found = self._seats.get(berth.kind)
-        if found is None:
-            found = self._seats[berth.kind] = planned_node("", berth.claim, self._daemons, self._problem, berth.kind)
-        return found
+    def _info(self, node: NewNode) -> NodeInfo:
+        """The node as kube-scheduler sees it before any pod is bound."""
+        info = self._infos.get(node.kind)
+        if info is None:
+            info = self._infos[node.kind] = planned_node("", node.claim, self._daemons, self._problem, node.kind)
+        return info
 
-    # ── what is left over, and why ──────────────────────────────────────
+    # ── pods and nodes, as the model of kube-scheduler sees them ──────────────────────────────────────
 
-    def queue(self, fleet: NodeSet) -> list[PendingPod]:
-        """All pods in the order in which the scheduler comes to them that makes this of the fleet."""
-        assert self._scheduler is not None  # it has judged the fleet
-        return self._scheduler.queue(SCHEDULER_VARIANTS[min(fleet.passed, len(SCHEDULER_VARIANTS) - 1)])
+    def queue(self, node_set: NodeSet) -> list[PendingPod]:
+        """All pods in the order in which they came to the scheduler that made these bindings."""
+        assert self._scheduler is not None  # it has evaluated the set
+        return self._scheduler.queue(SCHEDULER_VARIANTS[min(node_set.variants_passed, len(SCHEDULER_VARIANTS) - 1)])
 
     def requests(self, pod: PendingPod) -> Resources:
+        """What a pod requests."""
         return self._problem.shapes[pod.shape].requests
 
-    def room(self, berth: NewNode) -> Resources:
+    def room(self, node: NewNode) -> Resources:
         """What is free on the node before any of the pods is there."""
-        return self._seat(berth).free
+        return self._info(node).free
 
-    def asked(self, pod: PendingPod) -> Hashable:
+    def filter_key(self, pod: PendingPod) -> Hashable:
         """Equal for pods that `admits` does not tell apart."""
-        assert self._scheduler is not None  # it has judged a fleet
+        assert self._scheduler is not None  # it has evaluated a set
         return self._scheduler.class_of(pod, True).filter_key
 
-    def admits(self, berth: NewNode, pod: PendingPod) -> bool:
+    def admits(self, node: NewNode, pod: PendingPod) -> bool:
         """Whether the pod may go to the node, if there is room for it."""
-        assert self._scheduler is not None  # it has judged a fleet
-        return self._scheduler.class_of(pod, True).may_go_to(self._seat(berth))
+        assert self._scheduler is not None  # it has evaluated a set
+        return self._scheduler.class_of(pod, True).may_go_to(self._info(node))
 
-    def nowhere(self, uid: str, berths: Iterable[NewNode]) -> bool:
-        """Whether a pod may go to no old node, and to none of these of whatever size, while no other is there."""
-        assert self._scheduler is not None  # it has judged a fleet
-        wanted = self._scheduler.class_of(self._pods[uid], True)
-        sizes = (size for each in berths for size in (each, *self.sizes(each)))
-        return not wanted.feasible_nodes and all(wanted.scores_on(self._seat(each)) is None for each in sizes)
+    def fits_nowhere(self, uid: str, nodes: Iterable[NewNode]) -> bool:
+        """Whether a pod may go to no existing node and to none of these, whatever their size, even if it were alone."""
+        assert self._scheduler is not None  # it has evaluated a set
+        pod_class = self._scheduler.class_of(self._pods[uid], True)
+        sizes = (size for each in nodes for size in (each, *self.sizes(each)))
+        return not pod_class.feasible_nodes and all(pod_class.scores_on(self._info(each)) is None for each in sizes)
 
-    def most_on_one(self, pod: PendingPod) -> int:
-        """See `manners.most_on_one`."""
+    def max_pods_per_node(self, pod: PendingPod) -> int:
+        """How many pods like this one their own rules allow on one node; 0: any number."""
         return max_pods_per_node((pod.namespace, pod.shape), self._problem)
 
-    def labels(self, berth: NewNode) -> Mapping[str, str]:
-        """Of the node as it will be."""
-        return self._seat(berth).labels
+    def labels(self, node: NewNode) -> Mapping[str, str]:
+        """The labels that the node will have."""
+        return self._info(node).labels
 
-    def likeness(self, berths: Iterable[NewNode]) -> tuple[int, ...]:
+    def likeness(self, nodes: Iterable[NewNode]) -> tuple[int, ...]:
         """Equal for sets of nodes that are the same to the scheduler."""
-        return tuple(sorted(self._like(each) for each in berths))
+        return tuple(sorted(self._likeness_of(each) for each in nodes))
 
-    def _like(self, berth: NewNode) -> int:
-        found = self._likes.get(berth.kind)
-        if found is None:
-            seat = self._seat(berth)
-            key = tuple(sorted(seat.labels.items())), seat.taints, tuple(sorted(seat.free.items()))
-            found = self._likes[berth.kind] = self._alike.setdefault(key, len(self._alike))
-        return found
+    def _likeness_of(self, node: NewNode) -> int:
+        likeness = self._likeness.get(node.kind)
+        if likeness is None:
+            info = self._info(node)
+            key = tuple(sorted(info.labels.items())), info.taints, tuple(sorted(info.free.items()))
+            likeness = self._likeness[node.kind] = self._alike.setdefault(key, len(self._alike))
+        return likeness
 
-    # ── other nodes ──────────────────────────────────────
+    # ── other nodes in the place of one ──────────────────────────────────────
 
-    def sizes(self, berth: NewNode) -> tuple[NewNode, ...]:
-        """The node as each type that its constraints allow, cheapest first; none but itself if it is fixed."""
-        found = self._sizes.get(berth.kind)
-        if found is None:
-            found = self._sizes[berth.kind] = tuple(self._all_sizes(berth))
-            self.touches += TOUCHES_PER_TYPE * len(found)
-        return found
+    def sizes(self, node: NewNode) -> tuple[NewNode, ...]:
+        """The node as each type that its constraints allow, cheapest first; none if it is fixed."""
+        sizes = self._sizes.get(node.kind)
+        if sizes is None:
+            sizes = self._sizes[node.kind] = tuple(self._all_sizes(node))
+            self.touches += TOUCHES_PER_TYPE * len(sizes)
+        return sizes
 
-    def _all_sizes(self, berth: NewNode) -> Iterator[NewNode]:
-        claim = berth.claim
+    def _all_sizes(self, node: NewNode) -> Iterator[NewNode]:
+        claim = node.claim
         number = self._templates.get(claim.node_pool)
-        if berth.fixed or number is None:
+        if node.fixed or number is None:
             return
-        template = self._menu.templates[number]
+        template = self._options.templates[number]
         state = template.at(Requirements(claim.constraints))
-        allowed = self._within(berth, state.viable & template.types, number)
-        order = [(price, kind) for price, kind in template.by_price(state) if allowed >> kind & 1]
-        names = tuple(template.catalogue.names[kind] for _, kind in order)
-        least = template.state.min_values
-        kinds = tuple(sorted({template.slots[n].capacity_type for n in state.slots if template.available[n] & allowed}))
+        allowed = self._within_limits(node, state.viable & template.types, number)
+        order = [(price, type_number) for price, type_number in template.by_price(state) if allowed >> type_number & 1]
+        names = tuple(template.catalogue.names[type_number] for _, type_number in order)
+        min_values = template.state.min_values
+        capacity_types = tuple(
+            sorted({template.slots[n].capacity_type for n in state.slots if template.available[n] & allowed})
+        )
         dearer = allowed
-        for index, (price, kind) in enumerate(order):
-            if least:
-                roomy = template.catalogue.fitting(template.catalogue.types[kind].allocatable()) & dearer
-                dearer &= ~(1 << kind)
-                if template.unmet_min_values(least, roomy):
-                    continue  # it will be filled, and can become none of those with less room then
+        for index, (price, type_number) in enumerate(order):
+            if min_values:
+                roomy = template.catalogue.fitting(template.catalogue.types[type_number].allocatable()) & dearer
+                dearer &= ~(1 << type_number)
+                if template.unmet_min_values(min_values, roomy):
+                    continue  # once it is full it can become no smaller type, and the others are too few
             if math.isfinite(price):
-                sized = replace(claim, instance_types=names[index:], price=price, capacity_types=kinds)
-                yield self._interned(sized, False, berth.most)
+                sized = replace(claim, instance_types=names[index:], price=price, capacity_types=capacity_types)
+                yield self._interned(sized, False, node.max_counted)
 
-    def roomier(self, berth: NewNode) -> tuple[NewNode, ...]:
-        """Dearer types in its place: the cheapest that have somewhat more, half as much again … CPU or memory."""
-        found = self._roomier.get(berth.kind)
-        if found is None:
-            found = self._roomier[berth.kind] = tuple(dict.fromkeys(self._all_roomier(berth)))
-        return found
+    def roomier(self, node: NewNode) -> tuple[NewNode, ...]:
+        """Dearer types in its place: for each of `ROOM_FACTORS` the cheapest with that much more CPU, or memory."""
+        roomier = self._roomier.get(node.kind)
+        if roomier is None:
+            roomier = self._roomier[node.kind] = tuple(dict.fromkeys(self._all_roomier(node)))
+        return roomier
 
-    def _all_roomier(self, berth: NewNode) -> Iterator[NewNode]:
-        here = self._room(berth)
-        dearer = [(self._room(each), each) for each in self.sizes(berth) if each.claim.price > berth.claim.price]
-        for more in ROOM_FACTORS:
+    def _all_roomier(self, node: NewNode) -> Iterator[NewNode]:
+        here = self._cpu_and_memory(node)
+        dearer = [
+            (self._cpu_and_memory(each), each) for each in self.sizes(node) if each.claim.price > node.claim.price
+        ]
+        for factor in ROOM_FACTORS:
             for column, amount in enumerate(here):
-                found = next((each for room, each in dearer if room[column] > amount * more), None)
-                if found is not None:
-                    yield found
+                larger = next((each for room, each in dearer if room[column] > amount * factor), None)
+                if larger is not None:
+                    yield larger
 
-    def _room(self, berth: NewNode) -> tuple[int, int]:
-        free = self._seat(berth).free
+    def _cpu_and_memory(self, node: NewNode) -> tuple[int, int]:
+        free = self._info(node).free
         return free.get("cpu", 0), free.get("memory", 0)
 
-    def uniform(self, berth: NewNode, fleet: NodeSet, numbers: Iterable[int], most: int) -> list[tuple[NewNode, ...]]:
-        """In the place of some nodes of a fleet, nodes of one type with the constraints of this one: for each type, as
-        many as have room for what is there now and what is left over, and somewhat more; the `most` cheapest, cheapest
-        first. None if that is nothing."""
+    def uniform(self, node: NewNode, node_set: NodeSet, numbers: Iterable[int], most: int) -> list[tuple[NewNode, ...]]:
+        """Nodes of one type, with the constraints of this node, in the place of some nodes of a set (by number).
+
+        For each type there are as many as have room for the pods there and the unbound ones, times `UNIFORM_SLACK`.
+        The `most` cheapest sets, cheapest first; none if no pod needs room.
+        """
         names = {new_node_name(number) for number in numbers}
-        uids = [*(uid for uid, seat in fleet.bindings.node_of.items() if seat in names), *fleet.bindings.unbound]
+        bindings = node_set.bindings
+        uids = [*(uid for uid, name in bindings.node_of.items() if name in names), *bindings.unbound]
         needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
-        wanted = [(name, amount) for name, amount in needed.items() if amount]
-        made: dict[tuple[float, int, int], NewNode] = {}
-        for each in self.sizes(berth) if needed else ():
-            free = self._seat(each).free
-            if all(free.get(name, 0) > 0 for name, _ in wanted):
+        amounts = [(name, amount) for name, amount in needed.items() if amount]
+        sets: dict[tuple[float, int, int], NewNode] = {}
+        for each in self.sizes(node) if needed else ():
+            free = self._info(each).free
+            if all(free.get(name, 0) > 0 for name, _ in amounts):
                 for slack in UNIFORM_SLACK:
-                    count = max([math.ceil(slack * amount / free[name]) for name, amount in wanted])
-                    made[count * each.claim.price, count, each.kind] = each
-        return [(made[key],) * key[1] for key in nsmallest(most, made)]
+                    count = max([math.ceil(slack * amount / free[name]) for name, amount in amounts])
+                    sets[count * each.claim.price, count, each.kind] = each
+        return [(sets[key],) * key[1] for key in nsmallest(most, sets)]
 
     def merged(self, a: NewNode, b: NewNode) -> NewNode | None:
-        """One node in the place of two: the cheapest that has the room of both; None if there is none."""
+        """The cheapest node that can take the place of two, with (nine tenths of) the room of both; None if there is
+        none."""
         key = min(a.kind, b.kind), max(a.kind, b.kind)
         if key not in self._merged:
             self._merged[key] = self._merge(a, b)
@@ -275,13 +308,15 @@ class NodeSets:
         both = self.joined(a, b)
         if both is None:
             return None
-        wanted = [sum(amounts) * 9 // 10 for amounts in zip(self._room(a), self._room(b), strict=True)]
+        rooms = zip(self._cpu_and_memory(a), self._cpu_and_memory(b), strict=True)
+        needed = [sum(amounts) * 9 // 10 for amounts in rooms]
+        sizes = self.sizes(both)
         return next(
-            (e for e in self.sizes(both) if all(x <= y for x, y in zip(wanted, self._room(e), strict=True))), None
+            (e for e in sizes if all(x <= y for x, y in zip(needed, self._cpu_and_memory(e), strict=True))), None
         )
 
     def joined(self, a: NewNode, b: NewNode) -> NewNode | None:
-        """A node that is what both are, apart from its size; None if there can be none."""
+        """A node with the constraints and labels of both, whatever its size; None if these contradict each other."""
         one, other = a.claim, b.claim
         shared = {key: value for key, value in one.labels.items() if key in other.labels}
         if (
@@ -296,33 +331,32 @@ class NodeSets:
             return None
         together = tuple(constraints.merged(other.constraints))
         claim = replace(one, constraints=together, labels={**one.labels, **other.labels})
-        most = {name: amount + b.most[name] for name, amount in a.most.items()}
-        return self._interned(claim, False, most)
+        max_counted = {name: amount + b.max_counted[name] for name, amount in a.max_counted.items()}
+        return self._interned(claim, False, max_counted)
 
-    def bound_to(self, fleet: NodeSet, number: int) -> bool:
-        """Whether the node must stay as it is: for its own sake, or for pods that care where others are, or which node
-        it is."""
+    def must_stay(self, node_set: NodeSet, number: int) -> bool:
+        """Whether a node (by number) must stay as it is: it is fixed, or has pods that care on which node they are, or
+        where other pods are."""
         name = new_node_name(number)
-        pods = [self._pods[uid] for uid, seat in fleet.bindings.node_of.items() if seat == name]
-        return fleet.berths[number].fixed or any(
-            (each.namespace, each.shape) not in self.unattached or self._problem.shapes[each.shape].preferred_terms
+        pods = [self._pods[uid] for uid, node in node_set.bindings.node_of.items() if node == name]
+        return node_set.nodes[number].fixed or any(
+            (each.namespace, each.shape) not in self.independent or self._problem.shapes[each.shape].preferred_terms
             for each in pods
         )
 
-    def smaller(self, fleet: NodeSet, number: int) -> Iterator[NewNode]:
-        """The cheaper types that have room for the pods of one node, cheapest first."""
-        name, price = new_node_name(number), fleet.berths[number].claim.price
-        pods = [
-            self._problem.shapes[self._pods[uid].shape] for uid, seat in fleet.bindings.node_of.items() if seat == name
-        ]
-        needed = total({**each.requests, "pods": 1} for each in pods)
-        sizes = (each for each in self.sizes(fleet.berths[number]) if each.claim.price < price - TOLERANCE)
-        return (each for each in sizes if fits(needed, self._seat(each).free))
+    def smaller(self, node_set: NodeSet, number: int) -> Iterator[NewNode]:
+        """The cheaper types that have room for the pods of one node (by number), cheapest first."""
+        name, price = new_node_name(number), node_set.nodes[number].claim.price
+        uids = [uid for uid, node in node_set.bindings.node_of.items() if node == name]
+        needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
+        sizes = (each for each in self.sizes(node_set.nodes[number]) if each.claim.price < price - TOLERANCE)
+        return (each for each in sizes if fits(needed, self._info(each).free))
 
-    def _berth(self, claim: OpenedClaim) -> NewNode:
-        return self._interned(claim, bool(claim.reservations), self._most(claim))
+    def _node(self, claim: OpenedClaim) -> NewNode:
+        return self._interned(claim, bool(claim.reservations), self._counted(claim))
 
-    def _interned(self, claim: OpenedClaim, fixed: bool, most: Resources) -> NewNode:
+    def _interned(self, claim: OpenedClaim, fixed: bool, max_counted: Resources) -> NewNode:
+        """One object for all nodes that are alike."""
         key = (
             claim.node_pool,
             claim.instance_types,
@@ -332,77 +366,79 @@ class NodeSets:
             claim.reservations,
             claim.price,
             fixed,
-            tuple(sorted(most.items())),
+            tuple(sorted(max_counted.items())),
         )
-        found = self._berths.get(key)
-        if found is None:
-            found = NewNode(len(self._berths), replace(claim, pods=(), requests={}), fixed, most)
-            self._berths[key] = found
-        return found
+        node = self._nodes.get(key)
+        if node is None:
+            node = NewNode(len(self._nodes), replace(claim, pods=(), requests={}), fixed, max_counted)
+            self._nodes[key] = node
+        return node
 
-    def _most(self, claim: OpenedClaim) -> Resources:
+    def _counted(self, claim: OpenedClaim) -> Resources:
+        """What a claim counts against the limits of its NodePool."""
         pool = self._pools[claim.node_pool]
-        return counted_capacity(
-            limited_resources(pool.pool), claim.instance_types, self._problem.catalogues[pool.catalogue]
-        )
+        catalogue = self._problem.catalogues[pool.catalogue]
+        return counted_capacity(limited_resources(pool.pool), claim.instance_types, catalogue)
 
-    def _within(self, berth: NewNode, types: int, number: int) -> int:
-        """The types that count no more against limits than the node may."""
-        for name, amount in berth.most.items():
-            levels = self._menu.templates[number].catalogue.capacity.get(name)
+    def _within_limits(self, node: NewNode, types: int, template: int) -> int:
+        """Those of the types (a bit set) that count no more against limits than the node may."""
+        for name, amount in node.max_counted.items():
+            levels = self._options.templates[template].catalogue.capacity.get(name)
             types &= levels.at_most(amount) if levels is not None else types
         return types
 
-    def cost_of_further(self, fleet: NodeSet) -> int:
+    # ── further nodes ──────────────────────────────────────
+
+    def touches_of_further(self, node_set: NodeSet) -> int:
         """What `further` costs, in touches."""
-        left = [self._pods[uid] for uid in fleet.bindings.unbound]
-        nodes = len(fleet.berths) + len(self._problem.nodes)
-        return (
-            planning_touches(left, self._problem.shapes, nodes) + len(self._problem.bound) + len(fleet.bindings.node_of)
-        )
+        unbound = [self._pods[uid] for uid in node_set.bindings.unbound]
+        nodes = len(node_set.nodes) + len(self._problem.nodes)
+        planning = planning_touches(unbound, self._problem.shapes, nodes)
+        return planning + len(self._problem.bound) + len(node_set.bindings.node_of)
 
-    def further(self, fleet: NodeSet) -> list[NewNode] | None:
-        """What the planner launches for the pods that are left over, once the others are where the scheduler put
-        them; None if it leaves one of them over too."""
-        question = self._later(fleet)
-        made = plan(question)
-        if made.unplaced or made.ignored or made.truncated or made.placements:
+    def further(self, node_set: NodeSet) -> list[NewNode] | None:
+        """The nodes that the planner launches for the unbound pods, once the others are where they were bound; None if
+        it leaves one of them over."""
+        later = plan(self._problem_after_binding(node_set))
+        if later.unplaced or later.ignored or later.truncated or later.placements:
             return None
-        return [self._berth(each) for each in made.claims]
+        return [self._node(each) for each in later.claims]
 
-    def _later(self, fleet: NodeSet) -> Problem:
-        there: dict[str, list[PendingPod]] = defaultdict(list)
-        for uid, seat in fleet.bindings.node_of.items():
-            there[seat].append(self._pods[uid])
-        nodes = [self._filled(each, there[each.name]) for each in self._problem.nodes]
+    def _problem_after_binding(self, node_set: NodeSet) -> Problem:
+        """The problem of the unbound pods, when the new nodes exist and the other pods are bound."""
+        pods_on: dict[str, list[PendingPod]] = defaultdict(list)
+        for uid, name in node_set.bindings.node_of.items():
+            pods_on[name].append(self._pods[uid])
+        nodes = [self._with_pods(each, pods_on[each.name]) for each in self._problem.nodes]
         usage = {name: dict(each.usage) for name, each in self._pools.items()}
-        for number, each in enumerate(fleet.berths):
-            new, name = self._seat(each), new_node_name(number)
-            node = NodeInput(name, "", {**new.labels, HOSTNAME: name}, new.taints, new.free, True, self._reserved)
-            nodes.append(self._filled(node, there[name]))
+        for number, each in enumerate(node_set.nodes):
+            info, name = self._info(each), new_node_name(number)
+            labels = {**info.labels, HOSTNAME: name}
+            node = NodeInput(name, "", labels, info.taints, info.free, True, self._reserved)
+            nodes.append(self._with_pods(node, pods_on[name]))
             pool = self._pools[each.claim.node_pool]
-            for limited_by, amount in {**each.most, NODES_LIMIT: 1}.items():
+            for limited_by, amount in {**each.max_counted, NODES_LIMIT: 1}.items():
                 usage[pool.pool.name][limited_by] = usage[pool.pool.name].get(limited_by, 0) + amount
-        more = [
-            BoundPod(pod.uid, pod.namespace, pod.shape, seat, name=pod.name)
-            for seat, pods in sorted(there.items())
+        newly_bound = [
+            BoundPod(pod.uid, pod.namespace, pod.shape, name, name=pod.name)
+            for name, pods in sorted(pods_on.items())
             for pod in pods
         ]
-        left = frozenset(fleet.bindings.unbound)
+        unbound = frozenset(node_set.bindings.unbound)
         return replace(
             self._problem,
-            pods=tuple(each for each in self._problem.pods if each.uid in left),
+            pods=tuple(each for each in self._problem.pods if each.uid in unbound),
             nodes=tuple(nodes),
-            bound=(*self._problem.bound, *more),
+            bound=(*self._problem.bound, *newly_bound),
             pools=tuple(replace(each, usage=usage[each.pool.name]) for each in self._problem.pools),
         )
 
-    def _filled(self, node: NodeInput, pods: Sequence[PendingPod]) -> NodeInput:
+    def _with_pods(self, node: NodeInput, pods: Sequence[PendingPod]) -> NodeInput:
         available = dict(node.available)
-        ports = node.host_ports
+        host_ports = node.host_ports
         for pod in pods:
             shape = self._problem.shapes[pod.shape]
             for key, amount in {**shape.requests, "pods": 1}.items():
                 available[key] = available.get(key, 0) - amount
-            ports += shape.host_ports
-        return replace(node, available=available, host_ports=ports)
+            host_ports += shape.host_ports
+        return replace(node, available=available, host_ports=host_ports)

@@ -1,5 +1,7 @@
-"""Back from a set of new nodes to a plan: the pods are where the scheduler puts them, and each node's claim is the
-answer to a question about it alone."""
+"""Turns a set of new nodes into a plan again: each node becomes a problem of its own for the planner.
+
+The pods are where kube-scheduler would bind them. The planner's answer to a node's problem is the node's claim.
+"""
 
 from __future__ import annotations
 
@@ -21,94 +23,93 @@ from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 
 class PlanOfNodeSet:
-    """About the fleets of one problem."""
+    """Makes the parts of plans for the node sets of one problem."""
 
-    def __init__(self, problem: Problem, menu: InstanceOptions, fleets: NodeSets) -> None:
+    def __init__(self, problem: Problem, options: InstanceOptions, node_sets: NodeSets) -> None:
         self._problem = problem
-        self._menu = menu
-        self._fleets = fleets
+        self._options = options
+        self._node_sets = node_sets
         self._pods = {each.uid: each for each in problem.pods}
         self._pools = {each.pool.name: each for each in problem.pools}
-        self._templates = {each.name: number for number, each in enumerate(menu.templates)}
-        self._keys = _hard_topology_keys(problem)
+        self._templates = {each.name: number for number, each in enumerate(options.templates)}
+        self._topology_keys = _topology_keys(problem)
 
-    def placements(self, fleet: NodeSet) -> tuple[Placement, ...]:
-        """The pods on existing nodes."""
-        there = self._pods_by_seat(fleet.bindings)
+    def placements(self, node_set: NodeSet) -> tuple[Placement, ...]:
+        """The pods that are bound to existing nodes."""
+        pods_on = self._pods_by_node(node_set.bindings)
         return tuple(
-            Placement(each.name, each.claim, tuple(pod.uid for pod in there[each.name]))
+            Placement(each.name, each.claim, tuple(pod.uid for pod in pods_on[each.name]))
             for each in sorted(self._problem.nodes, key=lambda each: each.name)
-            if each.name in there
+            if each.name in pods_on
         )
 
-    def cost(self, fleet: NodeSet) -> int:
-        """What the answers cost, about, in touches: equal ones are planned once."""
-        shapes: dict[str, set[str]] = defaultdict(set)
-        for uid, seat in fleet.bindings.node_of.items():
-            shapes[seat].add(self._pods[uid].shape)
-        different = {(each.kind, frozenset(shapes[new_node_name(n)])) for n, each in enumerate(fleet.berths)}
-        plans = sum(TOUCHES_PER_PLAN + TOUCHES_PER_POD * len(found) for _, found in different if found)
-        return plans + TOUCHES_PER_REPEATED_POD * len(fleet.bindings.node_of)
+    def planning_touches(self, node_set: NodeSet) -> int:
+        """What it costs, about, to plan the problems of the nodes, in touches; equal ones are planned once."""
+        shapes_on: dict[str, set[str]] = defaultdict(set)
+        for uid, name in node_set.bindings.node_of.items():
+            shapes_on[name].add(self._pods[uid].shape)
+        distinct = {(each.kind, frozenset(shapes_on[new_node_name(n)])) for n, each in enumerate(node_set.nodes)}
+        plans = sum(TOUCHES_PER_PLAN + TOUCHES_PER_POD * len(shapes) for _, shapes in distinct if shapes)
+        return plans + TOUCHES_PER_REPEATED_POD * len(node_set.bindings.node_of)
 
-    def key(self, berth: NewNode, question: Problem) -> object:
-        """Equal for questions about nodes that are alike and pods that are, but for their names; None where these
-        matter, too."""
-        if any(self._problem.shapes[self._pods[each.uid].shape].volumes for each in question.pods):
+    def key(self, node: NewNode, problem: Problem) -> object:
+        """Equal for problems of nodes and pods that are alike but for their names; None where names matter, too."""
+        if any(self._problem.shapes[self._pods[each.uid].shape].volumes for each in problem.pods):
             return None
-        return berth.kind, tuple(sorted((each.namespace, each.shape) for each in question.pods))
+        return node.kind, tuple(sorted((each.namespace, each.shape) for each in problem.pods))
 
-    def of(self, fleet: NodeSet) -> Iterator[tuple[NewNode, Problem]]:
-        """Each node that has pods, and the question whose answer is its claim: those pods, on this type or a dearer
-        one, with its labels where other pods may look at them."""
-        there = self._pods_by_seat(fleet.bindings)
-        for number, berth in enumerate(fleet.berths):
-            pods = there.get(new_node_name(number))
+    def problems(self, node_set: NodeSet) -> Iterator[tuple[NewNode, Problem]]:
+        """Each node that has pods, with its problem: these pods, on the node's type or a dearer one, and with the
+        node's labels where other pods may look at them."""
+        pods_on = self._pods_by_node(node_set.bindings)
+        for number, node in enumerate(node_set.nodes):
+            pods = pods_on.get(new_node_name(number))
             if pods:
-                yield berth, self._question(berth, pods)
+                yield node, self._problem_of(node, pods)
 
-    def _pods_by_seat(self, made: Bindings) -> Mapping[str, list[PendingPod]]:
-        there: dict[str, list[PendingPod]] = {}
-        for uid, seat in made.node_of.items():
-            there.setdefault(seat, []).append(self._pods[uid])
+    def _pods_by_node(self, bindings: Bindings) -> Mapping[str, list[PendingPod]]:
+        pods_on: dict[str, list[PendingPod]] = {}
+        for uid, name in bindings.node_of.items():
+            pods_on.setdefault(name, []).append(self._pods[uid])
         return {
-            name: sorted(pods, key=lambda each: (each.namespace, each.name, each.uid)) for name, pods in there.items()
+            name: sorted(pods, key=lambda each: (each.namespace, each.name, each.uid)) for name, pods in pods_on.items()
         }
 
-    def _question(self, berth: NewNode, pods: Sequence[PendingPod]) -> Problem:
-        claim = berth.claim
+    def _problem_of(self, node: NewNode, pods: Sequence[PendingPod]) -> Problem:
+        claim = node.claim
         pool = self._pools[claim.node_pool]
-        labels = self._fleets.labels(berth)
-        asked = problem_on_node(
+        labels = self._node_sets.labels(node)
+        problem = problem_on_node(
             self._problem,
-            {key: labels[key] for key in self._pinned(berth, pods) if key in labels},
+            {key: labels[key] for key in self._kept_labels(node, pods) if key in labels},
             pods,
             pool,
-            berth.most,
+            node.max_counted,
         )
         types = self._problem.catalogues[pool.catalogue].types
-        gone = sorted(frozenset(each.name for each in types).difference(claim.instance_types))
-        return replace(asked, unavailable=asked.unavailable | without_types(gone))
+        smaller = sorted(frozenset(each.name for each in types).difference(claim.instance_types))
+        return replace(problem, unavailable=problem.unavailable | without_types(smaller))
 
-    def _pinned(self, berth: NewNode, pods: Iterable[PendingPod]) -> list[str]:
-        """The labels that the claim must keep: those that it was narrowed by, and those that its pods look at together
-        with others."""
-        own = self._menu.templates[self._templates[berth.claim.node_pool]].state.requirements
-        narrowed = {each.key for each in berth.claim.constraints if own.find(each.key) != each}
-        looking = any((each.namespace, each.shape) not in self._fleets.unattached for each in pods)
-        return sorted(narrowed.union(self._keys if looking else ()))
+    def _kept_labels(self, node: NewNode, pods: Iterable[PendingPod]) -> list[str]:
+        """The labels that the claim must keep: those by which it was narrowed, and all topology keys if one of its pods
+        has to do with other pods."""
+        own = self._options.templates[self._templates[node.claim.node_pool]].state.requirements
+        narrowed = {each.key for each in node.claim.constraints if own.find(each.key) != each}
+        related = any((each.namespace, each.shape) not in self._node_sets.independent for each in pods)
+        return sorted(narrowed.union(self._topology_keys if related else ()))
 
 
-def _hard_topology_keys(problem: Problem) -> tuple[str, ...]:
-    """The labels whose domains hard constraints of pods look at."""
+def _topology_keys(problem: Problem) -> tuple[str, ...]:
+    """The labels whose domains hard rules of pods look at, without the hostname."""
     digests = {each.shape for each in problem.pods} | {each.shape for each in problem.bound}
     shapes = [problem.shapes[each] for each in sorted(digests)]
-    return tuple(sorted({key for shape in shapes for key in _hard_keys(shape)} - {HOSTNAME}))
+    return tuple(sorted({key for shape in shapes for key in _hard_topology_keys(shape)} - {HOSTNAME}))
 
 
-def _hard_keys(shape: PodShape) -> Iterator[str]:
-    for each in shape.spread:
-        if each.when_unsatisfiable == HARD_SPREAD:
-            yield normalise(each.topology_key)
+def _hard_topology_keys(shape: PodShape) -> Iterator[str]:
+    for constraint in shape.spread:
+        if constraint.when_unsatisfiable == HARD_SPREAD:
+            yield normalise(constraint.topology_key)
     for term in (*shape.affinity, *shape.anti_affinity):
         if not term.weight:
             yield normalise(term.topology_key)

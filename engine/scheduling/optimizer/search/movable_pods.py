@@ -1,14 +1,17 @@
-"""Which pods of a plan may be put on other nodes without looking at the other pods, and as what.
+"""Which pods of a plan may move to other nodes without looking at the other pods, and as what.
 
-Those that have nothing to do with others (`candidates.unattached`) may go anywhere. What pods are to each other by the
-domains of their nodes stays as it is as long as each pod stays in its domain: such a pod may go to another node of the
-zone (capacity type, …) that its node is bound to. What pods are to each other on one node can be said of those that
-only keep away from their like: so many of them may be on one node. All others stay where they are.
+* Independent pods, which no topology rule concerns, may move anywhere.
+* Rules about larger domains (zone, capacity type, …) stay as they are while each pod stays in its domain. So such a pod
+  may move to another node of the domain that its node is bound to.
+* Of rules about the node itself (hostname), only one can be kept without looking: that so many pods of one kind may be
+  on one node.
+
+All other pods stay where they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
@@ -18,6 +21,7 @@ from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
+from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.pods.pod_classes import RESPECT
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
@@ -27,77 +31,83 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class TopologyRule(Struct, frozen=True):
-    """A constraint or a term of some pods: `most` of those that it selects may be on one node of its domain; 0 says
-    nothing of how many (affinity, and spreads over labels)."""
+    """A spread constraint or affinity term of some pods: of the pods that it selects, at most `max_per_domain` may be
+    in one domain of the key, if that is the node; 0 sets no limit."""
 
     selector: PodSelector
     key: str
-    most: int
+    max_per_domain: int
 
 
 class TopologyTies(Struct, frozen=True):
-    """What a pod is to others: the labels whose domains matter, and how many of its like may be on one node (0: any
-    number)."""
+    """What ties a pod to its place: the labels whose domains it must not leave, and how many pods like it may be on one
+    node (0: any number)."""
 
     keys: tuple[str, ...] = ()
-    most: int = 0
+    max_per_node: int = 0
 
 
 class MovablePods:
-    """Of one problem."""
+    """The answer for the pods of one problem."""
 
     def __init__(
-        self, problem: Problem, menu: InstanceOptions, unattached: frozenset[ShapeKey], weights: Mapping[str, int]
+        self,
+        problem: Problem,
+        options: InstanceOptions,
+        independent: frozenset[ShapeKey],
+        weights: Mapping[str, int],
     ) -> None:
-        """`weights`: of the NodePools that the first plan puts pods (uids) on; the others stay."""
-        self._problem, self._menu, self._unattached, self._weights = problem, menu, unattached, weights
+        """`weights`: for each pod (uid) that the first plan puts on a new node, the weight of its NodePool; the other
+        pods stay."""
+        self._problem, self._options, self._independent, self._weights = problem, options, independent, weights
         self._kinds: dict[tuple[ShapeKey, int, Labels], PodKind | None] = {}
         self._ties: dict[ShapeKey, TopologyTies | None] | None = None
 
-    def free(self, pod: PendingPod) -> PodKind | None:
-        """As what a pod may go to any node; None if it may not."""
-        pair = pod.namespace, pod.shape
-        return self._kind(pod, ()) if pair in self._unattached else None
+    def anywhere(self, pod: PendingPod) -> PodKind | None:
+        """As what a pod may move to any node; None if it may not."""
+        shape_key = pod.namespace, pod.shape
+        return self._kind(pod, ()) if shape_key in self._independent else None
 
-    def held(self, pod: PendingPod, claim: OpenedClaim) -> PodKind | None:
-        """As what a pod may go to another node like this claim's, where it is; None if it may not."""
-        pair = pod.namespace, pod.shape
-        if pair in self._unattached:
+    def beside(self, pod: PendingPod, claim: OpenedClaim) -> PodKind | None:
+        """As what a pod may move from this claim, where it is, to another node like it; None if it may not."""
+        shape_key = pod.namespace, pod.shape
+        if shape_key in self._independent:
             return self._kind(pod, ())
-        ties = self._all_ties().get(pair)
+        ties = self._all_ties().get(shape_key)
         if ties is None:
             return None
-        found = {each.key: each for each in claim.constraints if each.key in ties.keys}
-        if not all(each.single for each in found.values()):
+        bound = {each.key: each for each in claim.constraints if each.key in ties.keys}
+        if not all(each.single for each in bound.values()):
             return None
-        return self._kind(pod, tuple((key, found[key].any_value()) for key in ties.keys if key in found), ties.most)
+        labels = tuple((key, bound[key].any_value()) for key in ties.keys if key in bound)
+        return self._kind(pod, labels, ties.max_per_node)
 
-    def _kind(self, pod: PendingPod, labels: Labels, most: int = 0) -> PodKind | None:
+    def _kind(self, pod: PendingPod, labels: Labels, max_per_node: int = 0) -> PodKind | None:
         weight = self._weights.get(pod.uid)
         if weight is None:
             return None
-        pair = pod.namespace, pod.shape
-        key = pair, weight, labels
+        shape_key = pod.namespace, pod.shape
+        key = shape_key, weight, labels
         if key not in self._kinds:
-            self._kinds[key] = self._made(pair, weight, labels, most)
+            self._kinds[key] = self._new_kind(shape_key, weight, labels, max_per_node)
         return self._kinds[key]
 
-    def _made(self, pair: ShapeKey, weight: int, labels: Labels, most: int) -> PodKind | None:
-        shape = self._problem.shapes[pair[1]]
+    def _new_kind(self, shape_key: ShapeKey, weight: int, labels: Labels, max_per_node: int) -> PodKind | None:
+        shape = self._problem.shapes[shape_key[1]]
         asked = requirements_of(shape, self._problem.settings.preference_policy == RESPECT)
-        made = PodKind(
-            self._menu.amounts(shape.requests),
+        kind = PodKind(
+            self._options.amounts(shape.requests),
             asked.merged(Requirements.of_labels(dict(labels))) if labels else asked,
             shape.tolerations,
             shape.host_ports,
             weight,
             labels,
-            (*pair, most) if most else None,
-            pair not in self._unattached,
+            (*shape_key, max_per_node) if max_per_node else None,
+            shape_key not in self._independent,
         )
-        rooms = (self._menu.room(each.template, each.kind) for each in self._menu.choices(made))
-        fits = any(all(a <= b for a, b in zip(made.amounts, room, strict=True)) for room in rooms)
-        return made if fits else None
+        rooms = (self._options.room(each.template, each.type_number) for each in self._options.choices(kind))
+        fits = any(all(a <= b for a, b in zip(kind.amounts, room, strict=True)) for room in rooms)
+        return kind if fits else None
 
     def _all_ties(self) -> dict[ShapeKey, TopologyTies | None]:
         if self._ties is None:
@@ -106,45 +116,32 @@ class MovablePods:
 
 
 def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:
-    """Of all pending pods by (namespace, shape); None for those that cannot be moved alone."""
-    pending = sorted({(each.namespace, each.shape) for each in problem.pods})
-    present = sorted({*pending, *((each.namespace, each.shape) for each in problem.bound)})
-    own = {pair: tuple(_topology_rules(problem, *pair)) for pair in present}
-    selected = _selected(problem, present, dict.fromkeys(each for rules in own.values() for each in rules))
-    keys: dict[ShapeKey, set[str]] = {pair: set() for pair in present}
-    most: dict[ShapeKey, int] = {}
-    fixed = {pair for pair in pending if not _movable_by_itself(problem.shapes[pair[1]])}
-    for pair, rules in own.items():
+    """The ties of all waiting pods by shape key; None for pods that cannot be moved by themselves."""
+    waiting = sorted({(each.namespace, each.shape) for each in problem.pods})
+    present = sorted({*waiting, *((each.namespace, each.shape) for each in problem.bound)})
+    rules_of = {shape_key: tuple(_topology_rules(problem, *shape_key)) for shape_key in present}
+    by_label = PodsByLabel(problem, present)
+    keys: dict[ShapeKey, set[str]] = {shape_key: set() for shape_key in present}
+    max_per_node: dict[ShapeKey, int] = {}
+    fixed = {shape_key for shape_key in waiting if not _movable_by_itself(problem.shapes[shape_key[1]])}
+    for shape_key, rules in rules_of.items():
         for rule in rules:
+            selected = frozenset(by_label.selected(rule.selector))
             if rule.key != HOSTNAME:
-                for each in (pair, *selected[rule]):
+                for each in (shape_key, *selected):
                     keys[each].add(rule.key)
-            elif not rule.most:
-                fixed |= {pair, *selected[rule]}
-            elif selected[rule] == {pair}:
-                most[pair] = min(rule.most, most.get(pair, rule.most))
-            elif selected[rule]:
-                fixed.add(pair)
+            elif not rule.max_per_domain:
+                fixed |= {shape_key, *selected}
+            elif selected == {shape_key}:
+                max_per_node[shape_key] = min(rule.max_per_domain, max_per_node.get(shape_key, rule.max_per_domain))
+            elif selected:
+                fixed.add(shape_key)
     return {
-        pair: None if pair in fixed else TopologyTies(tuple(sorted(keys[pair])), most.get(pair, 0)) for pair in pending
+        shape_key: None
+        if shape_key in fixed
+        else TopologyTies(tuple(sorted(keys[shape_key])), max_per_node.get(shape_key, 0))
+        for shape_key in waiting
     }
-
-
-def _selected(
-    problem: Problem, present: Iterable[ShapeKey], rules: Iterable[TopologyRule]
-) -> dict[TopologyRule, frozenset[ShapeKey]]:
-    """What each rule selects; only those are looked at that have the first label that it asks for."""
-    labelled: dict[tuple[str, str] | None, list[ShapeKey]] = {None: list(present)}
-    for pair in labelled[None]:
-        for label in problem.shapes[pair[1]].labels.items():
-            labelled.setdefault(label, []).append(pair)
-    found = {}
-    for rule in rules:
-        asked = rule.selector.labels[0] if rule.selector.labels else None
-        found[rule] = frozenset(
-            pair for pair in labelled.get(asked, ()) if rule.selector.selects(pair[0], problem.shapes[pair[1]].labels)
-        )
-    return found
 
 
 def _movable_by_itself(shape: PodShape) -> bool:
@@ -153,13 +150,10 @@ def _movable_by_itself(shape: PodShape) -> bool:
 
 def _topology_rules(problem: Problem, namespace: str, digest: str) -> Iterator[TopologyRule]:
     shape = problem.shapes[digest]
-    for each in shape.spread:
-        yield TopologyRule(spread_selector(each, namespace, shape.labels), normalise(each.topology_key), each.max_skew)
-    for term in shape.affinity:
-        yield TopologyRule(
-            term_selector(term, namespace, shape.labels, problem.namespaces), normalise(term.topology_key), 0
-        )
-    for term in shape.anti_affinity:
-        yield TopologyRule(
-            term_selector(term, namespace, shape.labels, problem.namespaces), normalise(term.topology_key), 1
-        )
+    for constraint in shape.spread:
+        selector = spread_selector(constraint, namespace, shape.labels)
+        yield TopologyRule(selector, normalise(constraint.topology_key), constraint.max_skew)
+    for terms, max_per_domain in ((shape.affinity, 0), (shape.anti_affinity, 1)):
+        for term in terms:
+            selector = term_selector(term, namespace, shape.labels, problem.namespaces)
+            yield TopologyRule(selector, normalise(term.topology_key), max_per_domain)

@@ -1,10 +1,10 @@
-"""Pods split into groups, each meant for one node of one type, so that the sum of prices is low.
+"""Splits pods into groups, each meant for one node of one type, so that the sum of prices is low.
 
-Greedy by worth: what a unit of each resource costs in the cheapest mixture of types (`bound.worth`) gives
-every pod a value. A group begins with the pod that has the fewest places to go; of the types that could hold
-it, the one is taken whose price is lowest for what its pods are worth, and the same group is used again for
-as long as there are pods for it. Pods are matched to what is left of a node (a node short of memory gets the
-pods that want CPU), which is what a first-fit order cannot do.
+It is greedy, by what requests are worth. The cheapest mixture of types (`linear_relaxation`) gives a unit of each
+resource a price, and so every pod a value. A group begins with a pod that has few types to go to. Of these types the
+one is taken that costs least for the value of the pods on it, and the group is repeated while there are pods for it.
+Pods are added that suit what is left of the node: one that is short of memory gets pods that want CPU. A first-fit
+order cannot do that.
 
 The result is a proposal: the planner plans every group again.
 """
@@ -23,117 +23,119 @@ from kerf.engine.scheduling.optimizer.instance_options import InstanceOption, In
 from kerf.engine.scheduling.optimizer.linear_relaxation import PricedNode, ResourcePrices, resource_prices
 
 TYPES_TRIED = (2, 8, 32)
-"""How many types are tried for one group: as many as the effort allows."""
+"""How many types are tried for one group: first few, then more, as far as the effort goes."""
 WIDTH_GROWTH = 4
-"""So many times as much does the next of them take, at most."""
+"""The next of these takes at most so many times the touches of the one before."""
 EFFORT_SHARE = 3
-"""One part in so many of the effort that is left may go into one regrouping."""
+"""One regrouping may take one part in so many of the effort that is left."""
 PICKS_PER_GROUP = 3
 """How often, about, the kinds of pods are looked at for one group."""
 MAX_KINDS_CONSIDERED = 48
-"""How many kinds of pods are considered for a place in a group, at most."""
+"""How many kinds of pods are considered for a place in a group."""
 REPRICE_BELOW = 0.5
+"""Resources are priced anew when the pods that are left are worth less than this part of those at the last pricing."""
 
 
 class PodGroup(Struct, frozen=True):
-    """`counts`: how many pods of which kind (by its index), for one node of type `kind` of template
-    `template`, which costs `price`."""
+    """Pods for one node: the template and the type (by number), the price in USD per hour, and how many pods of which
+    kind (by index)."""
 
     template: int
-    kind: int
+    type_number: int
     price: float
     counts: tuple[tuple[int, int], ...]
 
 
 class Regrouping:
-    """One run over kinds of pods with their counts. Kinds that have nowhere to go must not be given."""
+    """One regrouping of some kinds of pods. Every kind must have a type that it fits on."""
 
-    def __init__(self, menu: InstanceOptions, kinds: Sequence[PodKind], counts: Sequence[int]) -> None:
-        self._menu = menu
+    def __init__(self, options: InstanceOptions, kinds: Sequence[PodKind], counts: Sequence[int]) -> None:
+        """`counts`: how many pods there are of each kind."""
+        self._options = options
         self._kinds = kinds
         self._counts = tuple(counts)
         self._left = list(counts)
-        self._width = 0
+        self._types_tried = 0
         self._touches = 0
-        self._worth = ResourcePrices((), 0.0)
-        self._priced = 0.0
-        self._company: dict[NodeDemands, list[int]] = {}
+        self._prices = ResourcePrices((), 0.0)
+        self._value_when_priced = 0.0
+        self._compatible: dict[NodeDemands, list[int]] = {}
         self._sizes: dict[NodeDemands, list[tuple[InstanceOption, tuple[int, ...]]]] = {}
 
     def groups(self, effort: Effort) -> list[PodGroup] | None:
-        """The groups, None if some pod has no place of its own or the effort does not suffice: those that cost least
-        of what few types give and, as far as the effort goes, more of them."""
+        """The cheapest groups found; None if some pod has no place, or the effort is too little for one try."""
         best: list[PodGroup] | None = None
-        about = (
-            PICKS_PER_GROUP
-            * sum(min(len(self._beside(each)), MAX_KINDS_CONSIDERED) for each in range(len(self._kinds)))
-            * TYPES_TRIED[0]
+        kinds_looked_at = sum(
+            min(len(self._compatible_with(each)), MAX_KINDS_CONSIDERED) for each in range(len(self._kinds))
         )
-        for width in TYPES_TRIED:
-            if about > effort.left // EFFORT_SHARE:
+        expected_touches = PICKS_PER_GROUP * kinds_looked_at * TYPES_TRIED[0]
+        for types_tried in TYPES_TRIED:
+            if expected_touches > effort.left // EFFORT_SHARE:
                 break
-            self._width, self._touches, self._left = width, 0, list(self._counts)
-            found = self._groups(effort.left // EFFORT_SHARE)
+            self._types_tried, self._touches, self._left = types_tried, 0, list(self._counts)
+            groups = self._groups(effort.left // EFFORT_SHARE)
             effort.charge(self._touches)
-            if found is None:
+            if groups is None:
                 break
-            if best is None or _total_price(found) < _total_price(best):
-                best = found
-            if width >= self._most_ways:
+            if best is None or _total_price(groups) < _total_price(best):
+                best = groups
+            if types_tried >= self._most_choices:
                 break
-            about = WIDTH_GROWTH * self._touches
+            expected_touches = WIDTH_GROWTH * self._touches
         return best
 
-    def _groups(self, most: int) -> list[PodGroup] | None:
-        found: list[PodGroup] = []
-        self._price()
-        for seed in self._order():
+    def _groups(self, max_touches: int) -> list[PodGroup] | None:
+        groups: list[PodGroup] = []
+        self._price_resources()
+        for seed in self._seed_order():
             while self._left[seed]:
                 self._touches += len(self._kinds)
-                if self._worth_left() < REPRICE_BELOW * self._priced:
-                    self._price()
-                best = self._best(seed)
-                if best is None or self._touches > most:
+                if self._value_left() < REPRICE_BELOW * self._value_when_priced:
+                    self._price_resources()
+                group = self._best_group(seed)
+                if group is None or self._touches > max_touches:
                     return None
-                times = min(self._left[index] // count for index, count in best.counts)
-                for index, count in best.counts:
+                times = min(self._left[index] // count for index, count in group.counts)
+                for index, count in group.counts:
                     self._left[index] -= count * times
-                found += [best] * times
-        return found
+                groups += [group] * times
+        return groups
 
     @property
-    def _most_ways(self) -> int:
-        return max((len(self._menu.choices(each)) for each in self._kinds), default=0)
+    def _most_choices(self) -> int:
+        return max((len(self._options.choices(each)) for each in self._kinds), default=0)
 
-    # ── worth ──────────────────────────────────────
+    # ── values ──────────────────────────────────────
 
-    def _demand(self) -> list[int]:
-        columns = range(len(self._menu.resources))
+    def _demand_left(self) -> list[int]:
+        columns = range(len(self._options.resources))
         return [
             sum(kind.amounts[c] * left for kind, left in zip(self._kinds, self._left, strict=True)) for c in columns
         ]
 
-    def _price(self) -> None:
+    def _price_resources(self) -> None:
+        """Price the resources for the pods that are left."""
         cheapest: dict[tuple[int, int], float] = {}
         for kind, left in zip(self._kinds, self._left, strict=True):
-            for way in self._menu.choices(kind) if left else ():
-                key = way.template, way.kind
-                cheapest[key] = min(way.price, cheapest.get(key, way.price))
+            for option in self._options.choices(kind) if left else ():
+                key = option.template, option.type_number
+                cheapest[key] = min(option.price, cheapest.get(key, option.price))
         self._touches += len(cheapest) + len(self._kinds)
-        rows = [PricedNode(price, self._menu.room(*key)) for key, price in sorted(cheapest.items())]
-        self._worth = resource_prices(rows, self._demand())
-        self._priced = self._worth_left()
+        nodes = [PricedNode(price, self._options.room(*key)) for key, price in sorted(cheapest.items())]
+        self._prices = resource_prices(nodes, self._demand_left())
+        self._value_when_priced = self._value_left()
 
-    def _worth_left(self) -> float:
-        return self._worth.of(self._demand())
+    def _value_left(self) -> float:
+        return self._prices.value(self._demand_left())
 
-    def _order(self) -> list[int]:
-        """The kinds with the fewest ways first, then the most valuable pods."""
+    def _seed_order(self) -> list[int]:
+        """The kinds in the order in which groups begin with them: those with the fewest types, then the most valuable
+        pods."""
         return sorted(
             range(len(self._kinds)),
             key=lambda i: (
-                len(self._menu.choices(self._kinds[i])),
-                -self._worth.of(self._kinds[i].amounts),
+                len(self._options.choices(self._kinds[i])),
+                -self._prices.value(self._kinds[i].amounts),
                 self._kinds[i].amounts,
                 i,
             ),
@@ -141,121 +143,130 @@ class Regrouping:
 
     # ── one group ──────────────────────────────────────
 
-    def _best(self, seed: int) -> PodGroup | None:
-        """The group that costs least for what the pods of the seed's demands are worth in it, other pods
-        counting as what they would cost elsewhere."""
-        wanted = self._kinds[seed]
-        demand = self._demand()
+    def _best_group(self, seed: int) -> PodGroup | None:
+        """The group that costs least for the value of its pods with the seed's demands. Its other pods are taken off
+        the price at their value."""
+        kind = self._kinds[seed]
+        demand = self._demand_left()
         rated = []
-        for way in self._menu.choices(wanted):
-            room = self._menu.room(way.template, way.kind)
-            if all(a <= b for a, b in zip(wanted.amounts, room, strict=True)):
-                value = self._worth.of(min(a, b) for a, b in zip(room, demand, strict=True))
-                rated.append((way.price / value if value else way.price, way.price, way.template, way.kind, way))
+        for option in self._options.choices(kind):
+            room = self._options.room(option.template, option.type_number)
+            if all(a <= b for a, b in zip(kind.amounts, room, strict=True)):
+                value = self._prices.value(min(a, b) for a, b in zip(room, demand, strict=True))
+                price_of_value = option.price / value if value else option.price
+                rated.append((price_of_value, option.price, option.template, option.type_number, option))
         rated.sort(key=lambda each: each[:4])
         self._touches += len(rated)
         best: tuple[float, float, PodGroup] | None = None
-        for *_, way in rated[: self._width]:
-            group = self._filled(way, seed)
-            own, others = self._values(group, wanted)
+        for *_, option in rated[: self._types_tried]:
+            group = self._filled(option, seed)
+            own, others = self._values(group, kind)
             cost = (group.price - others) / own if own else group.price
             if best is None or (cost, group.price) < best[:2]:
                 best = cost, group.price, group
         return best[2] if best else None
 
-    def _values(self, group: PodGroup, wanted: PodKind) -> tuple[float, float]:
+    def _values(self, group: PodGroup, kind: PodKind) -> tuple[float, float]:
+        """The value of the group's pods with the demands of a kind, and that of the others."""
         own = others = 0.0
         for index, count in group.counts:
-            value = self._worth.of(self._kinds[index].amounts) * count
-            if self._kinds[index].demands == wanted.demands:
+            value = self._prices.value(self._kinds[index].amounts) * count
+            if self._kinds[index].demands == kind.demands:
                 own += value
             else:
                 others += value
         return own, others
 
-    def _filled(self, way: InstanceOption, seed: int) -> PodGroup:
+    def _filled(self, option: InstanceOption, seed: int) -> PodGroup:
         """One node of this type: the seed, then pods that suit what is left, until nothing fits."""
-        whole = self._menu.room(way.template, way.kind)
+        whole = self._options.room(option.template, option.type_number)
         first = self._kinds[seed]
         room = [a - b for a, b in zip(whole, first.amounts, strict=True)]
         taken = {seed: 1}
-        state, ports = way.state, first.ports
-        looked = self._sample(seed)
+        narrowed, ports = option.narrowed, first.ports
+        candidates = self._kinds_to_add(seed)
         while True:
-            pick = self._pick(looked, room, whole, taken)
+            pick = self._pick(candidates, room, whole, taken)
             if pick is None:
-                return self._shrunk(way, state, taken, first)
+                return self._on_cheapest_size(option, narrowed, taken, first)
             index, count = pick
             kind = self._kinds[index]
-            following = self._joined(way, state, kind)
-            if following is None or port_conflicts(kind.ports, ports):
-                looked = [each for each in looked if each != index]
+            further = self._narrowed_for(option, narrowed, kind)
+            if further is None or port_conflicts(kind.ports, ports):
+                candidates = [each for each in candidates if each != index]
                 continue
-            state, ports = following, ports + kind.ports
+            narrowed, ports = further, ports + kind.ports
             if kind.ports:
                 count = 1
-                looked = [each for each in looked if each != index]
+                candidates = [each for each in candidates if each != index]
             taken[index] = taken.get(index, 0) + count
             room = [a - count * b for a, b in zip(room, kind.amounts, strict=True)]
 
-    def _shrunk(self, way: InstanceOption, state: NarrowedTemplate, taken: dict[int, int], wanted: PodKind) -> PodGroup:
-        """Those pods on the cheapest type that has room for them."""
-        used = [0] * len(self._menu.resources)
+    def _on_cheapest_size(
+        self, option: InstanceOption, narrowed: NarrowedTemplate, taken: dict[int, int], kind: PodKind
+    ) -> PodGroup:
+        """The taken pods on the cheapest type that has room for them."""
+        used = [0] * len(self._options.resources)
         for index, count in taken.items():
             used = [a + count * b for a, b in zip(used, self._kinds[index].amounts, strict=True)]
-        chosen = way
-        prices = self._menu.prices(way.template, state)
-        for each, room in self._sizes_of(wanted):
-            if each.price >= way.price:
+        cheapest = option
+        prices = self._options.prices(option.template, narrowed)
+        for each, room in self._sizes_for(kind):
+            if each.price >= option.price:
                 break
-            there = each.template == way.template and state.viable >> each.kind & 1
-            if there and all(map(le, used, room)) and prices.get(each.kind) == each.price:
-                chosen = each
+            possible = each.template == option.template and narrowed.viable >> each.type_number & 1
+            if possible and all(map(le, used, room)) and prices.get(each.type_number) == each.price:
+                cheapest = each
                 break
-        return PodGroup(way.template, chosen.kind, chosen.price, tuple(sorted(taken.items())))
+        return PodGroup(option.template, cheapest.type_number, cheapest.price, tuple(sorted(taken.items())))
 
-    def _sizes_of(self, wanted: PodKind) -> list[tuple[InstanceOption, tuple[int, ...]]]:
-        """The ways for pods of such demands, cheapest first, and the room there."""
-        found = self._sizes.get(wanted.demands)
-        if found is None:
-            found = self._sizes[wanted.demands] = [
-                (each, self._menu.room(each.template, each.kind)) for each in self._menu.choices(wanted)
+    def _sizes_for(self, kind: PodKind) -> list[tuple[InstanceOption, tuple[int, ...]]]:
+        """The options for such pods, cheapest first, with their room."""
+        sizes = self._sizes.get(kind.demands)
+        if sizes is None:
+            sizes = self._sizes[kind.demands] = [
+                (each, self._options.room(each.template, each.type_number)) for each in self._options.choices(kind)
             ]
-        return found
+        return sizes
 
-    def _beside(self, seed: int) -> list[int]:
+    def _compatible_with(self, seed: int) -> list[int]:
         """The kinds of pods that may be on one node with this one."""
         demands = self._kinds[seed].demands
-        found = self._company.get(demands)
-        if found is None:
-            asked, _, weight = demands
-            found = self._company[demands] = [
+        compatible = self._compatible.get(demands)
+        if compatible is None:
+            requirements, _, weight = demands
+            compatible = self._compatible[demands] = [
                 number
                 for number, each in enumerate(self._kinds)
-                if each.weight == weight and (each.requirements == asked or not asked.conflicts(each.requirements))
+                if each.weight == weight
+                and (each.requirements == requirements or not requirements.conflicts(each.requirements))
             ]
-        return found
+        return compatible
 
-    def _sample(self, seed: int) -> list[int]:
-        """The kinds to fill up with: all, or evenly many of a long list."""
-        left = [i for i in self._beside(seed) if self._left[i] and not (i == seed and self._kinds[i].ports)]
+    def _kinds_to_add(self, seed: int) -> list[int]:
+        """The kinds to fill a node up with: all compatible ones or, of many, evenly spread ones by value."""
+        left = [i for i in self._compatible_with(seed) if self._left[i] and not (i == seed and self._kinds[i].ports)]
         if len(left) <= MAX_KINDS_CONSIDERED:
             return left
-        left.sort(key=lambda i: (-self._worth.of(self._kinds[i].amounts), self._kinds[i].amounts, i))
+        left.sort(key=lambda i: (-self._prices.value(self._kinds[i].amounts), self._kinds[i].amounts, i))
         return [left[i * len(left) // MAX_KINDS_CONSIDERED] for i in range(MAX_KINDS_CONSIDERED)]
 
     def _pick(
-        self, looked: list[int], room: Sequence[int], whole: Sequence[int], taken: dict[int, int]
+        self, candidates: list[int], room: Sequence[int], whole: Sequence[int], taken: dict[int, int]
     ) -> tuple[int, int] | None:
-        """The kind that fits best into what is left (value × share of the resource that is free), and how
-        many pods of it to add before looking again. Those that fit no more are looked at no more."""
-        weights = [u * r / w if w else 0.0 for u, r, w in zip(self._worth.units, room, whole, strict=True)]
+        """The kind that suits what is left best, and how many pods of it to add before looking again.
+
+        The best has the highest value, each resource weighted by the part of it that is free. Kinds that fit no more
+        are removed from the candidates.
+        """
+        weights = [u * r / w if w else 0.0 for u, r, w in zip(self._prices.units, room, whole, strict=True)]
         best: tuple[float, int, int] | None = None
-        self._touches += len(looked)
+        self._touches += len(candidates)
         still = []
-        for index in looked:
+        for index in candidates:
             kind = self._kinds[index]
-            fit = self._left[index] if kind.apart is None else min(self._left[index], kind.apart[2])
+            limit = kind.max_per_node
+            fit = self._left[index] if limit is None else min(self._left[index], limit[2])
             fit -= taken.get(index, 0)
             for amount, free in zip(kind.amounts, room, strict=True):
                 if amount and amount * fit > free:
@@ -266,19 +277,22 @@ class Regrouping:
             score = sum(map(mul, kind.amounts, weights))
             if best is None or score > best[0]:
                 best = score, index, fit
-        looked[:] = still
+        candidates[:] = still
         return None if best is None else (best[1], max(1, best[2] // 8))
 
-    def _joined(self, way: InstanceOption, state: NarrowedTemplate, kind: PodKind) -> NarrowedTemplate | None:
-        """The state with one more kind of pod on the node; None if that cannot be or makes it dearer."""
-        if not self._menu.tolerated(way.template, kind):
+    def _narrowed_for(
+        self, option: InstanceOption, narrowed: NarrowedTemplate, kind: PodKind
+    ) -> NarrowedTemplate | None:
+        """The template narrowed for one more kind of pods on the node; None if they may not be there, or would make it
+        dearer."""
+        if not self._options.tolerated(option.template, kind):
             return None
-        if self._menu.templates[way.template].pool.weight != kind.weight:
+        if self._options.templates[option.template].pool.weight != kind.weight:
             return None
-        following = self._menu.state(way.template, kind.requirements, state)
-        if following is None or self._menu.prices(way.template, following).get(way.kind) != way.price:
+        further = self._options.narrowed(option.template, kind.requirements, narrowed)
+        if further is None or self._options.prices(option.template, further).get(option.type_number) != option.price:
             return None
-        return following if following.viable >> way.kind & 1 else None
+        return further if further.viable >> option.type_number & 1 else None
 
 
 def _total_price(groups: Sequence[PodGroup]) -> float:

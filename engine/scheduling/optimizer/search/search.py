@@ -1,14 +1,15 @@
-"""Cheaper plans from a first one, by search within an effort (issue: packing better than first-fit).
+"""The search for cheaper candidates, within an effort.
 
-First-fit fills few nodes of the largest types, whatever these cost. Three moves mend that:
+The planner fits pods first-fit: it fills few nodes of the largest types, whatever these cost. Three changes find better
+plans:
 
-* `regroup`: pods that can be moved without looking at others (see `movers`) are split into groups by worth (see
-  `regroup`), and the planner plans each group alone, with all its types;
-* `capped`: the planner plans the whole problem with types up to some size, which also holds where pods depend on
-  one another; in the end every claim is planned alone with its constraints, so that it keeps all types it may become;
-* `vary`: the planner plans it with other zones wherever one is as good as another, and that is regrouped.
+* regrouping: pods that may move freely (`movable_pods`) are split into groups by what their requests are worth
+  (`regrouping`), and the planner plans each group alone, with all its types;
+* smaller types: the planner plans the whole problem with types up to some size (`size_caps`). This also helps pods that
+  depend on one another. In the end each claim is planned alone with its constraints, to get back all its types;
+* other domains: the planner takes other zones wherever one is as good as another, and the result is regrouped.
 
-Every claim of a result is the planner's own. A candidate replaces the best one only if nothing gets worse.
+Every claim of a candidate is the planner's own. A candidate counts only if nothing gets worse (`may_replace`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from kerf.engine.scheduling.optimizer.candidates import (
     independent_pods,
     may_replace,
     node_set_bounds,
-    price,
+    total_price,
 )
 from kerf.engine.scheduling.optimizer.effort import Effort, planning_touches
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
@@ -55,96 +56,104 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
 
 CLOSE_TO_BOUND = 1.005
-"""A plan within this factor of the bound is good enough."""
+"""The search stops at a plan that costs at most this factor of the lower bound."""
 
 MAX_VARIANTS = 8
 """How many choices among domains of equal rank are tried."""
 
 BINDING_SHARE = 3
-"""To look for an order of binding takes one part in so many of what a plan takes."""
+"""Looking for an order of binding costs one part in so many of what planning costs."""
 
 CAPS_BEFORE_REGROUPING = 2
 """So many sizes are tried before regrouping: they show early what there is to gain, even where effort is short."""
 
 
 class Search:
-    """The search for one problem. `best` starts as the first plan."""
+    """The search for one problem. `best` is the cheapest candidate so far, `found` has all that count; both begin with
+    the first plan."""
 
-    def __init__(self, problem: Problem, first: Plan, menu: InstanceOptions, effort: Effort, bound: float) -> None:
+    def __init__(
+        self, problem: Problem, first: Plan, options: InstanceOptions, effort: Effort, lower_bound: float
+    ) -> None:
         self.best = first_candidate(problem, first)
         self.found = [self.best]
-        self._problem, self._first, self._menu, self._effort, self._bound = problem, first, menu, effort, bound
+        self._problem, self._first, self._options = problem, first, options
+        self._effort, self._lower_bound = effort, lower_bound
         self._pods = {each.uid: each for each in problem.pods}
         self._pools = {each.pool.name: each for each in problem.pools}
         self._weights = {uid: self._pools[c.node_pool].pool.weight for c in first.claims for uid in c.pods}
-        self.fleets = NodeSets(problem, menu, independent_pods(problem), node_set_bounds(problem, first))
-        self._questions = PlanOfNodeSet(problem, menu, self.fleets)
-        self._movers = MovablePods(problem, menu, self.fleets.unattached, self._weights)
-        self._known: dict[object, OpenedClaim | None] = {}
-        self._kept: dict[str, int] | None = None
+        self.node_sets = NodeSets(problem, options, independent_pods(problem), node_set_bounds(problem, first))
+        self._plan_of_node_set = PlanOfNodeSet(problem, options, self.node_sets)
+        self._movable_pods = MovablePods(problem, options, self.node_sets.independent, self._weights)
+        self._claims: dict[object, OpenedClaim | None] = {}
+        self._preferences: dict[str, int] | None = None
 
     def run(self) -> None:
-        caps = list(types_above_caps(self._problem, self._menu, (self._pods[uid].shape for uid in self._weights)))
-        self._cap(caps[:CAPS_BEFORE_REGROUPING])
+        """Search until a plan is close to the lower bound, or the effort is spent, or nothing is left to try."""
+        caps = list(types_above_caps(self._problem, self._options, (self._pods[uid].shape for uid in self._weights)))
+        self._plan_with_caps(caps[:CAPS_BEFORE_REGROUPING])
         self._regroup_all()
-        self._cap(caps[CAPS_BEFORE_REGROUPING:])
-        self._vary()
+        self._plan_with_caps(caps[CAPS_BEFORE_REGROUPING:])
+        self._vary_domains()
         self._regroup_worst()
 
-    def eased(self, candidate: Candidate, uids: Iterable[str], below: float) -> Candidate | None:
-        """The candidate with some pods on further nodes, and the nodes they were on as large as before, if that costs
-        less than `below`; None if it does not or they cannot be moved."""
-        gone = frozenset(uids)
-        moving = self._free(sorted(gone))
-        if len(moving) < len(gone):
+    def with_further_nodes(self, candidate: Candidate, uids: Iterable[str], below: float) -> Candidate | None:
+        """The candidate with these pods on further nodes, while the nodes that they leave stay as large. None if that
+        costs `below` or more, or they cannot be moved."""
+        leaving = frozenset(uids)
+        moving = self._movable_anywhere(sorted(leaving))
+        if len(moving) < len(leaving):
             return None
-        kept = [each if gone.isdisjoint(each.claim.pods) else self._lightened(each, gone) for each in candidate.parts]
-        eased = self._with_groups(candidate, [each for each in kept if each.claim.pods], moving, below)
-        return eased if eased is not None and self._allowed(eased) else None
+        kept = [
+            each if leaving.isdisjoint(each.claim.pods) else self._without_pods(each, leaving)
+            for each in candidate.claims
+        ]
+        grouped = self._with_groups(candidate, [each for each in kept if each.claim.pods], moving, below)
+        return grouped if grouped is not None and self._allowed(grouped) else None
 
-    def cost_of_fleet(self, fleet: NodeSet) -> int:
-        """What `of_fleet` costs, about, in touches."""
-        return self._questions.cost(fleet) + self._whole
+    def touches_of_candidate(self, node_set: NodeSet) -> int:
+        """What `candidate_of` costs, about, in touches."""
+        return self._plan_of_node_set.planning_touches(node_set) + self._planning_touches
 
-    def of_fleet(self, fleet: NodeSet) -> Candidate | None:
-        """The plan that has these nodes and the pods where the scheduler puts them; None if the planner does not make
-        each of the nodes of its pods, or the plan may not replace the first one."""
-        parts = []
-        for berth, question in self._questions.of(fleet):
-            claim = self._single(question, self._questions.key(berth, question))
-            if claim is None or claim.price > berth.claim.price + TOLERANCE:
+    def candidate_of(self, node_set: NodeSet) -> Candidate | None:
+        """The candidate with these nodes, and the pods where kube-scheduler puts them. None if the planner does not
+        make each of the nodes for its pods, or the candidate may not replace the first plan."""
+        claims = []
+        for node, problem in self._plan_of_node_set.problems(node_set):
+            claim = self._single_claim(problem, self._plan_of_node_set.key(node, problem))
+            if claim is None or claim.price > node.claim.price + TOLERANCE:
                 return None
-            parts.append(CandidateClaim(claim, -1, question))
-        base = Plan(placements=self._questions.placements(fleet))
-        made = Candidate(self._problem, base, tuple(parts))
-        return made if self._allowed(made, by_pod=False) and self._binds(made) else None
+            claims.append(CandidateClaim(claim, -1, problem))
+        base = Plan(placements=self._plan_of_node_set.placements(node_set))
+        candidate = Candidate(self._problem, base, tuple(claims))
+        return candidate if self._allowed(candidate, by_pod=False) and self._binds_in_some_order(candidate) else None
 
-    def _binds(self, candidate: Candidate) -> bool:
-        """Whether it can be bound as it stands; the scheduler's own order may be the only one, which is too few."""
+    def _binds_in_some_order(self, candidate: Candidate) -> bool:
+        """Whether its pods can be bound as they stand, in some order, where topology matters. (That kube-scheduler's
+        model found one order is not enough: it may be the only one.)"""
         if not any(shape.spread or shape.affinity for shape in self._problem.shapes.values()):
             return True
-        return self._effort.take(self._whole // BINDING_SHARE) and self._binding.binds(
-            assembled(candidate, self._first)
-        )
+        affordable = self._effort.take(self._planning_touches // BINDING_SHARE)
+        return affordable and self._plan_binding.binds(assembled(candidate, self._first))
 
     @cached_property
-    def _binding(self) -> PlanBinding:
+    def _plan_binding(self) -> PlanBinding:
         return PlanBinding(self._problem)
 
-    def _lightened(self, part: CandidateClaim, gone: frozenset[str]) -> CandidateClaim:
+    def _without_pods(self, part: CandidateClaim, uids: frozenset[str]) -> CandidateClaim:
         claim = part.claim
         requests = claim.requests
-        for uid in gone.intersection(claim.pods):
+        for uid in uids.intersection(claim.pods):
             requests = added(requests, {**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1}, -1)
-        left = tuple(uid for uid in claim.pods if uid not in gone)
+        left = tuple(uid for uid in claim.pods if uid not in uids)
         return replace(part, claim=replace(claim, pods=left, requests=requests))
 
     @property
     def _done(self) -> bool:
-        return self.best.price <= self._bound * CLOSE_TO_BOUND or self._effort.left == 0
+        return self.best.price <= self._lower_bound * CLOSE_TO_BOUND or self._effort.left == 0
 
     def _offer(self, candidate: Candidate | None) -> bool:
-        """Note a candidate that may replace the first plan; True if it is the cheapest so far."""
+        """Note a candidate if it may replace the first plan; True if it is the cheapest so far."""
         if candidate is None or not self._allowed(candidate) or not self._bindable(candidate):
             return False
         self.found.append(candidate)
@@ -158,30 +167,30 @@ class Search:
         return may_replace(self._problem, self._first, assembled(candidate, self._first), by_pod=by_pod)
 
     def _bindable(self, candidate: Candidate) -> bool:
-        """See `Plan.uneven`; where pods that others look at were moved, all of them must be bindable."""
+        """Whether its pods can be bound in some order: checked where pods that others look at were moved, or where the
+        planner was not sure (`Plan.uneven`) and was so of the first plan."""
         if not candidate.moved and (not candidate.base.uneven or self._first.uneven):
             return True
-        return self._effort.take(self._whole // BINDING_SHARE) and self._binding.binds(
-            assembled(candidate, self._first)
-        )
+        affordable = self._effort.take(self._planning_touches // BINDING_SHARE)
+        return affordable and self._plan_binding.binds(assembled(candidate, self._first))
 
     # ── regrouping ──────────────────────────────────────
 
     def _regroup_all(self) -> None:
-        """All pods that may move: those of whole claims, or, where they share claims with others, after those others
-        have been planned without them."""
+        """Regroup all pods that may move: first those of claims whose pods may all move; then also those that share
+        claims with others, after the others have been planned without them."""
         if self._done:
             return
-        movable = [each for each in self.best.parts if self._movable(each)]
+        movable = [each for each in self.best.claims if self._all_movable(each)]
         self._offer(self._regrouped(self.best, movable))
-        moving = self._free(uid for each in self.best.parts for uid in each.claim.pods)
+        moving = self._movable_anywhere(uid for each in self.best.claims for uid in each.claim.pods)
         rest = replace(self._problem, pods=tuple(each for each in self._problem.pods if each.uid not in moving))
         if len(movable) < len(self._first.claims) and moving and self._effort.take(_planning_touches(rest)):
-            base = Candidate(rest, planned := plan(rest), first_candidate(rest, planned).parts)
-            self._offer(self._with_groups(base, base.parts, moving, self.best.price))
+            base = Candidate(rest, planned := plan(rest), first_candidate(rest, planned).claims)
+            self._offer(self._with_groups(base, base.claims, moving, self.best.price))
 
     def _regroup_worst(self) -> None:
-        """The claims that are dearest for what they hold, with their neighbours, until it no longer helps."""
+        """Regroup the claims that are dearest for what they hold, some at a time, until it no longer helps."""
         size, start, dearest = 3, 0, self._dearest()
         while not self._done:
             chosen = dearest[start : start + size]
@@ -195,56 +204,57 @@ class Search:
                 start += size
 
     def _dearest(self) -> list[CandidateClaim]:
-        movable = [each for each in self.best.parts if self._movable(each)]
+        """The claims that may be regrouped, the dearest per pod first."""
+        movable = [each for each in self.best.claims if self._all_movable(each)]
         return sorted(movable, key=lambda each: (-each.claim.price / len(each.claim.pods), each.claim.pods))
 
-    def _movable(self, part: CandidateClaim) -> bool:
-        return not part.claim.reservations and len(self._held(part)) == len(part.claim.pods)
+    def _all_movable(self, part: CandidateClaim) -> bool:
+        return not part.claim.reservations and len(self._movable_beside(part)) == len(part.claim.pods)
 
-    def _held(self, part: CandidateClaim) -> dict[str, PodKind]:
-        """The pods (uids) of a claim that may go to others like it, and as what."""
-        found = ((uid, self._movers.held(self._pods[uid], part.claim)) for uid in part.claim.pods)
-        return {uid: kind for uid, kind in found if kind is not None}
+    def _movable_beside(self, part: CandidateClaim) -> dict[str, PodKind]:
+        """The pods (uids) of a claim that may move to another node like it, and as what."""
+        kinds = ((uid, self._movable_pods.beside(self._pods[uid], part.claim)) for uid in part.claim.pods)
+        return {uid: kind for uid, kind in kinds if kind is not None}
 
-    def _free(self, uids: Iterable[str]) -> dict[str, PodKind]:
-        """Those of the pods (uids) that may go anywhere, and as what."""
-        found = ((uid, self._movers.free(self._pods[uid])) for uid in uids)
-        return {uid: kind for uid, kind in found if kind is not None}
+    def _movable_anywhere(self, uids: Iterable[str]) -> dict[str, PodKind]:
+        """Those of the pods (uids) that may move to any node, and as what."""
+        kinds = ((uid, self._movable_pods.anywhere(self._pods[uid])) for uid in uids)
+        return {uid: kind for uid, kind in kinds if kind is not None}
 
     def _regrouped(self, base: Candidate, chosen: Sequence[CandidateClaim]) -> Candidate | None:
-        """The base with the pods of some claims in other groups, if that promises to be cheaper."""
+        """The base with the pods of some claims in other groups, if that is cheaper than the best candidate."""
         if not chosen:
             return None
-        gone = {each.claim.pods for each in chosen}
-        kept = [each for each in base.parts if each.claim.pods not in gone]
-        moving = {uid: kind for each in chosen for uid, kind in self._held(each).items()}
+        dissolved = {each.claim.pods for each in chosen}
+        kept = [each for each in base.claims if each.claim.pods not in dissolved]
+        moving = {uid: kind for each in chosen for uid, kind in self._movable_beside(each).items()}
         return self._with_groups(base, kept, moving, self.best.price)
 
     def _with_groups(
         self, base: Candidate, kept: Sequence[CandidateClaim], moving: Mapping[str, PodKind], below: float
     ) -> Candidate | None:
-        """The base with `kept` of its claims and these pods in groups of their own, if it costs less than `below`."""
+        """The base with `kept` of its claims and the `moving` pods in new groups, if it costs less than `below`."""
         self._effort.charge(len(moving) + len(kept))
         pods: dict[PodKind, list[PendingPod]] = {}
         for pod in sorted(map(self._pods.__getitem__, moving), key=lambda each: (each.namespace, each.name, each.uid)):
             pods.setdefault(moving[pod.uid], []).append(pod)
-        run = Regrouping(self._menu, list(pods), [len(each) for each in pods.values()])
-        groups = run.groups(self._effort)
-        if groups is None or price(e.claim for e in kept) + sum(g.price for g in groups) > below - TOLERANCE:
+        regrouping = Regrouping(self._options, list(pods), [len(each) for each in pods.values()])
+        groups = regrouping.groups(self._effort)
+        if groups is None or total_price(e.claim for e in kept) + sum(g.price for g in groups) > below - TOLERANCE:
             return None
-        parts = self._planned(groups, list(pods.items()), kept)
-        moved = base.moved or any(kind.attached for kind in pods)
-        return None if parts is None else Candidate(base.question, base.base, (*kept, *parts), moved)
+        planned = self._plan_groups(groups, list(pods.items()), kept)
+        moved = base.moved or any(kind.related for kind in pods)
+        return None if planned is None else Candidate(base.problem, base.base, (*kept, *planned), moved)
 
-    def _planned(
+    def _plan_groups(
         self,
         groups: Iterable[PodGroup],
         pods: Sequence[tuple[PodKind, Sequence[PendingPod]]],
         kept: Sequence[CandidateClaim],
     ) -> list[CandidateClaim] | None:
-        """Every group planned alone; None if one of them needs more than one node, or the effort is spent."""
-        used = {name: self._counted(name, kept) for name in self._pools}
-        parts = []
+        """Plan every group alone; None if one of them needs more than one node, or the effort is spent."""
+        used = {name: self._counted_against(name, kept) for name in self._pools}
+        planned = []
         taken = [0] * len(pods)
         for group in groups:
             members: list[tuple[PodKind, PendingPod]] = []
@@ -252,136 +262,146 @@ class Search:
                 kind, alike = pods[index]
                 members += [(kind, each) for each in alike[taken[index] : taken[index] + count]]
                 taken[index] += count
-            pool = self._pools[self._menu.templates[group.template].name]
-            part = self._alone(group, members, pool, used[pool.pool.name])
+            pool = self._pools[self._options.templates[group.template].name]
+            part = self._plan_group(group, members, pool, used[pool.pool.name])
             if part is None:
                 return None
-            parts.append(part)
+            planned.append(part)
             counts = counted_against_limits(pool.pool, part.claim, self._problem, pool.catalogue)
             used[pool.pool.name] = {name: used[pool.pool.name][name] + amount for name, amount in counts.items()}
-        return parts
+        return planned
 
-    def _counted(self, pool: str, parts: Iterable[CandidateClaim]) -> Resources:
+    def _counted_against(self, node_pool: str, claims: Iterable[CandidateClaim]) -> Resources:
         """What claims count against a NodePool's limits."""
-        given = self._pools[pool]
-        total = dict.fromkeys(limited_resources(given.pool), 0)
-        for each in parts:
-            if each.claim.node_pool == pool and total:
-                for name, amount in counted_against_limits(
-                    given.pool, each.claim, self._problem, given.catalogue
-                ).items():
+        pool = self._pools[node_pool]
+        total = dict.fromkeys(limited_resources(pool.pool), 0)
+        for each in claims:
+            if each.claim.node_pool == node_pool and total:
+                counts = counted_against_limits(pool.pool, each.claim, self._problem, pool.catalogue)
+                for name, amount in counts.items():
                     total[name] += amount
         return total
 
-    def _alone(
+    def _plan_group(
         self, group: PodGroup, members: Sequence[tuple[PodKind, PendingPod]], pool: PoolInput, used: Resources
     ) -> CandidateClaim | None:
-        chosen = self._menu.templates[group.template].catalogue.types[group.kind]
-        largest = {name: chosen.capacity.get(name, 0) for name in used}
+        instance_type = self._options.templates[group.template].catalogue.types[group.type_number]
+        largest = {name: instance_type.capacity.get(name, 0) for name in used}
         usage = {**pool.usage, **{name: pool.usage.get(name, 0) + amount for name, amount in used.items()}}
-        given, pods = replace(pool, usage=usage), [pod for _, pod in members]
+        pool_with_usage, pods = replace(pool, usage=usage), [pod for _, pod in members]
         labels = dict(pair for kind, _ in members for pair in kind.labels)
-        if any(kind.attached for kind, _ in members):
-            question = problem_on_node(self._problem, labels, pods, given, largest, preferences=True)
+        if any(kind.related for kind, _ in members):
+            problem = problem_on_node(self._problem, labels, pods, pool_with_usage, largest, preferences=True)
         else:
-            question = problem_of_group(self._problem, pods, given, largest)
-        shapes = tuple(sorted(each.shape for each in question.pods))
-        key = None if used else (group.template, group.kind, tuple(sorted(labels.items())), shapes)
-        claim = self._single(question, key)
-        return None if claim is None else CandidateClaim(claim, -1, question)
+            problem = problem_of_group(self._problem, pods, pool_with_usage, largest)
+        shapes = tuple(sorted(each.shape for each in problem.pods))
+        key = None if used else (group.template, group.type_number, tuple(sorted(labels.items())), shapes)
+        claim = self._single_claim(problem, key)
+        return None if claim is None else CandidateClaim(claim, -1, problem)
 
-    def _single(self, question: Problem, key: object) -> OpenedClaim | None:
-        """The one claim that the planner opens for a question, None if it is not exactly one for all. Equal keys are
-        equal questions but for the names of the pods."""
-        if key is not None and key in self._known:
-            found = self._known[key]
+    def _single_claim(self, problem: Problem, key: object) -> OpenedClaim | None:
+        """The one claim that the planner opens for a problem; None if it is not exactly one for all pods.
+
+        Problems with equal keys are equal but for the names of the pods; they are planned once.
+        """
+        if key is not None and key in self._claims:
+            claim = self._claims[key]
         else:
-            made = plan(question) if self._effort.take(_planning_touches(question)) else None
-            whole = made is not None and len(made.claims) == 1 and not (made.unplaced or made.ignored or made.truncated)
-            found = made.claims[0] if made is not None and whole else None
+            alone = plan(problem) if self._effort.take(_planning_touches(problem)) else None
+            single = (
+                alone is not None
+                and len(alone.claims) == 1
+                and not (alone.unplaced or alone.ignored or alone.truncated)
+            )
+            claim = alone.claims[0] if alone is not None and single else None
             if key is not None:
-                self._known[key] = found
-        if found is None:
+                self._claims[key] = claim
+        if claim is None:
             return None
-        names = sorted(question.pods, key=lambda each: (each.namespace, each.name, each.uid))
-        return replace(found, pods=tuple(each.uid for each in names))
+        pods = sorted(problem.pods, key=lambda each: (each.namespace, each.name, each.uid))
+        return replace(claim, pods=tuple(each.uid for each in pods))
 
-    # ── smaller types ──────────────────────────────────────
+    # ── smaller types, other domains ──────────────────────────────────────
 
-    def _cap(self, caps: Iterable[list[str]]) -> None:
+    def _plan_with_caps(self, caps: Iterable[list[str]]) -> None:
+        """Plan the whole problem again, once without each of these lists of types."""
         for types in caps:
-            if self._done or not self._effort.take(self._whole):
+            if self._done or not self._effort.take(self._planning_touches):
                 return
-            question = replace(self._problem, unavailable=self._problem.unavailable | without_types(types))
-            self._try(question, price(self._first.claims))
+            problem = replace(self._problem, unavailable=self._problem.unavailable | without_types(types))
+            self._try(problem, total_price(self._first.claims))
 
-    def _vary(self) -> None:
-        """The whole problem again with other domains wherever the planner takes one of equals (the first pod of an
-        affinity, the zones of a spread in their order), all types or those of the best plan so far."""
+    def _vary_domains(self) -> None:
+        """Plan the whole problem again, with all types or those of the best candidate. The planner takes other domains
+        wherever several are equal: for the first pod of an affinity, and in the order of the zones of a spread."""
         if not any(key != HOSTNAME for shape in self._problem.shapes.values() for key in _topology_keys(shape)):
             return
         for variant in range(1, MAX_VARIANTS + 1):
-            if self._done or not self._effort.take(self._whole):
+            if self._done or not self._effort.take(self._planning_touches):
                 return
-            self._try(replace(self.best.question, pods=self._problem.pods, variant=variant), self.best.price)
+            self._try(replace(self.best.problem, pods=self._problem.pods, variant=variant), self.best.price)
 
-    def _try(self, question: Problem, below: float) -> None:
-        """Offer a plan of the whole problem, where it costs less than `below`; one with other domains also regrouped,
-        which comes to something else than the pods of the best plan."""
-        base = plan(question)
-        narrow = question.unavailable != self._problem.unavailable
-        made = Candidate(
-            question, base, tuple(CandidateClaim(claim, n, narrow=narrow) for n, claim in enumerate(base.claims))
-        )
+    def _try(self, problem: Problem, below: float) -> None:
+        """Offer the plan of a changed problem if it costs less than `below`. A plan with other domains is also offered
+        regrouped, because that gives other groups than regrouping the best candidate."""
+        base = plan(problem)
+        narrow = problem.unavailable != self._problem.unavailable
+        claims = tuple(CandidateClaim(claim, number, narrow=narrow) for number, claim in enumerate(base.claims))
+        candidate = Candidate(problem, base, claims)
         if not self._first.placed <= base.placed:
             return
-        movable = [each for each in made.parts if self._movable(each)] if question.variant else []
-        regrouped = self._regrouped(made, movable)
-        found = [each for each in (regrouped, made) if each is not None and each.price < below - TOLERANCE]
-        if found and self._as_willing(question):
-            for each in found:
+        movable = [each for each in candidate.claims if self._all_movable(each)] if problem.variant else []
+        regrouped = self._regrouped(candidate, movable)
+        cheaper = [each for each in (regrouped, candidate) if each is not None and each.price < below - TOLERANCE]
+        if cheaper and self._keeps_preferences(problem):
+            for each in cheaper:
                 self._offer(each)
 
-    def _as_willing(self, question: Problem) -> bool:
-        """Whether every pod keeps as many preferences under a question as in the first plan."""
+    def _keeps_preferences(self, problem: Problem) -> bool:
+        """Whether every pod keeps as many preferences in the plan of a problem as in the first plan."""
         if not has_preferences(self._problem):
             return True
-        if self._kept is None and self._effort.take(self._whole):
-            self._kept = preferences_kept(self._problem)
-        if self._kept is None or not self._effort.take(self._whole):
+        if self._preferences is None and self._effort.take(self._planning_touches):
+            self._preferences = preferences_kept(self._problem)
+        if self._preferences is None or not self._effort.take(self._planning_touches):
             return False
-        kept = preferences_kept(question)
-        return all(kept.get(uid, 0) >= before for uid, before in self._kept.items())
+        kept = preferences_kept(problem)
+        return all(kept.get(uid, 0) >= before for uid, before in self._preferences.items())
 
     @property
-    def _whole(self) -> int:
+    def _planning_touches(self) -> int:
+        """What it costs to plan the whole problem, in touches."""
         return _planning_touches(self._problem)
 
+    # ── all types again ──────────────────────────────────────
+
     def widened(self, candidate: Candidate) -> Candidate:
-        """With the claims that were planned with fewer types open to all that they may become, as far as the effort
-        goes and the cheapest one stays the same."""
-        parts = tuple(self._reopened(each) if each.narrow else each for each in candidate.parts)
-        wide = replace(candidate, parts=parts)
+        """The candidate with all types that its claims may become, also for claims that were planned with fewer, as far
+        as the effort goes and the cheapest type stays the same."""
+        claims = tuple(self._widened_claim(each) if each.narrow else each for each in candidate.claims)
+        wide = replace(candidate, claims=claims)
         return wide if self._allowed(wide, by_pod=False) else candidate
 
-    def _reopened(self, part: CandidateClaim) -> CandidateClaim:
+    def _widened_claim(self, part: CandidateClaim) -> CandidateClaim:
         claim = part.claim
         if claim.reservations:
             return part
         pool = self._pools[claim.node_pool]
         largest = counted_against_limits(pool.pool, claim, self._problem, pool.catalogue)
-        members = [self._pods[uid] for uid in claim.pods]
-        question = problem_of_claim(self._problem, claim, members, pool, largest)
-        shapes = tuple(sorted(each.shape for each in members))
-        wide = self._single(question, (claim.node_pool, claim.constraints, tuple(sorted(largest.items())), shapes))
+        pods = [self._pods[uid] for uid in claim.pods]
+        problem = problem_of_claim(self._problem, claim, pods, pool, largest)
+        shapes = tuple(sorted(each.shape for each in pods))
+        wide = self._single_claim(problem, (claim.node_pool, claim.constraints, tuple(sorted(largest.items())), shapes))
         if wide is None or wide.reservations or wide.instance_types[0] != claim.instance_types[0]:
             return part  # the node that was rated is launched first, and takes nothing that others hold
-        return CandidateClaim(replace(wide, constraints=claim.constraints, labels=claim.labels), part.base, question)
+        return CandidateClaim(
+            replace(wide, constraints=claim.constraints, labels=claim.labels), part.base_number, problem
+        )
 
 
-def _planning_touches(question: Problem) -> int:
-    """Of planning it."""
-    return planning_touches(question.pods, question.shapes, len(question.nodes))
+def _planning_touches(problem: Problem) -> int:
+    """What it costs to plan a problem, in touches."""
+    return planning_touches(problem.pods, problem.shapes, len(problem.nodes))
 
 
 def _topology_keys(shape: PodShape) -> list[str]:

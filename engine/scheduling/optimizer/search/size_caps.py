@@ -1,4 +1,4 @@
-"""Types up to some size: what is left out of a problem so that its nodes stay small."""
+"""Caps on the size of instance types: which types to leave out of a problem so that its nodes stay small."""
 
 from __future__ import annotations
 
@@ -10,38 +10,44 @@ from kerf.engine.scheduling.optimizer.lower_bound import loosened
 from kerf.engine.scheduling.problem.problem import Problem
 
 CAP_EIGHTHS = (4, 2, 6, 1, 3, 5, 7)
-"""Eighths of the sizes of types, in the order in which they are tried as the largest one."""
+"""The caps, as eighths of the sorted list of sizes, in the order in which they are tried."""
 
 
-def types_above_caps(problem: Problem, menu: InstanceOptions, shapes: Iterable[str]) -> Iterator[list[str]]:
-    """The types that are too large, for several sizes that leave every pod of these shapes (digests) a type; by CPU,
-    which every node has."""
-    cpu = {each.name: each.capacity.get("cpu", 0) for template in menu.templates for each in template.catalogue.types}
-    floor = _smallest_cap(problem, menu, shapes, cpu)
-    sizes = sorted({size for size in cpu.values() if size >= floor})
+def types_above_caps(problem: Problem, options: InstanceOptions, shapes: Iterable[str]) -> Iterator[list[str]]:
+    """For several caps, the names of the types above it. Size is CPU, which every node has. Each cap leaves a type for
+    every pod of these shapes (digests)."""
+    cpu = {
+        each.name: each.capacity.get("cpu", 0) for template in options.templates for each in template.catalogue.types
+    }
+    smallest = _smallest_cap(problem, options, shapes, cpu)
+    sizes = sorted({size for size in cpu.values() if size >= smallest})
     for eighth in CAP_EIGHTHS if len(sizes) > 1 else ():
         cap = sizes[(len(sizes) - 1) * eighth // 8]
-        gone = sorted(name for name, size in cpu.items() if size > cap)
-        if keeps_domains(problem, frozenset(gone)):
-            yield gone
+        above = sorted(name for name, size in cpu.items() if size > cap)
+        if keeps_domains(problem, frozenset(above)):
+            yield above
 
 
-def _smallest_cap(problem: Problem, menu: InstanceOptions, shapes: Iterable[str], cpu: Mapping[str, int]) -> int:
-    """The smallest size that leaves every pod some type of the NodePools of the most weight that it can go to."""
-    floor = 0
+def _smallest_cap(problem: Problem, options: InstanceOptions, shapes: Iterable[str], cpu: Mapping[str, int]) -> int:
+    """The smallest size that leaves every pod a type of those NodePools of the most weight that it can go to."""
+    smallest = 0
     known: dict[NodeDemands, list[tuple[int, int, tuple[int, ...]]]] = {}
     for digest in sorted(frozenset(shapes)):
-        wanted = loosened(problem.shapes[digest], menu)
-        if wanted.demands not in known:
-            known[wanted.demands] = sorted(
-                (-template.pool.weight, cpu[template.catalogue.names[way.kind]], menu.room(way.template, way.kind))
-                for way in all_options(menu, wanted, any_weight=True)
-                for template in (menu.templates[way.template],)
+        kind = loosened(problem.shapes[digest], options)
+        if kind.demands not in known:
+            known[kind.demands] = sorted(
+                (
+                    -template.pool.weight,
+                    cpu[template.catalogue.names[option.type_number]],
+                    options.room(option.template, option.type_number),
+                )
+                for option in all_options(options, kind, any_weight=True)
+                for template in (options.templates[option.template],)
             )
         fitting = (
             size
-            for _, size, room in known[wanted.demands]
-            if all(a <= b for a, b in zip(wanted.amounts, room, strict=True))
+            for _, size, room in known[kind.demands]
+            if all(a <= b for a, b in zip(kind.amounts, room, strict=True))
         )
-        floor = max(floor, next(fitting, 0))
-    return floor
+        smallest = max(smallest, next(fitting, 0))
+    return smallest

@@ -19,11 +19,11 @@ from tests.support.scenarios.problems import GI, Workloads, ladder, pool, proble
 def started(asked: Problem) -> tuple[NodeSets, NodeSet]:
     """The nodes of the first plan."""
     made = plan(asked)
-    menu = InstanceOptions(asked, ("cpu", "memory", "pods"))
-    fleets = NodeSets(asked, menu, independent_pods(asked), node_set_bounds(asked, made))
-    found, _ = fleets.judged(fleets.berths(made.claims), made.placed, 10**9)
+    options = InstanceOptions(asked, ("cpu", "memory", "pods"))
+    node_sets = NodeSets(asked, options, independent_pods(asked), node_set_bounds(asked, made))
+    found, _ = node_sets.evaluate(node_sets.nodes_of(made.claims), made.placed, 10**9)
     assert found is not None
-    return fleets, found
+    return node_sets, found
 
 
 def test_a_node_admits_the_pods_that_it_has_room_for_and_that_may_go_there() -> None:
@@ -32,18 +32,18 @@ def test_a_node_admits_the_pods_that_it_has_room_for_and_that_may_go_there() -> 
     work.add("tolerant", 1, shape(500, tolerations=(Toleration("t", "Exists"),), node_selector={"tainted": "yes"}))
     tainted = pool("tainted", taints=(Taint("t", "NoSchedule"),), labels={"tainted": "yes"})
     asked = problem(work, ladder(2, 8), pool("open", labels={"tainted": "no"}), tainted)
-    fleets, fleet = started(asked)
-    admission = NodeAdmission(fleets, asked.pods)
-    kinds = {size.kind: size for berth in fleet.berths for size in fleets.sizes(berth)}
+    node_sets, node_set = started(asked)
+    admission = NodeAdmission(node_sets, asked.pods)
+    kinds = {size.kind: size for node in node_set.nodes for size in node_sets.sizes(node)}
     assert len(kinds) > 2
-    for berth in kinds.values():
-        names = {pod.name.split("-")[0] for n, pod in enumerate(asked.pods) if admission.of(berth) >> n & 1}
-        roomy = berth.claim.instance_types[0] == "t08"
-        if berth.claim.node_pool == "tainted":
+    for node in kinds.values():
+        names = {pod.name.split("-")[0] for n, pod in enumerate(asked.pods) if admission.admitted(node) >> n & 1}
+        roomy = node.claim.instance_types[0] == "t08"
+        if node.claim.node_pool == "tainted":
             assert names == {"tolerant"}
         else:
             here = {"small", "large", "wide"} if roomy else {"small"}
-            assert names == here | ({"elsewhere"} if fleets.labels(berth)[lbl.ZONE] == "z2" else set())
+            assert names == here | ({"elsewhere"} if node_sets.labels(node)[lbl.ZONE] == "z2" else set())
 
 
 def test_what_is_thought_of_is_charged_whether_or_not_it_is_cheap_enough_to_be_tried() -> None:
@@ -54,8 +54,9 @@ def test_what_is_thought_of_is_charged_whether_or_not_it_is_cheap_enough_to_be_t
     assert found
     assert none == []
     assert 0 < still < touches
-    fleets, fleet = started(problem(work, ladder(*range(4, 64))))
-    assert larger_sets(fleets, fleet, [], 0.0)[1] > still, "more types are more to think of"
+    node_sets, node_set = started(problem(work, ladder(*range(4, 64))))
+    assert larger_sets(node_sets, node_set, [], 0.0)[1] > still, "more types are more to think of"
     assert (
-        larger_sets(fleets, fleet, [], 0.0)[1] < larger_sets(*started(problem(work, ladder(*range(4, 64)))), [], 0.0)[1]
+        larger_sets(node_sets, node_set, [], 0.0)[1]
+        < larger_sets(*started(problem(work, ladder(*range(4, 64)))), [], 0.0)[1]
     ), "what is known already is not paid for twice"

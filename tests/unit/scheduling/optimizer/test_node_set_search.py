@@ -32,42 +32,42 @@ def late_and_large(*types: int) -> Problem:
     return problem(work, ladder(*types))
 
 
-def fleets_of(asked: Problem) -> NodeSets:
-    menu = InstanceOptions(asked, ("cpu", "memory", "pods"))
-    return NodeSets(asked, menu, independent_pods(asked), node_set_bounds(asked, plan(asked)))
+def node_sets_of(asked: Problem) -> NodeSets:
+    options = InstanceOptions(asked, ("cpu", "memory", "pods"))
+    return NodeSets(asked, options, independent_pods(asked), node_set_bounds(asked, plan(asked)))
 
 
-def sized(fleets: NodeSets, asked: Problem, kind: str, count: int) -> tuple[NewNode, ...]:
+def sized(node_sets: NodeSets, asked: Problem, kind: str, count: int) -> tuple[NewNode, ...]:
     """So many nodes of a type."""
-    (first, *_) = fleets.berths(plan(asked).claims)
-    return tuple(e for e in fleets.sizes(first) if e.claim.instance_types[0] == kind) * count
+    (first, *_) = node_sets.nodes_of(plan(asked).claims)
+    return tuple(e for e in node_sets.sizes(first) if e.claim.instance_types[0] == kind) * count
 
 
-def judged(fleets: NodeSets, asked: Problem, berths: tuple[NewNode, ...]) -> NodeSet:
-    found, _ = fleets.judged(berths, frozenset(each.uid for each in asked.pods), 10**9)
+def evaluated(node_sets: NodeSets, asked: Problem, nodes: tuple[NewNode, ...]) -> NodeSet:
+    found, _ = node_sets.evaluate(nodes, frozenset(each.uid for each in asked.pods), 10**9)
     assert found is not None
     return found
 
 
 def begun(asked: Problem, effort: Effort, kind: str, count: int) -> tuple[NodeSetSearch, NodeSet]:
     """A search, and the set of nodes that it begins with: so many of a type."""
-    fleets = fleets_of(asked)
-    mending = NodeSetSearch(fleets, 0, effort)
-    start = mending.judged(sized(fleets, asked, kind, count), frozenset(each.uid for each in asked.pods))
+    node_sets = node_sets_of(asked)
+    search = NodeSetSearch(node_sets, 0, effort)
+    start = search.evaluate(sized(node_sets, asked, kind, count), frozenset(each.uid for each in asked.pods))
     assert start is not None
-    return mending, start
+    return search, start
 
 
 def test_s208_fewer_larger_nodes_are_thought_to_have_room_for_a_late_large_pod() -> None:
     asked = late_and_large(4, 8, 16)
-    fleets = fleets_of(asked)
-    four = judged(fleets, asked, sized(fleets, asked, "t04", 4))
+    node_sets = node_sets_of(asked)
+    four = evaluated(node_sets, asked, sized(node_sets, asked, "t04", 4))
     assert four.bindings.unbound
-    outlook = LeftoverEstimate(fleets, four)
-    two, one = sized(fleets, asked, "t08", 2), sized(fleets, asked, "t16", 1)
-    assert outlook.left(four.berths) >= len(four.bindings.unbound)
-    assert outlook.left(one) == len(judged(fleets, asked, one).bindings.unbound) == 0
-    assert outlook.left(four.berths) >= outlook.left(two) >= outlook.left(one)
+    estimate = LeftoverEstimate(node_sets, four)
+    two, one = sized(node_sets, asked, "t08", 2), sized(node_sets, asked, "t16", 1)
+    assert estimate.unbound(four.nodes) >= len(four.bindings.unbound)
+    assert estimate.unbound(one) == len(evaluated(node_sets, asked, one).bindings.unbound) == 0
+    assert estimate.unbound(four.nodes) >= estimate.unbound(two) >= estimate.unbound(one)
 
 
 def test_s208_pods_that_must_be_apart_are_thought_to_need_a_node_each() -> None:
@@ -76,23 +76,23 @@ def test_s208_pods_that_must_be_apart_are_thought_to_need_a_node_each() -> None:
     work = Workloads().add("apart", 4, shape(500, labels={"app": "apart"}, anti_affinity=(apart,)))
     work.add("evenly", 6, shape(500, labels={"app": "evenly"}, spread=(evenly,)))
     asked = problem(work, ladder(2, 16))
-    fleets = fleets_of(asked)
-    whole = judged(fleets, asked, sized(fleets, asked, "t02", 6))
-    outlook = LeftoverEstimate(fleets, whole)
-    large = sized(fleets, asked, "t16", 1)
-    assert outlook.left(large * 4) == 0
-    assert outlook.left(large * 2) == 2 + 2
-    assert outlook.left(large) == 3 + 4
+    node_sets = node_sets_of(asked)
+    whole = evaluated(node_sets, asked, sized(node_sets, asked, "t02", 6))
+    estimate = LeftoverEstimate(node_sets, whole)
+    large = sized(node_sets, asked, "t16", 1)
+    assert estimate.unbound(large * 4) == 0
+    assert estimate.unbound(large * 2) == 2 + 2
+    assert estimate.unbound(large) == 3 + 4
 
 
 def test_s208_where_a_pod_may_go_nowhere_all_of_its_shape_are_thought_to_be_left() -> None:
     work = Workloads().add("here", 3, shape(500, node_selector={lbl.INSTANCE_TYPE: "t04"}))
     asked = problem(work, ladder(4, 8))
-    fleets = fleets_of(asked)
-    (berth,) = fleets.berths(plan(asked).claims)
-    outlook = LeftoverEstimate(fleets, judged(fleets, asked, (berth,)))
-    assert outlook.left((berth,)) == 0
-    assert outlook.left(()) == 3
+    node_sets = node_sets_of(asked)
+    (node,) = node_sets.nodes_of(plan(asked).claims)
+    estimate = LeftoverEstimate(node_sets, evaluated(node_sets, asked, (node,)))
+    assert estimate.unbound((node,)) == 0
+    assert estimate.unbound(()) == 3
 
 
 def test_s208_a_late_large_pod_gets_its_place_by_larger_nodes() -> None:
@@ -106,15 +106,15 @@ def test_s208_a_late_large_pod_gets_its_place_by_larger_nodes() -> None:
 
 def test_s208_nothing_is_tried_twice_and_nothing_without_effort() -> None:
     asked, effort = late_and_large(4), Effort(2_400_000)
-    mending, start = begun(asked, effort, "t04", 4)
+    search, start = begun(asked, effort, "t04", 4)
     before = effort.left
-    assert mending.judged(start.berths, frozenset(each.uid for each in asked.pods)) is start
+    assert search.evaluate(start.nodes, frozenset(each.uid for each in asked.pods)) is start
     assert effort.left == before
-    whole = mending.whole([mending.trail(start, math.inf)], math.inf)
+    whole = search.whole([search.trail(start, math.inf)], math.inf)
     assert whole is not None
     assert not whole.bindings.unbound
     effort.charge(effort.left)
-    assert mending.whole([mending.trail(start, math.inf)], math.inf) is None
+    assert search.whole([search.trail(start, math.inf)], math.inf) is None
 
 
 def test_s208_what_nothing_helps_is_tried_as_far_as_the_effort_goes() -> None:
@@ -122,20 +122,20 @@ def test_s208_what_nothing_helps_is_tried_as_far_as_the_effort_goes() -> None:
     work = Workloads().add("a-small", 40, shape(300, GI), created=1).add("z-large", 6, shape(3800, GI), created=2)
     asked = problem(work, ladder(1, 2, 3, 4))
     effort = Effort(120_000)
-    mending, start = begun(asked, effort, "t04", 9)
+    search, start = begun(asked, effort, "t04", 9)
     before = effort.left
     below = 1.3 * start.price
-    assert mending.whole([mending.trail(start, below)], below) is None
+    assert search.whole([search.trail(start, below)], below) is None
     assert effort.left < before // 2
 
 
 def test_s208_each_fleet_that_is_found_whole_is_cheaper_than_the_one_before() -> None:
     work = Workloads().add("a-small", 24, shape(900, GI), created=1).add("z-large", 4, shape(3000, GI), created=2)
     asked = problem(work, ladder(2, 4, 8, 16, 32))
-    mending, start = begun(asked, Effort(1_200_000), "t04", 6)
+    search, start = begun(asked, Effort(1_200_000), "t04", 6)
     prices = [math.inf]
-    trails = [mending.trail(start, math.inf)]
-    while (found := mending.whole(trails, prices[-1])) is not None:
+    trails = [search.trail(start, math.inf)]
+    while (found := search.whole(trails, prices[-1])) is not None:
         assert not found.bindings.unbound
         prices.append(found.price)
     assert len(prices) > 2
@@ -144,12 +144,12 @@ def test_s208_each_fleet_that_is_found_whole_is_cheaper_than_the_one_before() ->
 
 def test_s208_a_node_that_holds_reservations_is_in_every_set_that_is_tried() -> None:
     asked = late_and_large(2, 4, 8, 16)
-    fleets = fleets_of(asked)
+    node_sets = node_sets_of(asked)
     held = replace(plan(asked).claims[0], reservations=("r",))
-    (fixed,) = fleets.berths([held])
+    (fixed,) = node_sets.nodes_of([held])
     assert fixed.fixed
-    start = judged(fleets, asked, (fixed, *sized(fleets, asked, "t04", 2)))
-    tried, _ = larger_sets(fleets, start, [], math.inf)
+    start = evaluated(node_sets, asked, (fixed, *sized(node_sets, asked, "t04", 2)))
+    tried, _ = larger_sets(node_sets, start, [], math.inf)
     assert len(tried) > 10
     assert all(fixed in each for each in tried)
 
@@ -157,19 +157,19 @@ def test_s208_a_node_that_holds_reservations_is_in_every_set_that_is_tried() -> 
 def test_s208_nodes_that_stay_empty_are_no_reason_for_others() -> None:
     work = Workloads().add("one", 1, shape(500, node_selector={lbl.ZONE: "z1"}))
     asked = problem(work.add("other", 1, shape(500, node_selector={lbl.ZONE: "z2"})), ladder(2, 4))
-    fleets = fleets_of(asked)
-    start, _ = fleets.judged(fleets.berths(plan(asked).claims), frozenset({"one-0"}), 10**9)
+    node_sets = node_sets_of(asked)
+    start, _ = node_sets.evaluate(node_sets.nodes_of(plan(asked).claims), frozenset({"one-0"}), 10**9)
     assert start is not None
     assert start.bindings.node_of == {"one-0": new_node_name(0)}
-    assert fleets.uniform(start.berths[0], start, [0], 1)
-    assert fleets.uniform(start.berths[1], start, [1], 1) == []
-    assert larger_sets(fleets, start, [], math.inf)[0]
+    assert node_sets.uniform(start.nodes[0], start, [0], 1)
+    assert node_sets.uniform(start.nodes[1], start, [1], 1) == []
+    assert larger_sets(node_sets, start, [], math.inf)[0]
 
 
 def test_s208_what_is_left_over_counts_for_what_a_fleet_costs_in_the_end() -> None:
     asked = late_and_large(4)
-    fleets = fleets_of(asked)
-    four, six = (judged(fleets, asked, sized(fleets, asked, "t04", count)) for count in (4, 6))
+    node_sets = node_sets_of(asked)
+    four, six = (evaluated(node_sets, asked, sized(node_sets, asked, "t04", count)) for count in (4, 6))
     assert four.bindings.unbound
     assert not six.bindings.unbound
     assert price_in_the_end(six) == pytest.approx(six.price)
@@ -191,12 +191,12 @@ def test_s208_a_plan_that_binds_whole_may_be_a_quarter_or_half_a_dollar_dearer()
 def test_s208_a_run_ends_when_more_pods_are_left_over_for_good_than_may_be(spare: int, known: bool) -> None:
     """`spare`: by how many more, or fewer, than are."""
     asked = late_and_large(4)
-    fleets = fleets_of(asked)
-    berths = sized(fleets, asked, "t04", 4)
-    left = len(judged(fleets, asked, berths).bindings.unbound)
+    node_sets = node_sets_of(asked)
+    nodes = sized(node_sets, asked, "t04", 4)
+    left = len(evaluated(node_sets, asked, nodes).bindings.unbound)
     assert left > 0
     uids = frozenset(each.uid for each in asked.pods)
-    found, touches = fleets.judged(berths, uids, 10**9, (len(SCHEDULER_VARIANTS), left + spare))
+    found, touches = node_sets.evaluate(nodes, uids, 10**9, (len(SCHEDULER_VARIANTS), left + spare))
     assert (found is not None) == known
     assert touches > 0
 
@@ -207,9 +207,11 @@ def test_s208_what_waits_for_others_is_not_left_over_for_good() -> None:
     work = Workloads().add("a", 1, shape(500, labels={"app": "early"}, affinity=(beside,)), created=1)
     work.add("b", 1, shape(500, labels={"app": "late"}), created=2)
     asked = problem(work, ladder(4))
-    fleets = fleets_of(asked)
-    berths = fleets.berths(plan(asked).claims)
-    found, _ = fleets.judged(berths, frozenset(each.uid for each in asked.pods), 10**9, (len(SCHEDULER_VARIANTS), 0))
+    node_sets = node_sets_of(asked)
+    nodes = node_sets.nodes_of(plan(asked).claims)
+    found, _ = node_sets.evaluate(
+        nodes, frozenset(each.uid for each in asked.pods), 10**9, (len(SCHEDULER_VARIANTS), 0)
+    )
     assert found is not None
     assert found.bindings.unbound == ()
     assert len(KubeScheduler(asked).queue(SCHEDULER_VARIANTS[0])) == 2
@@ -226,6 +228,6 @@ def test_s107_types_with_less_room_do_not_count_for_min_values(
     """A node that is filled can become none of them, however dear they are."""
     two = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))
     asked = problem(Workloads().add("web", 1, shape(1000)), Catalogue(types), two)
-    fleets = fleets_of(asked)
-    (berth,) = fleets.berths(plan(asked).claims)
-    assert [each.claim.instance_types[0] for each in fleets.sizes(berth)] == offered
+    node_sets = node_sets_of(asked)
+    (node,) = node_sets.nodes_of(plan(asked).claims)
+    assert [each.claim.instance_types[0] for each in node_sets.sizes(node)] == offered

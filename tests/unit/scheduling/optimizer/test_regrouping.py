@@ -22,7 +22,7 @@ APP = Selector({"app": "web"})
 WEB = {"app": "web"}
 
 
-def menu_of(asked: Problem) -> InstanceOptions:
+def options_of(asked: Problem) -> InstanceOptions:
     return InstanceOptions(asked, ("cpu", "memory", "pods"))
 
 
@@ -33,9 +33,9 @@ def held(asked: Problem, uid: str = "web-0", zones: tuple[str, ...] = ("z1",)) -
     rest = tuple(each for each in claim.constraints if each.key != lbl.ZONE)
     bound = (requirement(lbl.ZONE, "In", zones),) if zones else ()
     weights = {uid: 0 for each in made.claims for uid in each.pods}
-    movers = MovablePods(asked, menu_of(asked), independent_pods(asked), weights)
+    movable = MovablePods(asked, options_of(asked), independent_pods(asked), weights)
     pod = next(each for each in asked.pods if each.uid == uid)
-    return movers.held(pod, replace(claim, constraints=(*rest, *bound)))
+    return movable.beside(pod, replace(claim, constraints=(*rest, *bound)))
 
 
 def web(given: PodShape, count: int = 2) -> Problem:
@@ -58,7 +58,7 @@ def test_s208_a_pod_that_only_others_look_at_is_held_too() -> None:
     lonely = shape(900, labels={"app": "lonely"}, anti_affinity=(AffinityTerm(lbl.ZONE, APP),))
     found = held(problem(Workloads().add("web", 2, shape(500, labels=WEB)).add("lonely", 1, lonely), ladder(4, 8)))
     assert found is not None
-    assert found.attached
+    assert found.related
     assert found.labels == ((lbl.ZONE, "z1"),)
 
 
@@ -67,13 +67,13 @@ def test_s208_pods_that_keep_away_from_their_like_are_moved_so_many_to_a_node() 
     evenly = held(web(shape(900, labels=WEB, spread=(SpreadConstraint(lbl.HOSTNAME, max_skew=3, selector=APP),))))
     assert apart is not None
     assert evenly is not None
-    assert [each.apart and each.apart[2] for each in (apart, evenly)] == [1, 3]
+    assert [each.max_per_node and each.max_per_node[2] for each in (apart, evenly)] == [1, 3]
 
 
 def test_s208_pods_that_keep_away_from_nobody_who_is_there_may_share_a_node() -> None:
     found = held(web(shape(900, labels=WEB, anti_affinity=(AffinityTerm(lbl.HOSTNAME, Selector({"app": "gone"})),))))
     assert found is not None
-    assert found.apart is None
+    assert found.max_per_node is None
 
 
 def test_s208_pods_that_look_at_others_on_their_node_stay() -> None:
@@ -87,18 +87,20 @@ def test_s208_pods_that_look_at_others_on_their_node_stay() -> None:
 
 def groups(asked: Problem, kinds: list[PodKind], counts: list[int], steps: int = 100) -> list[tuple[str, int]] | None:
     """Types, and how many pods are on each."""
-    menu, effort = menu_of(asked), Effort(12_000 * steps)
+    options, effort = options_of(asked), Effort(12_000 * steps)
     before = effort.left
-    found = Regrouping(menu, kinds, counts).groups(effort)
+    found = Regrouping(options, kinds, counts).groups(effort)
     if found is None:
         return None
     assert effort.left < before
-    names = menu.templates[0].catalogue.names
-    return sorted((names[each.kind], sum(count for _, count in each.counts)) for each in found)
+    names = options.templates[0].catalogue.names
+    return sorted((names[each.type_number], sum(count for _, count in each.counts)) for each in found)
 
 
-def kind(cpu: int, labels: tuple[tuple[str, str], ...] = (), apart: tuple[str, str, int] | None = None) -> PodKind:
-    return PodKind((cpu, GI, 1), Requirements.of_labels(dict(labels)), (), (), 0, labels, apart)
+def kind(
+    cpu: int, labels: tuple[tuple[str, str], ...] = (), max_per_node: tuple[str, str, int] | None = None
+) -> PodKind:
+    return PodKind((cpu, GI, 1), Requirements.of_labels(dict(labels)), (), (), 0, labels, max_per_node)
 
 
 def test_s208_what_is_left_over_goes_to_a_small_node() -> None:
@@ -112,7 +114,7 @@ def test_s208_pods_of_two_zones_share_no_node() -> None:
 
 
 def test_s208_no_more_of_a_kind_than_may_be_on_one_node() -> None:
-    kinds = [kind(900, apart=("default", "web", 2)), kind(500)]
+    kinds = [kind(900, max_per_node=("default", "web", 2)), kind(500)]
     assert groups(problem(Workloads(), ladder(8)), kinds, [4, 2]) == [("t08", 2), ("t08", 4)]
 
 
@@ -135,4 +137,4 @@ def test_s63_types_are_not_left_out_where_a_pod_would_fall_to_a_node_pool_of_les
 
 
 def caps_of(asked: Problem) -> tuple[Problem, InstanceOptions, list[str]]:
-    return asked, menu_of(asked), [each.shape for each in asked.pods]
+    return asked, options_of(asked), [each.shape for each in asked.pods]
