@@ -1,0 +1,93 @@
+"""The folder tree is a map: no room is crowded, and each package says what belongs there and what it may import."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.support.repository import ROOT
+
+MAX_MODULES = 15
+"""A folder shows at most so many modules beside its subfolders; `__init__.py` does not count."""
+HOUSES = ("engine", "adapters", "projections", "replay")
+CROWDED: dict[str, int] = {"engine/model/manifests/kubernetes": 16}
+"""Folders that still have more modules, with how many: shrinks to none."""
+WITHOUT_A_WORD: set[str] = {
+    "engine",
+    "engine/model",
+    "engine/model/crds",
+    "engine/model/manifests",
+    "engine/model/manifests/karpenter",
+    "engine/model/manifests/kubernetes",
+    "engine/record",
+    "engine/runtime",
+    "engine/scheduling/devices",
+    "engine/scheduling/topology",
+    "engine/state",
+    "adapters",
+    "adapters/aws/launch",
+    "adapters/aws/nodeclass",
+    "adapters/aws/userdata",
+    "adapters/cli/demo",
+    "adapters/cli/doctor",
+    "adapters/cli/input",
+    "adapters/cli/render",
+    "adapters/cli/simulate",
+    "adapters/controller",
+    "adapters/kubernetes",
+    "adapters/kubernetes/objects",
+    "adapters/kubernetes/watch",
+    "adapters/kwok",
+    "adapters/manager/metrics",
+    "adapters/manager/providers",
+    "adapters/simulation/cloud",
+    "adapters/simulation/timeline",
+    "adapters/store",
+    "adapters/store/files",
+    "adapters/store/postgres",
+    "adapters/store/pseudonyms",
+    "adapters/store/retention",
+    "adapters/store/sqlite",
+}
+"""Packages whose docstring does not say yet what belongs there and what they may import: shrinks to none."""
+
+
+def folders(*roots: str) -> list[str]:
+    """Every folder below these that has a module in it, as a path from the repository's root."""
+    modules = [path for root in roots for path in (ROOT / root).rglob("*.py")]
+    return sorted({path.parent.relative_to(ROOT).as_posix() for path in modules})
+
+
+def modules(folder: str) -> list[str]:
+    return sorted(path.name for path in (ROOT / folder).glob("*.py") if path.name != "__init__.py")
+
+
+def says_what_belongs_there(package: Path) -> bool:
+    """Two lines at least, and a word about imports."""
+    path = package / "__init__.py"
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) if path.exists() else None
+    return (
+        text is not None and len([line for line in text.splitlines() if line.strip()]) >= 2 and "import" in text.lower()
+    )
+
+
+@pytest.mark.parametrize("folder", folders(*HOUSES, "tests", "benchmarks"))
+def test_no_folder_is_crowded(folder: str) -> None:
+    count = len(modules(folder))
+    assert count <= CROWDED.get(folder, MAX_MODULES), f"{folder} has {count}: give those that belong together a folder"
+
+
+@pytest.mark.parametrize("folder", folders(*HOUSES))
+def test_a_package_says_what_belongs_there_and_what_it_may_import(folder: str) -> None:
+    assert says_what_belongs_there(ROOT / folder) or folder in WITHOUT_A_WORD
+
+
+def test_exceptions_name_folders_that_exist() -> None:
+    assert {*CROWDED, *WITHOUT_A_WORD} <= {*folders(*HOUSES, "tests", "benchmarks")}
+
+
+def test_every_folder_of_code_is_looked_at() -> None:
+    """`folders` finds the houses and what is below them."""
+    assert {*HOUSES, "tests/unit", "benchmarks", "engine/scheduling"} <= {*folders(*HOUSES, "tests", "benchmarks")}
