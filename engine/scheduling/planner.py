@@ -99,7 +99,7 @@ class CompiledProblem:
         self.nodes = sorted(nodes, key=lambda each: each.order)
         for number, node in enumerate(self.nodes):
             node.number = number
-        self._lanes = NodesByDomain(self.nodes, traced=tracer is not None)
+        self._by_domain = NodesByDomain(self.nodes, traced=tracer is not None)
         self._launches = ClaimSpecs(problem.settings.max_instance_types)
         policy = problem.settings.preference_policy
         self._classes = PodClasses(problem.shapes, self.topology, policy, soft, problem.volumes, self._devices)
@@ -123,7 +123,7 @@ class CompiledProblem:
         failures = [failure for queue in queues for failure in queue.failures]
         packing = Packing(
             nodes,
-            self._lanes,
+            self._by_domain,
             self.templates,
             self._explained,
             self._classes,
@@ -133,13 +133,13 @@ class CompiledProblem:
             tracer,
             most_claims,
         )
-        failures += [(pod, wanted, (*self._dropped, *why)) for pod, wanted, why in packing.run(queue)]
+        failures += [(pod, pod_class, (*self._dropped, *why)) for pod, pod_class, why in packing.run(queue)]
         claims, unmet = _finished_claims(packing, self._launches, self._strict, tracer, self._devices)
-        by_uid = {pod.uid: (pod, wanted) for pod, wanted in queue} if unmet else {}
+        by_uid = {pod.uid: (pod, pod_class) for pod, pod_class in queue} if unmet else {}
         failures += [(*by_uid[uid], (why,)) for uid, why in unmet]
         if tracer is not None:
-            for pod, wanted, why in failures:
-                tracer.unplaced(pod, wanted, why)
+            for pod, pod_class, why in failures:
+                tracer.unplaced(pod, pod_class, why)
         truncated = tuple(pod.uid for pod in sorted(packing.truncated, key=_by_name))
         uneven = self.topology.uneven
         return Plan(
@@ -164,39 +164,39 @@ class CompiledProblem:
             asks = devices is not None and bool(shape.resource_claims)
             lacking = devices.problem(pod.device_claims) if devices is not None and asks else None
             own_devices = pod.device_claims if asks and lacking is None else None
-            wanted = self._classes.of(pod.namespace, pod.shape, claims, own_devices)
+            pod_class = self._classes.of(pod.namespace, pod.shape, claims, own_devices)
             why = () if pod.accepted or pod.virtual else self._refusals(pod.shape, claims)
             if why:
-                ignored.append((pod, wanted, why))
+                ignored.append((pod, pod_class, why))
             elif shape.resource_claims and problem.settings.ignore_dra_requests:
                 own_names = sorted(read_reference(each).own for each in shape.resource_claims)
-                failures.append((pod, wanted, (reason(SchedulingCode.RESOURCE_CLAIMS, claims=own_names),)))
+                failures.append((pod, pod_class, (reason(SchedulingCode.RESOURCE_CLAIMS, claims=own_names),)))
             elif lacking is not None:
                 failures.append(
-                    (pod, wanted, (reason(SchedulingCode.RESOURCE_CLAIM, claim=lacking[0], problem=lacking[1]),))
+                    (pod, pod_class, (reason(SchedulingCode.RESOURCE_CLAIM, claim=lacking[0], problem=lacking[1]),))
                 )
             elif not self._any_pool:
-                failures.append((pod, wanted, (reason(SchedulingCode.NO_NODE_POOL),)))
-            elif wanted.contradictions:
+                failures.append((pod, pod_class, (reason(SchedulingCode.NO_NODE_POOL),)))
+            elif pod_class.contradictions:
                 failures.append(
-                    (pod, wanted, (reason(SchedulingCode.CONTRADICTION, keys=list(wanted.contradictions)),))
+                    (pod, pod_class, (reason(SchedulingCode.CONTRADICTION, keys=list(pod_class.contradictions)),))
                 )
-            elif wanted.unsupported:
-                features = list(wanted.unsupported)
-                failures.append((pod, wanted, (reason(SchedulingCode.NOT_SUPPORTED_YET, features=features),)))
+            elif pod_class.unsupported:
+                features = list(pod_class.unsupported)
+                failures.append((pod, pod_class, (reason(SchedulingCode.NOT_SUPPORTED_YET, features=features),)))
             else:
-                order = -pod.ahead, -wanted.cpu, -wanted.memory, pod.created, pod.uid
-                queue.append((order, (pod, wanted)))
+                order = -pod.ahead, -pod_class.cpu, -pod_class.memory, pod.created, pod.uid
+                queue.append((order, (pod, pod_class)))
         return PodQueue(queue, ignored, failures)
 
     def _refusals(self, digest: str, claims: tuple[str, ...]) -> tuple[Reason, ...]:
-        found = self._refused.get((digest, claims))
-        if found is None:
-            found = pod_refusals(self._problem.shapes[digest])
+        reasons = self._refused.get((digest, claims))
+        if reasons is None:
+            reasons = pod_refusals(self._problem.shapes[digest])
             if self._problem.volumes is not None:
-                found += volume_problems(self._problem.volumes, claims)
-            self._refused[digest, claims] = found
-        return found
+                reasons += volume_problems(self._problem.volumes, claims)
+            self._refused[digest, claims] = reasons
+        return reasons
 
 
 def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
@@ -260,7 +260,7 @@ def _by_name(pod: PendingPod) -> tuple[str, str, str]:
 def _grouped_by_reason(failures: Iterable[Failure]) -> tuple[Unplaced, ...]:
     """Pods of one class that failed for the same reasons, together; ordered by first pod."""
     groups: dict[tuple[int, str], tuple[list[PendingPod], tuple[Reason, ...]]] = {}
-    for pod, wanted, why in sorted(failures, key=lambda each: _by_name(each[0])):
-        key = wanted.number, repr(why)
+    for pod, pod_class, why in sorted(failures, key=lambda each: _by_name(each[0])):
+        key = pod_class.number, repr(why)
         groups.setdefault(key, ([], why))[0].append(pod)
     return tuple(Unplaced(tuple(pod.uid for pod in pods), why) for pods, why in groups.values())

@@ -124,17 +124,17 @@ def reason(code: SchedulingCode, **params: str | int | float | list[str]) -> Rea
     return Reason(code.value, dict(sorted(params.items())))
 
 
-def conflict_reason(found: tuple[Conflict, ...], own: Requirements, **params: str) -> Reason:
+def conflict_reason(conflicts: tuple[Conflict, ...], own: Requirements, **params: str) -> Reason:
     """The coded form of conflicts between a pod's requirements and those of a candidate (`own`)."""
-    unknown = sorted(each.key for each in found if each.existing is None)
+    unknown = sorted(each.key for each in conflicts if each.existing is None)
     if unknown:
         known = sorted(each.key for each in own if each.key not in WELL_KNOWN and not is_restricted(each.key))
         return reason(SchedulingCode.LABEL_UNDEFINED, keys=unknown, known=known, **params)
     return reason(
         SchedulingCode.REQUIREMENTS,
-        keys=[each.key for each in found],
-        incoming=[str(each.incoming) for each in found],
-        existing=[str(each.existing) for each in found],
+        keys=[each.key for each in conflicts],
+        incoming=[str(each.incoming) for each in conflicts],
+        existing=[str(each.existing) for each in conflicts],
         **params,
     )
 
@@ -168,9 +168,9 @@ def sentence(reason: Reason) -> str:
 
 def _domains(reason: Reason) -> str:
     """How many pods count where. Nodes of this plan have no names yet."""
-    found = reason.params.get("domains")
-    named = [each for each in found if "=" in each] if isinstance(found, list) else []
-    rest = [each for each in found if "=" not in each] if isinstance(found, list) else []
+    domains = reason.params.get("domains")
+    named = [each for each in domains if "=" in each] if isinstance(domains, list) else []
+    rest = [each for each in domains if "=" not in each] if isinstance(domains, list) else []
     noun = "nodes" if reason.params.get("key") == HOSTNAME else "domains"
     if not named and not rest:
         if reason.params.get("rule") == "affinity":
@@ -191,6 +191,6 @@ def _meant(reason: Reason) -> str:
     ):
         return ""
     asked = keys if isinstance(keys, list) else [str(keys)]
-    found = {suggestion(key, WELL_KNOWN, known) for key in asked if key not in WELL_KNOWN}
-    named = sorted(each for each in found if each is not None)
+    similar = {suggestion(key, WELL_KNOWN, known) for key in asked if key not in WELL_KNOWN}
+    named = sorted(each for each in similar if each is not None)
     return f" (is {' or '.join(named)} meant?)" if named else ""

@@ -99,11 +99,11 @@ class Devices:
 
     def want(self, names: tuple[str, ...]) -> DeviceWant:
         """What pods with these claims (namespace/name) ask for; all of them are there."""
-        found = self._wants.get(names)
-        if found is None:
+        device_want = self._wants.get(names)
+        if device_want is None:
             claims = tuple(self._facts.claims[name] for name in names)
-            found = self._wants[names] = DeviceWant(self, claims)
-        return found
+            device_want = self._wants[names] = DeviceWant(self, claims)
+        return device_want
 
     def problem(self, names: Iterable[str]) -> tuple[str, str] | None:
         """The first claim that is missing (S-195) or that nothing can meet, and why; None if there is none."""
@@ -129,8 +129,8 @@ class Devices:
         self.ledger.give(grant)
         local: set[str] = set()
         asked: dict[str, Requirements] = {}
-        for _, found in grant.by_types:
-            for allotted_device in found.allotted:
+        for _, solution in grant.by_types:
+            for allotted_device in solution.allotted:
                 asked[allotted_device.claim] = asked.get(allotted_device.claim, Requirements()).merged(
                     allotted_device.offered.requirements
                 )
@@ -144,8 +144,8 @@ class Devices:
 
     def groups(self, types: Sequence[InstanceType]) -> tuple[tuple[int, OwnDevices], ...]:
         """The types (a bitset of their places) by what they will publish, in the order of their first type."""
-        found = self._groups.get(id(types))
-        if found is None:
+        type_groups = self._groups.get(id(types))
+        if type_groups is None:
             split: list[tuple[Publishes, int]] = []
             for number, instance_type in enumerate(types):
                 publishes = instance_type.slices, instance_type.bindings
@@ -154,35 +154,37 @@ class Devices:
                     split.append((publishes, 1 << number))
                 else:
                     split[known] = (publishes, split[known][1] | 1 << number)
-            found = self._groups[id(types)] = tuple((mask, own_devices(*publishes)) for publishes, mask in split)
-        return found
+            type_groups = self._groups[id(types)] = tuple((mask, own_devices(*publishes)) for publishes, mask in split)
+        return type_groups
 
     def drivers(self, host: Host) -> tuple[str, ...]:
         """Those of devices that come with the host and were given away on it (S-160)."""
-        solutions = (found for given in self.ledger.given(host) for found in given.solutions())
+        solutions = (solution for grant in self.ledger.given(host) for solution in grant.solutions())
         local = {
             allotted_device.offered.driver
-            for found in solutions
-            for allotted_device in found.allotted
+            for solution in solutions
+            for allotted_device in solution.allotted
             if allotted_device.offered.local
         }
         return tuple(sorted(local))
 
     def offer_on(self, site: NodeDevices) -> tuple[DeviceOffer, ...]:
-        found = self._sites.get(site.name)
-        if found is None:
+        offers = self._sites.get(site.name)
+        if offers is None:
             near = self._published.near(site.name)
-            found = tuple(device_offer(near, group, site.name, site.labels) for group in site.groups)
-            self._sites[site.name] = found
-        return found
+            offers = tuple(device_offer(near, group, site.name, site.labels) for group in site.groups)
+            self._sites[site.name] = offers
+        return offers
 
     def offer_of(self, publishes: OwnDevices, state: NarrowedTemplate) -> DeviceOffer:
         """For a claim in this state."""
         key = id(publishes), id(state)
-        found = self._offers.get(key)
-        if found is None:
-            found = self._offers[key] = device_offer(self._published.near(""), publishes, "", state.requirements)
-        return found
+        device_offers = self._offers.get(key)
+        if device_offers is None:
+            device_offers = self._offers[key] = device_offer(
+                self._published.near(""), publishes, "", state.requirements
+            )
+        return device_offers
 
 
 def _request_key(claims: Sequence[ResourceClaim]) -> bytes:
@@ -215,11 +217,11 @@ class DeviceWant:
             return False
         solutions: list[tuple[int, Solution]] = []
         for number, offered in enumerate(self._devices.offer_on(site) if left else ()):
-            found = self._solved(offered, site.name, number, site.labels, left, site.taken)
-            if found is None:
+            solution = self._solved(offered, site.name, number, site.labels, left, site.taken)
+            if solution is None:
                 refused.add(site.name)
                 return False  # whatever the node becomes, the pod is to run there
-            solutions.append((1 << number, found))
+            solutions.append((1 << number, solution))
         self._on_sites[site.name] = self._devices.version, tuple(solutions)
         return True
 
@@ -253,10 +255,10 @@ class DeviceWant:
                 if not mask & types:
                     continue
                 group = (mask & -mask).bit_length() - 1
-                found = self._solved(self._devices.offer_of(publishes, state), claim, group, labels, left)
-                if found is not None:
-                    solutions.append((mask, found))
-                    labels, asked = labels.merged(found.requirements), asked.merged(found.requirements)
+                solution = self._solved(self._devices.offer_of(publishes, state), claim, group, labels, left)
+                if solution is not None:
+                    solutions.append((mask, solution))
+                    labels, asked = labels.merged(solution.requirements), asked.merged(solution.requirements)
             if not solutions:
                 return None
         following = template.step(state, asked) if len(asked) else state

@@ -57,10 +57,10 @@ Scope = Mapping[str, Value]
 
 def matches(expression: str, driver: str, device: Device) -> bool:
     """Raises SelectorError: the expression cannot be read, or has no value for this device, or one that is no bool."""
-    found = _value(_parsed(expression), {"device": AttributeGroup(_fields(driver, device))})
-    if not isinstance(found, bool):
+    result = _value(_parsed(expression), {"device": AttributeGroup(_fields(driver, device))})
+    if not isinstance(result, bool):
         raise SelectorError("the selector is neither true nor false")
-    return found
+    return result
 
 
 @lru_cache(maxsize=1024)
@@ -187,16 +187,16 @@ def _arithmetic(operator: str, left: int, right: int) -> int:
         raise SelectorError("division by zero")
     quotient = abs(left) // abs(right) if operator in ("/", "%") else 0
     quotient = -quotient if (left < 0) != (right < 0) else quotient
-    found = {
+    result = {
         "+": left + right,
         "-": left - right,
         "*": left * right,
         "/": quotient,
         "%": left - quotient * right,
     }[operator]
-    if not -(1 << 63) <= found < 1 << 63:
+    if not -(1 << 63) <= result < 1 << 63:
         raise SelectorError("a number is too large")
-    return found
+    return result
 
 
 def _equal(left: Value, right: Value) -> bool:

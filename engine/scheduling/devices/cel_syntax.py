@@ -79,15 +79,15 @@ def parse(expression: str) -> CelNode:
 
 
 def _tokens(expression: str) -> list[tuple[str, str]]:
-    found, at = [], 0
+    tokens, at = [], 0
     text = expression.rstrip()
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             raise _refused(f"{text[at : at + 20].strip()!r} cannot be read")
-        found.append((match.lastgroup, match[match.lastgroup]))
+        tokens.append((match.lastgroup, match[match.lastgroup]))
         at = match.end()
-    return found
+    return tokens
 
 
 class _Parser:
@@ -129,24 +129,24 @@ class _Parser:
         return Operation(operator, (self._unary(depth + 1),))
 
     def _postfix(self, depth: int) -> CelNode:
-        found = self._primary(depth)
+        node = self._primary(depth)
         while True:
             depth += 1
             self._within(depth)
             if self._takes("."):
                 name = self._name()
-                found = Call(name, found, self._arguments(")", depth)) if self._takes("(") else Member(found, name)
+                node = Call(name, node, self._arguments(")", depth)) if self._takes("(") else Member(node, name)
             elif self._takes("["):
-                found = Item(found, self.expression(depth + 1))
+                node = Item(node, self.expression(depth + 1))
                 self._needs("]")
             else:
-                return found
+                return node
 
     def _primary(self, depth: int) -> CelNode:
         if self._takes("("):
-            found = self.expression(depth + 1)
+            node = self.expression(depth + 1)
             self._needs(")")
-            return found
+            return node
         if self._takes("["):
             return ListLiteral(self._arguments("]", depth))
         kind, text = self._next()
@@ -161,12 +161,12 @@ class _Parser:
         return Call(text, None, self._arguments(")", depth)) if self._takes("(") else Name(text)
 
     def _arguments(self, closing: str, depth: int) -> tuple[CelNode, ...]:
-        found: list[CelNode] = []
+        arguments: list[CelNode] = []
         while not self._takes(closing):
-            if found:
+            if arguments:
                 self._needs(",")
-            found.append(self.expression(depth + 1))
-        return tuple(found)
+            arguments.append(self.expression(depth + 1))
+        return tuple(arguments)
 
     def _within(self, depth: int) -> None:
         if depth > MAX_NESTING:

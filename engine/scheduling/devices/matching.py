@@ -47,19 +47,19 @@ class Matcher:
         """What each selector, in turn, left; a device for which it has no value is left by none."""
         left, cuts = list(offer.devices), []
         for expression in self._selectors(request):
-            given = len(left)
+            before = len(left)
             left = [each for each in left if self._asked(expression, each) is True]
-            cuts.append(SelectorCut(expression, given, len(left)))
+            cuts.append(SelectorCut(expression, before, len(left)))
         return cuts
 
     def _left(self, offer: DeviceOffer, request: DeviceRequest) -> list[OfferedDevice]:
         left = []
         for device in offer.devices:
             for expression in self._selectors(request):
-                found = self._asked(expression, device)
-                if isinstance(found, SelectorError):
-                    raise found
-                if not found:
+                matches = self._asked(expression, device)
+                if isinstance(matches, SelectorError):
+                    raise matches
+                if not matches:
                     break
             else:
                 left.append(device)
@@ -68,16 +68,16 @@ class Matcher:
     def _selectors(self, request: DeviceRequest) -> tuple[str, ...]:
         return (*self._classes[request.device_class].selectors, *request.selectors)
 
-    def _asked(self, expression: str, given: OfferedDevice) -> bool | SelectorError:
-        key = expression, given.driver, id(given.device)
-        found = self._known.get(key)
-        if found is None:
+    def _asked(self, expression: str, device: OfferedDevice) -> bool | SelectorError:
+        key = expression, device.driver, id(device.device)
+        answer = self._known.get(key)
+        if answer is None:
             try:
-                found = matches(expression, given.driver, given.device)
+                answer = matches(expression, device.driver, device.device)
             except SelectorError as error:
-                found = error
-            self._known[key] = found
-        return found
+                answer = error
+            self._known[key] = answer
+        return answer
 
 
 def wanted_count(request: DeviceRequest) -> str:

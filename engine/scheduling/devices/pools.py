@@ -103,10 +103,10 @@ class DeviceOffer(Struct, frozen=True, eq=False):
 
 def pools_of(slices: Iterable[ResourceSlice]) -> tuple[DevicePool, ...]:
     """By driver and name."""
-    found: dict[tuple[str, str], list[ResourceSlice]] = {}
+    by_pool: dict[tuple[str, str], list[ResourceSlice]] = {}
     for resource_slice in slices:
-        found.setdefault((resource_slice.driver, resource_slice.pool), []).append(resource_slice)
-    return tuple(_device_pool(driver, name, found[driver, name]) for driver, name in sorted(found))
+        by_pool.setdefault((resource_slice.driver, resource_slice.pool), []).append(resource_slice)
+    return tuple(_device_pool(driver, name, by_pool[driver, name]) for driver, name in sorted(by_pool))
 
 
 def _device_pool(driver: str, name: str, slices: list[ResourceSlice]) -> DevicePool:
@@ -151,8 +151,8 @@ def own_devices(slices: Iterable[ResourceSlice], bindings: Iterable[AttributeBin
         joined.update(*(each for each in known if each & joined))  # bindings are transitive
         groups[binding.attribute] = [*(each for each in known if not each & joined), joined]
     bound = {
-        attribute: {key: number for number, group in enumerate(found) for key in group if len(group) > 1}
-        for attribute, found in groups.items()
+        attribute: {key: number for number, group in enumerate(device_groups) for key in group if len(group) > 1}
+        for attribute, device_groups in groups.items()
     }
     return OwnDevices(pools, bound)
 
@@ -181,12 +181,12 @@ def device_offer(published: Iterable[DevicePool], own: OwnDevices, node: str, la
     return DeviceOffer(tuple(devices), counters, whole, own.bound, pools)
 
 
-def _visible(given: ResourceSlice | Device, node: str, labels: Requirements) -> bool:
+def _visible(publisher: ResourceSlice | Device, node: str, labels: Requirements) -> bool:
     """Of a slice: whether its devices that do not say otherwise are there for the node (S-197). Its shared counters
     are there for all devices of the pool, wherever these are."""
-    if given.all_nodes or (given.node and given.node == node):
+    if publisher.all_nodes or (publisher.node and publisher.node == node):
         return True
-    terms = (Requirements.of_expressions(term.expressions) for term in given.terms if term.expressions)
+    terms = (Requirements.of_expressions(term.expressions) for term in publisher.terms if term.expressions)
     return any(labels.compatible(term, WELL_KNOWN) for term in terms)
 
 
@@ -205,6 +205,6 @@ def _offered(pool: DevicePool, device: Device, requirements: Requirements, local
     return OfferedDevice((pool.driver, pool.name, device.name), device, local, requirements)
 
 
-def all_terms(given: ResourceSlice | Device) -> Requirements:
+def all_terms(publisher: ResourceSlice | Device) -> Requirements:
     """What it says of nodes, its terms taken together (S-202)."""
-    return Requirements.of_expressions(expression for term in given.terms for expression in term.expressions)
+    return Requirements.of_expressions(expression for term in publisher.terms for expression in term.expressions)

@@ -26,9 +26,9 @@ def refusal(
         return reason(SchedulingCode.DEVICES_ELSEWHERE, claims=[claim.key for claim in claims], **about)
     for claim in claims:
         for request in claim.requests:
-            told = [_short(matcher, offer, each, taken) for each in request.first_of or (request,)]
-            if all(each is not None for each in told):
-                params = told[0] or {}
+            shortfalls = [_short(matcher, offer, each, taken) for each in request.first_of or (request,)]
+            if all(each is not None for each in shortfalls):
+                params = shortfalls[0] or {}
                 name = f"{claim.key}/{request.name}"
                 return reason(SchedulingCode.DEVICES, request=name, devices=len(offer.devices), **params, **about)
     return reason(SchedulingCode.DEVICES_TOGETHER, claims=[claim.key for claim in claims], **about)

@@ -123,13 +123,13 @@ class Search:
             self._give_back(undo)
         return False
 
-    def _take(self, slot: _Slot, given: OfferedDevice) -> _Taken | None:
+    def _take(self, slot: _Slot, offered: OfferedDevice) -> _Taken | None:
         """Take a device for a claim; None if that is not possible."""
-        key, device = given.key, given.device
+        key, device = offered.key, offered.device
         if not tolerated(slot.request, device):
             return None
         if slot.request.admin:
-            return self._look_after(slot, given)
+            return self._look_after(slot, offered)
         if key in self._gone:
             return None
         parts = consumed_capacity(device, slot.request.capacity)
@@ -146,8 +146,8 @@ class Search:
         uses = [] if held else uses  # a shared device counts once, however many have it
         if any(self._counters.get(counter, 0) < amount for counter, amount in uses):
             return None
-        pins = self._pinned(slot, given)
-        added = self._narrowed(given)
+        pins = self._pinned(slot, offered)
+        added = self._narrowed(offered)
         if pins is None or added is None:
             return None
         taken = _Taken(key, dict(parts) if device.shared else {}, uses, self._pins[-1])
@@ -159,18 +159,18 @@ class Search:
             self._counters[counter] -= amount
         self._pins[-1] = pins
         self._added.append(added)
-        self._found.append(Allotted(slot.claims[slot.at].key, given, taken.parts))
+        self._found.append(Allotted(slot.claims[slot.at].key, offered, taken.parts))
         return taken
 
-    def _look_after(self, slot: _Slot, given: OfferedDevice) -> _Taken | None:
+    def _look_after(self, slot: _Slot, offered: OfferedDevice) -> _Taken | None:
         """A device for a request with adminAccess, whoever has it: nothing is taken by that."""
-        pins, added = self._pinned(slot, given), self._narrowed(given)
+        pins, added = self._pinned(slot, offered), self._narrowed(offered)
         if pins is None or added is None:
             return None
         taken = _Taken(None, {}, [], self._pins[-1])
         self._pins[-1] = pins
         self._added.append(added)
-        self._found.append(Allotted(slot.claims[slot.at].key, given, {}, admin=True))
+        self._found.append(Allotted(slot.claims[slot.at].key, offered, {}, admin=True))
         return taken
 
     def _give_back(self, taken: _Taken) -> None:
@@ -189,16 +189,16 @@ class Search:
         for counter, amount in taken.counters:
             self._counters[counter] += amount
 
-    def _pinned(self, slot: _Slot, given: OfferedDevice) -> dict[DeviceConstraint, Attribute | _Group] | None:
+    def _pinned(self, slot: _Slot, offered: OfferedDevice) -> dict[DeviceConstraint, Attribute | _Group] | None:
         """The values that matchAttribute constraints ask for with this device; None if it has others. Of an attribute
         that only the node will have, it is the group of devices that the provider says share it."""
         pins = dict(self._pins[-1])
         for constraint in slot.claims[slot.at].constraints:
             if constraint.requests and not slot.names & set(constraint.requests):
                 continue
-            value: Attribute | _Group | None = given.device.attributes.get(constraint.match)
+            value: Attribute | _Group | None = offered.device.attributes.get(constraint.match)
             if value is None:
-                group = self._offer.bound.get(constraint.match, {}).get(given.key)
+                group = self._offer.bound.get(constraint.match, {}).get(offered.key)
                 if group is None:
                     return None
                 value = _Group(group)
@@ -207,14 +207,14 @@ class Search:
                 return None
         return pins
 
-    def _narrowed(self, given: OfferedDevice) -> Requirements | None:
+    def _narrowed(self, offered: OfferedDevice) -> Requirements | None:
         """What is asked of the node with this device (S-202); None if a node cannot be all of it."""
         before = self._added[-1]
-        if not len(given.requirements):
+        if not len(offered.requirements):
             return before
-        if before.conflicts(given.requirements) or not self._labels.compatible(given.requirements, WELL_KNOWN):
+        if before.conflicts(offered.requirements) or not self._labels.compatible(offered.requirements, WELL_KNOWN):
             return None
-        return before.merged(given.requirements)
+        return before.merged(offered.requirements)
 
 
 class _Group(Struct, frozen=True):

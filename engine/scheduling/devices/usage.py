@@ -32,7 +32,7 @@ class DeviceGrant(Struct, frozen=True, eq=False):
 
     def solutions(self) -> list[Solution]:
         """Those of types that are left."""
-        return [found for types, found in self.by_types if self.place is None or types & self.place.types]
+        return [solution for types, solution in self.by_types if self.place is None or types & self.place.types]
 
 
 class Ledger:
@@ -59,7 +59,9 @@ class Ledger:
 
     def give(self, grant: DeviceGrant) -> None:
         self._by_host.setdefault(grant.host, []).append(grant)
-        if any(not allotted_device.offered.local for _, found in grant.by_types for allotted_device in found.allotted):
+        if any(
+            not allotted_device.offered.local for _, solution in grant.by_types for allotted_device in solution.allotted
+        ):
             self._abroad.append(grant)
 
     def given(self, host: Host) -> Sequence[DeviceGrant]:
@@ -71,12 +73,12 @@ class Ledger:
         for pool in pools:
             if pool in self._allocated:
                 sums.join(self._allocated[pool])
-        for given in self._by_host.get(host, ()):
-            types = [found for mask, found in given.by_types if mask >> group & 1]
-            sums.add_all(allotted_device for found in types for allotted_device in found.allotted)
-        for given in self._abroad:
-            if given.host != host:
-                sums.add_most([found.allotted for found in given.solutions()])
+        for grant in self._by_host.get(host, ()):
+            types = [solution for mask, solution in grant.by_types if mask >> group & 1]
+            sums.add_all(allotted_device for solution in types for allotted_device in solution.allotted)
+        for grant in self._abroad:
+            if grant.host != host:
+                sums.add_most([solution.allotted for solution in grant.solutions()])
         return sums.usage()
 
 

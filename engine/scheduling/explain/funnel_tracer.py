@@ -77,7 +77,7 @@ class _ClassRecord:
     """What is collected about one class while the plan is made."""
 
     def __init__(self, pod_class: PodClass, dropped: list[PoolAttempt]) -> None:
-        self.wanted = pod_class
+        self.pod_class = pod_class
         self.refused: list[Refusal] = []
         self.pools = dropped
         self.placed: dict[str | int, list[str]] = {}
@@ -86,11 +86,11 @@ class _ClassRecord:
         self.relaxed: dict[tuple[RelaxedPreference, ...], list[str]] = {}
 
     def done(self) -> ClassFunnel:
-        demand = self.wanted.demand
+        demand = self.pod_class.demand
         return ClassFunnel(
-            self.wanted.number,
-            self.wanted.requests,
-            tuple(str(requirement) for requirement in self.wanted.requirements),
+            self.pod_class.number,
+            self.pod_class.requests,
+            tuple(str(requirement) for requirement in self.pod_class.requirements),
             tuple(sorted({(rule.kind, rule.key) for rule in (*demand.host_rules, *demand.rules)})),
             tuple(self.refused),
             tuple(self.pools),
@@ -119,11 +119,11 @@ class FunnelTracer:
         return Funnel(dropped, classes, tuple(self._claims))
 
     def _of(self, pod_class: PodClass) -> _ClassRecord:
-        found = self._classes.get(pod_class.number)
-        if found is None:
+        record = self._classes.get(pod_class.number)
+        if record is None:
             dropped = [replace(look, funnel=replace(look.funnel, near=near(pod_class))) for look, near in self._dropped]
-            found = self._classes[pod_class.number] = _ClassRecord(pod_class, dropped)
-        return found
+            record = self._classes[pod_class.number] = _ClassRecord(pod_class, dropped)
+        return record
 
     def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearMissesFor) -> None:
         self._dropped.append((PoolAttempt(funnel, reason), near))
@@ -140,17 +140,17 @@ class FunnelTracer:
         self._of(pod_class).pools.append(PoolAttempt(funnel, reason, claim))
 
     def placed(self, pod: PendingPod, pod_class: PodClass, place: str | int) -> None:
-        found = self._of(pod_class)
-        found.placed.setdefault(place, []).append(pod.uid)
+        record = self._of(pod_class)
+        record.placed.setdefault(place, []).append(pod.uid)
         before = self._shapes(pod.shape) if self._shapes is not None else None
         gave_up = relaxed_preferences(before, pod_class.shape) if before is not None else ()
         if gave_up:
-            found.relaxed.setdefault(gave_up, []).append(pod.uid)
+            record.relaxed.setdefault(gave_up, []).append(pod.uid)
 
     def unplaced(self, pod: PendingPod, pod_class: PodClass, reasons: tuple[Reason, ...]) -> None:
-        found = self._of(pod_class)
-        found.unplaced.append(pod.uid)
-        found.reasons = reasons
+        record = self._of(pod_class)
+        record.unplaced.append(pod.uid)
+        record.reasons = reasons
 
     def claim_finished(self, claim: int, node_pool: str, left: tuple[Candidate, ...]) -> None:
         self._claims.append(ClaimFunnel(claim, node_pool, left))

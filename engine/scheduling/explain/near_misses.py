@@ -25,13 +25,13 @@ MAX_NEAR_MISSES_SHOWN = 5
 
 def near_misses(template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]) -> tuple[NearMiss, ...]:
     """The changes that would let types past the one filter that keeps them out; that for most types comes first."""
-    found = [
+    misses = [
         *_amount_near_misses(template, pod_class, filters),
         *_requirement_near_misses(template, pod_class.requirements, filters),
         *_volume_near_misses(template, pod_class, filters),
         *_topology_near_misses(template, pod_class, filters),
     ]
-    return _most_types_first(found)
+    return _most_types_first(misses)
 
 
 def near_misses_of_dropped_pool(
@@ -47,8 +47,8 @@ def near_misses_of_dropped_pool(
     )
 
 
-def _most_types_first(found: Iterable[NearMiss]) -> tuple[NearMiss, ...]:
-    return tuple(sorted(found, key=lambda miss: (-miss.types, miss.what, miss.key))[:MAX_NEAR_MISSES_SHOWN])
+def _most_types_first(misses: Iterable[NearMiss]) -> tuple[NearMiss, ...]:
+    return tuple(sorted(misses, key=lambda miss: (-miss.types, miss.what, miss.key))[:MAX_NEAR_MISSES_SHOWN])
 
 
 def _passing_all_but(template: Template, filters: Iterable[TypeFilter], left_out: TypeFilter) -> int:
@@ -191,8 +191,8 @@ def _sides(
     template: Template, asked: Requirements, key: str
 ) -> tuple[tuple[str, Requirement | None, Requirement | None], ...]:
     """Who would have to change; what the other side asks of the label, and what he does himself."""
-    own, wanted = template.state.requirements.find(key), asked.find(key)
-    return (POD, own, wanted), (NODE_POOL, wanted, own)
+    of_pool, of_pod = template.state.requirements.find(key), asked.find(key)
+    return (POD, of_pool, of_pod), (NODE_POOL, of_pod, of_pool)
 
 
 def _values_needed(
@@ -241,8 +241,8 @@ def likely_meant(
         return ()
     index = template.catalogue.labels.get(asked.key)
     known = index.values.keys() if index is not None else kept.values if kept is not None else ()
-    found = {near_value(value, known) for value in asked.values if value not in known}
-    return tuple(sorted(found & set(values)))
+    similar = {near_value(value, known) for value in asked.values if value not in known}
+    return tuple(sorted(similar & set(values)))
 
 
 def cheapest(template: Template, state: NarrowedTemplate, types: int) -> str:
@@ -264,7 +264,7 @@ def _volume_near_misses(template: Template, pod_class: PodClass, filters: Sequen
         type_filter.kind == FilterKind.VOLUMES and not type_filter.passed for type_filter in filters
     ) or not isinstance(base, NarrowedTemplate):
         return
-    told = set()
+    reported = set()
     for alternative in pod_class.demand.alternatives:
         conflicts = template.step(base, alternative)
         keys = {conflict.key for conflict in conflicts} if isinstance(conflicts, tuple) else set()
@@ -274,9 +274,9 @@ def _volume_near_misses(template: Template, pod_class: PodClass, filters: Sequen
         types = _passing_but(template, filters, key)
         there = alternative.get(key).values
         for side, kept, freed in _sides(template, pod_class.requirements, key):
-            if freed is None or (side, key, there) in told or (kept is not None and not there & kept.values):
+            if freed is None or (side, key, there) in reported or (kept is not None and not there & kept.values):
                 continue
-            told.add((side, key, there))
+            reported.add((side, key, there))
             state = template.at(base.requirements.without([key]).merged(alternative))
             miss = NearMiss(FilterKind.REQUIREMENT.value, 0, "", key, side=side)
             yield from _through(template, state, tuple(sorted(there)), types, miss)
@@ -343,6 +343,8 @@ def _through(
     if not domains:
         return
     pinned = template.pin(state, miss.key, domains)
-    found = pinned.viable & types
-    if found:
-        yield replace(miss, types=found.bit_count(), example=cheapest(template, pinned, found), values=domains)
+    types_through = pinned.viable & types
+    if types_through:
+        yield replace(
+            miss, types=types_through.bit_count(), example=cheapest(template, pinned, types_through), values=domains
+        )

@@ -37,26 +37,26 @@ class RelaxedPreference(Struct, frozen=True, omit_defaults=True):
 
 def relaxed_preferences(before: PodShape, after: PodShape) -> tuple[RelaxedPreference, ...]:
     """What the shape has no more after it was relaxed, in the order of S-33."""
-    found = [
+    relaxed = [
         RelaxedPreference(RelaxationKind.REQUIRED_TERM.value, _asked(term))
         for term in before.required_terms
         if term not in after.required_terms
     ]
-    found += _terms(RelaxationKind.AFFINITY.value, before.affinity, after.affinity)
-    found += _terms(RelaxationKind.ANTI_AFFINITY.value, before.anti_affinity, after.anti_affinity)
-    found += [
+    relaxed += _terms(RelaxationKind.AFFINITY.value, before.affinity, after.affinity)
+    relaxed += _terms(RelaxationKind.ANTI_AFFINITY.value, before.anti_affinity, after.anti_affinity)
+    relaxed += [
         RelaxedPreference(RelaxationKind.PREFERRED_TERM.value, _asked(preferred.term), weight=preferred.weight)
         for preferred in before.preferred_terms
         if preferred not in after.preferred_terms
     ]
-    found += [
+    relaxed += [
         RelaxedPreference(RelaxationKind.SPREAD.value, key=normalise(constraint.topology_key))
         for constraint in before.spread
         if constraint not in after.spread
     ]
     if TOLERATES_PREFER_NO_SCHEDULE in after.tolerations and TOLERATES_PREFER_NO_SCHEDULE not in before.tolerations:
-        found.append(RelaxedPreference(RelaxationKind.SOFT_TAINTS.value))
-    return tuple(found)
+        relaxed.append(RelaxedPreference(RelaxationKind.SOFT_TAINTS.value))
+    return tuple(relaxed)
 
 
 def _terms(what: str, before: Iterable[AffinityTerm], after: Iterable[AffinityTerm]) -> list[RelaxedPreference]:

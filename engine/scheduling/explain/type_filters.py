@@ -182,10 +182,10 @@ def place_filters(template: Template, pod_class: PodClass) -> Iterator[TypeFilte
 
 
 def _any_of(states: Iterable[NarrowedTemplate]) -> int:
-    found = 0
+    types = 0
     for state in states:
-        found |= state.viable
-    return found
+        types |= state.viable
+    return types
 
 
 def _types_outside(template: Template, asked: int, left: int) -> int:

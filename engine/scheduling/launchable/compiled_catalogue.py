@@ -226,7 +226,7 @@ def _label_indexes(types: tuple[InstanceType, ...]) -> dict[str, LabelIndex]:
 
 def _offering_slots(types: tuple[InstanceType, ...]) -> tuple[OfferingSlot, ...]:
     """Slots in a fixed order. Two like offerings of one type (unusual) go to two slots."""
-    found: dict[tuple[str, str, str, str, str, int], list[tuple[int, Offering]]] = {}
+    by_slot: dict[tuple[str, str, str, str, str, int], list[tuple[int, Offering]]] = {}
     for number, instance_type in enumerate(types):
         seen: dict[tuple[str, str, str, str, str], int] = {}
         for offer in instance_type.offerings:
@@ -238,10 +238,10 @@ def _offering_slots(types: tuple[InstanceType, ...]) -> tuple[OfferingSlot, ...]
                 offer.reservation_type,
             )
             seen[key] = seen.get(key, -1) + 1
-            found.setdefault((*key, seen[key]), []).append((number, offer))
+            by_slot.setdefault((*key, seen[key]), []).append((number, offer))
     slots = []
     for (zone, capacity_type, zone_id, reservation_id, reservation_type, _), offers in sorted(
-        found.items(), key=lambda item: item[0]
+        by_slot.items(), key=lambda item: item[0]
     ):
         slots.append(
             OfferingSlot(
@@ -273,9 +273,9 @@ def compiled_catalogue(digest: str, catalogue: Catalogue) -> CompiledCatalogue:
     if entry is not None and (entry[0] is catalogue or entry[0] == catalogue):
         _cache.move_to_end(digest)
         return entry[1]
-    made = compile_catalogue(catalogue)
-    _cache[digest] = (catalogue, made)
+    fresh = compile_catalogue(catalogue)
+    _cache[digest] = (catalogue, fresh)
     _cache.move_to_end(digest)
     while len(_cache) > MAX_CACHED_CATALOGUES:
         _cache.popitem(last=False)
-    return made
+    return fresh

@@ -72,8 +72,8 @@ def daemon_of_shape(shape: PodShape) -> Daemon:
 
 def daemons(digests: Iterable[str], shapes: Mapping[str, PodShape], ignoring: bool = True) -> tuple[Daemon, ...]:
     """The daemons of a problem. `ignoring`: those that ask for devices by ResourceClaim are left out (S-80)."""
-    given = (shapes[digest] for digest in sorted(digests))
-    return tuple(daemon_of_shape(shape) for shape in given if not (ignoring and shape.resource_claims))
+    daemon_shapes = (shapes[digest] for digest in sorted(digests))
+    return tuple(daemon_of_shape(shape) for shape in daemon_shapes if not (ignoring and shape.resource_claims))
 
 
 def daemon_groups(
@@ -90,20 +90,26 @@ def daemon_groups(
         halves = [(mask & runs, [*members, each]) for mask, members in split]
         halves += [(mask & ~runs, members) for mask, members in split]
         split = [(mask, members) for mask, members in halves if mask]
-    made = [
+    unordered = [
         DaemonGroup(
             mask, total(daemon.requests for daemon in members), tuple(p for daemon in members for p in daemon.ports)
         )
         for mask, members in split
     ]
-    return tuple(sorted(made, key=lambda group: group.types & -group.types))
+    return tuple(sorted(unordered, key=lambda group: group.types & -group.types))
 
 
-def _matching(requirements: Requirements, given: Requirements, catalogue: CompiledCatalogue, types: int) -> int:
+def _matching(
+    requirements: Requirements, template_requirements: Requirements, catalogue: CompiledCatalogue, types: int
+) -> int:
     """The types that do not conflict with what a daemon wants; those that have the label, where only they can."""
     for requirement in requirements:
         types &= catalogue.admitting(requirement)
-        if requirement.key not in given and requirement.key not in WELL_KNOWN and requirement.operator not in NEGATIVE:
+        if (
+            requirement.key not in template_requirements
+            and requirement.key not in WELL_KNOWN
+            and requirement.operator not in NEGATIVE
+        ):
             types &= catalogue.labels[requirement.key].known
     return types
 

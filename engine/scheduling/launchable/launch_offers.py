@@ -39,14 +39,14 @@ def choose_offers(
     `unavailable` as in `Problem`. One launch has one capacity type (A-229), reserved before spot before on-demand;
     falling back to another happens on the next claim.
     """
-    wanted = frozenset(names)
-    reserved = _reserved(catalogue, wanted, requirements, unavailable)
+    types_allowed = frozenset(names)
+    reserved = _reserved(catalogue, types_allowed, requirements, unavailable)
     if reserved is not None:
         return reserved
     pools = {
         t.name: usable
         for t in catalogue.types
-        if t.name in wanted and (usable := _usable(t, requirements, unavailable))
+        if t.name in types_allowed and (usable := _usable(t, requirements, unavailable))
     }
     types = {t.name: t for t in catalogue.types if t.name in pools}
     if not requirements.min_values:
@@ -62,17 +62,17 @@ def choose_offers(
 
 def _reserved(
     catalogue: Catalogue,
-    wanted: frozenset[str],
+    types_allowed: frozenset[str],
     requirements: Requirements,
     unavailable: frozenset[tuple[str, str, str]],
 ) -> LaunchChoice | None:
     """One offering of one reservation, for a launch names one: the cheapest, of equal ones a default reservation
     (A-222) and that with most left (A-224)."""
     ids, kinds = requirements.get(lbl.RESERVATION_ID), requirements.get(lbl.RESERVATION_TYPE)
-    found = [
+    reserved = [
         (o.price, o.reservation_type or DEFAULT_RESERVATION, t.name, o.zone, -o.reservation_capacity, o.reservation_id)
         for t in catalogue.types
-        if t.name in wanted
+        if t.name in types_allowed
         for o in t.offerings
         if o.capacity_type == lbl.RESERVED
         and o.reservation_capacity > 0
@@ -80,10 +80,10 @@ def _reserved(
         and kinds.has(o.reservation_type or DEFAULT_RESERVATION)
         and _admitted(o, t, requirements, unavailable)
     ]
-    if not found:
+    if not reserved:
         return None
     price, _, name, zone, _, reservation = min(
-        found, key=lambda each: (each[0], each[1] != DEFAULT_RESERVATION, *each[1:])
+        reserved, key=lambda each: (each[0], each[1] != DEFAULT_RESERVATION, *each[1:])
     )
     return LaunchChoice(lbl.RESERVED, (Offer(name, zone, price),), reservation)
 

@@ -51,10 +51,10 @@ class _OverlaidType:
     """One type in one NodePool on its way. `touched` are the weights of the overlays that last had to do with the price
     of an offering (by its number) or with a resource (by its name)."""
 
-    __slots__ = ("capacity", "given", "labels", "offers", "prices", "touched")
+    __slots__ = ("capacity", "instance_type", "labels", "offers", "prices", "touched")
 
     def __init__(self, instance_type: InstanceType, pool: Sequence[Requirement]) -> None:
-        self.given = instance_type
+        self.instance_type = instance_type
         self.labels = Requirements([*_type_labels(instance_type), *pool])
         self.offers = tuple(_offering_labels(offering) for offering in instance_type.offerings)
         self.prices: dict[int, float] = {}
@@ -70,11 +70,11 @@ class _OverlaidType:
     def made(self) -> InstanceType:
         offerings = tuple(
             replace(offering, price=self.prices[number]) if number in self.prices else offering
-            for number, offering in enumerate(self.given.offerings)
+            for number, offering in enumerate(self.instance_type.offerings)
         )
         changed = (*(("price",) if self.prices else ()), *(("capacity",) if self.capacity else ()))
-        capacity = {**self.given.capacity, **self.capacity}
-        return replace(self.given, offerings=offerings, capacity=capacity, overlaid=changed)
+        capacity = {**self.instance_type.capacity, **self.capacity}
+        return replace(self.instance_type, offerings=offerings, capacity=capacity, overlaid=changed)
 
 
 def evaluate_overlays(
@@ -104,8 +104,8 @@ def _apply(overlay: NodeOverlay, types: Sequence[_OverlaidType]) -> OverlayCondi
     """First applied wins, of each offering's price (S-185) and of each resource of a type (S-186)."""
     if _invalid(overlay):
         return OverlayCondition.INVALID
-    wanted = Requirements.of_specs(overlay.requirements)
-    matched = [(instance_type, numbers) for instance_type in types if (numbers := instance_type.matched(wanted))]
+    requirements = Requirements.of_specs(overlay.requirements)
+    matched = [(instance_type, numbers) for instance_type in types if (numbers := instance_type.matched(requirements))]
     touches: list[tuple[_OverlaidType, list[int | str]]] = [
         (each, [*(numbers if overlay.prices else ()), *overlay.capacity]) for each, numbers in matched
     ]
@@ -115,7 +115,7 @@ def _apply(overlay: NodeOverlay, types: Sequence[_OverlaidType]) -> OverlayCondi
         for what in all_of:
             each.touched[what] = overlay.weight
             if isinstance(what, int):
-                each.prices.setdefault(what, overlay.priced(each.given.offerings[what].price))
+                each.prices.setdefault(what, overlay.priced(each.instance_type.offerings[what].price))
             else:
                 each.capacity.setdefault(what, overlay.capacity[what])
     return OverlayCondition.SUCCEEDED
@@ -168,10 +168,10 @@ def overlaid_catalogues(
         tuple(content(overlay)[0] for overlay in overlays),
         tuple((pool.name, tuple(sorted(pool.labels.items())), digest) for pool, digest, _ in pools),
     )
-    found = _cache.get(key)
-    if found is None:
-        made = evaluate_overlays(overlays, [(pool, catalogue) for pool, _, catalogue in pools]).catalogues
-        found = _cache[key] = {name: (content(catalogue)[0], catalogue) for name, catalogue in made.items()}
+    by_pool = _cache.get(key)
+    if by_pool is None:
+        catalogues = evaluate_overlays(overlays, [(pool, catalogue) for pool, _, catalogue in pools]).catalogues
+        by_pool = _cache[key] = {name: (content(catalogue)[0], catalogue) for name, catalogue in catalogues.items()}
         while len(_cache) > MAX_CACHED_EVALUATIONS:
             _cache.popitem(last=False)
-    return found
+    return by_pool

@@ -43,7 +43,7 @@ def with_launches_taken(catalogue: Catalogue, taken: Mapping[str, int]) -> Catal
     """The catalogue when so many instances more have been taken of its reservations, by their ids."""
     if not taken:
         return catalogue
-    offerings = (offering for given in catalogue.types for offering in given.offerings)
+    offerings = (offering for instance_type in catalogue.types for offering in instance_type.offerings)
     left = {
         offering.reservation_id: max(0, offering.reservation_capacity - taken[offering.reservation_id])
         for offering in offerings
@@ -62,9 +62,9 @@ def _type(instance_type: InstanceType, left: Mapping[str, int]) -> InstanceType:
     return replace(instance_type, offerings=tuple(_offering(offering, left) for offering in instance_type.offerings))
 
 
-def _offering(given: Offering, left: Mapping[str, int]) -> Offering:
+def _offering(offering: Offering, left: Mapping[str, int]) -> Offering:
     """Of a reservation that is used up there is nothing on offer: pods would be deferred for its sake (S-114)."""
-    count = left.get(given.reservation_id)
+    count = left.get(offering.reservation_id)
     if count is None:
-        return given
-    return replace(given, reservation_capacity=count, available=given.available and count > 0)
+        return offering
+    return replace(offering, reservation_capacity=count, available=offering.available and count > 0)

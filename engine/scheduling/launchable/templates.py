@@ -64,8 +64,8 @@ class NarrowedTemplate:
 
     def settled(self, key: str) -> str | None:
         """The one value that is left of a label, if so."""
-        found = self.requirements.find(key)
-        return next(iter(found.values)) if found is not None and found.single else None
+        requirement = self.requirements.find(key)
+        return next(iter(requirement.values)) if requirement is not None and requirement.single else None
 
 
 class Template:
@@ -116,49 +116,49 @@ class Template:
 
     def step(self, state: NarrowedTemplate, requirements: Requirements) -> NarrowedTemplate | tuple[Conflict, ...]:
         """Where a pod's requirements lead from a state, or why they cannot hold there (S-99 step 2)."""
-        found = state.steps.get(requirements)
-        if found is None:
-            found = state.requirements.incompatibilities(requirements, WELL_KNOWN) or self.at(
+        following = state.steps.get(requirements)
+        if following is None:
+            following = state.requirements.incompatibilities(requirements, WELL_KNOWN) or self.at(
                 state.requirements.merged(requirements)
             )
-            state.steps[requirements] = found
-        return found
+            state.steps[requirements] = following
+        return following
 
     def domains(self, state: NarrowedTemplate, key: str) -> tuple[str, ...]:
         """The values of a label that nodes of this state can have: those of offerings that can be launched, else of
         types that can, else those that the requirements list (S-126, but only what is launchable). Sorted."""
-        found = state.domains.get(key)
-        if found is None:
-            found = state.domains[key] = tuple(sorted(self.domains_of(state, key, state.viable)))
-        return found
+        values = state.domains.get(key)
+        if values is None:
+            values = state.domains[key] = tuple(sorted(self.domains_of(state, key, state.viable)))
+        return values
 
     def domains_of(self, state: NarrowedTemplate, key: str, types: int) -> set[str]:
         """Those of some of its types."""
-        wanted = state.requirements.get(key)
+        requirement = state.requirements.get(key)
         attribute = SLOT_LABELS.get(key)
         if attribute is not None:
             offered = {getattr(self.slots[n], attribute) for n in state.slots if self.available[n] & types}
-            return {value for value in offered if value and wanted.has(value)}
+            return {value for value in offered if value and requirement.has(value)}
         index = self.catalogue.labels.get(key)
         if index is not None and index.known & types:
-            return {value for value, there in index.values.items() if there & types and wanted.has(value)}
-        return set() if wanted.complement or not types else set(wanted.values)
+            return {value for value, there in index.values.items() if there & types and requirement.has(value)}
+        return set() if requirement.complement or not types else set(requirement.values)
 
     def lacks(self, state: NarrowedTemplate, key: str) -> bool:
         """Whether nodes of this state will not have a label: nothing that they are launched by says so. Those that are
         well known they have, whatever is known of these before."""
-        wanted, index = state.requirements.find(key), self.catalogue.labels.get(key)
-        if wanted is not None and (wanted.complement or wanted.values):
+        requirement, index = state.requirements.find(key), self.catalogue.labels.get(key)
+        if requirement is not None and (requirement.complement or requirement.values):
             return False
         return key not in WELL_KNOWN and (index is None or not index.known & state.viable & ~index.absent)
 
     def pin(self, state: NarrowedTemplate, key: str, values: tuple[str, ...]) -> NarrowedTemplate:
         """The state narrowed to these values of a label."""
-        found = state.pins.get((key, values))
-        if found is None:
+        pinned = state.pins.get((key, values))
+        if pinned is None:
             narrowed = state.requirements.merged([Requirement(key, False, frozenset(values))])
-            found = state.pins[key, values] = self.at(narrowed)
-        return found
+            pinned = state.pins[key, values] = self.at(narrowed)
+        return pinned
 
     def cheapest(self, state: NarrowedTemplate, types: int) -> float:
         """The lowest price of these types, USD per hour; infinity for none."""
@@ -188,8 +188,8 @@ class Template:
         viable = 0
         for number in slots:
             viable |= self.available[number]
-        for wanted in requirements:
-            viable &= self.catalogue.admitting(wanted)
+        for requirement in requirements:
+            viable &= self.catalogue.admitting(requirement)
         reservable = any(self.slots[number].capacity_type == RESERVED for number in slots)
         return NarrowedTemplate(requirements, slots, viable, reservable)
 
@@ -200,11 +200,11 @@ class Template:
     ) -> int:
         """The candidate types that hold the requests beside their daemons (S-102). `ports` are the pod's,
         `taken` those of the claim's other pods."""
-        wanted = tuple(ports)
+        pod_ports = tuple(ports)
         left = 0
         for group in self.groups:
             members = candidates & group.types
-            if not members or (wanted and port_conflicts(wanted, (*group.ports, *taken))):
+            if not members or (pod_ports and port_conflicts(pod_ports, (*group.ports, *taken))):
                 continue
             left |= members & self.catalogue.fitting(added(requests, group.requests) if group.requests else requests)
         return left

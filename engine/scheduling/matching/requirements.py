@@ -307,12 +307,12 @@ class Requirements:
 
     def conflicts(self, incoming: Requirements) -> tuple[Conflict, ...]:
         """All conflicts on keys that both have (S-18)."""
-        found = []
+        conflicts = []
         for entry in incoming:
             present = self._by_key.get(entry.key)
             if present is not None and present.conflicts(entry):
-                found.append(Conflict(entry, present))
-        return tuple(found)
+                conflicts.append(Conflict(entry, present))
+        return tuple(conflicts)
 
     def incompatibilities(
         self, incoming: Requirements, undefined: frozenset[str] = frozenset()

@@ -1,9 +1,9 @@
 """Where a class may still look: existing nodes and open claims, without asking anyone twice.
 
-A node or a claim only fills up and narrows, so most refusals are final. What is not: a domain that a spread or an
-affinity refuses now may do later. So places are kept in lanes, by the domains (nodes) or the state (claims) that such
-an answer depends on, and a whole lane is skipped as long as its answer is no. Looking then costs lanes × demands per
-pod, and candidates × demands once.
+A node or a claim only fills up and narrows, so most refusals are final. One kind is not: a domain that a spread or an
+affinity refuses now may be allowed later. Such an answer depends only on the domains of a node, or on the narrowed
+template of a claim. So candidates are kept in groups with the same domains or narrowed template, and a whole group is
+skipped while its answer is no. Looking then costs groups × demands per pod, and candidates × demands once.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from kerf.engine.scheduling.pods.pod_class import PodClass
 class NodeSearch:
     """Existing nodes in the order of S-76, the first that accepts (S-88 step 1)."""
 
-    def __init__(self, nodes: Sequence[ExistingNode], lanes: NodesByDomain, tracer: Tracer | None) -> None:
+    def __init__(self, nodes: Sequence[ExistingNode], by_domain: NodesByDomain, tracer: Tracer | None) -> None:
         self._nodes = nodes
         self._tracer = tracer
-        self._lanes = lanes
+        self._by_domain = by_domain
         self._looks: dict[int, dict[NodeDomains, int]] = {}
 
     def find(self, pod_class: PodClass) -> ExistingNode | None:
@@ -42,9 +42,9 @@ class NodeSearch:
             return next((node for node in there if self._allowed(node, demand) and node.accepts(pod_class)), None)
         looked = self._looks.setdefault(pod_class.number, {})
         best = len(self._nodes)
-        for domains, lane in self._lanes.of(pod_class):
+        for domains, group in self._by_domain.of(pod_class):
             if demand.allows_domains(domains):
-                best = min(best, self._first(pod_class, domains, lane, looked))
+                best = min(best, self._first(pod_class, domains, group, looked))
         return self._nodes[best] if best < len(self._nodes) else None
 
     def takes(self, node: ExistingNode, pod_class: PodClass) -> bool:
@@ -58,12 +58,12 @@ class NodeSearch:
         return demand.allows_domains(tuple(node.domains(key) for key in demand.keys))
 
     def _first(
-        self, pod_class: PodClass, domains: NodeDomains, lane: DomainNodes, looked: dict[NodeDomains, int]
+        self, pod_class: PodClass, domains: NodeDomains, group: DomainNodes, looked: dict[NodeDomains, int]
     ) -> int:
-        """The first node of a lane that accepts, else their number; those before it have refused for good."""
-        at, nodes, numbers = looked.get(domains, 0), self._nodes, lane.numbers
+        """The first node of a group that accepts, else their number; those before it have refused for good."""
+        at, nodes, numbers = looked.get(domains, 0), self._nodes, group.numbers
         cpu, memory = pod_class.cpu, pod_class.memory
-        while at < len(numbers) or lane.read_on():
+        while at < len(numbers) or group.read_on():
             node = nodes[numbers[at]]
             if cpu <= node.cpu and memory <= node.memory and node.accepts(pod_class):
                 looked[domains] = at
@@ -75,10 +75,10 @@ class NodeSearch:
         return len(nodes)
 
     def explain(self, pod_class: PodClass) -> None:
-        """Tell the tracer of the nodes that topology keeps a class from, which `find` skips in whole lanes."""
+        """Tell the tracer of the nodes that topology keeps a class from, which `find` skips in whole groups."""
         assert self._tracer is not None
         looked = self._looks.get(pod_class.number, {})
-        for domains, numbers in self._lanes.whole(pod_class.demand).items():
+        for domains, numbers in self._by_domain.whole(pod_class.demand).items():
             for number in numbers[looked.get(domains, 0) :]:
                 node = self._nodes[number]
                 self._tracer.node_refused(pod_class, node.name, node.refusal(pod_class))

@@ -60,26 +60,26 @@ class ExistingNode:
     ) -> ExistingNode:
         """One for a problem, compiled once: `what` tells `daemons` from others. `limits`: how many volumes of a CSI
         driver can be attached; all, if it is not there."""
-        made = node_input.compiled((cls, what), lambda: cls(node_input, daemons)).own()
-        made._limits = limits or {}
-        made._entered = {}
-        made.shared = True
-        return made
+        node = node_input.compiled((cls, what), lambda: cls(node_input, daemons)).own()
+        node._limits = limits or {}
+        node._entered = {}
+        node.shared = True
+        return node
 
     def own(self) -> ExistingNode:
         """The same node for one pass to put pods on; this one has none of a pass."""
-        made = ExistingNode.__new__(ExistingNode)
-        made.__dict__.update(self.__dict__)
-        made.pods = []
-        made._attached = set(self._attached)
-        made.shared = False
-        return made
+        copy = ExistingNode.__new__(ExistingNode)
+        copy.__dict__.update(self.__dict__)
+        copy.pods = []
+        copy._attached = set(self._attached)
+        copy.shared = False
+        return copy
 
     def gone(self) -> ExistingNode:
         """The same node without room for anything."""
-        made = self.own()
-        made.cpu = made.memory = -1
-        return made
+        node = self.own()
+        node.cpu = node.memory = -1
+        return node
 
     def _set_remaining(self, remaining: Resources) -> None:
         self.remaining = remaining
@@ -142,17 +142,17 @@ class ExistingNode:
         """The values that a label has or, on a claim not launched yet, may come to have; none if it is missing. Of a
         label that is open, or well known and still to come, nothing is known."""
         if key not in self._domains:
-            found = self.labels.find(key) or self.open.find(key)
-            if found is None:
+            requirement = self.labels.find(key) or self.open.find(key)
+            if requirement is None:
                 self._domains[key] = () if self.initialized or key not in WELL_KNOWN else None
             else:
-                self._domains[key] = None if found.complement else tuple(sorted(found.values))
+                self._domains[key] = None if requirement.complement else tuple(sorted(requirement.values))
         return self._domains[key]
 
     def domain(self, key: str) -> str | None:
         """The value of a label, None if it is missing or not known yet."""
-        found = self.domains(key)
-        return found[0] if found is not None and len(found) == 1 else None
+        values = self.domains(key)
+        return values[0] if values is not None and len(values) == 1 else None
 
     def enter(self, counts: Iterable[PodCount], pods: int = 1) -> None:
         """Count so many more pods in the domains of this node."""
@@ -190,12 +190,12 @@ class ExistingNode:
         refusing = pod_class.demand.refusing_node(self.host, self.domains)
         if refusing is not None:
             return topology_reason(refusing)
-        found = self._conflicts(pod_class.requirements)
-        if not found and pod_class.devices is not None and self.site is not None:
+        conflicts = self._conflicts(pod_class.requirements)
+        if not conflicts and pod_class.devices is not None and self.site is not None:
             refused = pod_class.devices.refusal_on(self.site)
             if refused is not None:
                 return refused
-        return conflict_reason(found, self.labels)
+        return conflict_reason(conflicts, self.labels)
 
     def _reaches(self, alternatives: tuple[Requirements, ...]) -> bool:
         """Whether the pod's volumes can be here, by one of what they ask for (S-156)."""
@@ -204,17 +204,17 @@ class ExistingNode:
     def _conflicts(self, requirements: Requirements) -> tuple[Conflict, ...]:
         """Where requirements do not hold on this node; no label may be undefined. Of a label
         that is only narrowed so far (a claim not launched yet), every value that is left must do."""
-        found = []
+        conflicts = []
         for requirement in requirements:
             present = self.labels.find(requirement.key)
             if present is not None:
                 if present.conflicts(requirement):
-                    found.append(Conflict(requirement, present))
+                    conflicts.append(Conflict(requirement, present))
                 continue
             narrowed = self.open.find(requirement.key)
             if narrowed is None:
                 if requirement.operator not in NEGATIVE:
-                    found.append(Conflict(requirement))
+                    conflicts.append(Conflict(requirement))
             elif not requirement.allows_all_of(narrowed):
-                found.append(Conflict(requirement, narrowed))
-        return tuple(found)
+                conflicts.append(Conflict(requirement, narrowed))
+        return tuple(conflicts)

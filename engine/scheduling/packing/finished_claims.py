@@ -65,10 +65,10 @@ class ClaimSpecs:
 
     def of(self, claim: PackedClaim) -> ClaimSpec:
         state = final_template(claim)
-        found = self._made.get((state, claim.types))
-        if found is None:
-            found = self._made[state, claim.types] = _claim_spec(claim.template, state, claim.types, self._most)
-        return found
+        spec = self._made.get((state, claim.types))
+        if spec is None:
+            spec = self._made[state, claim.types] = _claim_spec(claim.template, state, claim.types, self._most)
+        return spec
 
 
 def _claim_spec(template: Template, state: NarrowedTemplate, types: int, most: int) -> ClaimSpec:
@@ -131,8 +131,10 @@ def daemon_overhead(claim: PackedClaim) -> Resources:
 
 def _capacity_types(template: Template, state: NarrowedTemplate, types: int) -> tuple[str, ...]:
     """S-164: those of the available usable offerings of the types."""
-    found = {template.slots[number].capacity_type for number in state.slots if template.available[number] & types}
-    return tuple(sorted(found))
+    capacity_types = {
+        template.slots[number].capacity_type for number in state.slots if template.available[number] & types
+    }
+    return tuple(sorted(capacity_types))
 
 
 def _launch_requirements(

@@ -1,8 +1,8 @@
-"""Existing nodes as classes of pods may look at them: in lanes, by their domains of topology, without those that refuse
-a class whatever else is placed.
+"""Existing nodes grouped by their domains of topology, for each class without the nodes that refuse it anyway.
 
-A node only fills up in a pass, so who refuses before the first pod is placed refuses to the end, and in each other
-question about the same nodes with as much room or less. That is found out once, as far as anybody has looked.
+A node only fills up during a pass. So one that refuses a class before the first pod is placed refuses it to the end,
+and also in every other question about the same nodes with as much room or less. This is found out once for each node,
+and only for the nodes that somebody comes to look at.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ class NodesByDomain:
         self._by_class: dict[int, list[tuple[NodeDomains, DomainNodes]]] = {}
 
     def of(self, pod_class: PodClass) -> list[tuple[NodeDomains, DomainNodes]]:
-        found = self._by_class.get(pod_class.number)
-        if found is None:
-            found = self._by_class[pod_class.number] = [
+        by_domains = self._by_class.get(pod_class.number)
+        if by_domains is None:
+            by_domains = self._by_class[pod_class.number] = [
                 (domains, DomainNodes(number for number in numbers if self._takes(self._nodes[number], pod_class)))
                 for domains, numbers in self.whole(pod_class.demand).items()
             ]
-        return found
+        return by_domains
 
     def whole(self, demand: Demand) -> dict[NodeDomains, list[int]]:
         """The nodes by their domains, with those that refuse."""
-        found = self._by_keys.get(demand.keys)
-        if found is None:
-            found = self._by_keys[demand.keys] = {}
+        by_domains = self._by_keys.get(demand.keys)
+        if by_domains is None:
+            by_domains = self._by_keys[demand.keys] = {}
             for number, node in enumerate(self._nodes):
-                found.setdefault(tuple(node.domains(key) for key in demand.keys), []).append(number)
-        return found
+                by_domains.setdefault(tuple(node.domains(key) for key in demand.keys), []).append(number)
+        return by_domains
 
     def _takes(self, node: ExistingNode, pod_class: PodClass) -> bool:
         """Whether it would take a pod as the first one. A host that refuses does so until pods have left it, and then

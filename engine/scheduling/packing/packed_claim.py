@@ -119,12 +119,12 @@ class PackedClaim:
 
     def settle(self) -> None:
         """Bring requests and types up to date with the pods taken."""
-        wanted, taken = self._class, self._taken
+        pod_class, taken = self._class, self._taken
         self._class, self._left, self._taken = None, 0, 0
-        if wanted is None or not taken:
+        if pod_class is None or not taken:
             return
-        self.requests = added(self.requests, wanted.requests, taken)
-        self.types = self._survivors(self.state, self.requests, wanted, self.ports_before(wanted))
+        self.requests = added(self.requests, pod_class.requests, taken)
+        self.types = self._survivors(self.state, self.requests, pod_class, self.ports_before(pod_class))
         self._bound()
 
     # ── inside ──────────────────────────────────────
@@ -149,9 +149,9 @@ class PackedClaim:
 
     def _with_devices(self, device_want: DeviceWant, options: Sequence[Option]) -> list[Option]:
         """The options under which the pod can have its devices, narrowed to where these are (S-202)."""
-        found = ((rank, device_want.narrowed(self.index, self.template, state, self.types & state.viable))
+        narrowed = ((rank, device_want.narrowed(self.index, self.template, state, self.types & state.viable))
                  for rank, state in options)  # fmt: skip
-        return [(rank, state) for rank, state in found if state is not None]
+        return [(rank, state) for rank, state in narrowed if state is not None]
 
     def ports_before(self, pod_class: PodClass) -> tuple[HostPort, ...]:
         """The ports of the other pods: those of the class that was added last are at the end."""

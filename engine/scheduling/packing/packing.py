@@ -53,9 +53,9 @@ class Packing:
     def __init__(
         self,
         nodes: Sequence[ExistingNode],
-        lanes: NodesByDomain,
+        by_domain: NodesByDomain,
         templates: Sequence[Template],
-        told: Sequence[Template],
+        explained: Sequence[Template],
         classes: PodClasses,
         topology: Topology,
         best_effort: bool,
@@ -63,23 +63,27 @@ class Packing:
         tracer: Tracer | None,
         most_claims: float = math.inf,
     ) -> None:
-        """`nodes`: in the order of S-76; `lanes` may be shared by all that have these nodes, with more or less room.
-        `templates`: in the order of S-63; `told`: those whose reasons are told, the same ones unless something is left
-        out of them; `best_effort`: minValues may be lowered when a claim is
-        opened (S-39); `steps`: how many attempts to place a pod there may be. `most_claims`: when more are opened,
-        nobody wants the rest of the plan, and the pods that have no place yet are `truncated`. Where there is reserved
-        capacity it ends only by itself: how many claims there are depends on whether that is used."""
+        """Set up one pass.
+
+        `nodes`: in the order of S-76. `by_domain`: these nodes by domain; may be shared by all passes over them,
+        whatever room they have left. `templates`: in the order of S-63. `explained`: the templates that reasons are
+        given for; the same ones, unless the question leaves something out of them. `best_effort`: minValues may be
+        lowered when a claim is opened (S-39). `steps`: how many attempts to place a pod there may be.
+
+        `most_claims`: a plan with more claims is of no use. Once more are opened, the pods without a place are
+        `truncated`. It has no effect where there is reserved capacity: how many claims a plan has depends on whether
+        that is used."""
         self.nodes = list(nodes)
         self.filled: dict[int, ExistingNode] = {}  # those that have been given pods
         self.templates = templates
-        self._told = told
+        self._explained_templates = explained
         self.claims: list[PackedClaim] = []
         self.reservations = Reservations(templates)
         self._classes = classes
         self._topology = topology
         self._best_effort = best_effort
         self._tracer = tracer
-        self._on_nodes = NodeSearch(self.nodes, lanes, tracer)
+        self._on_nodes = NodeSearch(self.nodes, by_domain, tracer)
         self._on_claims = ClaimSearch(self.claims, self.reservations, tracer)
         self._openings: dict[int, _NewClaimAttempts] = {}
         self._grown = 0
@@ -97,10 +101,10 @@ class Packing:
         waiting = self._rounds(each for each in left if not each[0].virtual)
         waiting += self._rounds(each for each in left if each[0].virtual)  # what is left of the room (S-180)
         why: dict[int, tuple[Reason, ...]] = {}
-        for _, wanted in waiting:
-            if wanted.number not in why:
-                why[wanted.number] = self._explained(wanted)
-        return [(pod, wanted, why[wanted.number]) for pod, wanted in waiting]
+        for _, pod_class in waiting:
+            if pod_class.number not in why:
+                why[pod_class.number] = self._reasons_for(pod_class)
+        return [(pod, pod_class, why[pod_class.number]) for pod, pod_class in waiting]
 
     def _rounds(self, queue: Iterable[QueuedPod]) -> list[QueuedPod]:
         """Those that have no place after a whole round without a placement, or when the steps are used up."""
@@ -114,11 +118,11 @@ class Packing:
                 asked_again = len(waiting) - failed_in_a_row
                 self.truncated += [waiting.popleft()[0] for _ in range(asked_again)]
                 break
-            pod, wanted = waiting.popleft()
-            if self._place(pod, wanted):
+            pod, pod_class = waiting.popleft()
+            if self._place(pod, pod_class):
                 failed_in_a_row = 0
             else:
-                waiting.append((pod, wanted))
+                waiting.append((pod, pod_class))
                 failed_in_a_row += 1
         return list(waiting)
 
@@ -140,28 +144,28 @@ class Packing:
         return [each for each in queue if each[0].uid not in placed]
 
     def _onto(self, node: ExistingNode, pod: PendingPod, pod_class: PodClass) -> bool:
-        rung: PodClass | None = pod_class
-        while rung is not None:
-            if self._on_nodes.takes(node, rung):
-                self._take(node, pod, rung)
+        relaxed: PodClass | None = pod_class
+        while relaxed is not None:
+            if self._on_nodes.takes(node, relaxed):
+                self._take(node, pod, relaxed)
                 return True
-            rung = self._classes.relaxed(rung)
+            relaxed = self._classes.relaxed(relaxed)
         return False
 
     def _place(self, pod: PendingPod, pod_class: PodClass) -> bool:
         """Place one pod, giving up one preference at a time (S-31); until then each counts as if it had to be kept
         (S-36). In the queue the pod keeps them all (S-35). Candidates are asked one after another, which gives what the
         reference's workers do (S-91)."""
-        rung: PodClass | None = pod_class
-        while rung is not None:
+        relaxed: PodClass | None = pod_class
+        while relaxed is not None:
             self._steps -= 1
-            place = self._on_nodes.find(rung) or self._on_claims.find(rung) or self._on_new(rung)
+            place = self._on_nodes.find(relaxed) or self._on_claims.find(relaxed) or self._on_new(relaxed)
             if place is not None:
-                self._take(place, pod, rung)
+                self._take(place, pod, relaxed)
                 return True
-            if self._opening(rung).deferred is not None:
+            if self._opening(relaxed).deferred is not None:
                 return False  # S-32: never relaxed
-            rung = self._classes.relaxed(rung)
+            relaxed = self._classes.relaxed(relaxed)
         return False
 
     def _take(self, place: Candidate, pod: PendingPod, pod_class: PodClass) -> None:
@@ -187,10 +191,10 @@ class Packing:
     # ── a new claim ──────────────────────────────────────
 
     def _opening(self, pod_class: PodClass) -> _NewClaimAttempts:
-        found = self._openings.get(pod_class.number)
-        if found is None:
-            found = self._openings[pod_class.number] = _NewClaimAttempts()
-        return found
+        attempts = self._openings.get(pod_class.number)
+        if attempts is None:
+            attempts = self._openings[pod_class.number] = _NewClaimAttempts()
+        return attempts
 
     def _on_new(self, pod_class: PodClass) -> PackedClaim | None:
         """A new claim from the first template that can (S-98)."""
@@ -220,7 +224,7 @@ class Packing:
         if pod_class.demand.keys and not pod_class.demand.never(template, template.state):
             opening.untried[place] = options  # other domains may do later
         else:
-            tracer = self._tracer if self._told is self.templates else None
+            tracer = self._tracer if self._explained_templates is self.templates else None
             opening.final[place] = explain_template(template, pod_class, tracer)
 
     def _open(self, template: Template, pod_class: PodClass, options: Sequence[Option]) -> PackedClaim | None:
@@ -229,15 +233,15 @@ class Packing:
         if template.node_limit_reached or not pod_class.demand.allows_host(len(self.claims)):
             return None
         allowed = template.within_limits(template.types)
-        found: list[tuple[int, float, int, PackedClaim]] = []
+        claims: list[tuple[int, float, int, PackedClaim]] = []
         for number, (rank, option) in enumerate(options):
-            if found and rank > found[0][0]:
+            if claims and rank > claims[0][0]:
                 break
             claim = self._opened(template, pod_class, option, allowed)
             if claim is not None:
                 order = template.precedence(claim.index, claim.state, claim.types)
-                found.append((rank, order, number, claim))
-        return min(found, key=lambda each: each[:3])[3] if found else None
+                claims.append((rank, order, number, claim))
+        return min(claims, key=lambda each: each[:3])[3] if claims else None
 
     def _opened(
         self, template: Template, pod_class: PodClass, state: NarrowedTemplate, allowed: int
@@ -260,24 +264,24 @@ class Packing:
 
     # ── reasons ──────────────────────────────────────
 
-    def _explained(self, pod_class: PodClass) -> tuple[Reason, ...]:
+    def _reasons_for(self, pod_class: PodClass) -> tuple[Reason, ...]:
         """Why a class has no place: the reasons of every template, for the last thing that it was tried as."""
-        rung = pod_class
-        while self._opening(rung).deferred is None and (weaker := self._classes.relaxed(rung)) is not None:
-            rung = weaker
-        opening = self._opening(rung)
+        relaxed = pod_class
+        while self._opening(relaxed).deferred is None and (weaker := self._classes.relaxed(relaxed)) is not None:
+            relaxed = weaker
+        opening = self._opening(relaxed)
         if opening.deferred is not None:
             return (opening.deferred,)
         if self._tracer is not None:
-            self._on_nodes.explain(rung)
-        if self._told is not self.templates:
-            return tuple(self._explained_whole(template, rung) for template in self._told)
+            self._on_nodes.explain(relaxed)
+        if self._explained_templates is not self.templates:
+            return tuple(self._reason_of_whole_pool(template, relaxed) for template in self._explained_templates)
         return tuple(
-            opening.final.get(place) or explain_template(template, rung, self._tracer)
+            opening.final.get(place) or explain_template(template, relaxed, self._tracer)
             for place, template in enumerate(self.templates)
         )
 
-    def _explained_whole(self, template: Template, pod_class: PodClass) -> Reason:
+    def _reason_of_whole_pool(self, template: Template, pod_class: PodClass) -> Reason:
         """Why a NodePool with all its types does not launch a node for the class, after all pods are placed."""
         claim = self._open(template, pod_class, pod_class.demand.options(template, template.state))
         if claim is None:

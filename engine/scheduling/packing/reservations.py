@@ -34,10 +34,10 @@ class Reservations:
     def reservable(self, usable: frozenset[str], held: frozenset[str]) -> frozenset[str]:
         return frozenset(each for each in usable if each in held or self.left.get(each, 0) > 0)
 
-    def move(self, held: frozenset[str], wanted: frozenset[str]) -> None:
+    def move(self, held: frozenset[str], needed: frozenset[str]) -> None:
         """Reserve what is new, release what is no longer wanted (S-115)."""
-        for each in wanted - held:
+        for each in needed - held:
             self.left[each] -= 1
-        for each in held - wanted:
+        for each in held - needed:
             self.left[each] += 1
-        self.epoch += held != wanted
+        self.epoch += held != needed

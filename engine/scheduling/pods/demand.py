@@ -123,12 +123,12 @@ class Demand:
 
     def never(self, template: Template, state: NarrowedTemplate) -> bool:
         """Whether taints or requirements rule the state out, whatever is counted."""
-        found = self._never.get(state)
-        if found is None:
-            found = self._never[state] = bool(untolerated(template.pool.taints, self.tolerations)) or isinstance(
+        answer = self._never.get(state)
+        if answer is None:
+            answer = self._never[state] = bool(untolerated(template.pool.taints, self.tolerations)) or isinstance(
                 template.step(state, self.requirements), tuple
             )
-        return found
+        return answer
 
     def options(self, template: Template, state: NarrowedTemplate) -> tuple[Option, ...]:
         """What a claim in this state may be narrowed to for one pod, lowest rank first."""
@@ -158,10 +158,10 @@ class Demand:
 
     def _in_domains(self, template: Template, base: NarrowedTemplate) -> tuple[Option, ...]:
         """What topology leaves of a state."""
-        found: list[Option] = [(0, base)]
+        options: list[Option] = [(0, base)]
         for key, rules, sought in self._by_key:
-            found = [each for option in found for each in self._narrowed(template, option, key, rules, sought)]
-        return tuple(sorted(found, key=lambda option: option[0]))
+            options = [each for option in options for each in self._narrowed(template, option, key, rules, sought)]
+        return tuple(sorted(options, key=lambda option: option[0]))
 
     def _narrowed(
         self,

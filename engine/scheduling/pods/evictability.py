@@ -68,26 +68,26 @@ class EvictionRules(Struct, frozen=True):
         if not self.budgets or not self.evictable(pod):
             return ()
         labels = self.shapes[pod.shape].labels
-        found = [
+        budgets = [
             each for each in self.budgets if each.namespace == pod.namespace and selector_matches(each.selector, labels)
         ]
-        return tuple(sorted(found, key=lambda each: (each.name, each.uid)))
+        return tuple(sorted(budgets, key=lambda each: (each.name, each.uid)))
 
     def blocked_now(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The PodDisruptionBudgets that forbid to evict the pod now; none if they allow it (D-13, D-14)."""
-        found = self.matching(pod)
-        if len(found) > 1:
-            return found
-        return tuple(each for each in found if not each.disruptions_allowed and not _excused(each, pod))
+        budgets = self.matching(pod)
+        if len(budgets) > 1:
+            return budgets
+        return tuple(each for each in budgets if not each.disruptions_allowed and not _excused(each, pod))
 
     def blocked_for_good(self, pod: Pod) -> bool:
         """Whether its PodDisruptionBudgets never allow to evict the pod (D-15)."""
-        found = self.matching(pod)
-        if len(found) > 1:
+        budgets = self.matching(pod)
+        if len(budgets) > 1:
             return True
         return any(
             each.max_unavailable in NONE_UNAVAILABLE or each.min_available == ALL_AVAILABLE
-            for each in found
+            for each in budgets
             if not _excused(each, pod)
         )
 

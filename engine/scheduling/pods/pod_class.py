@@ -14,12 +14,12 @@ RESOURCE_CLAIMS = "resource claims"
 
 def unsupported(shape: PodShape, volumes: PodVolumes | None, devices: bool) -> tuple[str, ...]:
     """What a pod carries that this version cannot honour."""
-    found = []
+    features = []
     if shape.volumes and volumes is None:
-        found.append(VOLUMES)
+        features.append(VOLUMES)
     if shape.resource_claims and not devices:
-        found.append(RESOURCE_CLAIMS)
-    return tuple(found)
+        features.append(RESOURCE_CLAIMS)
+    return tuple(features)
 
 
 class PodClass:
@@ -33,10 +33,10 @@ class PodClass:
         "cpu",
         "demand",
         "devices",
-        "given",
         "memory",
         "namespace",
         "number",
+        "original_shape",
         "ports",
         "requests",
         "requirements",
@@ -50,18 +50,18 @@ class PodClass:
         self,
         number: int,
         namespace: str,
-        given: PodShape,
+        original_shape: PodShape,
         shape: PodShape,
         demand: Demand,
         counted: tuple[PodCount, ...],
         volumes: PodVolumes | None,
         devices: DeviceWant | None = None,
     ) -> None:
-        """`given`: the shape before anything was given up; `volumes`: None if nothing is known of them; `devices`: None
-        if it asks for none."""
+        """`original_shape`: the shape before anything was given up; `volumes`: None if nothing is known of them;
+        `devices`: None if it asks for none."""
         self.number = number
         self.namespace = namespace
-        self.given = given
+        self.original_shape = original_shape
         self.shape = shape
         self.requests = {**dict(sorted(shape.requests.items())), "pods": 1}
         self.cpu = shape.requests.get("cpu", 0)

@@ -63,58 +63,62 @@ class PodClasses:
         """`claims`: those of the pod's volumes, as namespace/name; `devices`: its ResourceClaims, all of them in order,
         None if they are not to be looked at."""
         key = namespace, digest, claims, devices
-        found = self._by_digest.get(key)
-        if found is None:
-            given = self._shapes[digest]
-            shape = self._consistent(given, given) or given
+        pod_class = self._by_digest.get(key)
+        if pod_class is None:
+            original_shape = self._shapes[digest]
+            shape = self._consistent(original_shape, original_shape) or original_shape
             volumes = volumes_of_claims(self._facts, claims) if self._facts is not None else None
             want = self._devices.want(devices) if self._devices is not None and devices is not None else None
-            found = self._by_digest[key] = self._intern(namespace, given, shape, volumes, want)
-        return found
+            pod_class = self._by_digest[key] = self._intern(namespace, original_shape, shape, volumes, want)
+        return pod_class
 
     def relaxed(self, pod_class: PodClass) -> PodClass | None:
         """The class one step of S-33 further, None at the end: after all terms without what is given up last."""
         if pod_class.number not in self._relaxed:
-            shape = self._consistent(pod_class.given, self._next(pod_class.given, pod_class.shape))
+            shape = self._consistent(pod_class.original_shape, self._next(pod_class.original_shape, pod_class.shape))
             weaker = None if shape is None else self._weaker(pod_class, shape)
             self._relaxed[pod_class.number] = weaker
         return self._relaxed[pod_class.number]
 
-    def _next(self, given: PodShape, shape: PodShape) -> PodShape | None:
+    def _next(self, original_shape: PodShape, shape: PodShape) -> PodShape | None:
         """One step further. Required terms are the first thing that S-33 gives up; unlike there, those before the last
         one get their turn without preferences, too: kube-scheduler would bind the pod by any of them."""
-        return relaxed_shape(shape, self._soft_taints) or required_terms_again(given, shape)
+        return relaxed_shape(shape, self._soft_taints) or required_terms_again(original_shape, shape)
 
-    def _consistent(self, given: PodShape, shape: PodShape | None) -> PodShape | None:
+    def _consistent(self, original_shape: PodShape, shape: PodShape | None) -> PodShape | None:
         """Relaxed until it does not contradict itself, None if it always does: no node could take it as it is."""
         while shape is not None and contradictions(shape, self._respect):
-            shape = self._next(given, shape)
+            shape = self._next(original_shape, shape)
         return shape
 
     def _weaker(self, pod_class: PodClass, shape: PodShape) -> PodClass:
-        return self._intern(pod_class.namespace, pod_class.given, shape, pod_class.volumes, pod_class.devices)
+        return self._intern(pod_class.namespace, pod_class.original_shape, shape, pod_class.volumes, pod_class.devices)
 
     def _intern(
         self,
         namespace: str,
-        given: PodShape,
+        original_shape: PodShape,
         shape: PodShape,
         volumes: PodVolumes | None,
         devices: DeviceWant | None,
     ) -> PodClass:
-        bonds = self._topology.bonds(namespace, given, shape)
+        bonds = self._topology.bonds(namespace, original_shape, shape)
         rules = tuple(rule.number for rule in bonds.rules)
         counted = tuple(count.number for count in bonds.counted)
         plain = _plain(shape)
-        terms = _encoder.encode(_plain(given)) if len(given.required_terms) > 1 else b""  # to which it may go back
+        terms = (
+            _encoder.encode(_plain(original_shape)) if len(original_shape.required_terms) > 1 else b""
+        )  # to which it may go back
         key = _encoder.encode(plain), terms, rules, counted, volumes, devices
-        found = self._by_key.get(key)
-        if found is None:
+        pod_class = self._by_key.get(key)
+        if pod_class is None:
             demand = self._demand(plain, bonds, volumes, devices)
-            made = PodClass(len(self._by_key), namespace, given, plain, demand, bonds.counted, volumes, devices)
+            made = PodClass(
+                len(self._by_key), namespace, original_shape, plain, demand, bonds.counted, volumes, devices
+            )
             made.contradictions = contradictions(plain, self._respect)
-            found = self._by_key[key] = made
-        return found
+            pod_class = self._by_key[key] = made
+        return pod_class
 
     def _demand(
         self, shape: PodShape, bonds: ClassTopology, volumes: PodVolumes | None, devices: DeviceWant | None
@@ -126,9 +130,9 @@ class PodClasses:
         sought = tuple(count.number for count in bonds.sought)
         alternatives = volumes.alternatives if volumes is not None else ()
         key = requirements, alternatives, shape.tolerations, shape.host_ports, rules, sought, devices
-        found = self._demands.get(key)
-        if found is None:
-            found = self._demands[key] = Demand(
+        demand = self._demands.get(key)
+        if demand is None:
+            demand = self._demands[key] = Demand(
                 len(self._demands),
                 requirements,
                 alternatives,
@@ -137,7 +141,7 @@ class PodClasses:
                 bonds.rules,
                 bonds.sought,
             )
-        return found
+        return demand
 
 
 def _plain(shape: PodShape) -> PodShape:

@@ -27,14 +27,14 @@ def contradictions(shape: PodShape, preferences: bool = True) -> tuple[str, ...]
 
 
 def _asked(shape: PodShape, preferences: bool) -> list[Requirement]:
-    found = [requirement(key, "In", (value,)) for key, value in shape.node_selector.items()]
+    asked = [requirement(key, "In", (value,)) for key, value in shape.node_selector.items()]
     expressions: tuple[Expression, ...] = ()
     if preferences and shape.preferred_terms:
         heaviest = max(shape.preferred_terms, key=lambda each: each.weight)  # the first of equals
         expressions += heaviest.term.expressions
     if shape.required_terms:
         expressions += shape.required_terms[0].expressions
-    return found + [requirement(expression.key, expression.operator, expression.values) for expression in expressions]
+    return asked + [requirement(expression.key, expression.operator, expression.values) for expression in expressions]
 
 
 def _without_heaviest(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:
@@ -89,12 +89,12 @@ def hard_keys(shape: PodShape) -> frozenset[str]:
     return frozenset(normalise(each.topology_key) for each in hard) - {HOSTNAME}
 
 
-def required_terms_again(given: PodShape, shape: PodShape) -> PodShape | None:
+def required_terms_again(original_shape: PodShape, shape: PodShape) -> PodShape | None:
     """At the end of S-33, of a pod that gave up more than required terms: as it is now, with those that it gave up
     first. None if they were tried like this before."""
-    last = given.required_terms[-1:]
-    others = tuple(term for term in given.required_terms if (term,) != last)
-    if not others or shape.required_terms != last or _preferences(shape) == _preferences(given):
+    last = original_shape.required_terms[-1:]
+    others = tuple(term for term in original_shape.required_terms if (term,) != last)
+    if not others or shape.required_terms != last or _preferences(shape) == _preferences(original_shape):
         return None
     return replace(shape, required_terms=others)
 

@@ -32,9 +32,9 @@ def claim_names(namespace: str, pod: str, shape: PodShape) -> tuple[str, ...]:
 def volume_problems(facts: VolumeFacts, claims: Iterable[str]) -> tuple[Reason, ...]:
     """Why a pending pod is refused because of its first volume that is not in order (S-153); empty if all are."""
     for name in claims:
-        found = _problem(facts, name)
-        if found:
-            return (reason(SchedulingCode.VOLUME, claim=name, problem=found),)
+        problem = _problem(facts, name)
+        if problem:
+            return (reason(SchedulingCode.VOLUME, claim=name, problem=problem),)
     return ()
 
 
@@ -53,19 +53,19 @@ def _problem(facts: VolumeFacts, name: str) -> str:
         return "" if claim.bind_completed else "binding is not completed"
     if not claim.storage_class:
         return "neither volume nor storage class"
-    given = facts.classes.get(claim.storage_class)
-    if given is None:
+    storage_class = facts.classes.get(claim.storage_class)
+    if storage_class is None:
         return f"there is no storage class {claim.storage_class}"
-    return "an unbound claim of a class that binds at once" if given.immediate else ""
+    return "an unbound claim of a class that binds at once" if storage_class.immediate else ""
 
 
 def volumes_of_claims(facts: VolumeFacts, claims: Iterable[str], *, hosts: bool = False) -> PodVolumes:
     """What the claims ask; one that is missing asks nothing (S-157, S-158). `hosts`: Local volumes ask for their host,
     as kube-scheduler has it."""
-    found = [facts.claims[name] for name in claims if name in facts.claims]
-    attached = [(_driver(facts, each), f"{each.namespace}/{each.name}") for each in found]
+    present = [facts.claims[name] for name in claims if name in facts.claims]
+    attached = [(_driver(facts, each), f"{each.namespace}/{each.name}") for each in present]
     return PodVolumes(
-        _combinations(_alternatives(facts, each, hosts) for each in found),
+        _combinations(_alternatives(facts, each, hosts) for each in present),
         tuple(sorted({each for each in attached if each[0]})),
     )
 
@@ -74,8 +74,8 @@ def _driver(facts: VolumeFacts, claim: VolumeClaim) -> str:
     if claim.volume:
         volume = facts.volumes.get(claim.volume)
         return volume.driver if volume is not None else ""
-    given = facts.classes.get(claim.storage_class)
-    return given.driver if given is not None else ""
+    storage_class = facts.classes.get(claim.storage_class)
+    return storage_class.driver if storage_class is not None else ""
 
 
 def _alternatives(facts: VolumeFacts, claim: VolumeClaim, hosts: bool) -> list[Requirements]:
@@ -88,8 +88,8 @@ def _alternatives(facts: VolumeFacts, claim: VolumeClaim, hosts: bool) -> list[R
         if volume.local and not hosts:
             terms = [_without_hostname(term) for term in terms]
     else:
-        given = facts.classes.get(claim.storage_class)
-        terms = list(given.topologies) if given is not None else []
+        storage_class = facts.classes.get(claim.storage_class)
+        terms = list(storage_class.topologies) if storage_class is not None else []
     return [Requirements.of_expressions(term.expressions) for term in terms]
 
 

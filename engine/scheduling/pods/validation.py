@@ -56,12 +56,12 @@ def requirement_problems(spec: RequirementSpec) -> tuple[Reason, ...]:
     """All that is wrong with one requirement of a pod, a NodePool or an overlay (S-26); empty if it is
     valid."""
     key = normalise(spec.key)
-    found = [reason(SchedulingCode.RESTRICTED_LABEL, key=key)] if is_restricted(key) else []
-    found += [
+    reasons = [reason(SchedulingCode.RESTRICTED_LABEL, key=key)] if is_restricted(key) else []
+    reasons += [
         reason(SchedulingCode.INVALID_REQUIREMENT, key=key, operator=spec.operator, problem=problem.value)
         for problem in _problems(key, spec)
     ]
-    return tuple(found)
+    return tuple(reasons)
 
 
 def _problems(key: str, spec: RequirementSpec) -> Iterator[RequirementProblem]:
@@ -93,17 +93,17 @@ def _problems(key: str, spec: RequirementSpec) -> Iterator[RequirementProblem]:
 def pod_refusals(shape: PodShape) -> tuple[Reason, ...]:
     """Why a pending pod is left out of the pass (S-42 a to c), empty if it is accepted. Its heaviest preference is one
     of its requirements here even if the policy is to ignore preferences."""
-    found: list[Reason] = []
+    reasons: list[Reason] = []
     pool = requirements_of(shape).find(NODEPOOL)
     if pool is not None and pool.operator == "DoesNotExist":
-        found.append(reason(SchedulingCode.OPTED_OUT, requirement=str(pool)))
+        reasons.append(reason(SchedulingCode.OPTED_OUT, requirement=str(pool)))
     for key, value in sorted(shape.node_selector.items()):
-        found += requirement_problems(RequirementSpec(key, "In", (value,)))
+        reasons += requirement_problems(RequirementSpec(key, "In", (value,)))
     for term in shape.required_terms:
         if term.fields:
-            found.append(
+            reasons.append(
                 reason(SchedulingCode.MATCH_FIELDS, keys=sorted({expression.key for expression in term.fields}))
             )
         for expression in term.expressions:
-            found += requirement_problems(RequirementSpec(expression.key, expression.operator, expression.values))
-    return tuple(found)
+            reasons += requirement_problems(RequirementSpec(expression.key, expression.operator, expression.values))
+    return tuple(reasons)

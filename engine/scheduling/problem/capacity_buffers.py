@@ -77,13 +77,13 @@ def desired_replicas(buffer: CapacityBuffer, scale: int | None, requests: Resour
     """S-178: the larger of `replicas` and the percentage of the workload's scale, as far as the limits go; as much as
     these hold if nothing else is said. (The API's text says the smaller one; the reference's code, and with it every
     buffer that is in use, takes the larger.)"""
-    wanted = [] if buffer.replicas is None else [buffer.replicas]
+    asked = [] if buffer.replicas is None else [buffer.replicas]
     if scale and buffer.percentage is not None:
-        wanted.append(-(-scale * buffer.percentage // 100))  # rounded up: any part of a pod is one
+        asked.append(-(-scale * buffer.percentage // 100))  # rounded up: any part of a pod is one
     held = [limit // requests[name] for name, limit in (buffer.limits or {}).items() if requests.get(name, 0) > 0]
-    if not wanted:
+    if not asked:
         return min(held, default=0)
-    return min(max(wanted), *held) if held else max(wanted)
+    return min(max(asked), *held) if held else max(asked)
 
 
 def virtual_pods(buffers: Iterable[CapacityBuffer], sources: BufferSources) -> tuple[list[Pod], dict[str, PodShape]]:
@@ -91,27 +91,27 @@ def virtual_pods(buffers: Iterable[CapacityBuffer], sources: BufferSources) -> t
     pods: list[Pod] = []
     shapes: dict[str, PodShape] = {}
     for buffer in sorted(buffers, key=lambda each: (each.namespace, each.name)):
-        found = resolve_buffer(buffer, sources)
-        if found.shape is None:
+        resolved = resolve_buffer(buffer, sources)
+        if resolved.shape is None:
             continue
-        digest, _ = content(found.shape)
-        shapes[digest] = found.shape
+        digest, _ = content(resolved.shape)
+        shapes[digest] = resolved.shape
         pods += [
             Pod(f"{buffer.uid}-{number}", buffer.namespace, virtual_name(buffer, number), digest)
-            for number in range(1, found.replicas + 1)
+            for number in range(1, resolved.replicas + 1)
         ]
     return pods, shapes
 
 
 def buffer_provisioning(
-    buffer: CapacityBuffer, found: ResolvedBuffer, planned: Plan | ProvisionResult
+    buffer: CapacityBuffer, resolved: ResolvedBuffer, planned: Plan | ProvisionResult
 ) -> BufferProvisioning | None:
     """What a pass says of a buffer (S-181); None if it did not look at all of its pods."""
-    if found.reason is not BufferReadiness.RESOLVED:
+    if resolved.reason is not BufferReadiness.RESOLVED:
         return BufferProvisioning.NOT_READY
-    if not found.replicas:
+    if not resolved.replicas:
         return BufferProvisioning.EMPTY
-    uids = {f"{buffer.uid}-{number}" for number in range(1, found.replicas + 1)}
+    uids = {f"{buffer.uid}-{number}" for number in range(1, resolved.replicas + 1)}
     there = uids & {uid for each in planned.placements for uid in each.pods}
     lacking = {uid for claim in planned.claims for uid in claim.pods}
     lacking |= {uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods}

@@ -52,7 +52,7 @@ def with_default_spread(
 ) -> tuple[list[Pod], dict[str, PodShape]]:
     """The pods as if those without constraints carried the default ones (S-150), and the shapes that this makes, by
     digest. `shapes` holds those of the pods."""
-    made: dict[str, PodShape] = {}
+    new_shapes: dict[str, PodShape] = {}
     known: dict[tuple[str, str, str], str] = {}
 
     def digest_of(pod: Pod) -> str:
@@ -63,14 +63,14 @@ def with_default_spread(
         spread = tuple(replace(constraint, selector=selector) for constraint in constraints)
         spreading = replace(shape, spread=spread)
         digest, _ = content(spreading)
-        made[digest] = spreading
+        new_shapes[digest] = spreading
         return digest
 
-    given = []
+    spread_pods = []
     for pod in pods:
         owner = f"{pod.owner.kind}/{pod.owner.name}/{pod.owner.controller}" if pod.owner is not None else ""
         key = pod.namespace, pod.shape, owner
         if key not in known:
             known[key] = digest_of(pod)
-        given.append(pod if known[key] == pod.shape else replace(pod, shape=known[key]))
-    return given, made
+        spread_pods.append(pod if known[key] == pod.shape else replace(pod, shape=known[key]))
+    return spread_pods, new_shapes

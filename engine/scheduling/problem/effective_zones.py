@@ -28,23 +28,23 @@ def effective_zones(problem: Problem) -> dict[str, str]:
     classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, False, problem.volumes)
     zones = {zone for template in templates for zone in template.domains(template.state, ZONE)}
     zones |= {zone for node in nodes for zone in node.domains(ZONE) or ()}
-    found: dict[int, str] = {}
-    told = {}
+    zone_of_class: dict[int, str] = {}
+    zone_of_pod = {}
     for pod in problem.pods:
         shape = problem.shapes[pod.shape]
         claims = claim_names(pod.namespace, pod.name, shape) if shape.volumes else ()
-        wanted = classes.of(pod.namespace, pod.shape, claims)
-        if wanted.number not in found:
-            found[wanted.number] = _zone(wanted, zones)
-        told[pod.uid] = found[wanted.number]
-    return told
+        pod_class = classes.of(pod.namespace, pod.shape, claims)
+        if pod_class.number not in zone_of_class:
+            zone_of_class[pod_class.number] = _zone(pod_class, zones)
+        zone_of_pod[pod.uid] = zone_of_class[pod_class.number]
+    return zone_of_pod
 
 
 def _zone(pod_class: PodClass, zones: Iterable[str]) -> str:
     allowed = _allowed(pod_class, zones)
     if allowed is not None and not allowed:
         return NONE
-    strict = _values(requirements_of(pod_class.given, preferences=False))
+    strict = _values(requirements_of(pod_class.original_shape, preferences=False))
     each_volumes = [_values(alternative) for alternative in pod_class.demand.alternatives]
     volumes = _union(each_volumes)
     limits = [each for each in (strict, volumes, allowed) if each is not None]
@@ -66,8 +66,8 @@ def _allowed(pod_class: PodClass, zones: Iterable[str]) -> frozenset[str] | None
 
 def _values(requirements: Requirements) -> frozenset[str] | None:
     """The zones of an In requirement."""
-    found = requirements.find(ZONE)
-    return found.values if found is not None and not found.complement else None
+    requirement = requirements.find(ZONE)
+    return requirement.values if requirement is not None and not requirement.complement else None
 
 
 def _union(volumes: list[frozenset[str] | None]) -> frozenset[str] | None:

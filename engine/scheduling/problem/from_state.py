@@ -120,10 +120,10 @@ def spread_by_default(state: State, pods: list[Pod]) -> list[Pod]:
         return pods
     shapes = {digest: blobs.shape(digest) for digest in sorted({pod.shape for pod in pods})}
     sources = SelectorSources(tuple(facts.services[key] for key in sorted(facts.services)), facts.workloads)
-    given, made = with_default_spread(pods, shapes, facts.settings.default_spread, sources)
-    for digest, shape in made.items():
+    spread_pods, new_shapes = with_default_spread(pods, shapes, facts.settings.default_spread, sources)
+    for digest, shape in new_shapes.items():
         blobs.offer(digest, shape)
-    return given
+    return spread_pods
 
 
 def _moving(state: State, claim: NodeClaim, now: int) -> list[Pod]:
@@ -145,7 +145,7 @@ def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[Bou
     `moving`: the pods of this pass; `places`: Node → name of its NodeInput."""
     blobs, facts = state.ix.blobs, state.facts
     here = {p.uid for p in moving}
-    found = [
+    bound_pods = [
         p
         for name in sorted(places)
         for p in (facts.pods[uid] for uid in state.ix.pods_by_node.get(name, {}))
@@ -153,10 +153,10 @@ def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[Bou
     ]
     limited = any(node.limits for node in facts.csi_nodes.values())
     asks = any(_notices_other_pods(blobs.shape(digest), limited) for digest in sorted({p.shape for p in moving}))
-    if not asks and not any(blobs.shape(digest).anti_affinity for digest in sorted({p.shape for p in found})):
+    if not asks and not any(blobs.shape(digest).anti_affinity for digest in sorted({p.shape for p in bound_pods})):
         return ()
-    found.sort(key=lambda p: (p.namespace, p.name, p.uid))
-    return tuple(BoundPod(p.uid, p.namespace, p.shape, places[p.node], bool(p.deleting), p.name) for p in found)
+    bound_pods.sort(key=lambda p: (p.namespace, p.name, p.uid))
+    return tuple(BoundPod(p.uid, p.namespace, p.shape, places[p.node], bool(p.deleting), p.name) for p in bound_pods)
 
 
 def _notices_other_pods(shape: PodShape, limited: bool) -> bool:
@@ -166,12 +166,12 @@ def _notices_other_pods(shape: PodShape, limited: bool) -> bool:
 
 def unavailable(state: State, now: int) -> frozenset[tuple[str, str, str]]:
     """A-212: (capacity type, instance type, zone) without capacity at `now`."""
-    found = []
+    offerings = []
     for key, until in state.facts.unavailable.items():
         if until > now:
             kind, name, zone = key.split("|")
-            found.append((kind, name, zone))
-    return frozenset(found)
+            offerings.append((kind, name, zone))
+    return frozenset(offerings)
 
 
 # ── NodePools ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -222,16 +222,16 @@ def _nodes(state: State, offered: PoolCatalogues) -> tuple[NodeInput, ...]:
     """S-71: everything that exists or is on its way and is not marked for deletion. A Node of a NodePool without a
     NodeClaim is no place for pods (unlike S-71): its instance belongs to nobody and is ended (L-238)."""
     facts, ix = state.facts, state.ix
-    found = []
+    node_inputs = []
     for name in sorted(facts.claims):
         claim = facts.claims[name]
         if claim.state not in GOING and claim.instance_status not in ENDED:
-            found.append(_managed_node(claim, node_of(claim, state), state, offered))
+            node_inputs.append(_managed_node(claim, node_of(claim, state), state, offered))
     for name in sorted(facts.nodes):
         node = facts.nodes[name]
         if name not in ix.claim_by_node and not node.deleting and not node.labels.get(lbl.NODEPOOL):
-            found.append(_node_input(node.name, "", node.labels, node, state, node.allocatable, node.taints))
-    return _reuse_known(found, state)
+            node_inputs.append(_node_input(node.name, "", node.labels, node, state, node.allocatable, node.taints))
+    return _reuse_known(node_inputs, state)
 
 
 def _reuse_known(nodes: list[NodeInput], state: State) -> tuple[NodeInput, ...]:
@@ -258,8 +258,8 @@ def _leaving(state: State, nodes: tuple[NodeInput, ...], places: dict[str, str])
     """Nodes that are no places: those marked for deletion (S-50), and those whose instance is over or belongs to no
     NodeClaim. What stays on them still counts (S-119, S-131)."""
     there = {node.name for node in nodes}
-    found = (node for name, node in sorted(state.facts.nodes.items()) if places.get(name) not in there)
-    return tuple(NodeInput(node.name, "", node.labels, node.taints, {}) for node in found)
+    leaving = (node for name, node in sorted(state.facts.nodes.items()) if places.get(name) not in there)
+    return tuple(NodeInput(node.name, "", node.labels, node.taints, {}) for node in leaving)
 
 
 def _managed_node(claim: NodeClaim, node: Node | None, state: State, offered: PoolCatalogues) -> NodeInput:

@@ -45,10 +45,10 @@ def default_constraints(document: Any) -> tuple[SpreadConstraint, ...]:
         config = msgspec.convert(document if document is not None else {}, _Config)
     except msgspec.ValidationError as error:
         raise SchedulerConfigError(str(error), where="scheduler-config") from error
-    found = config.pod_topology_spread.default_constraints
-    for index, each in enumerate(found):
+    constraints = config.pod_topology_spread.default_constraints
+    for index, each in enumerate(constraints):
         _check(each, f"{_PATH}[{index}]")
-    pairs = [(each.topology_key, each.when_unsatisfiable) for each in found]
+    pairs = [(each.topology_key, each.when_unsatisfiable) for each in constraints]
     for index, pair in enumerate(pairs):
         if pair in pairs[:index]:
             raise _refused(f"{pair[0]} with {pair[1]} stands there twice", f"{_PATH}[{index}]")
@@ -61,7 +61,7 @@ def default_constraints(document: Any) -> tuple[SpreadConstraint, ...]:
             node_affinity_policy=each.node_affinity_policy,
             node_taints_policy=each.node_taints_policy,
         )
-        for each in found
+        for each in constraints
     )
 
 

@@ -83,7 +83,7 @@ class PodCount(DomainCount):
     def admits_claim(self, template: Template, state: NarrowedTemplate) -> bool:
         if self.filter is None:
             return True
-        found = self._admitted.get(state)
-        if found is None:
-            found = self._admitted[state] = self.filter.admits_claim(template, state)
-        return found
+        admitted = self._admitted.get(state)
+        if admitted is None:
+            admitted = self._admitted[state] = self.filter.admits_claim(template, state)
+        return admitted

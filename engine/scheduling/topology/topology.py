@@ -82,19 +82,19 @@ class Topology:
         self.count(problem.bound, problem.shapes)
         self._spreads = [count for count in self._counts.values() if count.filter is not None and count.key != HOSTNAME]
 
-    def bonds(self, namespace: str, given: PodShape, shape: PodShape) -> ClassTopology:
-        """Of pods that were `given` so and have been relaxed to `shape`."""
-        rules = self._own_rules(namespace, given, shape)
-        matching = self._matching(namespace, given.labels)
+    def bonds(self, namespace: str, original_shape: PodShape, shape: PodShape) -> ClassTopology:
+        """Of pods that were `original_shape` so and have been relaxed to `shape`."""
+        rules = self._own_rules(namespace, original_shape, shape)
+        matching = self._matching(namespace, original_shape.labels)
         if not rules and not matching:
             return ClassTopology()
-        counted = {count.number: count for found in matching for count in found.counts.values()}
-        sought = {count.number: count for found in matching for count in found.sought.values()}
-        for found in matching:
-            rules += [self._apart(each) for each in found.avoid.values()]
+        counted = {count.number: count for selected in matching for count in selected.counts.values()}
+        sought = {count.number: count for selected in matching for count in selected.sought.values()}
+        for selected in matching:
+            rules += [self._apart(each) for each in selected.avoid.values()]
         bound_by = {rule.count.number for rule in rules}
         sought |= {n: count for n, count in counted.items() if count.evened and n not in bound_by}
-        for owned in self._owned(namespace, given):
+        for owned in self._owned(namespace, original_shape):
             counted[owned.number] = owned
         return ClassTopology(
             tuple(sorted({rule.number: rule for rule in rules}.values(), key=lambda each: each.number)),
@@ -116,11 +116,11 @@ class Topology:
 
     # ── rules ──────────────────────────────────────
 
-    def _own_rules(self, namespace: str, given: PodShape, shape: PodShape) -> list[Rule]:
+    def _own_rules(self, namespace: str, original_shape: PodShape, shape: PodShape) -> list[Rule]:
         """The rules of the pod's own constraints and terms (S-118)."""
-        labels = given.labels
+        labels = original_shape.labels
         rules: list[Rule] = [
-            self._spread(constraint, namespace, given, shape)
+            self._spread(constraint, namespace, original_shape, shape)
             for constraint in shape.spread
             if self._respect or constraint.when_unsatisfiable == HARD_SPREAD
         ]
@@ -140,33 +140,33 @@ class Topology:
     def _of_term(self, term: AffinityTerm, namespace: str, labels: Mapping[str, str]) -> PodSelector:
         return term_selector(term, namespace, labels, self._namespaces)
 
-    def _spread(self, constraint: SpreadConstraint, namespace: str, given: PodShape, shape: PodShape) -> Rule:
+    def _spread(self, constraint: SpreadConstraint, namespace: str, original_shape: PodShape, shape: PodShape) -> Rule:
         """For kube-scheduler a hard constraint looks at the nodes of every required term; a soft one, which costs
         money to keep, only at those of the term that is being tried. Under policy Ignore a hard one looks at all nodes
         (unlike S-138)."""
-        selector = spread_selector(constraint, namespace, given.labels)
+        selector = spread_selector(constraint, namespace, original_shape.labels)
         key = normalise(constraint.topology_key)
         hard = constraint.when_unsatisfiable == HARD_SPREAD
         looks_at = NodeFilter(
-            alternatives_of(given),
-            given.tolerations,
+            alternatives_of(original_shape),
+            original_shape.tolerations,
             constraint.node_affinity_policy == "Honor",
             constraint.node_taints_policy == "Honor",
-            tuple(sorted(hard_keys(given) - {key})) if hard else (),
+            tuple(sorted(hard_keys(original_shape) - {key})) if hard else (),
         )
         count = self._counting((selector,), key, looks_at)
-        own = int(selector.selects(namespace, given.labels))
+        own = int(selector.selects(namespace, original_shape.labels))
         tried = looks_at.alternatives if hard else (requirements_of(shape, preferences=False),)
         asked = _asked(tried, key) if looks_at.by_affinity or not hard else None
         identity = (count.number, constraint.max_skew, constraint.min_domains, own, asked)
         if identity in self._rules:
             return self._rules[identity]
-        made = SpreadRule(len(self._rules), count, constraint.max_skew, constraint.min_domains, own, asked)
+        rule = SpreadRule(len(self._rules), count, constraint.max_skew, constraint.min_domains, own, asked)
         if hard and key != HOSTNAME:
-            count.hard.append(made)
+            count.hard.append(rule)
             count.evened = self._careful
-        self._rules[identity] = made
-        return made
+        self._rules[identity] = rule
+        return rule
 
     def _together(self, term: AffinityTerm, selectors: Selectors, namespace: str, labels: Mapping[str, str]) -> Rule:
         """kube-scheduler counts a pod only if it matches all required terms of the one that looks for it."""
@@ -179,24 +179,24 @@ class Topology:
         return self._interned((count.number, "apart", soft), lambda n: AntiAffinityRule(n, count, soft))
 
     def _interned(self, identity: Hashable, make: Callable[[int], Rule]) -> Rule:
-        found = self._rules.get(identity)
-        if found is None:
-            found = self._rules[identity] = make(len(self._rules))
-        return found
+        rule = self._rules.get(identity)
+        if rule is None:
+            rule = self._rules[identity] = make(len(self._rules))
+        return rule
 
     # ── counts ──────────────────────────────────────
 
     def _owned(self, namespace: str, shape: PodShape) -> list[PodCount]:
         """The counts of pods that carry a required anti-affinity term: those that the term selects keep away from
         them (S-119)."""
-        found = []
+        counts = []
         for term in shape.anti_affinity:
             if not term.weight:
                 selectors = (self._of_term(term, namespace, shape.labels),)
                 count = self._count_of(("owners", selectors, normalise(term.topology_key)), term.topology_key)
                 self._select(selectors).avoid[count.number] = count
-                found.append(count)
-        return found
+                counts.append(count)
+        return counts
 
     def _counting(
         self, selectors: Selectors, key: str, node_filter: NodeFilter | None = None, possible: bool = False
@@ -210,23 +210,23 @@ class Topology:
     def _count_of(
         self, identity: Hashable, key: str, node_filter: NodeFilter | None = None, possible: bool = False
     ) -> PodCount:
-        found = self._counts.get(identity)
-        if found is None:
-            found = self._counts[identity] = PodCount(len(self._counts), normalise(key), node_filter, possible)
-            if node_filter is not None and found.key != HOSTNAME:
-                self._learn(found, node_filter)
-        return found
+        count = self._counts.get(identity)
+        if count is None:
+            count = self._counts[identity] = PodCount(len(self._counts), normalise(key), node_filter, possible)
+            if node_filter is not None and count.key != HOSTNAME:
+                self._learn(count, node_filter)
+        return count
 
     def _learn(self, count: PodCount, node_filter: NodeFilter) -> None:
         """The domains in which there are nodes, or in which a node for such a pod could be launched."""
-        found = self._domains.get((count.key, node_filter))
-        if found is None:
-            found = self._domains[count.key, node_filter] = dict.fromkeys(self._launchable(count.key, node_filter))
+        domains = self._domains.get((count.key, node_filter))
+        if domains is None:
+            domains = self._domains[count.key, node_filter] = dict.fromkeys(self._launchable(count.key, node_filter))
             for node, domain in self._present(count.key, node_filter):
-                if domain not in found or (domain, count.key, node_filter) in self._held:
+                if domain not in domains or (domain, count.key, node_filter) in self._held:
                     self._held.setdefault((domain, count.key, node_filter), set()).add(node.name)
-                    found[domain] = None
-        for domain in found:
+                    domains[domain] = None
+        for domain in domains:
             count.know(domain)
 
     def _launchable(self, key: str, node_filter: NodeFilter) -> Iterator[str]:
@@ -267,14 +267,14 @@ class Topology:
     ) -> tuple[list[PodCount], list[PodCount]]:
         """The counts that pods of a shape enter, and those of them that are of pods that keep others away, for which
         they need not be selected. All counts exist by then."""
-        found = self._entered.get((namespace, digest))
-        if found is None:
+        counts = self._entered.get((namespace, digest))
+        if counts is None:
             shape = shapes[digest]
             selecting = self._matching(namespace, shape.labels)
             selected = [count for each in selecting for count in each.counts.values()]
             owned = self._owned(namespace, shape)
-            found = self._entered[namespace, digest] = [*selected, *owned], owned
-        return found
+            counts = self._entered[namespace, digest] = [*selected, *owned], owned
+        return counts
 
     def counted(self) -> tuple[SavedCount, ...]:
         """What is counted now, to `restart` from."""
@@ -287,25 +287,25 @@ class Topology:
     # ── selectors ──────────────────────────────────────
 
     def _select(self, selectors: Selectors) -> _SelectorCounts:
-        found = self._selected.get(selectors)
-        if found is None:
-            found = self._selected[selectors] = _SelectorCounts(len(self._selected))
+        selected = self._selected.get(selectors)
+        if selected is None:
+            selected = self._selected[selectors] = _SelectorCounts(len(self._selected))
             if not any(selector.nothing for selector in selectors):
                 first = selectors[0]
                 self._by_label.setdefault(first.labels[0] if first.labels else None, []).append(selectors)
-        return found
+        return selected
 
     def _matching(self, namespace: str, labels: Mapping[str, str]) -> list[_SelectorCounts]:
         """What selects a pod; only selectors that ask for one of its labels, or for none, are looked at."""
-        found = []
+        selected = []
         for pair in (*labels.items(), None):
             for selectors in self._by_label.get(pair, ()):
                 matching = all(selector.selects(namespace, labels) for selector in selectors)
-                found += [self._selected[selectors]] if matching else []
-        return sorted(found, key=lambda each: each.number)
+                selected += [self._selected[selectors]] if matching else []
+        return sorted(selected, key=lambda each: each.number)
 
 
 def _asked(alternatives: tuple[Requirements, ...], key: str) -> Requirement | None:
     """What the pod asks of one label, if all alternatives ask the same."""
-    found = {alternative.find(key) for alternative in alternatives}
-    return found.pop() if len(found) == 1 else None
+    asked = {alternative.find(key) for alternative in alternatives}
+    return asked.pop() if len(asked) == 1 else None
