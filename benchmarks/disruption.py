@@ -29,7 +29,7 @@ from kerf.adapters.kwok.catalogue import built_in
 from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.driver import Driver
 from kerf.engine.disruption.cluster_from_state import cluster_of
-from kerf.engine.disruption.disruption_pass import look
+from kerf.engine.disruption.disruption_pass import run_pass
 from kerf.engine.model.settings import Settings
 from kerf.engine.record import claim_events as ev
 from kerf.engine.runtime.runtime import Runtime
@@ -121,9 +121,9 @@ def passes(nodes: int, pods: int) -> dict[str, Any]:
     found: dict[str, Any] = {"nodes": nodes, "pods": nodes * pods}
     for name, still in (("nothing_to_do", True), ("half_filled", False)):
         state, now = many_nodes(nodes, pods, still=still)
-        look(state, now)  # compiles the catalogue
+        run_pass(state, now)  # compiles the catalogue
         began = time.process_time()
-        result = look(state, now)
+        result = run_pass(state, now)
         found[name] = {"cpu_seconds": round(time.process_time() - began, 3), "moves": len(result.proposed)}
         began = time.process_time()
         cluster_of(state, now)

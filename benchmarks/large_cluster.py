@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.scheduling import baseline
 from benchmarks.watch import pod
 from kerf.adapters.store.open import open_record
-from kerf.engine.record.decisions import Decision, MovesResult
+from kerf.engine.record.decisions import Decision, ProposedMovesResult
 
 TARGET_MB = 1000.0
 TYPE, ZONES = "c-2x-amd64-linux", ("a", "b", "c", "d")
@@ -265,7 +265,7 @@ def _passes(record: Path, since: float) -> tuple[list[str], int]:
         entries = store.last_position()
     finally:
         store.close()
-    passes = [(each.now / 1000 - since, each.result) for each in found if isinstance(each.result, MovesResult)]
+    passes = [(each.now / 1000 - since, each.result) for each in found if isinstance(each.result, ProposedMovesResult)]
     return [f"{at:.1f}: {len(result.proposed)} moves" for at, result in passes], entries
 
 

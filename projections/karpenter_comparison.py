@@ -19,8 +19,8 @@ from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
     Move,
-    MoveResult,
-    MovesResult,
+    MoveStepResult,
+    ProposedMovesResult,
     ProvisionResult,
     Result,
     Verdict,
@@ -156,12 +156,12 @@ class ComparisonFold:
                 self._plan(result, entry)
             case DisruptResult():
                 self._judged(result.verdicts, entry.at)
-            case MovesResult():
+            case ProposedMovesResult():
                 self._judged(result.verdicts, entry.at)
                 for index, move in enumerate(result.proposed):
                     self._proposed[f"{entry.position}.{index}"] = move
                     self._want(move, entry.at)
-            case MoveResult():
+            case MoveStepResult():
                 self._stepped(result, entry.at)
             case _:
                 return
@@ -241,7 +241,7 @@ class ComparisonFold:
         if before is None or (before.action, before.reason) != (opinion.action, opinion.reason):
             self._opinions[claim] = opinion
 
-    def _stepped(self, result: MoveResult, at: int) -> None:
+    def _stepped(self, result: MoveStepResult, at: int) -> None:
         if result.begun is not None:
             self._want(result.begun, at)
         else:

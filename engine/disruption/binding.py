@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kerf.engine.disruption.cluster import Cluster, bound, moving_pods, wanting, what_if
 from kerf.engine.disruption.consolidation.commands import Command
 from kerf.engine.disruption.crowding import crowded_out
-from kerf.engine.lifecycle.drain.eviction_waves import turn, weight
+from kerf.engine.lifecycle.drain.eviction_waves import wave_of, weight
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.kubernetes.priority_classes import CRITICAL
 from kerf.engine.scheduling.kube_scheduler.node_info import planned_node
@@ -140,11 +140,11 @@ class Binding:
 
     def _rank(self, pod: Pod, turns: tuple[int, ...]) -> tuple[bool, int, int, Size, str, str, str]:
         """In what order pods come back: critical ones are evicted only when the others are gone (D-143, D-144), and by
-        then these have their places; so have those of an earlier turn. Of others of one priority nobody knows: small
+        then these have their places; so have those of an earlier wave_of. Of others of one priority nobody knows: small
         ones that take the room of large ones do most harm, and large is also what asks for much memory alone."""
         shape = self._cluster.shapes[pod.shape]
         size = self._sizes.get(pod.shape)
         if size is None:
             size = self._sizes[pod.shape] = weight(shape.requests), sorted(shape.requests.items())
-        late = turn(shape, turns) if turns else 0
+        late = wave_of(shape, turns) if turns else 0
         return shape.priority_class in CRITICAL, late, -shape.priority, size, pod.namespace, pod.name, pod.uid

@@ -10,7 +10,10 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.errors import InputError
+from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.cron import next_after, parse
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
@@ -18,10 +21,10 @@ from kerf.engine.model.reasons import Reason
 
 UNLIMITED = 2_147_483_647
 
-MOST_AHEAD = 200
-"""No more nodes of a NodePool wait for room than so many, but for those of the first round."""
+MAX_PROPOSED_AHEAD = 200
+"""Nodes of one NodePool that may be proposed before the budgets have room for them, at most."""
 
-_LONGEST = 20  # digits of a number of nodes
+_MAX_DIGITS = 20  # of a number of nodes
 
 
 class Allowance(Struct, frozen=True):
@@ -53,10 +56,44 @@ def allowance(pool: NodePool, reason: DisruptionReason, total: int, now: int) ->
     return Allowance(0 if faults else least, tuple(faults))
 
 
-def left(pool: NodePool, reason: DisruptionReason, use: Use, now: int, rounds: int = 1) -> int:
-    """How many further nodes may go now (D-51), or, with more `rounds` than one, after others have gone."""
+def remaining(pool: NodePool, reason: DisruptionReason, use: Use, now: int, rounds: int = 1) -> int:
+    """How many further nodes of a NodePool may go now (D-51).
+
+    With `rounds` above 1: how many may be proposed, if others may follow as soon as those before them have gone.
+    """
     nodes = allowance(pool, reason, use.total, now).nodes
-    return max(0, max(nodes, min(rounds * nodes, MOST_AHEAD)) - use.consuming)
+    return max(0, max(nodes, min(rounds * nodes, MAX_PROPOSED_AHEAD)) - use.consuming)
+
+
+def budget_usage(cluster: Cluster) -> dict[str, Use]:
+    """How many nodes of each NodePool count for its budgets, and how many of these use them up (D-49, D-50)."""
+    use_of_pool: dict[str, Use] = {}
+    for node in cluster.nodes:
+        if node.managed and node.initialized and not node.terminating and node.node_pool:
+            use = use_of_pool.get(node.node_pool, Use())
+            busy = node.marked or node.queued or not node.ready
+            use_of_pool[node.node_pool] = Use(use.total + 1, use.consuming + busy)
+    return use_of_pool
+
+
+def allowed_disruptions(cluster: Cluster, reason: DisruptionReason) -> dict[str, int]:
+    """How many nodes of each NodePool may go now (D-51)."""
+    used = budget_usage(cluster)
+    return {
+        each.pool.name: remaining(each.pool, reason, used.get(each.pool.name, Use()), cluster.now)
+        for each in cluster.pools
+    }
+
+
+def within_budgets(candidates: Iterable[Candidate], limits: dict[str, int]) -> list[Candidate]:
+    """The candidates that the limits (by NodePool) leave room for, in their order (D-60, D-68)."""
+    remains = dict(limits)
+    allowed = []
+    for candidate in candidates:
+        if remains.get(candidate.pool.name, 0) > 0:
+            remains[candidate.pool.name] -= 1
+            allowed.append(candidate)
+    return allowed
 
 
 def value(budget: Budget, total: int, now: int) -> int:
@@ -76,11 +113,24 @@ def active(budget: Budget, now: int) -> bool:
     return firing is None or firing <= now
 
 
+def window_ends(pool: NodePool, now: int) -> int:
+    """When the first of the pool's budgets that are in force now may end (D-45), in ms since the epoch; 0 for never."""
+    ends = [0]
+    for budget in pool.budgets:
+        try:
+            if budget.schedule is not None and budget.duration is not None and active(budget, now):
+                fired = next_after(parse(budget.schedule), now - budget.duration)
+                ends.append(0 if fired is None else fired + budget.duration)
+        except InputError:
+            continue
+    return soonest(*ends)
+
+
 def _nodes(text: str, total: int) -> int:
     number = text.removesuffix("%")
-    if not number.isascii() or not number.isdigit() or len(number) > _LONGEST:
+    if not number.isascii() or not number.isdigit() or len(number) > _MAX_DIGITS:
         hint = 'Write a number of nodes as text, or a percentage: "5" or "10%"'
-        raise InputError(f"{text[:_LONGEST]!r} is no share of nodes", code="KERF314", hint=hint)
+        raise InputError(f"{text[:_MAX_DIGITS]!r} is no share of nodes", code="KERF314", hint=hint)
     if number == text:
         return int(number)
     return -(-int(number) * total // 100)
@@ -92,7 +142,7 @@ class Ledger:
 
     def __init__(self, pools: Iterable[NodePool], used: dict[str, Use], now: int, rounds: int = 1) -> None:
         self._left = {
-            (pool.name, reason): left(pool, reason, used.get(pool.name, Use()), now, rounds)
+            (pool.name, reason): remaining(pool, reason, used.get(pool.name, Use()), now, rounds)
             for pool in pools
             for reason in BUDGET_REASONS
         }

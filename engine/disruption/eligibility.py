@@ -52,7 +52,7 @@ class Candidate(Struct, frozen=True, dict=True):
 Filter = Callable[[Candidate], Reason | None]
 
 
-class Census(Struct, frozen=True):
+class Candidates(Struct, frozen=True):
     """The candidates of a method in their order (D-40), those before the method's own filter, and why each other node
     is none."""
 
@@ -61,23 +61,28 @@ class Census(Struct, frozen=True):
     excluded: dict[str, Reason]
 
 
-Judged = tuple[tuple[ClusterNode, Candidate | Reason], ...]
+NodeEligibility = tuple[tuple[ClusterNode, Candidate | Reason], ...]
 
 
-def judged(cluster: Cluster, *, eventual: bool = False, claims: Container[str] | None = None) -> Judged:
+def judge_nodes(cluster: Cluster, *, eventual: bool = False, claims: Container[str] | None = None) -> NodeEligibility:
     """What is the same for all methods of a class (D-31): of each node the candidate, or why it is none. `claims`:
     only of the nodes of these; None for all."""
     types = cluster.types()
     nodes = cluster.nodes if claims is None else [each for each in cluster.nodes if each.place.claim in claims]
-    return tuple((node, judge(node, cluster, eventual=eventual, types=types)) for node in nodes)
+    return tuple((node, judge_node(node, cluster, eventual=eventual, types=types)) for node in nodes)
 
 
-def census(cluster: Cluster, own: Filter, *, eventual: bool = False, known: Judged | None = None) -> Census:
-    """`own` is the method's filter; `eventual` its class (D-31); `known` is what `judged` says, if that is known."""
+def find_candidates(
+    cluster: Cluster, own: Filter, *, eventual: bool = False, known: NodeEligibility | None = None
+) -> Candidates:
+    """A method's candidates.
+
+    `own` is the method's filter, `eventual` its class (D-31), `known` what `judge_nodes` says, if that is known.
+    """
     chosen: list[Candidate] = []
     eligible: list[Candidate] = []
     excluded: dict[str, Reason] = {}
-    for node, found in judged(cluster, eventual=eventual) if known is None else known:
+    for node, found in judge_nodes(cluster, eventual=eventual) if known is None else known:
         if isinstance(found, Reason):
             excluded[node.name] = found
             continue
@@ -87,7 +92,7 @@ def census(cluster: Cluster, own: Filter, *, eventual: bool = False, known: Judg
             chosen.append(found)
         else:
             excluded[node.name] = why
-    return Census(ordered(chosen), tuple(eligible), dict(sorted(excluded.items())))
+    return Candidates(ordered(chosen), tuple(eligible), dict(sorted(excluded.items())))
 
 
 def ordered(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
@@ -95,7 +100,7 @@ def ordered(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     return tuple(sorted(candidates, key=lambda each: (-each.ratio, each.name)))
 
 
-def judge(
+def judge_node(
     node: ClusterNode,
     cluster: Cluster,
     *,

@@ -42,7 +42,7 @@ class _Leaver(Struct, frozen=True):
     bound: tuple[BoundPod, ...]
 
 
-class Questions:
+class PreparedSimulations:
     """Of one cluster; `settling` as in `what_if`. Topology, pod classes and templates are shared by all questions: pods
     are counted where they are, and those that move are taken out of the counts for their question."""
 

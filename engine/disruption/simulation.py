@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
-from kerf.engine.disruption.prepared_simulation import Answer, Questions, suited
+from kerf.engine.disruption.prepared_simulation import Answer, PreparedSimulations, suited
 from kerf.engine.disruption.pricing import Market
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.labels import RESERVED
@@ -22,11 +22,11 @@ from kerf.engine.scheduling.planner import plan, usable_pools
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.engine.scheduling.reasons import SchedulingCode
 
-SHOWN = 5
+MAX_PODS_NAMED = 5
 """How many pods a failure names."""
 
 
-class Outcome(Struct, frozen=True):
+class SimulationOutcome(Struct, frozen=True):
     """`failure` says why the nodes cannot go: pods that are not pending have no place (D-96)."""
 
     claims: tuple[OpenedClaim, ...] = ()
@@ -34,9 +34,9 @@ class Outcome(Struct, frozen=True):
     failure: Reason | None = None
 
 
-A_PLAN, A_POD = 40, 2
+STEPS_PER_PLAN, STEPS_PER_POD = 40, 2
 """What a plan costs besides looking at each node, and what it costs to place a pod; to look at a node is one."""
-BOUND_PODS = 20
+BOUND_PODS_PER_STEP = 20
 """So many pods are counted where they are for the cost of a node."""
 
 
@@ -53,8 +53,8 @@ class Simulator:
         self._without_place: frozenset[str] | None = None
         self.decided: dict[tuple[str, ...], Any] = {}  # what `consolidation.decide` says of candidates, by their names
         self._suited = prepared and suited(cluster)
-        self._asked: dict[bool, Questions] = {}
-        self._done: dict[tuple[frozenset[str], bool], Outcome] = {}
+        self._asked: dict[bool, PreparedSimulations] = {}
+        self._done: dict[tuple[frozenset[str], bool], SimulationOutcome] = {}
 
     def following(self, cluster: Cluster) -> Simulator:
         """For a cluster that a command of this one has led to."""
@@ -72,7 +72,7 @@ class Simulator:
             found = self._markets[digest] = Market(digest, base.catalogues[digest], base.unavailable)
         return found
 
-    def without(self, names: Iterable[str], *, consolidating: bool = True) -> Outcome:
+    def without(self, names: Iterable[str], *, consolidating: bool = True) -> SimulationOutcome:
         """The plan for the cluster without these nodes. `consolidating`: nodes under consolidateAfter are no places for
         the pods that move (D-93)."""
         key = frozenset(names), consolidating
@@ -81,16 +81,18 @@ class Simulator:
             found = self._done[key] = self._simulate(*key)
         return found
 
-    def _simulate(self, leaving: frozenset[str], consolidating: bool) -> Outcome:
+    def _simulate(self, leaving: frozenset[str], consolidating: bool) -> SimulationOutcome:
         if not usable_pools(self.cluster.pools):
-            return Outcome(failure=Reason.of(DisruptionCode.NO_USABLE_NODEPOOL))  # D-90
+            return SimulationOutcome(failure=Reason.of(DisruptionCode.NO_USABLE_NODEPOOL))  # D-90
         planned, asked = self._plan(leaving, consolidating)
         if len(planned.claims) > self._most_claims:
-            return Outcome(planned.claims)
+            return SimulationOutcome(planned.claims)
         failed = self._failed(planned, asked, leaving)
         if failed:
-            return Outcome(failure=Reason.of(DisruptionCode.NO_PLACE, count=len(failed), pods=failed[:SHOWN]))
-        return Outcome(planned.claims, planned.placements)
+            return SimulationOutcome(
+                failure=Reason.of(DisruptionCode.NO_PLACE, count=len(failed), pods=failed[:MAX_PODS_NAMED])
+            )
+        return SimulationOutcome(planned.claims, planned.placements)
 
     def _plan(self, leaving: frozenset[str], consolidating: bool) -> tuple[Plan, tuple[PendingPod, ...]]:
         """The plan, and the pods that it is about. Reserved capacity is used while there is any, and no pod waits for
@@ -111,7 +113,7 @@ class Simulator:
             return None
         asked = self._asked.get(consolidating)
         if asked is None:
-            asked = self._asked[consolidating] = Questions(self.cluster, consolidating=consolidating)
+            asked = self._asked[consolidating] = PreparedSimulations(self.cluster, consolidating=consolidating)
         return asked.plan(leaving, self._most_claims)
 
     def _planned(self, problem: Problem) -> Plan:
@@ -120,7 +122,9 @@ class Simulator:
         return planned
 
     def _charge(self, planned: Plan, pods: int, nodes: int, bound: int) -> None:
-        self.work += A_PLAN + nodes + bound // BOUND_PODS + A_POD * (pods - len(planned.truncated))
+        self.work += (
+            STEPS_PER_PLAN + nodes + bound // BOUND_PODS_PER_STEP + STEPS_PER_POD * (pods - len(planned.truncated))
+        )
 
     def _failed(self, planned: Plan, asked: Iterable[PendingPod], leaving: frozenset[str]) -> list[str]:
         """The pods that have no place, pending ones apart (D-95, D-96), as namespace/name."""

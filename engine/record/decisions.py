@@ -234,7 +234,7 @@ class Move(Struct, frozen=True, omit_defaults=True):
     scores: tuple[Score, ...] = ()
 
 
-class MovesResult(Struct, frozen=True, tag="moves", omit_defaults=True):
+class ProposedMovesResult(Struct, frozen=True, tag="moves", omit_defaults=True):
     """One disruption pass. A move is known as "position.index" of the decision that proposed it. `verdicts`: those that
     differ from the claim's latest. `look_at`: when the next pass is due although nothing changes (ms since the epoch, 0
     for never). `exhausted`: the search ended by its steps."""
@@ -245,7 +245,7 @@ class MovesResult(Struct, frozen=True, tag="moves", omit_defaults=True):
     exhausted: bool = False
 
 
-class MoveResult(Struct, frozen=True, tag="move", omit_defaults=True):
+class MoveStepResult(Struct, frozen=True, tag="move", omit_defaults=True):
     """A move's next step: "started" (`begun` is the move as it is carried out), "withdrawn" before that, or "abandoned"
     after it: the nodes stay after all; "observed" where it would start, but another controller acts."""
 
@@ -277,7 +277,7 @@ class StaticResult(Struct, frozen=True, tag="static", omit_defaults=True):
     retry_at: int = 0
 
 
-Result = ProvisionResult | DisruptResult | MovesResult | MoveResult | LifecycleResult | StaticResult
+Result = ProvisionResult | DisruptResult | ProposedMovesResult | MoveStepResult | LifecycleResult | StaticResult
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):

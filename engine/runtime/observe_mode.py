@@ -21,7 +21,7 @@ from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimOb
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, LAUNCHED, REGISTERED, STEADY, TAINTED
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import DisruptResult, Move, MoveResult
+from kerf.engine.record.decisions import DisruptResult, Move, MoveStepResult
 from kerf.engine.runtime.recording import decision, happened
 from kerf.engine.runtime.turn_draft import Draft
 from kerf.engine.scheduling import provision as provisioning
@@ -30,7 +30,7 @@ from kerf.engine.state.nodeclaims.drift import DRIFT
 from kerf.engine.state.state import Found, State
 
 OBSERVED = "observed"
-"""The step of a move (`MoveResult.step`) that would start: it is over with that, and its nodes rest for a while."""
+"""The step of a move (`MoveStepResult.step`) that would start: it is over with that, and its nodes rest for a while."""
 
 
 def observe(draft: Draft) -> None:
@@ -153,11 +153,11 @@ def _moves(draft: Draft) -> None:
         draft.add(decision(draft, "move", execution.VERSION, _observed(step, found), ()))
     due = disruption_pass.due_at(state)
     if due and now >= due:
-        draft.add(decision(draft, "moves", disruption_pass.VERSION, disruption_pass.look(state, now), ()))
+        draft.add(decision(draft, "moves", disruption_pass.VERSION, disruption_pass.run_pass(state, now), ()))
 
 
-def _observed(step: MoveResult, found: Move | object) -> MoveResult:
+def _observed(step: MoveStepResult, found: Move | object) -> MoveStepResult:
     """A move that would start."""
     if step.begun is None:
         return step
-    return MoveResult(step.move, OBSERVED, step.reason, step.begun, step.verdicts)
+    return MoveStepResult(step.move, OBSERVED, step.reason, step.begun, step.verdicts)

@@ -242,7 +242,7 @@ def _moves(draft: Draft) -> None:
         _next_step(draft, execution.next_step(ref, found, state, now))
     due = disruption_pass.due_at(state)
     if due and now >= due:
-        draft.add(decision(draft, "moves", disruption_pass.VERSION, disruption_pass.look(state, now), ()))
+        draft.add(decision(draft, "moves", disruption_pass.VERSION, disruption_pass.run_pass(state, now), ()))
 
 
 def _next_step(draft: Draft, step: execution.Next) -> None:

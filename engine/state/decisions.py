@@ -9,8 +9,8 @@ from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
     LifecycleResult,
-    MoveResult,
-    MovesResult,
+    MoveStepResult,
+    ProposedMovesResult,
     ProvisionResult,
     StaticResult,
 )
@@ -43,9 +43,9 @@ def decided(state: State, decision: Decision, entry: Entry) -> None:
         drift_decided(state, result, entry)
     elif isinstance(result, DisruptResult):
         moves.judged(state, result.verdicts)
-    elif isinstance(result, MovesResult):
+    elif isinstance(result, ProposedMovesResult):
         moves.looked(state, result, entry)
-    elif isinstance(result, MoveResult):
+    elif isinstance(result, MoveStepResult):
         moves.stepped(state, result, entry)
 
 

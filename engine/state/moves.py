@@ -15,13 +15,13 @@ from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import Move, MoveResult, MovesResult, Verdict
+from kerf.engine.record.decisions import Move, MoveStepResult, ProposedMovesResult, Verdict
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.provisioning_window import nomination, unsettle
 from kerf.engine.state.state import Hold, State, Underway
 
 STARTED, WITHDRAWN, ABANDONED = "started", "withdrawn", "abandoned"
-"""Steps of a move (`MoveResult.step`)."""
+"""Steps of a move (`MoveStepResult.step`)."""
 FORGIVEN = (DisruptionCode.CHURN, DisruptionCode.BUDGET)
 """Moves withdrawn for these came to nothing because of a change: their nodes may be tried again with the next pass."""
 FIRST_HOLD, LAST_HOLD = 60_000, 600_000
@@ -50,7 +50,7 @@ def proposal(ref: str) -> tuple[int, int]:
     return int(position), int(index)
 
 
-def looked(state: State, result: MovesResult, entry: Entry) -> None:
+def looked(state: State, result: ProposedMovesResult, entry: Entry) -> None:
     """A disruption pass: what had changed is seen."""
     facts = state.facts
     for claim, hold in facts.holds.items():
@@ -71,7 +71,7 @@ def judged(state: State, verdicts: Iterable[Verdict]) -> None:
             claim.verdict = verdict.reason.code
 
 
-def stepped(state: State, result: MoveResult, entry: Entry) -> None:
+def stepped(state: State, result: MoveStepResult, entry: Entry) -> None:
     """A move has started, was withdrawn or was abandoned."""
     facts = state.facts
     before = facts.moves[result.move]

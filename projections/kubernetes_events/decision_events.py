@@ -26,8 +26,8 @@ from kerf.engine.record.decisions import (
     EvictPod,
     LifecycleResult,
     Move,
-    MoveResult,
-    MovesResult,
+    MoveStepResult,
+    ProposedMovesResult,
     ProvisionResult,
     Score,
     Verdict,
@@ -159,11 +159,11 @@ class DecisionEvents:
             return self._provisioned(result)
         if isinstance(result, LifecycleResult):
             return self._lifecycle(result)
-        if isinstance(result, MovesResult):
+        if isinstance(result, ProposedMovesResult):
             self._moves |= {f"{entry.position}.{index}": move for index, move in enumerate(result.proposed)}
             events = [each for move in result.proposed for each in self._proposed(move)]
             return events + self._verdicts(result.verdicts)
-        if isinstance(result, MoveResult):
+        if isinstance(result, MoveStepResult):
             return self._moved(result) + self._verdicts(result.verdicts)
         return self._verdicts(result.verdicts) if isinstance(result, DisruptResult) else []
 
@@ -260,7 +260,7 @@ class DecisionEvents:
             return f"delete: [{named}]"
         return f"replace: [{named}] -> [{count(len(move.replacements), 'replacement')}]"
 
-    def _moved(self, result: MoveResult) -> list[KubernetesEvent]:
+    def _moved(self, result: MoveStepResult) -> list[KubernetesEvent]:
         """EV-3, EV-9. The candidates' own events follow from their claims' (EV-5)."""
         if result.step == "started":
             move = result.begun

@@ -13,7 +13,7 @@ from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import REGISTERED, TERMINATION_FINALIZER, UNREGISTERED_TAINT
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import Decision, MoveResult, RegisterNode
+from kerf.engine.record.decisions import Decision, MoveStepResult, RegisterNode
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen, ObjectGone
 from kerf.engine.scheduling.pods.evictability import ALWAYS, FOREVER, protected_until
@@ -95,7 +95,7 @@ class ObjectEvents:
     # ── what is wrong, and what is over ─────────────────────────────────────────────────────────────────────
 
     def _decision(self, decision: Decision, entry: Entry) -> list[KubernetesEvent]:
-        if isinstance(decision.result, MoveResult) and decision.result.begun is not None:
+        if isinstance(decision.result, MoveStepResult) and decision.result.begun is not None:
             self._replacements |= dict.fromkeys(each.name for each in decision.result.begun.replacements)
         orders = [intent for intent in decision.intents if isinstance(intent, RegisterNode)]
         return [told for order in orders for told in self._registering(order)]

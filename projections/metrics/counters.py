@@ -26,9 +26,9 @@ from kerf.engine.record.decisions import (
     Decision,
     EvictPod,
     Move,
-    MoveResult,
-    MovesResult,
+    MoveStepResult,
     PlannedClaim,
+    ProposedMovesResult,
     ProvisionResult,
     StaticResult,
     TerminateInstance,
@@ -111,7 +111,7 @@ class RecordCounters:
         results = {type(e.payload.result) for e in entries if isinstance(e.payload, Decision)}
         if ProvisionResult in results:
             self._families["scheduler_scheduling_duration_seconds"].observe(seconds, "provisioner")
-        if MovesResult in results:
+        if ProposedMovesResult in results:
             name = "voluntary_disruption_decision_evaluation_duration_seconds"
             for why, kind in _EVALUATED:
                 self._families[name].observe(seconds, why.metric, kind)
@@ -166,16 +166,16 @@ class RecordCounters:
             self._provisioned(result, entry)
         elif isinstance(result, StaticResult):
             self._plan(result.claims, "provisioned")
-        elif isinstance(result, MovesResult):
+        elif isinstance(result, ProposedMovesResult):
             for index, move in enumerate(result.proposed):
                 self._moves[f"{entry.position}.{index}"] = move
             self._weighed(result)
             if result.exhausted:
                 self._inc("voluntary_disruption_consolidation_timeouts_total", "multi")
-        elif isinstance(result, MoveResult):
+        elif isinstance(result, MoveStepResult):
             self._move(result)
 
-    def _weighed(self, result: MovesResult) -> None:
+    def _weighed(self, result: ProposedMovesResult) -> None:
         """M-11, M-12 (D-84, D-85); a refusal once for each node until there is something else to say of it."""
         refused = [each.claim for each in result.verdicts if each.reason.code == DisruptionCode.NOT_WORTH_IT]
         decided = [("approved", each.claims) for each in result.proposed if each.why == DisruptionReason.UNDERUTILIZED]
@@ -220,7 +220,7 @@ class RecordCounters:
         for each in claims:
             self._made[each.name] = why, each.min_values_relaxed
 
-    def _move(self, result: MoveResult) -> None:
+    def _move(self, result: MoveStepResult) -> None:
         move = result.begun or self._moves.get(result.move)
         if move is None:
             return

@@ -25,8 +25,8 @@ from kerf.engine.record.decisions import (
     EvictPod,
     Intent,
     LifecycleResult,
-    MoveResult,
-    MovesResult,
+    MoveStepResult,
+    ProposedMovesResult,
     ProvisionResult,
     StaticResult,
     Unplaced,
@@ -285,12 +285,12 @@ class Timeline:
             return drift_events(result, entry)
         if isinstance(result, DisruptResult):
             return [verdict_event(verdict, entry) for verdict in result.verdicts]
-        if isinstance(result, MovesResult):
+        if isinstance(result, ProposedMovesResult):
             return [
                 *(move_event("move-proposed", DEBUG, move, entry) for move in result.proposed),
                 *(verdict_event(verdict, entry) for verdict in result.verdicts),
             ]
-        if isinstance(result, MoveResult):
+        if isinstance(result, MoveStepResult):
             return self._stepped(result, entry)
         if isinstance(result, StaticResult):
             related = tuple(f"nodeclaim/{name}" for name in (*(c.name for c in result.claims), *result.removed))
@@ -306,7 +306,7 @@ class Timeline:
         times = self._asked.times(result.claim or subject, result.reason.code)
         return [make_event(entry, "effect-asked", DEBUG, subject, reason=result.reason, times=times)]
 
-    def _stepped(self, result: MoveResult, entry: Entry) -> list[Event]:
+    def _stepped(self, result: MoveStepResult, entry: Entry) -> list[Event]:
         verdicts = [verdict_event(verdict, entry) for verdict in result.verdicts]
         if result.begun is not None:
             level = INFO if result.begun.replacements else DEBUG

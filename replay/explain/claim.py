@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.disruption import disruption_pass
+from kerf.engine.disruption import disruption_pass, why_nodes_stay
 from kerf.engine.disruption.forced.finding import Finding
 from kerf.engine.disruption.forced.forced_disruption import judge, registration_timeout
 from kerf.engine.lifecycle.drain.draining import drain
@@ -247,12 +247,12 @@ def _staying(claim: NodeClaim, state: State, history: ClaimHistory, methods: tup
         recorded = next(
             (each.verdict.reason for each in reversed(history.verdicts) if each.verdict.action == "keep"), None
         )
-        reason = disruption_pass.why_it_stays(claim, state, state.facts.at) or recorded
+        reason = why_nodes_stay.why_it_stays(claim, state, state.facts.at) or recorded
         reason = reason or Reason.of(DisruptionCode.NOT_LOOKED_AT)
         reason = next(
             (each.reason for each in methods if each.reason.code in _MORE_PRECISE.get(reason.code, ())), reason
         )
-        finding = Finding(disruption_pass.METHOD, reason, due=soonest(finding.due, disruption_pass.due_at(state)))
+        finding = Finding(why_nodes_stay.METHOD, reason, due=soonest(finding.due, disruption_pass.due_at(state)))
     elif not finding.remove and claim.state == LAUNCHED:
         finding = registration_timeout(claim, state, state.facts.at)
     elif not finding.remove and claim.state == REGISTERED:

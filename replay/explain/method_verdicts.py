@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.budgets import window_ends
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_at
-from kerf.engine.disruption.disruption_pass import METHOD, window_ends
-from kerf.engine.disruption.drift.static_nodepools import static_drift
+from kerf.engine.disruption.drift.static_nodepools import replace_drifted_static
 from kerf.engine.disruption.forced import forced_disruption
 from kerf.engine.disruption.forced.node_repair import POLICIES, unhealthy, worst
-from kerf.engine.disruption.moves.budget_headroom import Room
-from kerf.engine.disruption.moves.cluster_with_moves import underway
+from kerf.engine.disruption.moves.budget_headroom import BudgetHeadroom
+from kerf.engine.disruption.moves.cluster_with_moves import with_moves
+from kerf.engine.disruption.why_nodes_stay import METHOD
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
@@ -125,7 +126,7 @@ def _voluntary_methods(
     proposed = [each.move for _, each in sorted(state.facts.moves.items()) if not each.started]
     without_moves = cluster_of(state, now)
     own_move = next((move for move in proposed if claim.name in move.claims), None)
-    cluster = underway(without_moves, [move for move in proposed if move is not own_move])
+    cluster = with_moves(without_moves, [move for move in proposed if move is not own_move])
     methods = (
         (EMPTINESS, emptiness, DisruptionReason.EMPTY),
         (DRIFT, drift, DisruptionReason.DRIFTED),
@@ -136,7 +137,7 @@ def _voluntary_methods(
         answer = answer or explore_changes(cluster, claim.name, ask, why)
         reason = answer.verdict or Reason.of(ExplanationCode.WOULD_GO, why=why.value)
         if own_move is not None and _METHOD_OF_MOVE.get(own_move.why) == name:
-            has_room = Room(state).has(own_move)
+            has_room = BudgetHeadroom(state).has(own_move)
             code = DisruptionCode.MOVE_PROPOSED if has_room else ExplanationCode.WAITS_FOR_BUDGET
             reason = Reason.of(code, why=own_move.why)
         drifted = name == DRIFT and bool(claim.drifted_since)
@@ -160,14 +161,14 @@ def _static_drift(claim: NodeClaim, state: State, cluster: Cluster) -> WhatWould
     if pool is None or pool.replicas is None or not claim.drifted_since:
         return None
     refused: dict[str, Reason] = {}
-    moves, _ = static_drift(cluster, state, refused)
+    moves, _ = replace_drifted_static(cluster, state, refused)
     move = next((each for each in moves if claim.name in each.claims), None)
     if move is not None:
         types = tuple(new.instance_types[0] for new in move.replacements)
         goes = WouldGo(claims=move.claims, replacements=types, price=sum(new.price for new in move.replacements))
         return WhatWouldChange(verdict=None, goes=goes)
     node = node_in(cluster, claim.name)
-    refusal = eligibility.judge(node, cluster, eventual=True)
+    refusal = eligibility.judge_node(node, cluster, eventual=True)
     reason = refusal if isinstance(refusal, Reason) else refused.get(node.name, Reason.of(DisruptionCode.NOT_LOOKED_AT))
     return WhatWouldChange(verdict=reason, stays=reason)
 

@@ -25,8 +25,8 @@ from kerf.engine.record.decisions import (
     DisruptResult,
     LaunchInstance,
     Move,
-    MoveResult,
-    MovesResult,
+    MoveStepResult,
+    ProposedMovesResult,
     ProvisionResult,
     StaticResult,
     Verdict,
@@ -182,13 +182,13 @@ class Histories:
             if isinstance(intent, LaunchInstance):
                 self._claim(intent.claim).orders.append((entry.position, intent))
         result = decision.result
-        if isinstance(result, DisruptResult | MovesResult | MoveResult):
+        if isinstance(result, DisruptResult | ProposedMovesResult | MoveStepResult):
             for verdict in result.verdicts:
                 self._claim(verdict.claim).verdicts.append(RecordedVerdict(entry.position, entry.at, verdict))
-        if isinstance(result, MovesResult):
+        if isinstance(result, ProposedMovesResult):
             for index, move in enumerate(result.proposed):
                 self._move_proposed(MoveHistory(f"{entry.position}.{index}", entry.position, entry.at, move))
-        elif isinstance(result, MoveResult):
+        elif isinstance(result, MoveStepResult):
             self._move_stepped(result, entry)
         elif isinstance(result, StaticResult):
             self.resized.update((name, (entry.position, result.reason)) for name in result.removed)
@@ -200,7 +200,7 @@ class Histories:
         for claim in move.move.claims:
             self._claim(claim).moves.append(move.ref)
 
-    def _move_stepped(self, result: MoveResult, entry: Entry) -> None:
+    def _move_stepped(self, result: MoveStepResult, entry: Entry) -> None:
         move = self.moves.get(result.move)
         if move is None:  # the record begins after it was proposed
             return

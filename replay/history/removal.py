@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.disruption.cluster_from_state import cluster_of
-from kerf.engine.disruption.moves.cluster_with_moves import underway
+from kerf.engine.disruption.moves.cluster_with_moves import with_moves
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason
@@ -231,7 +231,7 @@ def _budgets_at_proposal(store: Store, histories: Histories, move: MoveHistory) 
     proposed = [
         proposed_move.move for _, proposed_move in sorted(state.facts.moves.items()) if not proposed_move.started
     ]
-    cluster = underway(cluster_of(state, move.at), proposed)
+    cluster = with_moves(cluster_of(state, move.at), proposed)
     pools = sorted({histories.claims[name].node_pool for name in move.move.claims if name in histories.claims})
     budgets_of = (cluster.pool(name) for name in pools)
     return tuple(budget_use(cluster, pool, method) for pool in budgets_of if pool is not None)

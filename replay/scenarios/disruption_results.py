@@ -8,7 +8,7 @@ from typing import Any
 from kerf.engine.disruption.cluster import Cluster, moving_pods
 from kerf.engine.disruption.consolidation.commands import Command, Replacement
 from kerf.engine.disruption.consolidation.karpenter_methods import Proposal
-from kerf.engine.disruption.consolidation.sequential_search import Moves
+from kerf.engine.disruption.consolidation.sequential_search import ChosenCommands
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.model.reasons import Reason
@@ -29,18 +29,18 @@ def method_of(proposal: Proposal, cluster: Cluster) -> dict[str, Any]:
     result: dict[str, Any] = {
         "candidates": [
             {"name": each.name, "price": each.price, "disruptionCost": each.cost, "savingsRatio": each.ratio}
-            for each in proposal.census.chosen
+            for each in proposal.candidates.chosen
         ],
         "allowedDisruptions": dict(sorted(proposal.allowed.items())),
         "commands": commands,
     }
-    stay = {**proposal.census.excluded, **proposal.refused}
+    stay = {**proposal.candidates.excluded, **proposal.refused}
     if stay:
         result["unconsolidatable"] = {name: text(stay[name]) for name in sorted(stay)}
     return result
 
 
-def moves_of(moves: Moves, cluster: Cluster) -> dict[str, Any]:
+def moves_of(moves: ChosenCommands, cluster: Cluster) -> dict[str, Any]:
     """kerf's own moves: the commands, what the fleet costs then (USD per hour), and why each other node stays."""
     kept = {
         name: {"code": why.code, **({"params": why.params} if why.params else {})} for name, why in moves.kept.items()

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation.karpenter_methods import Proposal, emptiness, multi_node, single_node
-from kerf.engine.disruption.consolidation.sequential_search import Moves, choose
+from kerf.engine.disruption.consolidation.sequential_search import choose_commands
 from kerf.engine.disruption.moves.validation import DELAY, still_empty, still_valid
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.errors import KerfError
@@ -59,7 +59,7 @@ def result_of(cluster: Cluster) -> dict[str, Any]:
     }
     first = next((name for name, proposal in proposals.items() if proposal.command is not None), "none")
     results: dict[str, Any] = {name: method_of(proposal, cluster) for name, proposal in proposals.items()}
-    moves: Moves = choose(cluster)
+    moves = choose_commands(cluster)
     return {**results, "first": first, "kerf": moves_of(moves, cluster)}
 
 

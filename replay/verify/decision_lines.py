@@ -9,9 +9,9 @@ from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
     Move,
-    MoveResult,
-    MovesResult,
+    MoveStepResult,
     PlannedClaim,
+    ProposedMovesResult,
     ProvisionResult,
     Result,
     StaticResult,
@@ -42,9 +42,9 @@ def decision_lines(result: Result) -> list[str]:
         return _provisioned(result)
     if isinstance(result, DisruptResult):
         return _verdicts(result.verdicts)
-    if isinstance(result, MovesResult):
+    if isinstance(result, ProposedMovesResult):
         return [*map(_proposed, result.proposed), *_verdicts(result.verdicts)] or ["nothing to do"]
-    if isinstance(result, MoveResult):
+    if isinstance(result, MoveStepResult):
         lines = _begun(result.begun) if result.begun is not None else [f"{result.step}: {sentence(result.reason)}"]
         return [*lines, *_verdicts(result.verdicts)]
     if isinstance(result, StaticResult):

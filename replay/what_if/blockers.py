@@ -11,9 +11,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance
+from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance, budget_usage
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
-from kerf.engine.disruption.consolidation.karpenter_methods import usage
 from kerf.engine.disruption.eligibility import WHEN_EMPTY
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodepools import NodePool
@@ -100,7 +99,7 @@ def without_pod(cluster: Cluster, node: ClusterNode, pod: Pod) -> Cluster:
 
 def budget_use(cluster: Cluster, pool: NodePool, method: DisruptionReason) -> Reason:
     """What the NodePool's budgets allow for a reason, and what is spent of it (D-47…D-51)."""
-    used = usage(cluster).get(pool.name, Use())
+    used = budget_usage(cluster).get(pool.name, Use())
     allowed = allowance(pool, method, used.total, cluster.now).nodes
     params: dict[str, str | int | float | list[str]] = {
         "nodepool": pool.name,

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from kerf.engine.disruption import disruption_pass, eligibility
+from kerf.engine.disruption.budgets import allowed_disruptions
 from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
 from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, removal
-from kerf.engine.disruption.consolidation.karpenter_methods import allowed
-from kerf.engine.disruption.consolidation.sequential_search import LEAST
-from kerf.engine.disruption.eligibility import Candidate, census
-from kerf.engine.disruption.simulation import Outcome, Simulator
+from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS
+from kerf.engine.disruption.drift import replacement
+from kerf.engine.disruption.eligibility import Candidate, find_candidates
+from kerf.engine.disruption.simulation import SimulationOutcome, Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.kubernetes.pods import Pod, Resources, is_reschedulable
 from kerf.engine.model.reasons import Reason
@@ -141,7 +142,7 @@ def drift(cluster: Cluster, node: ClusterNode) -> Answer:
     candidate = _candidate(cluster, node, eligibility.drift, DisruptionReason.DRIFTED, eventual=True)
     if isinstance(candidate, Reason):
         return candidate
-    move = disruption_pass.drift(cluster, candidate)
+    move = replacement.replace_node(cluster, candidate)
     return move if isinstance(move, Reason) else _would_be_replaced(move, candidate)
 
 
@@ -151,7 +152,7 @@ def consolidation(cluster: Cluster, node: ClusterNode) -> Answer:
     if isinstance(candidate, Reason):
         return Reason.of(ExplanationCode.GOES_AS_EMPTY) if candidate.code == "empty" else candidate
     refused: dict[str, Reason] = {}
-    chosen, _ = disruption_pass.own_moves(cluster, None, refused)
+    chosen, _ = disruption_pass.cheapest_commands(cluster, None, refused)
     for command in chosen.commands:
         if node.name in command.names:
             return _would_go(command)
@@ -162,13 +163,13 @@ def _candidate(
     cluster: Cluster, node: ClusterNode, own: eligibility.Filter, method: DisruptionReason, *, eventual: bool
 ) -> Candidate | Reason:
     """What comes before any search: eligibility, the method's own filter, the budget."""
-    candidate = eligibility.judge(node, cluster, eventual=eventual)
+    candidate = eligibility.judge_node(node, cluster, eventual=eventual)
     if isinstance(candidate, Reason):
         return candidate
     why = own(candidate)
     if why is not None:
         return why
-    if allowed(cluster, method).get(candidate.pool.name, 0) <= 0:
+    if allowed_disruptions(cluster, method).get(candidate.pool.name, 0) <= 0:
         return Reason.of(DisruptionCode.BUDGET, nodepool=candidate.pool.name)
     return candidate
 
@@ -232,7 +233,7 @@ def _pods_need(cluster: Cluster, node: ClusterNode, why: Reason) -> PodsNeed | N
 
 
 def _reasons_without_place(
-    outcome: Outcome, cluster: Cluster, node: ClusterNode, moving: list[Pod]
+    outcome: SimulationOutcome, cluster: Cluster, node: ClusterNode, moving: list[Pod]
 ) -> tuple[Reason, ...]:
     """The planner's reasons about pods that have to move and cannot."""
     if outcome.failure is None or outcome.failure.code != DisruptionCode.NO_PLACE:
@@ -263,15 +264,15 @@ def _without_single_pods(cluster: Cluster, node: ClusterNode, why: Reason) -> li
 
 def _would_go_alone(cluster: Cluster, node: ClusterNode) -> WouldGo | None:
     """How this one node would go, were it the only one that anybody looks at."""
-    candidates = census(cluster, eligibility.consolidation)
+    candidates = find_candidates(cluster, eligibility.consolidation)
     candidate = next((each for each in candidates.chosen if each.name == node.name), None)
-    if candidate is None or allowed(cluster, DisruptionReason.UNDERUTILIZED)[candidate.pool.name] <= 0:
+    if candidate is None or allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED)[candidate.pool.name] <= 0:
         return None
     simulator = Simulator(cluster)
     decided = decide(simulator, [candidate])
     if isinstance(decided, Command) and decided.replacements:
         decided = on_offer(decided, simulator.market(decided.replacements[0].claim.node_pool))
-    if isinstance(decided, Reason) or decided.savings <= LEAST:
+    if isinstance(decided, Reason) or decided.savings <= MIN_SAVINGS:
         return None
     return _would_go(decided) if approves(decided, pool_totals(cluster, candidates.eligible)) else None
 

@@ -11,8 +11,8 @@ from kerf.engine.record.decisions import (
     DisruptResult,
     LifecycleResult,
     Move,
-    MoveResult,
-    MovesResult,
+    MoveStepResult,
+    ProposedMovesResult,
     ProvisionResult,
 )
 from kerf.engine.record.entries import Entry
@@ -95,10 +95,10 @@ def _decided(decision: Decision) -> Iterator[str]:
         yield from ("planned: for a buffer" for each in result.claims if any("buffer" in pod for pod in each.pods))
     elif isinstance(result, LifecycleResult):
         yield f"said: {result.reason.code}"
-    elif isinstance(result, MovesResult):
+    elif isinstance(result, ProposedMovesResult):
         yield from (f"proposed: {_kind(move)}" for move in result.proposed)
         yield from ("proposed: by turns" for move in result.proposed if move.turns)
-    if isinstance(result, DisruptResult | MovesResult | MoveResult):
+    if isinstance(result, DisruptResult | ProposedMovesResult | MoveStepResult):
         yield from (f"said: {verdict.reason.code}" for verdict in result.verdicts)
 
 

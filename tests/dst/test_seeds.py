@@ -11,7 +11,7 @@ from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.claim_events import DrainStarted, Initialized, Requested, Tainted
-from kerf.engine.record.decisions import Decision, MoveResult, MovesResult
+from kerf.engine.record.decisions import Decision, MoveStepResult, ProposedMovesResult
 from kerf.engine.record.entries import Entry
 from tests.dst.play import Outcome, play
 from tests.dst.scenario import scenario
@@ -82,7 +82,7 @@ def test_d116_a_drain_before_its_replacement_is_seen(recorded: Outcome) -> None:
 def test_a_node_of_two_moves_is_seen(recorded: Outcome) -> None:
     def doubled(entry: Entry) -> Entry:
         decision = entry.payload
-        if not isinstance(decision, Decision) or not isinstance(decision.result, MovesResult):
+        if not isinstance(decision, Decision) or not isinstance(decision.result, ProposedMovesResult):
             return entry
         result = replace(decision.result, proposed=decision.result.proposed * 2)
         return replace(entry, payload=replace(decision, result=result))
@@ -114,7 +114,7 @@ def test_d88_pods_without_a_place_are_seen(recorded: Outcome) -> None:
         decision = entry.payload
         if (
             not isinstance(decision, Decision)
-            or not isinstance(decision.result, MoveResult)
+            or not isinstance(decision.result, MoveStepResult)
             or not decision.result.begun
         ):
             return entry

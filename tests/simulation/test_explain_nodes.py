@@ -16,7 +16,7 @@ from kerf.adapters.cli.render.record import story_text
 from kerf.adapters.simulation.build import START
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.state_table import INITIALIZED
-from kerf.engine.record.decisions import MoveResult
+from kerf.engine.record.decisions import MoveStepResult
 from kerf.engine.state.load import load
 from kerf.projections.prose.changes import change_words
 from kerf.projections.prose.explanation_codes import ChangeCode
@@ -198,7 +198,7 @@ def test_a_move_that_waits_for_room_in_the_budgets_says_so() -> None:
     started = [
         entry.position
         for entry in run.entries("decision.made")
-        if isinstance(entry.payload.result, MoveResult) and entry.payload.result.step == "started"
+        if isinstance(entry.payload.result, MoveStepResult) and entry.payload.result.step == "started"
     ]
     after = {position: load(run.store, position + 3).facts.moves.values() for position in started}
     position, waiting = next(

@@ -1,4 +1,4 @@
-"""Nodes that go together where the budgets let all of them go: one set, judged as a whole.
+"""Nodes that go together where the budgets let all of them go: one set, judge_nodes as a whole.
 
 Where commands are chosen one after the other (`moves`), a node that takes pods of one is no candidate of another, and
 none may build on the order in which pods leave. A set that goes at once knows both: its pods have their places on what
@@ -6,7 +6,7 @@ stays in the end, and they leave by turns. So it comes down to a cheaper fleet, 
 
 The set grows from the nodes that hold the least for what they cost; then dearer ones change places with cheaper ones
 in it. Each goes by a command of its own: those whose NodePool is Balanced and finds that not worth it are left out.
-The search ends by the work done.
+The search ends by the steps done.
 """
 
 from __future__ import annotations
@@ -19,46 +19,48 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.binding import Binding
+from kerf.engine.disruption.budgets import allowed_disruptions
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals, price_of
 from kerf.engine.disruption.consolidation.commands import Command, decide, removal
-from kerf.engine.disruption.consolidation.karpenter_methods import allowed
 from kerf.engine.disruption.consolidation.replacement_bound import RESOURCES
-from kerf.engine.disruption.consolidation.sequential_search import A_CHECK, LEAST, Moves, placed
-from kerf.engine.disruption.eligibility import Candidate, Census, Judged, census, judged
-from kerf.engine.disruption.simulation import A_POD, Simulator
-from kerf.engine.lifecycle.drain.eviction_waves import turns_of, weight
+from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS, STEPS_PER_CHECK, ChosenCommands, placed
+from kerf.engine.disruption.eligibility import Candidate, Candidates, NodeEligibility, find_candidates, judge_nodes
+from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
+from kerf.engine.lifecycle.drain.eviction_waves import wave_grades, weight
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.matching.resources import total
 
-WORK = 90_000
+MAX_STEPS = 90_000
 """What a search may cost, as that for moves (`moves.WORK`)."""
-LEAST_NODES, MOST = 2, 300
+MIN_NODES, MAX_NODES = 2, 300
 """Nodes of a set, but for empty ones."""
-HABITS = 2
+SCHEDULERS_ASKED = 2
 """So many schedulers are asked (`Binding`)."""
 
 
-class Together(Struct, frozen=True):
+class JointRemoval(Struct, frozen=True):
     """`moves` may all be made at once, if the pods of their nodes leave by these `turns`; None if nothing was found for
-    the `work` that was done."""
+    the `steps` that was done."""
 
-    moves: Moves | None = None
-    turns: tuple[int, ...] = ()
-    work: int = 0
+    commands: ChosenCommands | None = None
+    waves: tuple[int, ...] = ()
+    steps: int = 0
 
 
-def jointly(cluster: Cluster, known: Judged | None = None, *, work: int = WORK) -> Together:
+def find_joint_removal(
+    cluster: Cluster, known: NodeEligibility | None = None, *, steps: int = MAX_STEPS
+) -> JointRemoval:
     """The cheapest set found; nothing is looked for where the budgets do not let all candidates go at once. Equal
-    clusters give equal sets. `known`: what `judged` says of the cluster, if that is known."""
-    known = judged(cluster) if known is None else known
-    empty = census(cluster, eligibility.emptiness, known=known)
-    busy = census(cluster, eligibility.consolidation, known=known)
-    if len(busy.chosen) < LEAST_NODES or not _open(cluster, (*empty.chosen, *busy.chosen)):
-        return Together()
-    search = _Search(cluster, empty, busy, work)
-    return Together(search.run(), search.turns, min(work, work - search.left))
+    clusters give equal sets. `known`: what `judge_nodes` says of the cluster, if that is known."""
+    known = judge_nodes(cluster) if known is None else known
+    empty = find_candidates(cluster, eligibility.emptiness, known=known)
+    busy = find_candidates(cluster, eligibility.consolidation, known=known)
+    if len(busy.chosen) < MIN_NODES or not _open(cluster, (*empty.chosen, *busy.chosen)):
+        return JointRemoval()
+    search = _Search(cluster, empty, busy, steps)
+    return JointRemoval(search.run(), search.waves, min(steps, steps - search.left))
 
 
 def _open(cluster: Cluster, candidates: Iterable[Candidate]) -> bool:
@@ -66,30 +68,32 @@ def _open(cluster: Cluster, candidates: Iterable[Candidate]) -> bool:
     counts: dict[str, int] = {}
     for each in candidates:
         counts[each.pool.name] = counts.get(each.pool.name, 0) + 1
-    limits = [allowed(cluster, reason) for reason in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED)]
+    limits = [
+        allowed_disruptions(cluster, reason) for reason in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED)
+    ]
     return all(limit.get(pool, 0) >= count for pool, count in counts.items() for limit in limits)
 
 
 class _Search:
-    def __init__(self, cluster: Cluster, empty: Census, busy: Census, work: int) -> None:
+    def __init__(self, cluster: Cluster, empty: Candidates, busy: Candidates, steps: int) -> None:
         self._cluster = cluster
         self._empty, self._busy = empty, busy
         shapes, totals = cluster.shapes, pool_totals(cluster, busy.eligible)
         worth = [each for each in busy.chosen if approves(_alone(each), totals)]
         self._vain = frozenset(each.name for each in busy.chosen) - {each.name for each in worth}
-        self.turns = turns_of(shapes[pod.shape] for each in worth for pod in each.pods)
-        self._binding = Binding(cluster, self.turns)
+        self.waves = wave_grades(shapes[pod.shape] for each in worth for pod in each.pods)
+        self._binding = Binding(cluster, self.waves)
         self._simulator = Simulator(cluster, most_claims=1)
-        self.left = work
+        self.left = steps
         self._needs = {each.name: total(shapes[pod.shape].requests for pod in each.pods) for each in worth}
-        self._load = {each.name: weight(self._needs[each.name]) / max(each.price, LEAST) for each in worth}
-        self._order = sorted(worth, key=lambda each: (self._load[each.name], each.name))[:MOST]
+        self._load = {each.name: weight(self._needs[each.name]) / max(each.price, MIN_SAVINGS) for each in worth}
+        self._order = sorted(worth, key=lambda each: (self._load[each.name], each.name))[:MAX_NODES]
         self._idle = frozenset(each.name for each in empty.chosen)
         takers = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in self._idle]
         self._free = {node.name: node.place.available for node in takers}
 
-    def run(self) -> Moves | None:
-        if len(self._order) < LEAST_NODES:
+    def run(self) -> ChosenCommands | None:
+        if len(self._order) < MIN_NODES:
             return None
         going = self._with_others(self._prefix())
         while going and (better := self._exchanged(going)) is not None:
@@ -132,14 +136,16 @@ class _Search:
         kept = sorted((each for each in self._order if each.name not in names), key=lambda each: -each.price)
         cheap = sorted(going, key=lambda each: (each.price, -self._load[each.name], each.name))
         for goes in kept:
-            yield from ((each, goes) for each in cheap if each.price < goes.price - LEAST)
+            yield from ((each, goes) for each in cheap if each.price < goes.price - MIN_SAVINGS)
 
     def _fits(self, going: Sequence[Candidate]) -> bool:
         """Whether all pods have places on what stays, by the plan and by the scheduler's own way."""
         if not self._roomy(going):
             return False
         names = self._idle | {each.name for each in going}
-        cost = A_CHECK * len(self._cluster.nodes) + HABITS * A_POD * sum(len(each.pods) for each in going)
+        cost = STEPS_PER_CHECK * len(self._cluster.nodes) + SCHEDULERS_ASKED * STEPS_PER_POD * sum(
+            len(each.pods) for each in going
+        )
         self.left -= cost
         if self.left <= 0 or self._binding.left_over(names, ()):
             return False
@@ -159,7 +165,7 @@ class _Search:
 
     # ── what becomes of it ─────────────────────────────────────────────────────────────────────────────────────
 
-    def _together(self, going: list[Candidate]) -> Moves | None:
+    def _together(self, going: list[Candidate]) -> ChosenCommands | None:
         whole = decide(self._simulator, [*self._empty.chosen, *going])
         if isinstance(whole, Reason):
             return None
@@ -173,7 +179,7 @@ class _Search:
         stay = [node for node in self._cluster.nodes if node.name not in removed and not node.marked]
         price = math.fsum(price_of(node, types) for node in stay)
         takers = {each.node for command in single for each in command.placements}
-        return Moves(tuple(commands), price, self._kept(removed, takers), self.left <= 0)
+        return ChosenCommands(tuple(commands), price, self._kept(removed, takers), self.left <= 0)
 
     def _kept(self, removed: frozenset[str], takers: set[str]) -> dict[str, Reason]:
         """Why each other node stays."""

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.budgets import Use, left
+from kerf.engine.disruption.budgets import allowed_disruptions, within_budgets
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals
 from kerf.engine.disruption.consolidation.commands import Command, decide, removal, without_same_type
-from kerf.engine.disruption.eligibility import Candidate, Census, census
+from kerf.engine.disruption.eligibility import Candidate, Candidates, find_candidates
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
@@ -29,53 +29,29 @@ class Proposal(Struct, frozen=True):
     attempt, what spoke against it."""
 
     reason: DisruptionReason
-    census: Census
+    candidates: Candidates
     allowed: dict[str, int]
     command: Command | None = None
     refused: dict[str, Reason] = {}
 
 
-def usage(cluster: Cluster) -> dict[str, Use]:
-    """D-49, D-50, per NodePool."""
-    found: dict[str, Use] = {}
-    for node in cluster.nodes:
-        if node.managed and node.initialized and not node.terminating and node.node_pool:
-            use = found.get(node.node_pool, Use())
-            busy = node.marked or node.queued or not node.ready
-            found[node.node_pool] = Use(use.total + 1, use.consuming + busy)
-    return found
-
-
-def allowed(cluster: Cluster, reason: DisruptionReason) -> dict[str, int]:
-    """D-51: how many nodes of each NodePool may go now."""
-    used = usage(cluster)
-    return {
-        each.pool.name: left(each.pool, reason, used.get(each.pool.name, Use()), cluster.now) for each in cluster.pools
-    }
-
-
-def within(candidates: Iterable[Candidate], limits: dict[str, int]) -> list[Candidate]:
-    """The candidates that the budgets leave room for, in their order (D-60, D-68)."""
-    room = dict(limits)
-    kept = []
-    for each in candidates:
-        if room.get(each.pool.name, 0) > 0:
-            room[each.pool.name] -= 1
-            kept.append(each)
-    return kept
-
-
 def emptiness(cluster: Cluster) -> Proposal:
     """Remove all empty nodes that the budgets allow, in one command (D-59, D-60)."""
-    found, limits = census(cluster, eligibility.emptiness), allowed(cluster, DisruptionReason.EMPTY)
-    kept = within(found.chosen, limits)
+    found, limits = (
+        find_candidates(cluster, eligibility.emptiness),
+        allowed_disruptions(cluster, DisruptionReason.EMPTY),
+    )
+    kept = within_budgets(found.chosen, limits)
     return Proposal(DisruptionReason.EMPTY, found, limits, removal(kept) if kept else None)
 
 
 def multi_node(cluster: Cluster, simulator: Simulator) -> Proposal:
     """D-67…D-72: by bisection, the longest prefix of the candidates that can go for one node or none."""
-    found, limits = census(cluster, eligibility.consolidation), allowed(cluster, DisruptionReason.UNDERUTILIZED)
-    kept = within(found.chosen, limits)
+    found, limits = (
+        find_candidates(cluster, eligibility.consolidation),
+        allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED),
+    )
+    kept = within_budgets(found.chosen, limits)
     best = longest(simulator, kept, pool_totals(cluster, found.eligible))
     return Proposal(DisruptionReason.UNDERUTILIZED, found, limits, best)
 
@@ -104,7 +80,10 @@ def together(simulator: Simulator, candidates: list[Candidate]) -> Command | Rea
 
 def single_node(cluster: Cluster, simulator: Simulator, accepts: Callable[[Command], bool] | None = None) -> Proposal:
     """D-75…D-77: the first candidate that can go. `accepts` validates its command; if it does not, nobody goes."""
-    found, limits = census(cluster, eligibility.consolidation), allowed(cluster, DisruptionReason.UNDERUTILIZED)
+    found, limits = (
+        find_candidates(cluster, eligibility.consolidation),
+        allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED),
+    )
     totals = pool_totals(cluster, found.eligible)
     refused: dict[str, Reason] = {}
     for each in interleaved(found.chosen):

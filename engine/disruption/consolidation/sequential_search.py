@@ -4,7 +4,7 @@ The reference tries prefixes of one list and carries out one command at a time. 
 other on the cluster as the ones before leave it, within the budgets of all together, so that all of them may be under
 way at once. No pod is moved twice: a node that takes pods of one command is no candidate of another.
 
-The search is greedy, under three rankings, and the cheapest end wins. It ends by the work done, never by a clock.
+The search is greedy, under three rankings, and the cheapest end wins. It ends by the steps done, never by a clock.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.budgets import Ledger, Use
+from kerf.engine.disruption.budgets import Ledger, Use, budget_usage
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.after_command import after
 from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals, price_of
 from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, removal, without_same_type
-from kerf.engine.disruption.consolidation.karpenter_methods import longest, usage
+from kerf.engine.disruption.consolidation.karpenter_methods import longest
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
-from kerf.engine.disruption.eligibility import Candidate, Judged, census, judged
-from kerf.engine.disruption.simulation import A_POD, Simulator
+from kerf.engine.disruption.eligibility import Candidate, NodeEligibility, find_candidates, judge_nodes
+from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
 
-WORK = 90_000
+MAX_STEPS = 90_000
 """What one choice may cost (`Simulator.work`), so that it takes about as long whatever the cluster is like."""
-WIDEST = 100
+MAX_NODES = 100
 """Nodes of one command at most."""
-A_CHECK = 4
+STEPS_PER_CHECK = 4
 """What it costs to ask `fits`, for each node."""
-LEAST = 1e-9
+MIN_SAVINGS = 1e-9
 """USD per hour: a move that saves less is none."""
 
 Rank = tuple[float, float, tuple[str, ...]]
@@ -45,7 +45,7 @@ Tried = tuple[float, tuple[str, ...], list[Candidate]]
 Fits = Callable[[Sequence[Command]], bool]
 
 
-class Moves(Struct, frozen=True):
+class ChosenCommands(Struct, frozen=True):
     """`commands` in the order of choice; they may all run at once. `end_price`: of all nodes kept and replacements, USD
     per hour. `kept`: why each other node stays. `exhausted`: not all that could be tried was."""
 
@@ -74,20 +74,23 @@ def by_node(command: Command) -> Rank:
     return -command.savings / len(command.candidates), float(command.evictions), command.names
 
 
-def choose(
+def choose_commands(
     cluster: Cluster,
     *,
-    work: int = WORK,
-    known: Judged | None = None,
+    steps: int = MAX_STEPS,
+    known: NodeEligibility | None = None,
     rounds: int = 1,
     fits: Fits | None = None,
-) -> Moves:
-    """The moves to make now. Equal clusters give equal moves. `known`: what `judged` says of the cluster, if that is
-    known. `rounds`: how many times what the budgets let go at once is chosen; moves beyond the first wait for room.
-    `fits`: whether commands may be made together; no search asks any more when its share of the `work` is done."""
+) -> ChosenCommands:
+    """The commands to carry out now. Equal clusters give equal commands.
+
+    `known` is what `judge_nodes` says of the cluster, if that is known. With several `rounds`, that many times as many
+    nodes are chosen as the budgets let go at once; the others wait for the budgets. `fits` says whether commands may be
+    carried out together. The searches end when `steps` are done.
+    """
     start = _Start(cluster, known, rounds, fits)
-    shares = ((by_savings, work - 2 * (work // 3)), (by_worth, work // 3), (by_node, work // 3))
-    found: list[Moves] = []
+    shares = ((by_savings, steps - 2 * (steps // 3)), (by_worth, steps // 3), (by_node, steps // 3))
+    found: list[ChosenCommands] = []
     for ranking, share in shares:
         found.append(_Search(start, ranking, share).run())
         if not found[0].commands and not found[0].exhausted:
@@ -98,18 +101,18 @@ def choose(
 class _Start:
     """What every search begins with."""
 
-    def __init__(self, cluster: Cluster, known: Judged | None, rounds: int, fits: Fits | None) -> None:
-        used, pools = usage(cluster), [each.pool for each in cluster.pools]
+    def __init__(self, cluster: Cluster, known: NodeEligibility | None, rounds: int, fits: Fits | None) -> None:
+        used, pools = budget_usage(cluster), [each.pool for each in cluster.pools]
         self.ledger = Ledger(pools, used, cluster.now, rounds)
         self.at_once = self.ledger
         if rounds > 1:
             self.at_once = Ledger(pools, {name: Use(use.total) for name, use in used.items()}, cluster.now)
         self.fits = fits
-        known = judged(cluster) if known is None else known
+        known = judge_nodes(cluster) if known is None else known
         self.cluster = cluster
         self.simulator = Simulator(cluster, most_claims=1)
-        self.empty = census(cluster, eligibility.emptiness, known=known)
-        self.busy = census(cluster, eligibility.consolidation, known=known)
+        self.empty = find_candidates(cluster, eligibility.emptiness, known=known)
+        self.busy = find_candidates(cluster, eligibility.consolidation, known=known)
         self.anything = bool(self.empty.chosen or self.busy.chosen)
         self.bounds = Bound(self.simulator) if self.anything else None
         self.totals: Mapping[str, Totals] = pool_totals(cluster, self.busy.eligible) if self.anything else {}
@@ -118,12 +121,12 @@ class _Start:
 class _Search:
     """One greedy descent."""
 
-    def __init__(self, start: _Start, ranking: Ranking, work: int) -> None:
+    def __init__(self, start: _Start, ranking: Ranking, steps: int) -> None:
         self._first = start.cluster
         self._simulator = start.simulator
         self._bounds = start.bounds
         self._ranking = ranking
-        self._left = work
+        self._left = steps
         self._empty, self._busy, self._totals = start.empty, start.busy, start.totals
         self._ledger, self._at_once = start.ledger.copy(), start.at_once
         self._fits = start.fits
@@ -136,7 +139,7 @@ class _Search:
         self._prefix: tuple[Command | None] | None = None  # what `longest` finds, until a command is taken
         self._ways: dict[tuple[str, ...], tuple[Rank, Command]] = {}  # how sets may go, until a command is taken
 
-    def run(self) -> Moves:
+    def run(self) -> ChosenCommands:
         while self._bounds is not None and (command := self._best(self._bounds)) is not None:
             if self._leaves_none_over(command):
                 self._take(command)
@@ -147,13 +150,13 @@ class _Search:
         launched = [new.price for each in self._commands for new in each.replacements]
         types = self._first.types()
         price = math.fsum([*(price_of(node, types) for node in stay), *launched])
-        return Moves(tuple(self._commands), price, self._kept(removed), self._left <= 0)
+        return ChosenCommands(tuple(self._commands), price, self._kept(removed), self._left <= 0)
 
     def _leaves_none_over(self, command: Command) -> bool:
         if self._fits is None or self._left <= 0 or command.reason == DisruptionReason.EMPTY:
             return True
         made = [*self._commands, command]
-        self._left -= A_CHECK * len(self._first.nodes) + A_POD * sum(each.evictions for each in made)
+        self._left -= STEPS_PER_CHECK * len(self._first.nodes) + STEPS_PER_POD * sum(each.evictions for each in made)
         if self._fits(made):
             return True
         if len(command.candidates) == 1:
@@ -222,7 +225,7 @@ class _Search:
             self._prefix = (longest(self._simulator, within, self._totals),)
             self._left -= self._simulator.work - before
         (found,) = self._prefix
-        return found if found is not None and found.savings > LEAST and found.names not in self._unfit else None
+        return found if found is not None and found.savings > MIN_SAVINGS and found.names not in self._unfit else None
 
     def _bound(self, candidates: list[Candidate]) -> float:
         """No command of these nodes ranks before this: that they go without a replacement."""
@@ -253,7 +256,7 @@ class _Search:
             market = self._simulator.market(tried.replacements[0].claim.node_pool)
             tried = on_offer(tried, market)
             tried = without_same_type(tried, market) if len(candidates) > 1 else tried
-        if isinstance(tried, Command) and (tried.savings <= LEAST or not approves(tried, self._totals)):
+        if isinstance(tried, Command) and (tried.savings <= MIN_SAVINGS or not approves(tried, self._totals)):
             return Reason.of(DisruptionCode.NOT_WORTH_IT)
         return tried
 
@@ -273,7 +276,7 @@ class _Search:
         chosen = self._within_all(self._busy.chosen)
         yield from ([each] for each in chosen if not hopeless(each, self._totals))
         for order in _orders(chosen):
-            kept = self._within(order, DisruptionReason.UNDERUTILIZED)[:WIDEST]
+            kept = self._within(order, DisruptionReason.UNDERUTILIZED)[:MAX_NODES]
             yield from (kept[:size] for size in range(2, len(kept) + 1))
 
     def _within_all(self, candidates: Iterable[Candidate]) -> list[Candidate]:

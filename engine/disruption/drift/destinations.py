@@ -1,7 +1,8 @@
-"""Places for the pods of drifted nodes, as the cluster's scheduler would find them.
+"""Where the pods of drifted nodes go, as kube-scheduler would place them.
 
-A plan that fits exactly may leave a pod over that waits for a node then. A drifted node has to go whatever it costs
-(D-65), so where that may happen it gets a replacement that holds all its pods.
+kube-scheduler does not know the plan. Where a plan fits exactly, it may leave a pod without a node. Such a pod then
+waits until a further node is launched. A drifted node has to go whatever it costs (D-65). So where a pod may be left
+over, the node gets a replacement that holds all of its pods.
 """
 
 from __future__ import annotations
@@ -11,51 +12,60 @@ from msgspec.structs import replace
 from kerf.engine.disruption.binding import CHECKS, Binding
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.eligibility import Candidate
-from kerf.engine.disruption.simulation import Outcome, Simulator
+from kerf.engine.disruption.simulation import SimulationOutcome, Simulator
 from kerf.engine.scheduling.plan import OpenedClaim
 
 
-class DriftPlaces:
-    """Of one pass: its drifted nodes go at once, so the scheduler is asked of all of them together."""
+class DriftDestinations:
+    """Destinations of one pass. Its drifted nodes go at the same time, so kube-scheduler's model is asked about all of
+    them together."""
 
-    def __init__(self, cluster: Cluster, *, asking: bool) -> None:
-        """`cluster`: before any of them goes. `asking`: of each node that goes, and of those before it; a few times,
-        for what is asked grows with them, and after that each gets a replacement of its own."""
+    def __init__(self, cluster: Cluster, *, ask_scheduler: bool) -> None:
+        """`cluster` is as it is before any of the nodes goes.
+
+        With `ask_scheduler`, the model of kube-scheduler is asked about each node that goes and those before it. That
+        takes longer with every node, so it is asked `CHECKS` times; further nodes each get a replacement of their own.
+        """
         self._binding = Binding(cluster)
-        self._checks = CHECKS if asking else 0
-        self._asking = asking
+        self._checks = CHECKS if ask_scheduler else 0
+        self._ask_scheduler = ask_scheduler
         self._names: list[str] = []
         self._claims: list[OpenedClaim] = []
-        self._moving = False
+        self._pods_move = False
 
-    def found(self, cluster: Cluster, candidate: Candidate) -> Outcome:
-        """What becomes of the pods of the next node that goes. `cluster`: with those before it under way."""
+    def find(self, cluster: Cluster, candidate: Candidate) -> SimulationOutcome:
+        """Destinations for the pods of the next node that goes. In `cluster` the nodes before it are under way."""
         outcome = Simulator(cluster, prepared=False).without([candidate.name], consolidating=False)
-        if outcome.failure is None and self._asking and candidate.pods and self._may_leave_over(candidate, outcome):
-            own = Simulator(_without_room(cluster, candidate.name), prepared=False)
-            by_itself = own.without([candidate.name], consolidating=False)
-            if by_itself.failure is None and not (self._checks and self._may_leave_over(candidate, by_itself)):
-                outcome = by_itself
+        if (
+            self._ask_scheduler
+            and candidate.pods
+            and outcome.failure is None
+            and self._may_leave_over(candidate, outcome)
+        ):
+            only_new_nodes = Simulator(_without_free_capacity(cluster, candidate.name), prepared=False)
+            replaced = only_new_nodes.without([candidate.name], consolidating=False)
+            if replaced.failure is None and not (self._checks and self._may_leave_over(candidate, replaced)):
+                outcome = replaced
         if outcome.failure is None:
             self._names.append(candidate.name)
             self._claims += outcome.claims
-            self._moving |= bool(candidate.pods)
+            self._pods_move |= bool(candidate.pods)
         return outcome
 
-    def left_over(self) -> bool:
-        """Whether the scheduler may leave over pods of the nodes that go."""
-        return self._moving and bool(self._binding.left_over(self._names, self._claims))
+    def may_leave_pods_over(self) -> bool:
+        """Whether kube-scheduler may leave pods of the nodes that go without a node."""
+        return self._pods_move and bool(self._binding.left_over(self._names, self._claims))
 
-    def _may_leave_over(self, candidate: Candidate, outcome: Outcome) -> bool:
+    def _may_leave_over(self, candidate: Candidate, outcome: SimulationOutcome) -> bool:
         if not self._checks:
             return True
         self._checks -= 1
         return bool(self._binding.left_over([*self._names, candidate.name], [*self._claims, *outcome.claims]))
 
 
-def _without_room(cluster: Cluster, name: str) -> Cluster:
-    """Only the pods of this node move, and only new nodes are places for them."""
-    nodes = tuple(each if each.name == name else _full(each) for each in cluster.nodes)
+def _without_free_capacity(cluster: Cluster, name: str) -> Cluster:
+    """The cluster in which only this node's pods move, and only onto new nodes."""
+    nodes = tuple(node if node.name == name else _full(node) for node in cluster.nodes)
     return replace(cluster, nodes=nodes, pending=())
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import groupby
 
 from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.budgets import allowed_disruptions
 from kerf.engine.disruption.cluster import Cluster
-from kerf.engine.disruption.consolidation.karpenter_methods import allowed
-from kerf.engine.disruption.eligibility import Candidate, census
-from kerf.engine.disruption.moves.cluster_with_moves import underway
+from kerf.engine.disruption.eligibility import Candidate, find_candidates
+from kerf.engine.disruption.moves.cluster_with_moves import with_moves
 from kerf.engine.lifecycle.static_nodepools import NODES, asked_for
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
@@ -18,21 +18,21 @@ from kerf.engine.scheduling.claims_without_pods import planned_without_pods
 from kerf.engine.state.state import State
 
 
-def static_drift(cluster: Cluster, state: State, refused: dict[str, Reason]) -> tuple[list[Move], Cluster]:
+def replace_drifted_static(cluster: Cluster, state: State, refused: dict[str, Reason]) -> tuple[list[Move], Cluster]:
     """One move a node, the replacement first: the moves, and the cluster with them under way. Why others cannot go is
     left in `refused`. Nothing is simulated: what runs there is not what the node is for."""
     moves: list[Move] = []
     if not state.facts.settings.static_capacity:
         return moves, cluster
-    found = census(cluster, eligibility.static_drift, eventual=True).chosen
+    found = find_candidates(cluster, eligibility.static_drift, eventual=True).chosen
     for name, drifted in groupby(sorted(found, key=_longest), key=lambda each: each.pool.name):
         candidates = list(drifted)
-        granted, reason = _granted(candidates[0], allowed(cluster, DisruptionReason.DRIFTED)[name], state)
+        granted, reason = _granted(candidates[0], allowed_disruptions(cluster, DisruptionReason.DRIFTED)[name], state)
         replaced = _replaced(candidates[:granted], cluster.now, state)
         moves += replaced
         for each in candidates[len(replaced) :]:
             refused[each.name] = reason if len(replaced) == granted else Reason.of(DisruptionCode.NO_OFFERING)
-    return moves, underway(cluster, moves)
+    return moves, with_moves(cluster, moves)
 
 
 def _longest(candidate: Candidate) -> tuple[str, int, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kerf.engine.disruption.budgets import Use, left
+from kerf.engine.disruption.budgets import Use, remaining
 from kerf.engine.model.disruption_reasons import DisruptionReason, budget_reason
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.nodeclaim import effects
@@ -18,13 +18,13 @@ from kerf.engine.record.decisions import Move
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-AHEAD = 8
+ROUNDS_AHEAD = 8
 """So many times as many nodes as the budgets let go at once are proposed."""
-PATIENCE = 120_000
+MAX_WAIT = 120_000
 """So long a proposal waits for room after its delay, in ms: then it is judged and, for the budget, withdrawn."""
 
 
-class Room:
+class BudgetHeadroom:
     """What the budgets leave at the latest entry, from the claims alone (D-49, D-50)."""
 
     def __init__(self, state: State) -> None:
@@ -46,7 +46,7 @@ class Room:
     def _leaves(self, pool: NodePool, reason: DisruptionReason, use: Use) -> int:
         key = pool.name, reason, use
         if key not in self._left:
-            self._left[key] = left(pool, reason, use, self._state.facts.at)
+            self._left[key] = remaining(pool, reason, use, self._state.facts.at)
         return self._left[key]
 
     def take(self, move: Move) -> None:

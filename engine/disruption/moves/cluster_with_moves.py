@@ -16,7 +16,7 @@ from kerf.engine.scheduling.matching.resources import added, total
 from kerf.engine.scheduling.problem.problem import NodeInput
 
 
-def underway(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
+def with_moves(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
     """The candidates are marked (so that they count for the budgets), their pods and those of nodes that are going
     anyway (D-88) are where the moves put them, and what took pods is promised. Each replacement is a node on its way
     that takes no further pods."""
@@ -38,7 +38,7 @@ def underway(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
     return replace(cluster, nodes=tuple(nodes), pending=pending)
 
 
-def without_late(move: Move, cluster: Cluster, proposed: Iterable[Move]) -> Move:
+def without_late_pods(move: Move, cluster: Cluster, proposed: Iterable[Move]) -> Move:
     """The move as far as it is about pods that are to go. On nodes that moves beside it have only been proposed for
     there may be pods that came later: a simulation gives them places, too, but they may well stay. `cluster`: before
     those moves were laid over it."""

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.binding import Binding
+from kerf.engine.disruption.budgets import allowed_disruptions, within_budgets
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.cluster_from_state import cluster_of
-from kerf.engine.disruption.consolidation.karpenter_methods import allowed, within
 from kerf.engine.disruption.consolidation.sequential_search import placed
-from kerf.engine.disruption.eligibility import Candidate, Filter, census
-from kerf.engine.disruption.moves.budget_headroom import PATIENCE, Room
-from kerf.engine.disruption.moves.cluster_with_moves import underway, without_late
+from kerf.engine.disruption.eligibility import Candidate, Filter, find_candidates
+from kerf.engine.disruption.moves.budget_headroom import MAX_WAIT, BudgetHeadroom
+from kerf.engine.disruption.moves.cluster_with_moves import with_moves, without_late_pods
 from kerf.engine.disruption.moves.validation import simulated
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.lifecycle.step import may_ask, soonest
@@ -26,7 +26,7 @@ from kerf.engine.nodeclaim import effects
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import STEADY, TAINTED
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import Intent, Move, MoveResult, PlannedClaim, TaintNode, UntaintNode, Verdict
+from kerf.engine.record.decisions import Intent, Move, MoveStepResult, PlannedClaim, TaintNode, UntaintNode, Verdict
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.provision import claim_names, launch_orders
 from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN, proposal
@@ -42,7 +42,7 @@ class Next(Struct, frozen=True):
     """A move's next step. `requested` are the replacements: `Requested` events are the caller's, for they name the
     decision's position; `events` follow."""
 
-    result: MoveResult
+    result: MoveStepResult
     intents: tuple[Intent, ...] = ()
     requested: tuple[PlannedClaim, ...] = ()
     events: tuple[Struct, ...] = ()
@@ -53,15 +53,15 @@ def due_at(state: State) -> int:
     moves = state.facts.moves
     if not moves:
         return 0
-    limit, room = time_limit(state), Room(state)
+    limit, room = time_limit(state), BudgetHeadroom(state)
     return soonest(*(_due(each, state, limit, room) for each in moves.values()))
 
 
-def _due(underway: Underway, state: State, limit: int, room: Room) -> int:
+def _due(underway: Underway, state: State, limit: int, room: BudgetHeadroom) -> int:
     if underway.started:
         return underway.at + limit + 1 if waits(underway.move, state) else 0
     at = _second_look(underway, state)
-    return at if room.has(underway.move) else at + PATIENCE
+    return at if room.has(underway.move) else at + MAX_WAIT
 
 
 def _second_look(underway: Underway, state: State) -> int:
@@ -80,7 +80,7 @@ def ready(state: State, now: int) -> dict[str, Move | Reason]:
     as it is to be carried out, or why it is not. Each is judged with the ones before it under way."""
     moves = state.facts.moves
     waiting = {ref: moves[ref] for ref in sorted(moves, key=proposal) if not moves[ref].started}
-    room = Room(state)
+    room = BudgetHeadroom(state)
     due = [ref for ref, each in waiting.items() if _second_look(each, state) <= now]
     if not any(_may_start(waiting[ref], state, now, room) for ref in due):
         return {}
@@ -103,7 +103,7 @@ def ready(state: State, now: int) -> dict[str, Move | Reason]:
             del waiting[each]
             judged[each] = result
             if isinstance(result, Move):
-                cluster = underway(cluster, [result])
+                cluster = with_moves(cluster, [result])
                 room.take(result)
     return judged
 
@@ -113,9 +113,9 @@ def _together(one: str, other: str, waiting: Mapping[str, Underway]) -> bool:
     return proposal(one)[0] == proposal(other)[0] and all(waiting[each].move.turns for each in (one, other))
 
 
-def _may_start(underway: Underway, state: State, now: int, room: Room) -> bool:
+def _may_start(underway: Underway, state: State, now: int, room: BudgetHeadroom) -> bool:
     """Whether a move whose delay is over has room, or has waited for it long enough."""
-    return room.has(underway.move) or _second_look(underway, state) + PATIENCE <= now
+    return room.has(underway.move) or _second_look(underway, state) + MAX_WAIT <= now
 
 
 # ── the second look ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -135,16 +135,18 @@ def still_together(moves: Mapping[str, Move], cluster: Cluster, others: Iterable
     a whole. Nothing if they may not: then each of them is judged by itself."""
     found: dict[str, Move | Reason] = {}
     present: dict[str, list[Candidate]] = {}
-    candidates = census(cluster, eligibility.consolidation).chosen
+    candidates = find_candidates(cluster, eligibility.consolidation).chosen
     for ref, move in moves.items():
         own = [each for each in candidates if each.node.place.claim in move.claims]
         present |= {ref: own} if len(own) == len(move.claims) else {}
         found[ref] = Reason.of(DisruptionCode.CHURN, claims=list(move.claims))
     going = [each for own in present.values() for each in own]
-    if not going or len(within(going, allowed(cluster, DisruptionReason.UNDERUTILIZED))) < len(going):
+    if not going or len(within_budgets(going, allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED))) < len(
+        going
+    ):
         return {}
     names = [each.name for each in going]
-    beside = underway(cluster, others)
+    beside = with_moves(cluster, others)
     outcome = simulated(Simulator(beside, prepared=False), names, 0, ())
     turns = next(iter(moves.values())).turns
     if isinstance(outcome, Reason) or Binding(beside, turns).left_over(names, ()):
@@ -156,7 +158,7 @@ def still_together(moves: Mapping[str, Move], cluster: Cluster, others: Iterable
 def _present(move: Move, cluster: Cluster, own: Filter) -> tuple[list[Candidate], list[str]]:
     """The candidates that still are some, and the claims of the others."""
     claims = frozenset(move.claims)
-    found = list(census(cluster, own, known=eligibility.judged(cluster, claims=claims)).chosen)
+    found = list(find_candidates(cluster, own, known=eligibility.judge_nodes(cluster, claims=claims)).chosen)
     return found, sorted(claims - {each.node.place.claim for each in found})
 
 
@@ -165,7 +167,7 @@ def _still_empty(move: Move, cluster: Cluster) -> Move | Reason:
     present, gone = _present(move, cluster, eligibility.emptiness)
     if not present:
         return Reason.of(DisruptionCode.CHURN, claims=gone)
-    kept = within(present, allowed(cluster, DisruptionReason.EMPTY))
+    kept = within_budgets(present, allowed_disruptions(cluster, DisruptionReason.EMPTY))
     if not kept:
         return Reason.of(DisruptionCode.BUDGET, nodepool=present[0].pool.name)
     savings = sum(each.price for each in kept)
@@ -177,11 +179,11 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
     present, gone = _present(move, cluster, eligibility.consolidation)
     if gone:
         return Reason.of(DisruptionCode.CHURN, claims=gone)
-    if len(within(present, allowed(cluster, DisruptionReason.UNDERUTILIZED))) < len(present):
+    if len(within_budgets(present, allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED))) < len(present):
         return Reason.of(DisruptionCode.BUDGET, nodepool=present[0].pool.name)
     names = [each.name for each in present]
     options = move.replacements[0].instance_types if move.replacements else ()
-    beside = underway(cluster, others)
+    beside = with_moves(cluster, others)
     found = simulated(Simulator(beside, prepared=False), names, len(move.replacements), options)
     if isinstance(found, Reason):
         return found
@@ -191,7 +193,7 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
         replace(old, pods=new.pods, requests=new.requests)
         for old, new in zip(move.replacements, found.claims, strict=True)
     )
-    return without_late(replace(move, replacements=news, placements=found.placements), cluster, others)
+    return without_late_pods(replace(move, replacements=news, placements=found.placements), cluster, others)
 
 
 # ── carrying out ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -206,7 +208,7 @@ def next_step(ref: str, found: Move | Reason, state: State, now: int) -> Next:
 
 
 def _withdrawn(ref: str, move: Move, reason: Reason) -> Next:
-    return Next(MoveResult(ref, WITHDRAWN, reason, verdicts=tuple(_kept(move, reason))))
+    return Next(MoveStepResult(ref, WITHDRAWN, reason, verdicts=tuple(_kept(move, reason))))
 
 
 def start(ref: str, move: Move, state: State, now: int) -> Next:
@@ -225,7 +227,7 @@ def start(ref: str, move: Move, state: State, now: int) -> Next:
     begun = replace(move, replacements=news)
     verdicts = tuple(_condemned(claim, move, now) for claim in claims)
     return Next(
-        result=MoveResult(ref, STARTED, Reason(move.why), begun, verdicts),
+        result=MoveStepResult(ref, STARTED, Reason(move.why), begun, verdicts),
         intents=(*orders, *(intent for claim in claims for intent in _taint(claim, state, now))),
         requested=news,
         events=tuple(_tainted(claim, move, now) for claim in claims),
@@ -281,7 +283,7 @@ def abandon(ref: str, reason: Reason, state: State, now: int) -> Next:
     stay = [claim for claim in claims if claim.state == TAINTED and claim.why == move.why]
     intents = [UntaintNode(claim.name, node.name) for claim in stay if (node := node_of(claim, state)) is not None]
     kept = replace(move, claims=tuple(claim.name for claim in stay))
-    result = MoveResult(ref, ABANDONED, reason, verdicts=tuple(_kept(kept, reason)))
+    result = MoveStepResult(ref, ABANDONED, reason, verdicts=tuple(_kept(kept, reason)))
     return Next(result, tuple(intents), events=tuple(ev.Untainted(claim.name, move.why) for claim in stay))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.budgets import allowed_disruptions, within_budgets
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.commands import Command, removal
-from kerf.engine.disruption.consolidation.karpenter_methods import allowed, within
-from kerf.engine.disruption.eligibility import census
-from kerf.engine.disruption.simulation import Outcome, Simulator
+from kerf.engine.disruption.eligibility import find_candidates
+from kerf.engine.disruption.simulation import SimulationOutcome, Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 
@@ -20,10 +20,10 @@ DELAY = 15_000
 def still_empty(command: Command, later: Cluster) -> Command | Reason:
     """D-109: the command for those of its nodes that are still candidates and within budget."""
     names = frozenset(command.names)
-    present = [each for each in census(later, eligibility.emptiness).chosen if each.name in names]
+    present = [each for each in find_candidates(later, eligibility.emptiness).chosen if each.name in names]
     if not present:
         return Reason.of(DisruptionCode.CHURN, nodes=list(command.names))
-    kept = within(present, allowed(later, DisruptionReason.EMPTY))
+    kept = within_budgets(present, allowed_disruptions(later, DisruptionReason.EMPTY))
     return removal(kept) if kept else Reason.of(DisruptionCode.BUDGET, nodes=list(command.names))
 
 
@@ -31,18 +31,20 @@ def still_valid(command: Command, later: Simulator) -> Reason | None:
     """D-110: all or nothing. None if the command may go on as it was decided (D-111)."""
     names = frozenset(command.names)
     cluster = later.cluster
-    present = [each for each in census(cluster, eligibility.consolidation).chosen if each.name in names]
+    present = [each for each in find_candidates(cluster, eligibility.consolidation).chosen if each.name in names]
     if len(present) < len(names):
         gone = sorted(names - {each.name for each in present})
         return Reason.of(DisruptionCode.CHURN, nodes=gone)
-    if len(within(present, allowed(cluster, DisruptionReason.UNDERUTILIZED))) < len(names):
+    if len(within_budgets(present, allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED))) < len(names):
         return Reason.of(DisruptionCode.BUDGET, nodes=sorted(names))
     options = command.replacements[0].instance_types if command.replacements else ()
     found = simulated(later, names, len(command.replacements), options)
     return found if isinstance(found, Reason) else None
 
 
-def simulated(later: Simulator, names: Iterable[str], replacements: int, options: Iterable[str]) -> Outcome | Reason:
+def simulated(
+    later: Simulator, names: Iterable[str], replacements: int, options: Iterable[str]
+) -> SimulationOutcome | Reason:
     """D-110, step 2: what a new simulation comes to, or why it is not what was decided."""
     outcome = later.without(names)
     if outcome.failure is not None:

@@ -12,17 +12,17 @@ from collections.abc import Iterable, Sequence
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.labels import HOSTNAME
 
-A_CORE = 4 << 30
+MEMORY_PER_CORE = 4 << 30
 """Bytes of memory that weigh as much as a core: what instances for any purpose have of it."""
-PAUSE = 800
-"""Milliseconds from one turn to the next, in which pods come back and are bound."""
-MOST = 6
+WAVE_INTERVAL = 800
+"""Milliseconds from one wave to the next, in which evicted pods come back and are bound."""
+MAX_WAVES = 6
 """Turns, so that the last one comes before a drain may be over, which takes 5 s at least (L-198)."""
 
 
 def weight(requests: Resources) -> int:
     """In thousandths of a core."""
-    return max(requests.get("cpu", 0), requests.get("memory", 0) * 1_000 // A_CORE)
+    return max(requests.get("cpu", 0), requests.get("memory", 0) * 1_000 // MEMORY_PER_CORE)
 
 
 def grade(shape: PodShape) -> int:
@@ -35,12 +35,12 @@ def _choosy(shape: PodShape) -> bool:
     return spread or bool(shape.node_selector or shape.required_terms or shape.affinity)
 
 
-def turns_of(shapes: Iterable[PodShape]) -> tuple[int, ...]:
-    """The least grade of each turn but the last."""
-    return tuple(sorted({grade(each) for each in shapes}, reverse=True)[:MOST][:-1])
+def wave_grades(shapes: Iterable[PodShape]) -> tuple[int, ...]:
+    """The least grade of each wave but the last, by the shapes of all pods that leave."""
+    return tuple(sorted({grade(each) for each in shapes}, reverse=True)[:MAX_WAVES][:-1])
 
 
-def turn(shape: PodShape, turns: Sequence[int]) -> int:
-    """Which turn it is that pods of this shape leave in, from 0."""
+def wave_of(shape: PodShape, turns: Sequence[int]) -> int:
+    """The wave in which pods of this shape leave, counted from 0."""
     own = grade(shape)
     return sum(own < least for least in turns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.lifecycle.drain.eviction_waves import PAUSE, turn
+from kerf.engine.lifecycle.drain.eviction_waves import WAVE_INTERVAL, wave_of
 from kerf.engine.lifecycle.drain.interruption_notice import stays_until
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import Step, ask_again_at, may_ask, soonest, wait
@@ -99,7 +99,7 @@ def turn_at(claim: NodeClaim, pod: Pod, state: State) -> int:
     that leaves no choice knows no turns."""
     if not claim.turns or claim.why != DisruptionReason.UNDERUTILIZED:
         return 0
-    return claim.drain_started + PAUSE * turn(state.ix.blobs.shape(pod.shape), claim.turns)
+    return claim.drain_started + WAVE_INTERVAL * wave_of(state.ix.blobs.shape(pod.shape), claim.turns)
 
 
 def _forced_at(claim: NodeClaim, pod: Pod, state: State) -> int:

@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kerf.engine.disruption.budgets import Use, allowance
+from kerf.engine.disruption.budgets import Use, allowance, allowed_disruptions, budget_usage
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.after_command import after
 from kerf.engine.disruption.consolidation.balanced_policy import price_of
 from kerf.engine.disruption.consolidation.commands import decide
-from kerf.engine.disruption.consolidation.karpenter_methods import allowed, emptiness, multi_node, single_node, usage
+from kerf.engine.disruption.consolidation.karpenter_methods import emptiness, multi_node, single_node
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
-from kerf.engine.disruption.consolidation.sequential_search import Moves, choose
-from kerf.engine.disruption.disruption_pass import move_of
-from kerf.engine.disruption.eligibility import Candidate, census, consolidation, judge
-from kerf.engine.disruption.moves.cluster_with_moves import underway
+from kerf.engine.disruption.consolidation.sequential_search import ChosenCommands, choose_commands
+from kerf.engine.disruption.eligibility import Candidate, consolidation, find_candidates, judge_node
+from kerf.engine.disruption.moves.cluster_with_moves import with_moves
+from kerf.engine.disruption.moves.proposal import move_of
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget
@@ -74,14 +74,14 @@ def bill(given: Cluster) -> float:
 def test_moves_take_only_candidates_within_the_budgets(seed: int) -> None:
     """D-30, D-50, D-53: budgets hold for all moves together."""
     start = made(seed)
-    moves = choose(start)
+    moves = choose_commands(start)
     gone = [each for command in moves.commands for each in command.candidates]
     assert len({each.name for each in gone}) == len(gone)
     for each in gone:
-        assert isinstance(judge(each.node, start), Candidate)
+        assert isinstance(judge_node(each.node, start), Candidate)
         assert each.node.consolidatable
     spent = Counter(each.pool.name for each in gone)
-    assert all(spent[name] <= left for name, left in allowed(start, DisruptionReason.EMPTY).items())
+    assert all(spent[name] <= left for name, left in allowed_disruptions(start, DisruptionReason.EMPTY).items())
     assert {each.name for each in gone} | set(moves.kept) == {each.name for each in start.nodes}
 
 
@@ -90,7 +90,7 @@ def test_moves_take_only_candidates_within_the_budgets(seed: int) -> None:
 def test_every_pod_that_moves_has_one_place_that_holds_it(seed: int) -> None:
     """D-96: nodes take no more than they have, and none takes pods that goes itself."""
     start = made(seed)
-    moves = choose(start)
+    moves = choose_commands(start)
     names = {name for command in moves.commands for name in command.names}
     here = {each.name: Counter(each.place.available) for each in start.nodes}
     for command in moves.commands:
@@ -112,7 +112,7 @@ def test_every_pod_that_moves_has_one_place_that_holds_it(seed: int) -> None:
 @given(seed=SEEDS)
 def test_the_end_is_no_dearer_than_after_any_method_of_the_reference(seed: int) -> None:
     start = made(seed)
-    moves = choose(start)
+    moves = choose_commands(start)
     simulator = Simulator(start)
     found = (emptiness(start), multi_node(start, simulator), single_node(start, simulator))
     best = max((each.command.savings for each in found if each.command is not None), default=0.0)
@@ -125,7 +125,7 @@ def test_the_end_is_no_dearer_than_after_any_method_of_the_reference(seed: int) 
 @given(seed=SEEDS)
 def test_the_bound_excludes_only_what_a_simulation_refuses(seed: int) -> None:
     start, dice = made(seed), random.Random(seed)
-    chosen = list(census(start, consolidation).chosen)
+    chosen = list(find_candidates(start, consolidation).chosen)
     simulator = Simulator(start)
     bound = Bound(simulator)
     for size in range(1, len(chosen) + 1):
@@ -140,10 +140,10 @@ def test_equal_clusters_get_equal_moves_whatever_the_order_of_their_nodes(seed: 
     start = made(seed)
     nodes = list(start.nodes)
     random.Random(seed + 1).shuffle(nodes)
-    assert told(choose(start)) == told(choose(replace(start, nodes=tuple(nodes))))
+    assert told(choose_commands(start)) == told(choose_commands(replace(start, nodes=tuple(nodes))))
 
 
-def told(moves: Moves) -> list[object]:
+def told(moves: ChosenCommands) -> list[object]:
     commands = [
         (each.decision, each.names, [new.instance_types for new in each.replacements], each.placements)
         for each in moves.commands
@@ -158,7 +158,7 @@ def test_the_fleet_comes_to_rest_and_no_move_undoes_another(seed: int) -> None:
     replacement, and after a few passes nothing is left to do."""
     current, number = made(seed), 0
     for _ in range(12):
-        moves = choose(current)
+        moves = choose_commands(current)
         if not moves.commands:
             return
         for command in moves.commands:
@@ -175,15 +175,15 @@ def test_a_second_pass_leaves_alone_what_the_first_has_under_way(seed: int) -> N
     """Neither what goes nor what takes pods, and the budgets hold for both passes together (D-50): a node that is not
     ready has been counted already."""
     start = made(seed)
-    first = [move_of(command) for command in choose(start).commands]
-    second = choose(underway(start, first))
+    first = [move_of(command) for command in choose_commands(start).commands]
+    second = choose_commands(with_moves(start, first))
     names = {each.place.claim: each.name for each in start.nodes}
     touched = {names[claim] for move in first for claim in move.claims}
     touched |= {place.node for move in first for place in move.placements}
     gone = [each for command in second.commands for each in command.candidates]
     assert not touched.intersection(each.name for each in gone)
-    end = usage(underway(start, [*first, *map(move_of, second.commands)]))
+    end = budget_usage(with_moves(start, [*first, *map(move_of, second.commands)]))
     for each in start.pools:
-        before, after_both = usage(start).get(each.pool.name, Use()), end.get(each.pool.name, Use())
+        before, after_both = budget_usage(start).get(each.pool.name, Use()), end.get(each.pool.name, Use())
         most = allowance(each.pool, DisruptionReason.EMPTY, before.total, start.now).nodes
         assert after_both.consuming <= max(most, before.consuming)

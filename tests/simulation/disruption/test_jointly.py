@@ -8,9 +8,9 @@ import pytest
 
 from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
-from kerf.engine.lifecycle.drain.eviction_waves import PAUSE
+from kerf.engine.lifecycle.drain.eviction_waves import WAVE_INTERVAL
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import Decision, LaunchInstance, MoveResult, MovesResult
+from kerf.engine.record.decisions import Decision, LaunchInstance, MoveStepResult, ProposedMovesResult
 from kerf.replay.explain.draining_pods import draining_pods
 from tests.property.record.test_fold import re_derived
 from tests.support.simulation.run import Run, scale, workshop
@@ -57,10 +57,10 @@ def results(run: Run, kind: type[Any]) -> list[tuple[int, Any]]:
 
 def test_all_of_them_go_at_once_and_their_large_pods_first() -> None:
     run = scaled_in()
-    proposed = [move for _, result in results(run, MovesResult) for move in result.proposed]
+    proposed = [move for _, result in results(run, ProposedMovesResult) for move in result.proposed]
     by_turns = {claim for move in proposed if move.turns for claim in move.claims}
     assert len(by_turns) > 2
-    started = [(at, step.step) for at, step in results(run, MoveResult) if step.begun.claims[0] in by_turns]
+    started = [(at, step.step) for at, step in results(run, MoveStepResult) if step.begun.claims[0] in by_turns]
     assert len(set(started)) == 1
     evicted: dict[str, list[int]] = {}
     for at, gone in since(run, ev.PodEvicted):
@@ -69,7 +69,7 @@ def test_all_of_them_go_at_once_and_their_large_pods_first() -> None:
     assert list(evicted) == list(SIZES)
     for sooner, later in zip(list(SIZES), list(SIZES)[1:], strict=False):
         assert max(evicted[sooner]) < min(evicted[later])
-        assert PAUSE <= min(evicted[later]) - min(evicted[sooner]) < 2 * PAUSE
+        assert WAVE_INTERVAL <= min(evicted[later]) - min(evicted[sooner]) < 2 * WAVE_INTERVAL
     assert max(at for at, _ in since(run, ev.Terminated)) < MINUTE
     orders = [i for _, made in since(run, Decision) for i in made.intents if isinstance(i, LaunchInstance)]
     assert orders == []
@@ -77,7 +77,7 @@ def test_all_of_them_go_at_once_and_their_large_pods_first() -> None:
 
 
 def test_between_the_turns_it_is_told_what_pods_wait_for() -> None:
-    state = scaled_in(until=20 * MINUTE + 26_040 + PAUSE // 2).runtime.state
+    state = scaled_in(until=20 * MINUTE + 26_040 + WAVE_INTERVAL // 2).runtime.state
     left = [each for claim in state.facts.claims.values() for each in draining_pods(claim, state)]
     assert {each.pod.split("-")[0] for each in left} == {"other/middle", "other/little"}
     assert {each.reason.code for each in left} == {"waiting-for-turn"}

@@ -13,7 +13,7 @@ import pytest
 from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import Decision, LaunchInstance, MoveResult, MovesResult
+from kerf.engine.record.decisions import Decision, LaunchInstance, MoveStepResult, ProposedMovesResult
 from tests.property.record.test_fold import re_derived
 from tests.support.simulation.chaos import deployment
 from tests.support.simulation.run import HOUR, Run, scale, workshop
@@ -43,14 +43,14 @@ def events(run: Run, kind: type[Any]) -> list[Any]:
     return [entry for entry in run.entries() if isinstance(entry.payload, kind)]
 
 
-def steps(run: Run) -> list[MoveResult]:
+def steps(run: Run) -> list[MoveStepResult]:
     results = (entry.payload.result for entry in events(run, Decision))
-    return [result for result in results if isinstance(result, MoveResult)]
+    return [result for result in results if isinstance(result, MoveStepResult)]
 
 
 def verdicts(run: Run, claim: str) -> list[str]:
     results = [entry.payload.result for entry in events(run, Decision)]
-    told = (v for r in results if isinstance(r, MovesResult | MoveResult) for v in r.verdicts)
+    told = (v for r in results if isinstance(r, ProposedMovesResult | MoveStepResult) for v in r.verdicts)
     return [verdict.reason.code for verdict in told if verdict.claim == claim]
 
 

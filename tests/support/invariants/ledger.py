@@ -15,8 +15,8 @@ from kerf.engine.record.decisions import (
     Decision,
     Intent,
     Move,
-    MoveResult,
-    MovesResult,
+    MoveStepResult,
+    ProposedMovesResult,
     TerminateInstance,
 )
 from kerf.engine.record.entries import Entry
@@ -91,9 +91,9 @@ class Ledger:
         elif isinstance(payload, Decision):
             for index, intent in enumerate(payload.intents):
                 self.intents[f"{entry.position}.{index}"] = intent
-            if isinstance(payload.result, MovesResult):
+            if isinstance(payload.result, ProposedMovesResult):
                 yield from self._proposed(payload.result, entry)
-            elif isinstance(payload.result, MoveResult):
+            elif isinstance(payload.result, MoveStepResult):
                 yield from self._stepped(payload.result, entry)
         elif isinstance(payload, EffectAnswered) and payload.ok:
             asked = self.intents.get(payload.intent)
@@ -173,7 +173,7 @@ class Ledger:
 
     # ── moves ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _proposed(self, result: MovesResult, entry: Entry) -> Iterator[tuple[str, str]]:
+    def _proposed(self, result: ProposedMovesResult, entry: Entry) -> Iterator[tuple[str, str]]:
         placed = Counter(uid for move in result.proposed for uid in _pods(move))
         for uid, times in placed.items():
             if times > 1:
@@ -193,7 +193,7 @@ class Ledger:
             for claim in sorted(taken & set(move.claims)):
                 yield "one move a node", f"{claim} is to go by {ref}, and is part of {other}"
 
-    def _stepped(self, result: MoveResult, entry: Entry) -> Iterator[tuple[str, str]]:
+    def _stepped(self, result: MoveStepResult, entry: Entry) -> Iterator[tuple[str, str]]:
         self.seen[f"move {result.step}"] += 1
         move = self.moves.pop(result.move, None)
         if result.step != "started" or result.begun is None:

@@ -5,14 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from kerf.engine.disruption.budgets import (
-    UNLIMITED,
-    Ledger,
-    Use,
-    active,
-    allowance,
-    left,
-)
+from kerf.engine.disruption.budgets import UNLIMITED, Ledger, Use, active, allowance, remaining
 from kerf.engine.errors import InputError
 from kerf.engine.model.cron import next_after, parse
 from kerf.engine.model.disruption_reasons import DisruptionReason
@@ -126,10 +119,10 @@ def test_w5_l22_one_bad_budget_allows_nothing_for_any_reason(bad: Budget) -> Non
 
 def test_w7_consumption_is_taken_off_and_never_below_nothing() -> None:
     given = pool(Budget("100%"))
-    assert left(given, EMPTY, Use(10, 2), NOON) == 8
-    assert left(given, EMPTY, Use(10, 10), NOON) == 0
-    assert left(pool(Budget("1")), EMPTY, Use(10, 3), NOON) == 0
-    assert left(pool(), EMPTY, Use(10, 3), NOON) == UNLIMITED - 3
+    assert remaining(given, EMPTY, Use(10, 2), NOON) == 8
+    assert remaining(given, EMPTY, Use(10, 10), NOON) == 0
+    assert remaining(pool(Budget("1")), EMPTY, Use(10, 3), NOON) == 0
+    assert remaining(pool(), EMPTY, Use(10, 3), NOON) == UNLIMITED - 3
 
 
 def test_d50_a_node_that_goes_consumes_for_every_reason() -> None:

@@ -31,7 +31,7 @@ def shown(world: World, **changes: object) -> None:
 
 def excluded(world: World) -> str:
     cluster = cluster_of(world.runtime.state, world.now)
-    found = eligibility.judge(seen(world), cluster)
+    found = eligibility.judge_node(seen(world), cluster)
     return found.code if isinstance(found, Reason) else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kerf.engine.disruption.disruption_pass import window_ends
+from kerf.engine.disruption.budgets import window_ends
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Selector
@@ -12,8 +12,8 @@ from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record.decisions import (
     Decision,
     LaunchInstance,
-    MoveResult,
-    MovesResult,
+    MoveStepResult,
+    ProposedMovesResult,
     TaintNode,
     UntaintNode,
 )
@@ -24,14 +24,14 @@ from tests.support.world import World, pool
 HOUR = 3_600_000
 
 
-def passes(world: World) -> list[MovesResult]:
+def passes(world: World) -> list[ProposedMovesResult]:
     found = [entry.payload.result for entry in world.store.entries if isinstance(entry.payload, Decision)]
-    return [result for result in found if isinstance(result, MovesResult)]
+    return [result for result in found if isinstance(result, ProposedMovesResult)]
 
 
-def steps(world: World) -> list[MoveResult]:
+def steps(world: World) -> list[MoveStepResult]:
     found = [entry.payload.result for entry in world.store.entries if isinstance(entry.payload, Decision)]
-    return [result for result in found if isinstance(result, MoveResult)]
+    return [result for result in found if isinstance(result, MoveStepResult)]
 
 
 def started(**changes: object) -> tuple[World, str, LaunchInstance]:
@@ -74,7 +74,7 @@ def test_a_pass_that_came_to_the_same_says_nothing() -> None:
     assert claim_of(world).verdict == "nothing-cheaper"
     world.see(Observation(pool(weight=1)))
     world.after(10_000)
-    assert passes(world)[-1] == MovesResult()
+    assert passes(world)[-1] == ProposedMovesResult()
 
 
 def test_d108_a_move_is_looked_at_again_before_it_starts() -> None:

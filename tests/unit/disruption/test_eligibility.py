@@ -9,7 +9,7 @@ import pytest
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
-from kerf.engine.disruption.eligibility import Candidate, census, judge
+from kerf.engine.disruption.eligibility import Candidate, find_candidates, judge_node
 from kerf.engine.lifecycle.eviction_cost import eviction_cost, remaining_lifetime, scale_down_cost
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
@@ -25,17 +25,17 @@ MINUTE = 60_000
 
 def code(given: ClusterNode, *, eventual: bool = False, **changes: Any) -> str:
     """The code of the reason that excludes a node, "" for a candidate."""
-    found = judge(given, cluster(given, **changes), eventual=eventual)
+    found = judge_node(given, cluster(given, **changes), eventual=eventual)
     return found.code if isinstance(found, Reason) else ""
 
 
 def own(given: ClusterNode, filter_: eligibility.Filter, **changes: Any) -> str:
-    found = census(cluster(given, **changes), filter_).excluded.get(given.name)
+    found = find_candidates(cluster(given, **changes), filter_).excluded.get(given.name)
     return "" if found is None else found.code
 
 
 def candidate(given: ClusterNode, **changes: Any) -> Candidate:
-    found = judge(given, cluster(given, **changes))
+    found = judge_node(given, cluster(given, **changes))
     assert isinstance(found, Candidate)
     return found
 
@@ -272,4 +272,4 @@ def test_d40_candidates_stand_by_savings_ratio_then_name() -> None:
     given: Cluster = cluster(
         node("c", "small", pod("p1")), node("a", "small", pod("p2")), node("b", "large", pod("p3"), pod("p4"))
     )
-    assert [each.name for each in census(given, eligibility.consolidation).chosen] == ["b", "a", "c"]
+    assert [each.name for each in find_candidates(given, eligibility.consolidation).chosen] == ["b", "a", "c"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.engine.disruption.consolidation.sequential_search import choose
-from kerf.engine.disruption.eligibility import Candidate, census, consolidation, judge
+from kerf.engine.disruption.consolidation.sequential_search import choose_commands
+from kerf.engine.disruption.eligibility import Candidate, consolidation, find_candidates, judge_node
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS
 from kerf.engine.model.feature_gates import FIELDS
@@ -104,15 +104,15 @@ def test_d1_two_taints_match_by_key_and_effect(taint: Taint, matches: bool) -> N
 def test_d170_a_duration_on_a_node_holds_nothing() -> None:
     """It does on pods (D-30)."""
     given = cluster(node("a", "small", pod("x"), annotations={lbl.DO_NOT_DISRUPT: "5m"}))
-    assert isinstance(judge(given.nodes[0], given), Candidate)
+    assert isinstance(judge_node(given.nodes[0], given), Candidate)
     held = cluster(node("a", "small", pod("x", do_not_disrupt="2h")))
-    assert isinstance(judge(held.nodes[0], held), Reason)
+    assert isinstance(judge_node(held.nodes[0], held), Reason)
 
 
 def test_d170_who_saves_most_for_its_disruption_goes_first_and_not_who_disrupts_least() -> None:
     given = cluster(node("dear", "large", pod("a"), pod("b")), node("cheap", "small", pod("c")))
-    assert [each.name for each in census(given, consolidation).chosen] == ["dear", "cheap"]
-    assert [each.cost for each in census(given, consolidation).chosen] == [3.0, 2.0]
+    assert [each.name for each in find_candidates(given, consolidation).chosen] == ["dear", "cheap"]
+    assert [each.cost for each in find_candidates(given, consolidation).chosen] == [3.0, 2.0]
 
 
 def test_d170_expiration_waits_for_no_budget_and_no_replacement() -> None:
@@ -179,12 +179,15 @@ def test_d23_no_budget_is_asked_of_where_there_is_no_candidate() -> None:
     closed = (node_pool(budgets=(Budget("0"),)),)
     annotated = node("b", "small", pod("y"), annotations={lbl.DO_NOT_DISRUPT: "true"})
     given = cluster(node("a", "small", pod("x"), consolidatable=False), annotated, pools=closed)
-    assert {name: why.code for name, why in choose(given).kept.items()} == {
+    assert {name: why.code for name, why in choose_commands(given).kept.items()} == {
         "a": "not-consolidatable",
         "b": "do-not-disrupt",
     }
     given = cluster(node("a", "small", pod("x")), annotated, pools=closed)
-    assert {name: why.code for name, why in choose(given).kept.items()} == {"a": "budget", "b": "do-not-disrupt"}
+    assert {name: why.code for name, why in choose_commands(given).kept.items()} == {
+        "a": "budget",
+        "b": "do-not-disrupt",
+    }
 
 
 def two_nodes(**changes: object) -> World:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from kerf.engine.disruption.consolidation.commands import Command, decide
-from kerf.engine.disruption.eligibility import Candidate, judge
+from kerf.engine.disruption.eligibility import Candidate, judge_node
 from kerf.engine.disruption.pricing import Market
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
@@ -76,7 +76,7 @@ def answer(*types: InstanceType, requirement: RequirementSpec | None = None) -> 
     old = InstanceType("large", capacity(8_000), offerings=(Offering("a", "on-demand", 0.4),))
     pools = (pool(requirements=(requirement,) if requirement else ()),)
     given = cluster(node("n1", "large", pod("a")), catalogue=Catalogue((*types, old)), pools=pools)
-    found = judge(given.nodes[0], given)
+    found = judge_node(given.nodes[0], given)
     assert isinstance(found, Candidate)
     return decide(Simulator(given), [found])
 

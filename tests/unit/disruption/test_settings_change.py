@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerf.engine.model.settings import Settings
-from kerf.engine.record.decisions import Decision, MovesResult
+from kerf.engine.record.decisions import Decision, ProposedMovesResult
 from tests.property.record.test_fold import re_derived
 from tests.support.lives import in_service
 from tests.support.world import World
@@ -11,7 +11,7 @@ from tests.support.world import World
 
 def passes(world: World) -> int:
     found = (entry.payload for entry in world.store.entries if isinstance(entry.payload, Decision))
-    return sum(isinstance(decision.result, MovesResult) for decision in found)
+    return sum(isinstance(decision.result, ProposedMovesResult) for decision in found)
 
 
 def test_d27_other_settings_bring_a_pass() -> None:

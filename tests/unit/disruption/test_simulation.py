@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
-from kerf.engine.disruption.prepared_simulation import Questions
+from kerf.engine.disruption.prepared_simulation import PreparedSimulations
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.settings import Settings
@@ -74,7 +74,9 @@ def test_s78_so_may_a_pod_that_is_bound_and_does_not_run_yet() -> None:
     starting = pod("a", phase="Pending", ready=False)
     assert goes(starting) == "n2"
     given = busy_beside(node("n1", "large", starting))
-    assert Questions(given, consolidating=True).plan(frozenset(["n1"]), 5) is None, "it is asked from the beginning"
+    assert PreparedSimulations(given, consolidating=True).plan(frozenset(["n1"]), 5) is None, (
+        "it is asked from the beginning"
+    )
 
 
 def test_s60_the_limit_of_a_provisioning_pass_is_none_for_a_simulation() -> None:

@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
+from kerf.engine.disruption.budgets import budget_usage
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation.commands import Command, decide
-from kerf.engine.disruption.consolidation.karpenter_methods import usage
-from kerf.engine.disruption.consolidation.sequential_search import choose
-from kerf.engine.disruption.disruption_pass import by_age, replace_drifted
-from kerf.engine.disruption.eligibility import census, judged
+from kerf.engine.disruption.consolidation.sequential_search import choose_commands
+from kerf.engine.disruption.drift.replacement import longest_drifted_first, replace_drifted
+from kerf.engine.disruption.eligibility import find_candidates, judge_nodes
 from kerf.engine.disruption.forced.forced_disruption import expired
 from kerf.engine.disruption.forced.node_repair import Policy, allowed, worst
 from kerf.engine.disruption.moves.execution import time_limit
@@ -71,7 +71,7 @@ def test_w27_d64_one_whose_pods_have_no_place_holds_up_nobody() -> None:
 
 def test_w28_d63_without_pods_first_then_by_how_long_they_have_drifted() -> None:
     nodes = (drifted("a", pod("p"), ago=3 * HOURS), drifted("b", pod("q"), ago=2 * HOURS), drifted("c", ago=HOURS))
-    found = by_age(census(cluster(*nodes), eligibility.drift, eventual=True).chosen)
+    found = longest_drifted_first(find_candidates(cluster(*nodes), eligibility.drift, eventual=True).chosen)
     assert [each.name for each in found] == ["c", "a", "b"]
 
 
@@ -88,7 +88,7 @@ def test_w26_d22_an_empty_node_that_has_drifted_goes_as_drifted_if_the_budgets_f
     assert moved(cluster(drifted("n"))) == ([("claim-n",)], {})
     held = cluster(drifted("n"), pools=(pool(budgets=(Budget("0", reasons=("Drifted",)),)),))
     assert moved(held) == ([], {"n": "budget"})
-    assert [each.names for each in choose(held).commands] == [("n",)]
+    assert [each.names for each in choose_commands(held).commands] == [("n",)]
 
 
 def test_w31_d62_what_has_not_drifted_is_no_candidate() -> None:
@@ -99,10 +99,10 @@ def test_w31_d62_what_has_not_drifted_is_no_candidate() -> None:
 
 
 def test_w24_d59_a_node_that_holds_room_for_buffers_is_not_empty() -> None:
-    found = census(cluster(node("n", buffers=1)), eligibility.emptiness)
+    found = find_candidates(cluster(node("n", buffers=1)), eligibility.emptiness)
     assert found.chosen == ()
     assert found.excluded["n"] == Reason("holds-buffers", {"buffers": 1})
-    assert [each.name for each in census(cluster(node("n")), eligibility.emptiness).chosen] == ["n"]
+    assert [each.name for each in find_candidates(cluster(node("n")), eligibility.emptiness).chosen] == ["n"]
 
 
 def test_w51_d29_a_pool_without_instance_types_blocks_its_own_nodes_only() -> None:
@@ -110,7 +110,7 @@ def test_w51_d29_a_pool_without_instance_types_blocks_its_own_nodes_only() -> No
     bare = replace(
         given.base, pools=tuple(replace(p, catalogue="") if p.pool.name == "other" else p for p in given.base.pools)
     )
-    found = {each.name: why for each, why in judged(replace(given, base=bare))}
+    found = {each.name: why for each, why in judge_nodes(replace(given, base=bare))}
     assert not isinstance(found["a"], Reason)
     assert isinstance(found["b"], Reason)
     assert found["b"].code == "no-instance-types"
@@ -119,7 +119,7 @@ def test_w51_d29_a_pool_without_instance_types_blocks_its_own_nodes_only() -> No
 def test_w8_d49_d158_what_is_not_initialized_ending_or_unmanaged_does_not_count() -> None:
     nodes = [node(f"n{i}") for i in range(7)]
     others = [node("new", initialized=False), node("ends", terminating=True), node("foreign", managed=False)]
-    used = usage(cluster(*nodes, *others, node("sick", ready=False), node("going", marked=True)))["default"]
+    used = budget_usage(cluster(*nodes, *others, node("sick", ready=False), node("going", marked=True)))["default"]
     assert (used.total, used.consuming) == (9, 2)
 
 
@@ -153,7 +153,7 @@ def reserving(size: str, left: int = 1) -> Catalogue:
 
 
 def decided(given: Cluster) -> Command | Reason:
-    (found,) = census(given, eligibility.consolidation).chosen
+    (found,) = find_candidates(given, eligibility.consolidation).chosen
     return decide(Simulator(given), [found])
 
 
@@ -188,8 +188,8 @@ def test_d53_a_nodepool_of_fixed_size_and_budgets() -> None:
     """D-161: its nodes are candidates of drift alone."""
     fixed: NodePool = pool(replicas=2)
     given = cluster(node("n", "medium", pod("p")), node("m"), pools=(fixed,))
-    assert census(given, eligibility.consolidation).chosen == ()
-    assert census(given, eligibility.emptiness).chosen == ()
+    assert find_candidates(given, eligibility.consolidation).chosen == ()
+    assert find_candidates(given, eligibility.emptiness).chosen == ()
 
 
 # ── repair, expiration ───────────────────────────────────────────────────────────────────────────────────────────────

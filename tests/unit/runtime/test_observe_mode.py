@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import Decision, MoveResult, ProvisionResult
+from kerf.engine.record.decisions import Decision, MoveStepResult, ProvisionResult
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
@@ -132,7 +132,7 @@ def test_a_move_that_would_start_is_over_with_that() -> None:
     world.gone("b")
     for _ in range(6):
         assert world.after(10_000) == []
-    (move,) = [d.result for d in decisions(world) if isinstance(d.result, MoveResult)]
+    (move,) = [d.result for d in decisions(world) if isinstance(d.result, MoveStepResult)]
     assert (move.step, move.reason.code) == ("observed", "empty")
     assert claim_of(world).state == "initialized"
     assert world.runtime.state.facts.moves == {}

@@ -24,7 +24,7 @@ from kerf.engine.model.kubernetes.pods import (
     VolumeRef,
 )
 from kerf.engine.model.kubernetes.volumes import EBS, CSINode, StorageClass, Volume, VolumeClaim
-from kerf.engine.record.decisions import Decision, LaunchInstance, MovesResult, UntaintNode
+from kerf.engine.record.decisions import Decision, LaunchInstance, ProposedMovesResult, UntaintNode
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.state import snapshot
@@ -111,9 +111,9 @@ def test_l243_a_restart_is_no_event() -> None:
 # ── nodes and claims ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def passes(world: World) -> list[MovesResult]:
+def passes(world: World) -> list[ProposedMovesResult]:
     found = [entry.payload.result for entry in world.store.entries if isinstance(entry.payload, Decision)]
-    return [result for result in found if isinstance(result, MovesResult)]
+    return [result for result in found if isinstance(result, ProposedMovesResult)]
 
 
 def test_d4_l262_a_node_without_its_claim_and_a_claim_without_its_node_are_there_alone() -> None:

@@ -13,7 +13,7 @@ from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, pool_totals, score
 from kerf.engine.disruption.consolidation.commands import Command, decide
 from kerf.engine.disruption.consolidation.karpenter_methods import emptiness, interleaved, multi_node, single_node
-from kerf.engine.disruption.eligibility import Candidate, census, consolidation, judge
+from kerf.engine.disruption.eligibility import Candidate, consolidation, find_candidates, judge_node
 from kerf.engine.disruption.moves.validation import still_empty, still_valid
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
@@ -28,7 +28,7 @@ BOTH = pool(requirements=(ANY_KIND,))
 
 
 def candidates(given: Cluster, *names: str) -> list[Candidate]:
-    found = [judge(each, given) for each in given.nodes if each.name in names]
+    found = [judge_node(each, given) for each in given.nodes if each.name in names]
     assert all(isinstance(each, Candidate) for each in found)
     return [each for each in found if isinstance(each, Candidate)]
 
@@ -249,7 +249,7 @@ def test_d68_the_search_stays_within_the_budget() -> None:
 def test_d75_pools_take_turns() -> None:
     nodes = [node("a1", "large", pod("p1")), node("a2", "large", pod("p2")), node("b1", "small", pod("p3"), pool="b")]
     given = cluster(*nodes, pools=(pool(), pool("b")))
-    turns = interleaved(census(given, consolidation).chosen)
+    turns = interleaved(find_candidates(given, consolidation).chosen)
     assert [each.name for each in turns] == ["b1", "a1", "a2"]
 
 
@@ -284,7 +284,7 @@ def test_w60_one_balanced_pool_that_loses_vetoes_the_command() -> None:
         node("n3", "large", pod("c", 7_900), pool="b"),
         pools=(pool(), weighed),
     )
-    totals = pool_totals(given, census(given, consolidation).eligible)
+    totals = pool_totals(given, find_candidates(given, consolidation).eligible)
     assert totals["b"].cost == pytest.approx(price("large") + price("small"))
     assert totals["b"].disruption == 12.0
     both = Command(

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.cluster import Cluster
-from kerf.engine.disruption.consolidation.joint_search import Together, jointly
-from kerf.engine.disruption.consolidation.sequential_search import choose
-from kerf.engine.disruption.disruption_pass import move_of
+from kerf.engine.disruption.consolidation.joint_search import JointRemoval, find_joint_removal
+from kerf.engine.disruption.consolidation.sequential_search import choose_commands
 from kerf.engine.disruption.moves.execution import still_together
-from kerf.engine.lifecycle.drain.eviction_waves import turn, turns_of
+from kerf.engine.disruption.moves.proposal import move_of
+from kerf.engine.lifecycle.drain.eviction_waves import wave_grades, wave_of
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pods import PodShape, SpreadConstraint
 from kerf.engine.model.reasons import Reason
@@ -35,32 +35,32 @@ def tight(budget: str = "100%", *, churned: bool = False) -> Cluster:
 
 
 def turns(given: Cluster) -> tuple[int, ...]:
-    return turns_of(given.shapes[pod.shape] for one in given.nodes for pod in one.pods)
+    return wave_grades(given.shapes[pod.shape] for one in given.nodes for pod in one.pods)
 
 
 def proposed(given: Cluster) -> dict[str, Move]:
-    found = jointly(given)
-    assert found.moves is not None
-    return {each.names[0]: move_of(each, found.turns) for each in found.moves.commands}
+    found = find_joint_removal(given)
+    assert found.commands is not None
+    return {each.names[0]: move_of(each, found.waves) for each in found.commands.commands}
 
 
 def test_large_pods_leave_first_and_of_as_large_ones_those_that_may_not_go_everywhere() -> None:
     choosy = PodShape(requests=SMALL, spread=(SpreadConstraint("topology.kubernetes.io/zone"),))
     shapes = [PodShape(requests=SMALL), choosy, PodShape(requests=LARGE), PodShape(requests=CORE)]
-    given = turns_of(shapes)
-    assert [turn(each, given) for each in shapes] == [3, 2, 0, 1]
+    given = wave_grades(shapes)
+    assert [wave_of(each, given) for each in shapes] == [3, 2, 0, 1]
 
 
 def test_what_spreads_by_host_may_go_nearly_everywhere() -> None:
     hosts = PodShape(requests=SMALL, spread=(SpreadConstraint("kubernetes.io/hostname"),))
-    assert turns_of([hosts, PodShape(requests=SMALL)]) == ()
+    assert wave_grades([hosts, PodShape(requests=SMALL)]) == ()
 
 
 def test_l198_turns_are_over_before_a_drain_may_be() -> None:
     shapes = [PodShape(requests={"cpu": 1 << n}) for n in range(20)]
-    given = turns_of(shapes)
-    assert sorted({turn(each, given) for each in shapes}) == list(range(6))
-    assert turn(shapes[0], given) == turn(shapes[14], given) == 5
+    given = wave_grades(shapes)
+    assert sorted({wave_of(each, given) for each in shapes}) == list(range(6))
+    assert wave_of(shapes[0], given) == wave_of(shapes[14], given) == 5
 
 
 def test_the_scheduler_is_asked_by_turns() -> None:
@@ -71,35 +71,35 @@ def test_the_scheduler_is_asked_by_turns() -> None:
 
 def test_a_set_that_goes_at_once_comes_to_a_cheaper_fleet() -> None:
     given = tight()
-    one_by_one = choose(given, fits=Binding(given).fits)
-    found = jointly(given)
-    assert found.moves is not None
-    assert [each.names for each in found.moves.commands] == [("a",), ("b",)]
-    assert found.moves.end_price == pytest.approx(2 * price("medium"))
-    assert found.moves.end_price < one_by_one.end_price
-    assert {name: why.code for name, why in found.moves.kept.items()} == {
+    one_by_one = choose_commands(given, fits=Binding(given).fits)
+    found = find_joint_removal(given)
+    assert found.commands is not None
+    assert [each.names for each in found.commands.commands] == [("a",), ("b",)]
+    assert found.commands.end_price == pytest.approx(2 * price("medium"))
+    assert found.commands.end_price < one_by_one.end_price
+    assert {name: why.code for name, why in found.commands.kept.items()} == {
         "roomier": "takes-pods",
         "tighter": "takes-pods",
     }
 
 
 def test_d51_only_where_the_budgets_let_all_of_them_go() -> None:
-    assert jointly(tight("3")) == Together()
-    assert jointly(tight("4")).moves is not None
+    assert find_joint_removal(tight("3")) == JointRemoval()
+    assert find_joint_removal(tight("4")).commands is not None
 
 
 def test_the_search_ends_by_its_work_and_says_so() -> None:
-    assert jointly(tight(), work=1) == Together(None, turns(tight()), 1)
-    short = jointly(tight(), work=60)
-    assert short.moves is not None
-    assert (len(short.moves.commands), short.moves.exhausted, short.work) == (1, True, 60)
+    assert find_joint_removal(tight(), steps=1) == JointRemoval(None, turns(tight()), 1)
+    short = find_joint_removal(tight(), steps=60)
+    assert short.commands is not None
+    assert (len(short.commands.commands), short.commands.exhausted, short.steps) == (1, True, 60)
 
 
 def test_empty_nodes_go_beside_and_are_no_places() -> None:
     given = tight()
-    found = jointly(cluster(*given.nodes, node("idle", "small")))
-    assert found.moves is not None
-    assert [(each.reason, each.names) for each in found.moves.commands] == [
+    found = find_joint_removal(cluster(*given.nodes, node("idle", "small")))
+    assert found.commands is not None
+    assert [(each.reason, each.names) for each in found.commands.commands] == [
         ("empty", ("idle",)),
         ("underutilized", ("a",)),
         ("underutilized", ("b",)),
@@ -118,17 +118,19 @@ def test_d81_a_node_that_is_not_worth_it_to_a_balanced_nodepool_stays_and_the_ot
         node("tighter", "medium", pod("full", 3_200)),
         pools=(pool(consolidation_policy="Balanced", limits={"cpu": 0}),),
     )
-    found = jointly(given)
-    assert found.moves is not None
-    assert [each.names for each in found.moves.commands] == [("a",), ("b",)]
-    assert {name: why.code for name, why in found.moves.kept.items()} == {
+    found = find_joint_removal(given)
+    assert found.commands is not None
+    assert [each.names for each in found.commands.commands] == [("a",), ("b",)]
+    assert {name: why.code for name, why in found.commands.kept.items()} == {
         "c": "not-worth-it",
         "roomier": "takes-pods",
         "tighter": "takes-pods",
     }
-    whenever = jointly(replace(given, base=replace(given.base, pools=cluster(pools=(pool(limits={"cpu": 0}),)).pools)))
-    assert whenever.moves is not None
-    assert [each.names for each in whenever.moves.commands] == [("a",), ("b",), ("c",)]
+    whenever = find_joint_removal(
+        replace(given, base=replace(given.base, pools=cluster(pools=(pool(limits={"cpu": 0}),)).pools))
+    )
+    assert whenever.commands is not None
+    assert [each.names for each in whenever.commands.commands] == [("a",), ("b",), ("c",)]
 
 
 def test_d110_moves_that_go_together_are_judged_as_a_whole() -> None:

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
-from kerf.engine.disruption.consolidation.sequential_search import choose
-from kerf.engine.disruption.eligibility import census, consolidation
+from kerf.engine.disruption.consolidation.sequential_search import choose_commands
+from kerf.engine.disruption.eligibility import consolidation, find_candidates
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import Budget
@@ -18,7 +18,7 @@ def test_nodes_that_go_without_a_replacement_go_each_by_itself() -> None:
     given = cluster(
         *(node(f"n{n}", "small", pod(f"p{n}", 600)) for n in range(3)), node("big", "large", pod("q", 5_000))
     )
-    moves = choose(given)
+    moves = choose_commands(given)
     assert [each.names for each in moves.commands] == [("n0",), ("n1",), ("n2",)]
     assert [[(to.node, to.pods) for to in each.placements] for each in moves.commands] == [
         [("big", (f"uid-p{n}",))] for n in range(3)
@@ -29,7 +29,7 @@ def test_nodes_that_go_without_a_replacement_go_each_by_itself() -> None:
 
 def test_of_ends_that_cost_the_same_the_one_with_fewer_evictions_counts() -> None:
     pods = [pod(f"p{n}", 100) for n in range(5)]
-    moves = choose(
+    moves = choose_commands(
         cluster(node("a", "medium", *pods), node("b", "medium", pod("q", 100)), pools=(pool(limits={"cpu": 0}),))
     )
     assert [each.names for each in moves.commands] == [("b",)]
@@ -38,30 +38,30 @@ def test_of_ends_that_cost_the_same_the_one_with_fewer_evictions_counts() -> Non
 
 def test_empty_nodes_and_others_go_in_one_set_within_one_budget() -> None:
     nodes = [node("idle", "small"), node("half", "large", pod("a")), node("full", "small", pod("b", 1_400))]
-    both = choose(cluster(*nodes))
+    both = choose_commands(cluster(*nodes))
     assert sorted(name for each in both.commands for name in each.names) == ["half", "idle"]
-    one = choose(cluster(*nodes, pools=(pool(budgets=(Budget("1"),)),)))
+    one = choose_commands(cluster(*nodes, pools=(pool(budgets=(Budget("1"),)),)))
     assert [each.names for each in one.commands] == [("half",)]
     assert one.kept["idle"].code == "budget"
 
 
 def test_a_pending_pod_goes_along_with_one_replacement_only() -> None:
     nodes = [node(f"n{n}", "large", pod(f"p{n}", 5_000)) for n in range(2)]
-    moves = choose(cluster(*nodes, pending=(pending("w", 3_500),)))
+    moves = choose_commands(cluster(*nodes, pending=(pending("w", 3_500),)))
     news = [uid for each in moves.commands for new in each.replacements for uid in new.claim.pods]
     assert len(news) == len(set(news))
 
 
 def test_the_search_ends_by_its_steps_and_says_so() -> None:
     given = cluster(*(node(f"n{n}", "large", pod(f"p{n}", 3_000)) for n in range(6)))
-    whole, short = choose(given), choose(given, work=1)
+    whole, short = choose_commands(given), choose_commands(given, steps=1)
     assert (whole.exhausted, short.exhausted) == (False, True)
     assert whole.end_price <= short.end_price <= 6 * price("large")
 
 
 def test_nothing_to_do_gives_every_node_its_reason() -> None:
     given = cluster(node("a", "small", pod("p", 1_900)), node("b", "small", pod("q", 1_900), nominated=True))
-    moves = choose(given)
+    moves = choose_commands(given)
     assert moves.commands == ()
     assert {name: why.code for name, why in moves.kept.items()} == {"a": "nothing-cheaper", "b": "nominated"}
 
@@ -70,7 +70,7 @@ def test_what_no_cheaper_node_can_hold_is_not_simulated() -> None:
     """Their pods fit on no other node, and no type below their price holds them together."""
     given = cluster(*(node(f"n{n}", "large", pod(f"p{n}", 7_000)) for n in range(4)))
     simulator = Simulator(given)
-    candidates = list(census(given, consolidation).chosen)
+    candidates = list(find_candidates(given, consolidation).chosen)
     assert Bound(simulator).excludes(candidates[:1])
     assert Bound(simulator).excludes(candidates)
     assert simulator.work == 0
@@ -79,7 +79,7 @@ def test_what_no_cheaper_node_can_hold_is_not_simulated() -> None:
     used = [1, 4, 7, 7]  # thousands of mCPU; each pod by itself fits on the first node
     nodes = [node(f"n{n}", "large", *(pod(f"p{n}-{k}", 500) for k in range(2 * size))) for n, size in enumerate(used)]
     crowded = cluster(*nodes)
-    leaving = [each for each in census(crowded, consolidation).chosen if each.name != "n0"]
+    leaving = [each for each in find_candidates(crowded, consolidation).chosen if each.name != "n0"]
     assert len(leaving) == 3
     assert Bound(Simulator(crowded)).excludes(leaving)
     assert not Bound(Simulator(crowded)).excludes(leaving[:1])
@@ -93,7 +93,7 @@ def test_what_no_cheaper_node_can_hold_is_not_simulated() -> None:
 def test_d30_what_excludes_a_node_is_said_although_it_takes_pods() -> None:
     """It would stay without them, too."""
     held = node("held", "large", pod("q", do_not_disrupt="true"))
-    moves = choose(cluster(node("a", "small", pod("p", 600)), held))
+    moves = choose_commands(cluster(node("a", "small", pod("p", 600)), held))
     assert [each.names for each in moves.commands] == [("a",)]
     assert moves.kept["held"].code == "pod-do-not-disrupt"
 
@@ -105,20 +105,20 @@ def test_d83_a_hopeless_candidate_is_not_worth_it_and_no_budget_is_short() -> No
         node("large", "large", pod("p", 6_000)),
         pools=(pool(consolidation_policy="Balanced"),),
     )
-    assert choose(given).kept["dear"].code == "not-worth-it"
+    assert choose_commands(given).kept["dear"].code == "not-worth-it"
 
 
 def test_d90_without_a_nodepool_that_may_launch_it_says_so() -> None:
     """Its own NodePool is there, and only not ready."""
     nodes = (node("a", "small", pod("p", 600)), node("b", "small", pod("q", 600)))
-    assert {each.code for each in choose(cluster(*nodes, pools=(pool(ready=False),))).kept.values()} == {
+    assert {each.code for each in choose_commands(cluster(*nodes, pools=(pool(ready=False),))).kept.values()} == {
         "no-usable-nodepool"
     }
 
 
 def test_a_node_that_the_search_did_not_come_to_says_so() -> None:
     given = cluster(*(node(f"n{n}", "large", pod(f"p{n}", 3_000)) for n in range(6)))
-    assert {each.code for each in choose(given, work=0).kept.values()} == {"search-ended"}
+    assert {each.code for each in choose_commands(given, steps=0).kept.values()} == {"search-ended"}
 
 
 def test_d98_what_is_launched_where_there_is_no_spot_has_its_price() -> None:
@@ -130,7 +130,7 @@ def test_d98_what_is_launched_where_there_is_no_spot_has_its_price() -> None:
         for each in CATALOGUE.types
     )
     given = cluster(node("a", "large", pod("p", 600)), catalogue=Catalogue(sold), pools=(pool(requirements=()),))
-    (command,) = choose(given).commands
+    (command,) = choose_commands(given).commands
     (new,) = command.replacements
     assert (new.instance_types[0], new.capacity_types) == ("small", ("on-demand",))
     assert command.savings == pytest.approx(price("large") - price("small"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
-from kerf.engine.disruption.disruption_pass import replace_drifted
+from kerf.engine.disruption.drift.replacement import replace_drifted
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
 from tests.support.scenarios.clusters import NOW, cluster, node, pod, pool

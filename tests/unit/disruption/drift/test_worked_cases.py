@@ -13,7 +13,7 @@ from kerf.engine.model.karpenter.nodepools import Budget, NodePool, RequirementS
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, Pod, PodShape
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import STEADY
-from kerf.engine.record.decisions import Decision, MovesResult
+from kerf.engine.record.decisions import Decision, ProposedMovesResult
 from kerf.engine.record.observations import CatalogueSeen, Observation
 from tests.support.lives import claim_of
 from tests.support.world import CATALOGUE, World
@@ -76,14 +76,14 @@ def running(replicas: int, nodes: int, **changes: object) -> World:
     return world
 
 
-def edited(world: World, **changes: object) -> list[MovesResult]:
+def edited(world: World, **changes: object) -> list[ProposedMovesResult]:
     """The template gets another label; the passes that follow."""
     before = len(world.store.entries)
     given: NodePool = next(iter(world.runtime.state.facts.pools.values()))
     world.see(Observation(hashed(replace(given, labels={"team": "b"}, **changes))))
     world.after(10_000)
     made = [e.payload.result for e in world.store.entries[before:] if isinstance(e.payload, Decision)]
-    return [result for result in made if isinstance(result, MovesResult)]
+    return [result for result in made if isinstance(result, ProposedMovesResult)]
 
 
 def steady(world: World) -> list[NodeClaim]:

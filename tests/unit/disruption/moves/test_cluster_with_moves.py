@@ -6,8 +6,8 @@ from collections import Counter
 
 from msgspec.structs import replace
 
-from kerf.engine.disruption.disruption_pass import replace_drifted
-from kerf.engine.disruption.moves.cluster_with_moves import underway
+from kerf.engine.disruption.drift.replacement import replace_drifted
+from kerf.engine.disruption.moves.cluster_with_moves import with_moves
 from kerf.engine.disruption.moves.execution import validated
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move, Placement
@@ -54,7 +54,7 @@ def test_d88_pods_of_a_node_that_is_going_have_one_place_in_a_pass() -> None:
 def test_what_a_move_puts_elsewhere_is_no_longer_on_a_node_that_is_going() -> None:
     given = cluster(node("going", "small", pod("g"), marked=True), node("n", "small", pod("p")), node("big"))
     places = (Placement("big", "claim-big", ("uid-g", "uid-p")),)
-    after = underway(given, [Move("drifted", ("claim-n",), placements=places)])
+    after = with_moves(given, [Move("drifted", ("claim-n",), placements=places)])
     assert {each.name: [one.uid for one in each.pods] for each in after.nodes} == {
         "going": [], "n": [], "big": ["uid-g", "uid-p"],
     }  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 from kerf.engine.model.karpenter.nodepool_hash import VERSION
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.nodeclaim.state_table import TAINTED
-from kerf.engine.record.decisions import Decision, MoveResult, MovesResult
+from kerf.engine.record.decisions import Decision, MoveStepResult, ProposedMovesResult
 from kerf.engine.record.observations import ObjectGone, Observation
 from tests.property.record.test_fold import re_derived
 from tests.support.lives import decide, half_empty, in_service
@@ -28,15 +28,15 @@ def test_d110_the_nodepool_of_a_replacement_is_deleted_before_the_second_look() 
     world = half_empty()
     world.see(Observation(pool("preferred", weight=10)))
     world.after(10_000)
-    (move,) = results(world, MovesResult)[-1].proposed
+    (move,) = results(world, ProposedMovesResult)[-1].proposed
     assert [new.node_pool for new in move.replacements] == ["preferred"]
     world.see(Observation(ObjectGone("nodepool", "preferred")))
     assert world.after(15_000) == []
-    (step,) = results(world, MoveResult)
+    (step,) = results(world, MoveStepResult)
     assert (step.step, step.reason.params) == ("withdrawn", {"why": "no-nodepool"})
     world.after(60_000)
     world.after(15_000)
-    assert results(world, MoveResult)[-1].step == "started", "another move, with what there is"
+    assert results(world, MoveStepResult)[-1].step == "started", "another move, with what there is"
     assert re_derived(world.store) == world.store.entries
 
 

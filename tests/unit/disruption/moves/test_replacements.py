@@ -11,7 +11,7 @@ from kerf.engine.model.karpenter.nodepool_hash import hashed
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import DRAINING, INITIALIZED, REGISTERED, TAINTED
 from kerf.engine.record.claim_events import Requested
-from kerf.engine.record.decisions import Decision, LaunchInstance, MoveResult, MovesResult
+from kerf.engine.record.decisions import Decision, LaunchInstance, MoveStepResult, ProposedMovesResult
 from kerf.engine.record.observations import LaunchAnswered, ObjectGone, Observation
 from tests.support.lives import DISRUPTED, PODS, PROVIDER, decide, in_service
 from tests.support.world import World, pool
@@ -38,7 +38,7 @@ def old(world: World) -> NodeClaim:
 def last(world: World) -> tuple[str, str]:
     """What the latest step of a move was, and why."""
     found = [entry.payload.result for entry in world.store.entries if isinstance(entry.payload, Decision)]
-    step = [result for result in found if isinstance(result, MoveResult)][-1]
+    step = [result for result in found if isinstance(result, MoveStepResult)][-1]
     return step.step, step.reason.code
 
 
@@ -104,10 +104,10 @@ def test_d119_when_all_are_in_service_the_move_is_over_and_its_node_stays_condem
     facts = world.runtime.state.facts
     assert (facts.moves, old(world).state) == ({}, DRAINING)
     results = [e.payload.result for e in world.store.entries if isinstance(e.payload, Decision)]
-    before = sum(isinstance(each, MovesResult) for each in results)
+    before = sum(isinstance(each, ProposedMovesResult) for each in results)
     world.after(120_000)
     passes = [e.payload.result for e in world.store.entries if isinstance(e.payload, Decision)]
-    later = [each for each in passes if isinstance(each, MovesResult)][before:]
+    later = [each for each in passes if isinstance(each, ProposedMovesResult)][before:]
     assert all(old(world).name not in move.claims for each in later for move in each.proposed)
     assert old(world).state == DRAINING
 

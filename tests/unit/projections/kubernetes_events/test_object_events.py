@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.reasons import Reason
-from kerf.engine.record.decisions import Decision, Move, MoveResult, PlannedClaim
+from kerf.engine.record.decisions import Decision, Move, MoveStepResult, PlannedClaim
 from kerf.engine.record.observations import Observation
 from kerf.engine.state.state import Facts, State
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent
@@ -100,7 +100,7 @@ def test_ev4_a_replacement_is_waited_for_from_its_launch_on() -> None:
     decided = next(each for each in world.store.entries if isinstance(each.payload, Decision))
     launched = next(each for each in world.store.entries if each.type == "claim.launched")
     planned = PlannedClaim(launched.payload.claim, "default", (), (), (), {}, 0.0, ())
-    begun = MoveResult("7.0", "started", Reason("x"), begun=Move("drifted", ("old",), (planned,)))
+    begun = MoveStepResult("7.0", "started", Reason("x"), begun=Move("drifted", ("old",), (planned,)))
     events = ObjectEvents(State(Facts(), world.runtime.state.ix.blobs))
     assert {each.reason for each in events.apply(launched)} == {"Launched"}
     assert events.apply(replace(decided, payload=replace(decided.payload, result=begun, intents=()))) == []

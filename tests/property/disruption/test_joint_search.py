@@ -8,12 +8,12 @@ from collections import Counter
 from hypothesis import given, settings
 from msgspec.structs import replace
 
+from kerf.engine.disruption.budgets import allowed_disruptions
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
-from kerf.engine.disruption.consolidation.joint_search import jointly
-from kerf.engine.disruption.consolidation.karpenter_methods import allowed
-from kerf.engine.disruption.consolidation.sequential_search import Moves
-from kerf.engine.disruption.eligibility import Candidate, census, consolidation, judge
+from kerf.engine.disruption.consolidation.joint_search import find_joint_removal
+from kerf.engine.disruption.consolidation.sequential_search import ChosenCommands
+from kerf.engine.disruption.eligibility import Candidate, consolidation, find_candidates, judge_node
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget
 from tests.property.disruption.test_moves import SEEDS, bill, made
@@ -26,7 +26,7 @@ def opened(seed: int) -> Cluster:
     return replace(start, base=replace(start.base, pools=tuple(pools)))
 
 
-def going(moves: Moves) -> list[Candidate]:
+def going(moves: ChosenCommands) -> list[Candidate]:
     return [each for command in moves.commands for each in command.candidates]
 
 
@@ -35,16 +35,16 @@ def going(moves: Moves) -> list[Candidate]:
 def test_only_candidates_go_and_the_budgets_would_let_all_of_them(seed: int) -> None:
     """Only candidates go and the budgets would let all of them (D-30, D-51, D-81)."""
     start = opened(seed)
-    found = jointly(start).moves
+    found = find_joint_removal(start).commands
     if found is None:
         return
     gone = going(found)
     assert len({each.name for each in gone}) == len(gone)
-    assert all(isinstance(judge(each.node, start), Candidate) and each.node.consolidatable for each in gone)
+    assert all(isinstance(judge_node(each.node, start), Candidate) and each.node.consolidatable for each in gone)
     spent = Counter(each.pool.name for each in gone)
     for reason in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
-        assert all(spent[name] <= left for name, left in allowed(start, reason).items())
-    totals = pool_totals(start, census(start, consolidation).eligible)
+        assert all(spent[name] <= left for name, left in allowed_disruptions(start, reason).items())
+    totals = pool_totals(start, find_candidates(start, consolidation).eligible)
     assert all(approves(each, totals) for each in found.commands if each.reason != DisruptionReason.EMPTY)
     assert {each.name for each in gone} | set(found.kept) == {each.name for each in start.nodes}
 
@@ -54,7 +54,7 @@ def test_only_candidates_go_and_the_budgets_would_let_all_of_them(seed: int) -> 
 def test_every_pod_has_a_place_on_what_stays_and_all_of_them_fit(seed: int) -> None:
     """D-96: no pod moves twice, and nothing is launched."""
     start = opened(seed)
-    found = jointly(start).moves
+    found = find_joint_removal(start).commands
     if found is None:
         return
     names = {each.name for each in going(found)}
@@ -77,9 +77,9 @@ def test_every_pod_has_a_place_on_what_stays_and_all_of_them_fit(seed: int) -> N
 @given(seed=SEEDS)
 def test_equal_clusters_get_equal_sets_whatever_the_order_of_their_nodes(seed: int) -> None:
     start = opened(seed)
-    there, back = jointly(start), jointly(replace(start, nodes=start.nodes[::-1]))
-    assert (there.turns, there.work) == (back.turns, back.work)
-    assert (there.moves is None) == (back.moves is None)
-    if there.moves is not None and back.moves is not None:
-        assert [each.names for each in there.moves.commands] == [each.names for each in back.moves.commands]
-        assert there.moves.end_price == back.moves.end_price
+    there, back = find_joint_removal(start), find_joint_removal(replace(start, nodes=start.nodes[::-1]))
+    assert (there.waves, there.steps) == (back.waves, back.steps)
+    assert (there.commands is None) == (back.commands is None)
+    if there.commands is not None and back.commands is not None:
+        assert [each.names for each in there.commands.commands] == [each.names for each in back.commands.commands]
+        assert there.commands.end_price == back.commands.end_price

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
-from kerf.engine.disruption.prepared_simulation import Questions, suited
+from kerf.engine.disruption.prepared_simulation import PreparedSimulations, suited
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
@@ -116,7 +116,7 @@ def test_d87_prepared_questions_give_the_same_plans(seed: int, asked: int) -> No
     start, dice = made(seed), random.Random(asked)
     assert suited(start)
     for consolidating in (True, False):
-        questions = Questions(start, consolidating=consolidating)
+        questions = PreparedSimulations(start, consolidating=consolidating)
         for _ in range(5):
             leaving = leavers(start, dice)
             problem = what_if(start, leaving, respect_settling=consolidating)
