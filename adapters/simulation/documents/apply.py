@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.adapters.simulation.cluster.apiserver import HELD
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, StatefulSet
 from kerf.adapters.simulation.cluster.controllers.workloads import PodTemplate as Template
 from kerf.adapters.simulation.documents.ignored_kinds import is_ignored_kind
@@ -31,8 +32,7 @@ from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBud
 from kerf.engine.model.kubernetes.pod_templates import PodTemplate
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.model.kubernetes.priority_classes import PriorityClass
-from kerf.engine.model.kubernetes.services import Service
-from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeClaim
+from kerf.engine.model.kubernetes.volumes import VolumeClaim
 from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.model.manifests.decode import KINDS, decode_object
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
@@ -147,7 +147,7 @@ def _apply_budget(simulation: Simulation, document: Document, item: PodDisruptio
     simulation.cluster.apply(replace(item, uid=uid, disruptions_allowed=allowed))
 
 
-def _apply_unchanged(simulation: Simulation, document: Document, item: Volume | StorageClass | CSINode) -> None:
+def _apply_unchanged(simulation: Simulation, document: Document, item: Struct) -> None:
     simulation.cluster.apply(item)
 
 
@@ -169,10 +169,6 @@ def _apply_buffer(simulation: Simulation, document: Document, item: CapacityBuff
     if not simulation.settings.capacity_buffers:
         simulation.note(identify(document), Reason("gate-off", {"gate": "CapacityBuffer"}))
     simulation.cluster.apply(replace(item, uid=uid))
-
-
-def _apply_service(simulation: Simulation, document: Document, item: Service) -> None:
-    simulation.cluster.apply(item)
 
 
 def _apply_priority_class(simulation: Simulation, document: Document, item: PriorityClass) -> None:
@@ -333,6 +329,7 @@ def _mapping(document: Document, key: str) -> Document:
 
 
 _APPLY: dict[type[Struct], Callable[[Simulation, Document, Any], None]] = {
+    **{kind.struct: _apply_unchanged for kind in HELD if kind.planned_with is not None},
     Namespace: _apply_namespace,
     NodePool: _apply_pool,
     PodDisruptionBudget: _apply_budget,
@@ -340,13 +337,11 @@ _APPLY: dict[type[Struct], Callable[[Simulation, Document, Any], None]] = {
     Pod: _apply_pod,
     Workload: _apply_workload,
     DaemonSet: _apply_daemon_set,
-    **dict.fromkeys((Volume, StorageClass, CSINode), _apply_unchanged),
     VolumeClaim: _apply_volume_claim,
     **dict.fromkeys((DeviceClass, ResourceSlice), _apply_devices),
     ResourceClaimTemplate: _apply_claim_template,
     ResourceClaim: _apply_resource_claim,
     PriorityClass: _apply_priority_class,
-    Service: _apply_service,
     PodTemplate: _apply_gated,
     NodeOverlay: _apply_gated,
     CapacityBuffer: _apply_buffer,
