@@ -18,8 +18,8 @@ from eventsourcing.persistence import StoredEvent
 from kerf.adapters.store.compression import Unpackable, digest_of, pack, unpack
 from kerf.adapters.store.read_only import started_as
 from kerf.adapters.store.record_head import FORMAT, SALVAGE, Head, checked_head, snapshot_seal
-from kerf.adapters.store.retention import cut as cutting
-from kerf.adapters.store.retention.cut import Cut
+from kerf.adapters.store.retention import cut_tables
+from kerf.adapters.store.retention.cut_tables import Cut
 from kerf.adapters.store.transaction import Session
 from kerf.engine.record.base import Base, Kept
 from kerf.engine.record.codec import Codec
@@ -186,7 +186,7 @@ class ChainedStore(ABC):
 
     def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
         """The bytes of what is kept up to the base: claims' events and decisions, checked against their own chain."""
-        return (encoded for _, encoded, _ in cutting.history(self, after, until))
+        return (encoded for _, encoded, _ in cut_tables.history(self, after, until))
 
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
         """The bytes of the entries from the base on, checked against the chain. Where the head is damaged, all
@@ -245,7 +245,7 @@ class ChainedStore(ABC):
     def cut(self) -> Cut:
         """How far the record is cut. Raises `RecordCorrupt`."""
         with self.session() as session:
-            return cutting.read_cut(session) if self._has_cut(session) else cutting.NONE
+            return cut_tables.read_cut(session) if self._has_cut(session) else cut_tables.NONE
 
     def base(self) -> Base | None:
         """As `Store.base`. Raises `RecordCorrupt`."""
@@ -253,14 +253,14 @@ class ChainedStore(ABC):
         if not cut.base:
             return None
         with self.session() as session:
-            base = cutting.read_base(session, cut.base)
+            base = cut_tables.read_base(session, cut.base)
         if base.chain != cut.chain:
             raise damage(cut.base, "the state that it begins with is not the one that the cut names")
         return base
 
     def kept(self) -> Kept | None:
         """As `Store.kept`. Raises `RecordCorrupt`."""
-        return cutting.kept(self)
+        return cut_tables.kept(self)
 
     def read_head(self, session: Session) -> Head:
         """The head within a transaction. Raises `RecordCorrupt`."""

@@ -22,7 +22,7 @@ from psycopg_pool import ConnectionPool
 
 from kerf.adapters.store.compression import pack
 from kerf.adapters.store.record_head import EMPTY, Head, checked_head, follow
-from kerf.adapters.store.retention.cut import TABLES as CUT_TABLES
+from kerf.adapters.store.retention.cut_tables import TABLES as CUT_TABLES
 
 _TABLES = (
     "CREATE TABLE {}.record (one integer PRIMARY KEY CHECK (one = 1), format integer, id text, position bigint, "

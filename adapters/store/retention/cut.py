@@ -13,140 +13,33 @@ again at any time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
-from typing import TYPE_CHECKING
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.adapters.store.compression import Unpackable, pack, unpack
+from kerf.adapters.store.chained import ChainedStore
+from kerf.adapters.store.compression import pack
 from kerf.adapters.store.read_only import blobs_of, blobs_of_base
-from kerf.adapters.store.record_head import CUT, SALVAGE
-from kerf.engine.record.base import Base, Kept, pack_base, unpack_base
+from kerf.adapters.store.record_head import CUT
+from kerf.adapters.store.retention.cut_tables import (
+    KEPT,
+    PAGE,
+    TABLES,
+    Cut,
+    history_value,
+    read_base,
+    read_cut,
+    seal_of,
+    write_cut,
+)
+from kerf.engine.record.base import Base, pack_base
 from kerf.engine.record.codec import CODEC
-from kerf.engine.record.errors import RecordCorrupt, StoreError
-from kerf.engine.record.hash_chain import START, link
+from kerf.engine.record.errors import StoreError
+from kerf.engine.record.hash_chain import link
 from kerf.engine.record.observations import RecordCut
-
-if TYPE_CHECKING:
-    from kerf.adapters.store.chained import ChainedStore
-    from kerf.adapters.store.transaction import Session
 
 STEP = 1_000
 """Entries in one transaction while a record is cut: a writer waits for no more."""
 _BLOBS = 100
-_PAGE = 4_096
-KEPT = "(topic LIKE 'claim.%' OR topic LIKE 'record.%' OR topic = 'decision.made')"
-"""What is kept longest. It has no blobs."""
-
-TABLES = (
-    "CREATE TABLE IF NOT EXISTS cut (one INTEGER PRIMARY KEY CHECK (one = 1), document {blob}, seal {blob})",
-    "CREATE TABLE IF NOT EXISTS bases (position {bigint} PRIMARY KEY, packed INTEGER, size INTEGER, document {blob}, "
-    "seal {blob})",
-    "CREATE TABLE IF NOT EXISTS history (position {bigint} PRIMARY KEY, topic TEXT, state {blob}, chain {blob})",
-)
-
-
-class Cut(Struct, frozen=True, array_like=True):
-    """How far a record is cut; all zero for one that is not. It begins after `base`, where its chain has the value
-    `chain`. `history` is the value of the kept entries' chain up to `moved`, where they number `entries` in their own
-    table; those up to `after`, with the value `before`, go, or are gone. `swept`: no blob is left over."""
-
-    base: int = 0
-    at: int = 0  # of the base
-    chain: bytes = START.value
-    after: int = 0
-    before: bytes = START.value
-    moved: int = 0
-    history: bytes = START.value
-    entries: int = 0
-    swept: bool = True
-
-
-NONE = Cut()
-
-
-def _seal(document: bytes) -> bytes:
-    return blake2b(document, digest_size=16).digest()
-
-
-# ── reading ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def read_cut(session: Session) -> Cut:
-    """Raises RecordCorrupt when it is not what was written. The tables must be there."""
-    rows = session.run("SELECT document, seal FROM cut")
-    if not rows:
-        return NONE
-    document, seal = rows[0]
-    try:
-        if _seal(document) == seal:
-            return msgspec.msgpack.decode(document, type=Cut)
-    except (TypeError, msgspec.MsgspecError):
-        pass
-    raise RecordCorrupt("what the record says of its beginning was changed", hint=SALVAGE)
-
-
-def read_base(session: Session, position: int) -> Base:
-    """Raises RecordCorrupt."""
-    rows = session.run("SELECT packed, size, document, seal FROM bases WHERE position = ?", position)
-    if not rows:
-        raise RecordCorrupt("the state that the record begins with is missing", position=position, hint=SALVAGE)
-    how, size, packed, seal = rows[0]
-    try:
-        document = unpack(how, size, packed)
-        if _seal(document) == seal:
-            return unpack_base(document)
-    except (Unpackable, TypeError, msgspec.MsgspecError):
-        pass
-    raise RecordCorrupt("the state that the record begins with was changed", position=position, hint=SALVAGE)
-
-
-def history(store: ChainedStore, after: int, until: int | None) -> Iterator[tuple[int, bytes, bytes]]:
-    """Position, bytes and own chain value of what is kept up to the base. Raises RecordCorrupt at the first that is not
-    what was kept, after yielding all before it."""
-    cut = store.cut()
-    end = cut.base if until is None else min(until, cut.base)
-    position = max(after, cut.after)
-    value: bytes | None = None
-    while position < end:
-        with store.session() as session:
-            value = _history_value(session, cut, position) if value is None else value
-            rows = session.run(_KEPT_PAGE, position, end, position, end, _PAGE)
-        for at, encoded, stored in rows:
-            value = link(value, encoded or b"")
-            if stored is not None and stored != value:
-                raise RecordCorrupt("the record is damaged: what was kept was changed", position=at, hint=SALVAGE)
-            position = at
-            yield at, encoded, value
-        if len(rows) < _PAGE:
-            break
-
-
-_KEPT_PAGE = (
-    "SELECT position, state, chain FROM history WHERE position > ? AND position <= ? "
-    "UNION ALL SELECT {position}, state, NULL FROM stored_events "
-    f"WHERE {{position}} > ? AND {{position}} <= ? AND {KEPT} ORDER BY 1 LIMIT ?"
-)
-
-
-def _history_value(session: Session, cut: Cut, position: int) -> bytes:
-    """The value of the kept entries' chain at a position that they have been moved up to."""
-    rows = session.run("SELECT chain FROM history WHERE position <= ? ORDER BY position DESC LIMIT 1", position)
-    value: bytes = rows[0][0] if rows and position > cut.after else cut.before
-    return value
-
-
-def kept(store: ChainedStore) -> Kept | None:
-    """What is kept, every byte of it looked at. Raises RecordCorrupt."""
-    cut = store.cut()
-    if not cut.base:
-        return None
-    entries, value = 0, cut.before
-    for _, _, reached in history(store, 0, None):
-        entries, value = entries + 1, reached
-    return Kept(base=cut.base, after=cut.after, before=cut.before.hex(), history=value.hex(), entries=entries)
 
 
 # ── cutting ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -174,7 +67,7 @@ def propose(store: ChainedStore, base: Base, *, after: int = 0) -> RecordCut:
         how, packed = pack(document)
         with store.session(commit=True) as session:
             session.run("DELETE FROM bases WHERE position <> ?", cut.base)
-            row = (base.position, how, len(document), packed, _seal(document))
+            row = (base.position, how, len(document), packed, seal_of(document))
             session.run("INSERT INTO bases VALUES (?,?,?,?,?)", *row)
     return RecordCut(
         base=base.position, chain=base.chain.hex(), state=base.digest, history=value.hex(), after=after,
@@ -184,7 +77,7 @@ def propose(store: ChainedStore, base: Base, *, after: int = 0) -> RecordCut:
 
 def _kept_value(store: ChainedStore, cut: Cut, position: int) -> bytes:
     with store.session() as session:
-        return _history_value(session, cut, min(position, cut.moved))
+        return history_value(session, cut, min(position, cut.moved))
 
 
 def _to_be_kept(store: ChainedStore, after: int, until: int) -> Iterator[tuple[int, bytes]]:
@@ -195,10 +88,10 @@ def _to_be_kept(store: ChainedStore, after: int, until: int) -> Iterator[tuple[i
     )
     while True:
         with store.session() as session:
-            rows = session.run(statement, position, until, _PAGE)
+            rows = session.run(statement, position, until, PAGE)
         for position, encoded in rows:
             yield position, encoded
-        if len(rows) < _PAGE:
+        if len(rows) < PAGE:
             return
 
 
@@ -212,7 +105,7 @@ def begin(store: ChainedStore, position: int) -> None:
         if announced.base < cut.base or announced.after < cut.after:  # by who has lost office since
             raise StoreError("the record has been cut further since this was announced", position=position)
         base = read_base(session, announced.base)
-        _write(
+        write_cut(
             session,
             replace(
                 cut,
@@ -229,12 +122,6 @@ def begin(store: ChainedStore, position: int) -> None:
         session.run("UPDATE record SET format = ?, seal = ?", CUT, changed.seal())
         session.run("DELETE FROM bases WHERE position <> ?", announced.base)
         session.run("DELETE FROM snapshots WHERE position <= ?", announced.base)
-
-
-def _write(session: Session, cut: Cut) -> None:
-    document = msgspec.msgpack.encode(cut)
-    session.run("DELETE FROM cut")
-    session.run("INSERT INTO cut VALUES (1, ?, ?)", document, _seal(document))
 
 
 def steps(store: ChainedStore) -> Iterator[int]:
@@ -269,7 +156,7 @@ def _move(store: ChainedStore) -> int:
                 moved.append((position, topic, encoded, value))
         session.many("INSERT INTO history VALUES (?,?,?,?)", moved)
         session.run("DELETE FROM stored_events WHERE {position} <= ?", end)
-        _write(session, replace(cut, moved=end, history=value, entries=cut.entries + len(moved)))
+        write_cut(session, replace(cut, moved=end, history=value, entries=cut.entries + len(moved)))
     return end
 
 
@@ -279,7 +166,7 @@ def _drop_history(store: ChainedStore) -> bool:
         rows = session.run("SELECT position FROM history WHERE position <= ? ORDER BY 1 LIMIT ?", cut.after, STEP)
         if rows:
             session.run("DELETE FROM history WHERE position <= ?", rows[-1][0])
-            _write(session, replace(cut, entries=max(0, cut.entries - len(rows))))
+            write_cut(session, replace(cut, entries=max(0, cut.entries - len(rows))))
     return bool(rows)
 
 
@@ -308,4 +195,4 @@ def _sweep(store: ChainedStore) -> Iterator[None]:
         yield
     with store.session(commit=True) as session:
         if (now := read_cut(session)).base == cut.base:
-            _write(session, replace(now, swept=True))
+            write_cut(session, replace(now, swept=True))

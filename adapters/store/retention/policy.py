@@ -16,7 +16,7 @@ from msgspec import Struct
 import kerf
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.read_only import Source
-from kerf.adapters.store.retention.cut import Cut
+from kerf.adapters.store.retention.cut_tables import Cut
 from kerf.engine.record.base import Base
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.entries import Entry

@@ -24,7 +24,7 @@ from eventsourcing.sqlite import (
 
 from kerf.adapters.store.compression import pack
 from kerf.adapters.store.record_head import EMPTY, Head, checked_head, follow
-from kerf.adapters.store.retention.cut import TABLES as CUT_TABLES
+from kerf.adapters.store.retention.cut_tables import TABLES as CUT_TABLES
 
 APPLICATION_ID = 0x4B455246  # "KERF", at offset 68 of the file
 

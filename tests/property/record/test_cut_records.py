@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kerf.adapters.store.files.bundle import BundleStore, export_bundle, inspect_bundle
-from kerf.adapters.store.retention import cut as cutting
+from kerf.adapters.store.retention import cut_tables
 from kerf.adapters.store.retention.policy import Due, base_at
 from kerf.adapters.store.retention.prune import cut_now
 from kerf.adapters.store.sqlite.store import SQLiteStore
@@ -139,17 +139,17 @@ def test_a_beginning_that_was_taken_away_is_no_cut(record: MemoryStore, tmp_path
     first, second = ends(record)[2], ends(record)[4]
     store = cut_at(record, tmp_path / "cut.kerf", first)
     with store.session() as session:
-        cut = cutting.read_cut(session)
+        cut = cut_tables.read_cut(session)
     later = cut_at(record, tmp_path / "later.kerf", second)
     with later.session() as session:
         base = session.run("SELECT * FROM bases")[0]
-        moved = cutting.read_cut(session)
+        moved = cut_tables.read_cut(session)
     later.close()
     with store.session(commit=True) as session:  # as if it had been cut further
         session.run("DELETE FROM stored_events WHERE {position} <= ?", second)
         session.run("DELETE FROM bases")
         session.run("INSERT INTO bases VALUES (?,?,?,?,?)", *base)
-        cutting._write(session, moved)
+        cut_tables.write_cut(session, moved)
     assert cut.base < second
     report = verify(store)
     assert report.exit_code == 3
