@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import grimp
 import pytest
 
 from tests.support.repository import ROOT
@@ -257,6 +258,24 @@ def test_no_house_is_imported_under_its_bare_name() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == ""
+
+
+def in_circles(imports: dict[str, set[str]]) -> set[str]:
+    """The modules that import themselves by way of others, and those that import such ones."""
+    left = {module: set(imported) for module, imported in imports.items()}
+    while free := {module for module, imported in left.items() if not imported & left.keys()}:
+        for module in free:
+            del left[module]
+    return set(left)
+
+
+def test_no_files_import_one_another_in_a_circle() -> None:
+    """Also for type checkers alone: who reads one file of a circle has to read them all."""
+    graph = grimp.build_graph("kerf", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    assert in_circles({**imports, "a": {"b"}, "b": {"a"}, "c": {"d"}, "d": set()}) == {"a", "b"}
+    assert sum(map(len, imports.values())) > 1_000
+    assert in_circles(imports) == set()
 
 
 IMPORTS_EVERYTHING = """\
