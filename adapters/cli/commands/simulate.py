@@ -76,11 +76,11 @@ def simulate(
         run = SimulationRun(documents, new.store, seed=seed, quiet=json, settings=settings)
         new.keep = run.accepted
         for note in unknown_gates(feature_gates):
-            run.end.note(f"feature gate {note.params['gate']}", note)
+            run.fold.note(f"feature gate {note.params['gate']}", note)
         run.go(START + last)
-        outcome = run.outcome(record if new.kept else None)
+        report = run.report(record if new.kept else None)
     if json:
-        print(msgspec.json.encode(outcome).decode())
+        print(msgspec.json.encode(report).decode())
     else:
-        print("\n".join(describe(outcome)))
-    return REFUSED if outcome.refused else 0
+        print("\n".join(describe(report)))
+    return REFUSED if report.refused else 0

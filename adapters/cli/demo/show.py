@@ -31,14 +31,14 @@ def show(record: Path, *, real_time: bool) -> int:
     began = time.monotonic()
     with new_record(record, DEMO, say=out.line) as new:
         out.line("Loading boto3 and a mock of AWS (moto): this takes some seconds …", "debug")
-        from kerf.adapters.cli.demo.story import START, Script
+        from kerf.adapters.cli.demo.story import START, DemoScript
         from kerf.adapters.cli.demo.world import world
 
         pace, sleep = _pace(real_time, out)
         with world(START, pace=pace, sleep=sleep) as simulation:
             out.line(f"… {time.monotonic() - began:.1f} s. From here on time is virtual.", "debug")
             try:
-                Script(out, simulation, new.store, record, identity=secrets.token_hex(8)).play()
+                DemoScript(out, simulation, new.store, record, identity=secrets.token_hex(8)).play()
             except DemoFailed as error:
                 out.line(str(error), "error")
                 return FAILED

@@ -11,9 +11,9 @@ from typing import Any
 import yaml
 
 from kerf.adapters.cli.demo.errors import DemoFailed
-from kerf.adapters.cli.demo.world import WARNING, World
+from kerf.adapters.cli.demo.world import SPOT_WARNING, DemoWorld
 from kerf.adapters.cli.render.explanation import pod_text
-from kerf.adapters.cli.render.live_story import Story, command
+from kerf.adapters.cli.render.live_story import LiveStory, kerf_command
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.record import report_text
 from kerf.adapters.cli.simulate.composition import DEMO, office
@@ -53,12 +53,12 @@ def manifests() -> list[dict[str, Any]]:
     return [namespace, *(yaml.safe_load(folder.joinpath(name).read_text(encoding="utf-8")) for name in names)]
 
 
-class Script:
+class DemoScript:
     """`play` runs all chapters. Raises DemoFailed (KERF851)."""
 
-    def __init__(self, out: Printer, world: World, store: Store, record: Path, *, identity: str) -> None:
+    def __init__(self, out: Printer, world: DemoWorld, store: Store, record: Path, *, identity: str) -> None:
         self.out, self.world, self.store, self.record = out, world, store, record
-        self.story = Story(out, START)
+        self.story = LiveStory(out, START)
         self.log = KarpenterLog()
         self.cost = CostFold()
         self.entries: list[Entry] = []
@@ -158,9 +158,10 @@ class Script:
         new = self._the(ev.Launched)
         self._check("a replacement was launched", new.claim != old.claim, old.claim)
         up = next((e.at for e in self.entries if _is(e, ev.Initialized, new.claim)), 0)
+        end = warned + SPOT_WARNING
         self._check(
-            f"it was up {duration(up - warned)} after the warning, {duration(warned + WARNING - up)} before the end",
-            0 < up <= warned + WARNING,
+            f"it was up {duration(up - warned)} after the warning, {duration(end - up)} before the end",
+            0 < up <= end,
             f"initialized {duration(up - warned)} after the warning" if up else "never initialized",
         )
         self._check_running(new.claim, new.capacity_type, SPOT)
@@ -171,7 +172,7 @@ class Script:
     def _closer(self) -> None:
         old, new = self._of(ev.Launched)[-2:]
         pod = self._pods_of(self._of(ev.Launched)[0].claim)[0]
-        kerf, record, bundle = command(), quote(str(self.record)), quote(str(self.record.with_suffix(".kerfb")))
+        kerf, record, bundle = kerf_command(), quote(str(self.record)), quote(str(self.record.with_suffix(".kerfb")))
         self.out.line()
         self.out.line("Look closer:", "title")
         for what, why in (
@@ -255,7 +256,7 @@ class Script:
 
     def _why(self, pod: str) -> None:
         self.out.line()
-        self.out.line(f"   Why that one? ({command()} explain {self.record} pod {pod})")
+        self.out.line(f"   Why that one? ({kerf_command()} explain {self.record} pod {pod})")
         pod_text(self.out.indented(), explain_pod(self.store, pod))
 
     def _check(self, what: str, ok: bool, found: str) -> None:

@@ -28,19 +28,19 @@ from kerf.engine.record.observations import (
     TaggedInstance,
 )
 
-WARNING = 120_000
+SPOT_WARNING = 120_000
 """From the interruption warning to the end of a spot instance (ms)."""
 
 
-class Ec2:
-    """The cloud as a simulation wants it: `kerf.engine.runtime.ports.Cloud` and what applies documents."""
+class DemoCloud:
+    """The mock of EC2 as a simulation's cloud: the port `Cloud`, and NodeClasses from applied documents."""
 
     def __init__(self, environment: Environment, cluster: VirtualCluster) -> None:
         self._environment = environment
         self._cloud = environment.cloud
         self._cluster = cluster
         self._types: dict[str, InstanceType] = {}
-        self._untold = False
+        self._unreported = False
         self.demoted = False  # nothing is reserved in a demonstration (as adapters/simulation/cloud has it)
 
     def put_node_class(self, node_class: NodeClassSeen, blobs: dict[str, Struct] | None = None) -> None:
@@ -49,17 +49,17 @@ class Ec2:
         given = [blob for blob in (blobs or {}).values() if isinstance(blob, EC2NodeClass)]
         names = {each.name for each in given}
         classes[:] = [each for each in classes if each.name not in names] + given
-        self._untold = True
+        self._unreported = True
 
     def reconnect(self) -> None:
         """A new process: an adapter that remembers nothing."""
         self._cloud = self._environment.restart()
-        self._untold = True
+        self._unreported = True
 
     def drain_observations(self) -> list[Observation]:
-        if not self._untold:
+        if not self._unreported:
             return []
-        self._untold = False
+        self._unreported = False
         return self.observe()
 
     def observe(self) -> list[Observation]:
@@ -105,8 +105,8 @@ class Ec2:
         )
 
 
-class Sqs:
-    """The interruption queue, asked only when something was sent: in virtual time nobody polls."""
+class DemoQueue:
+    """The interruption queue. It is polled only when something was sent: virtual time does not pass by itself."""
 
     def __init__(self, environment: Environment) -> None:
         self._queue = environment.interruptions
@@ -120,23 +120,23 @@ class Sqs:
         self.waiting = False
 
 
-class World(Simulation):
+class DemoWorld(Simulation):
     """A simulation on AWS. `warned` maps instances to when their spot warning was sent."""
 
-    cloud: Ec2  # type: ignore[assignment]
-    queue: Sqs  # type: ignore[assignment]
+    cloud: DemoCloud  # type: ignore[assignment]
+    queue: DemoQueue  # type: ignore[assignment]
 
     def __init__(self, environment: Environment, clock: Clock) -> None:
         super().__init__(Catalogue(()), clock=clock)
-        self.cloud = Ec2(environment, self.cluster)
-        self.queue = Sqs(environment)
+        self.cloud = DemoCloud(environment, self.cluster)
+        self.queue = DemoQueue(environment)
         self._operator = environment.operator
 
     def interrupt(self, instance: str) -> None:
         """A spot interruption: the warning through SQS now, the end of the instance two minutes later."""
         self._operator.interrupt_spot(instance)
         self.queue.waiting = True
-        self.clock.after(WARNING, "spot instance is taken back", lambda: self._take_back(instance))
+        self.clock.after(SPOT_WARNING, "spot instance is taken back", lambda: self._take_back(instance))
 
     def _take_back(self, instance: str) -> None:
         if self.cloud.describe([instance])[0].status in ("pending", "running"):
@@ -145,9 +145,9 @@ class World(Simulation):
 
 
 @contextmanager
-def world(start: int, *, pace: float, sleep: Callable[[float], None]) -> Iterator[World]:
+def world(start: int, *, pace: float, sleep: Callable[[float], None]) -> Iterator[DemoWorld]:
     """A world that begins at `start` (ms since the epoch). Importing the mock of AWS takes seconds."""
     clock = Clock(start, pace=pace, sleep=sleep)
     with demo_environment(lambda: clock.now) as environment:
         environment.node_classes.clear()
-        yield World(environment, clock)
+        yield DemoWorld(environment, clock)

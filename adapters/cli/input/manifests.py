@@ -53,7 +53,7 @@ def _items(place: str, document: dict[str, Any]) -> Iterator[tuple[str, dict[str
             yield f"{place}[{number}]", named | item
 
 
-def told(note: Reason) -> str:
+def manifest_note_sentence(note: Reason) -> str:
     """A note on a manifest, as its author should read it."""
     template = v1beta1.NOTES.get(note.code) or mistyped.NOTES.get(note.code)
     if template is None:
@@ -82,5 +82,5 @@ def converted(files: Sequence[str]) -> Converted:
             result.refused.append(ManifestError(error.object, error.violations, source=manifest.place))
             continue
         result.documents.append(conversion.document)
-        result.notes.extend(f"{manifest.place}: {told(note)}" for note in conversion.notes)
+        result.notes.extend(f"{manifest.place}: {manifest_note_sentence(note)}" for note in conversion.notes)
     return result

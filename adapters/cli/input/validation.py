@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from kerf.adapters.aws.catalogue.facts import ec2_values
-from kerf.adapters.cli.input.manifests import read_manifests, told
+from kerf.adapters.cli.input.manifests import manifest_note_sentence, read_manifests
 from kerf.engine.model.manifests.validate import Judgement, Verdict, judge
 from kerf.engine.model.manifests.violations import Violation
 
@@ -40,7 +40,7 @@ def check_manifests(files: list[str]) -> list[Checked]:
 
 
 def _checked(place: str, found: Judgement) -> Checked:
-    notes = [told(note) for note in found.notes]
+    notes = [manifest_note_sentence(note) for note in found.notes]
     if found.old:
         notes.insert(0, _OLD[found.verdict])
     return Checked(place, found.object, found.verdict, found.violations, tuple(notes))

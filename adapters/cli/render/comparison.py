@@ -8,33 +8,36 @@ from kerf.projections.karpenter_comparison import Batch, Comparison, Removal, Un
 from kerf.projections.prose.amounts import moment
 
 
-def comparison_text(out: Printer, found: Comparison) -> None:
+def comparison_text(out: Printer, comparison: Comparison) -> None:
     out.line("Batches of pods", "title")
-    if found.batches:
+    if comparison.batches:
         header = ("since", "pods", "kerf", "decided", "Karpenter", "launched", "all bound", "on older nodes")
-        out.table(header, [_batch(each) for each in found.batches])
-        out.line(f"  in all: {_totals(found)}")
+        out.table(header, [_batch(each) for each in comparison.batches])
+        out.line(f"  in all: {_totals(comparison)}")
     else:
         out.line("  none needed a new node")
     out.line()
     out.line("Nodes that Karpenter removed", "title")
-    if found.removals:
-        out.table(("at", "NodeClaim", "Karpenter", "kerf"), [_removal(each) for each in found.removals])
-        agreed = sum(each.agreed for each in found.removals)
-        out.line(f"  kerf would have removed {agreed} of {counted(len(found.removals), 'node')}")
+    if comparison.removals:
+        out.table(("at", "NodeClaim", "Karpenter", "kerf"), [_removal(each) for each in comparison.removals])
+        agreed = sum(each.agreed for each in comparison.removals)
+        out.line(f"  kerf would have removed {agreed} of {counted(len(comparison.removals), 'node')}")
     else:
         out.line("  none")
     out.line()
     out.line("Nodes that kerf would have removed and Karpenter has", "title")
-    if found.wanted:
-        out.table(("since", "NodeClaim", "reason", "price"), [_wanted(each) for each in found.wanted])
+    if comparison.wanted:
+        out.table(("since", "NodeClaim", "reason", "price"), [_wanted(each) for each in comparison.wanted])
     else:
         out.line("  none")
 
 
-def _totals(found: Comparison) -> str:
-    ours = sum(each.kerf.price for each in found.batches), sum(each.kerf.nodes for each in found.batches)
-    theirs = sum(each.karpenter.price for each in found.batches), sum(each.karpenter.nodes for each in found.batches)
+def _totals(comparison: Comparison) -> str:
+    ours = sum(each.kerf.price for each in comparison.batches), sum(each.kerf.nodes for each in comparison.batches)
+    theirs = (
+        sum(each.karpenter.price for each in comparison.batches),
+        sum(each.karpenter.nodes for each in comparison.batches),
+    )
     return f"kerf {_made(*ours)}, Karpenter {_made(*theirs)}"
 
 

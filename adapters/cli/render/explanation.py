@@ -8,6 +8,7 @@ from math import isfinite
 from kerf.adapters.cli.render.node_reasons import came_for_text, left_text, methods_text, removal_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.record import quantities
+from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.state_table import TERMINATED
 from kerf.engine.record.decisions import Offer, ProvisionResult
@@ -24,15 +25,14 @@ from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
 from kerf.replay.explain.pod import PodExplanation
 from kerf.replay.history.histories import PodDecision
 
-SHOWN = 10
-"""So many of the pods that hold up a drain are named."""
+MAX_DRAINED_PODS_SHOWN = 10
+"""Of the pods that hold up a drain."""
+MAX_INSTANCE_TYPES = Settings().max_instance_types
+"""That a NodeClaim names (S-162)."""
 
-MOST = Settings().max_instance_types
-"""So many types a NodeClaim names at most (S-162)."""
+_CUT_SINCE = "the record was cut since: what else was considered then cannot be told any more"
 
-_SHORTENED = "the record was cut since: what else was considered then cannot be told any more"
-
-_LOOKS = {
+_RESULTS = {
     "new-claim": "planned onto the new node {place}",
     "existing-node": "planned onto {place}",
     "no-place": "no place",
@@ -41,100 +41,106 @@ _LOOKS = {
 }
 
 
-def pod_text(printer: Printer, found: PodExplanation) -> None:
-    printer.line(f"pod {found.pod}: {_where(found)}, as of position {found.position} ({moment(found.at)})", "title")
-    if found.waited:
-        printer.line(f"it was without a node for {duration(found.waited)}")
-    if found.came_for is not None:
-        printer.line(came_for_text(found.came_for, found.node))
-    if found.left is not None:
-        printer.line(left_text(found.left))
-    _looks(printer, found.looks)
-    if found.look_again:
-        printer.line(f"decision {found.look_again} came to the same result again")
-    if found.expected:
-        printer.line(f"the plan meant it for {found.expected}: kube-scheduler chose {found.node}", "warning")
-    for reason in found.reasons:
+def pod_text(printer: Printer, explained: PodExplanation) -> None:
+    printer.line(
+        f"pod {explained.pod}: {_where(explained)}, as of position {explained.position} ({moment(explained.at)})",
+        "title",
+    )
+    if explained.waited:
+        printer.line(f"it was without a node for {duration(explained.waited)}")
+    if explained.came_for is not None:
+        printer.line(came_for_text(explained.came_for, explained.node))
+    if explained.left is not None:
+        printer.line(left_text(explained.left))
+    _decisions(printer, explained.looks)
+    if explained.look_again:
+        printer.line(f"decision {explained.look_again} came to the same result again")
+    if explained.expected:
+        printer.line(f"the plan meant it for {explained.expected}: kube-scheduler chose {explained.node}", "warning")
+    for reason in explained.reasons:
         printer.line(f"no place: {sentence(reason)}", "warning")
-    if found.how is not None:
-        _placed(printer, found.how)
-    elif found.shortened:
-        printer.line(_SHORTENED)
-    elif not found.looks and found.came_for is None:
-        printer.line("no provisioning decision was about it" + _unasked(found))
-    if found.launch is not None:
-        _launch(printer, found.launch)
+    if explained.how is not None:
+        _placed(printer, explained.how)
+    elif explained.shortened:
+        printer.line(_CUT_SINCE)
+    elif not explained.looks and explained.came_for is None:
+        printer.line("no provisioning decision was about it" + _unasked(explained))
+    if explained.launch is not None:
+        _launch(printer, explained.launch)
 
 
-def _looks(printer: Printer, looks: tuple[PodDecision, ...]) -> None:
-    """The decisions about it; those that came to the same one after another in one line."""
+def _decisions(printer: Printer, looks: tuple[PodDecision, ...]) -> None:
+    """The decisions about the pod. Consecutive ones with the same result share a line."""
     for (result, place), alike in groupby(looks, key=lambda look: (look.result, look.place)):
         first, *rest = alike
         again = f" (and {count(len(rest), 'time')} more, last by decision {rest[-1].position})" if rest else ""
-        printer.line(f"decision {first.position} at {moment(first.at)}: {_LOOKS[result].format(place=place)}{again}")
+        printer.line(f"decision {first.position} at {moment(first.at)}: {_RESULTS[result].format(place=place)}{again}")
 
 
-def _where(found: PodExplanation) -> str:
-    return f"{found.status} to {found.node}" if found.status == "bound" else found.status
+def _where(explained: PodExplanation) -> str:
+    return f"{explained.status} to {explained.node}" if explained.status == "bound" else explained.status
 
 
-def _unasked(found: PodExplanation) -> str:
-    if found.status == "bound":
+def _unasked(explained: PodExplanation) -> str:
+    if explained.status == "bound":
         return ": kube-scheduler found room on a node that was there"
-    return ": the window may still be open" if found.status == "waiting" else ""
+    return ": the window may still be open" if explained.status == "waiting" else ""
 
 
-def claim_text(printer: Printer, found: ClaimExplanation) -> None:
-    node = f", node {found.node}" if found.node else ""
+def claim_text(printer: Printer, explained: ClaimExplanation) -> None:
+    node = f", node {explained.node}" if explained.node else ""
     printer.line(
-        f"NodeClaim {found.claim}{node}: {found.state}, as of position {found.position} ({moment(found.at)}), "
-        f"{dollars(found.cost)} {'in all' if found.state == TERMINATED else 'so far'}",
+        f"NodeClaim {explained.claim}{node}: {explained.state}, "
+        f"as of position {explained.position} ({moment(explained.at)}), "
+        f"{dollars(explained.cost)} {'in all' if explained.state == TERMINATED else 'so far'}",
         "title",
     )
-    if found.adopted:
+    if explained.adopted:
         printer.line("it was found in the cluster without a record, and adopted")
-    elif found.launched_for:
-        printer.line(f"launched for {_some(found.launched_for)}, by decision {found.decision}")
-    elif found.decider == "static":
-        printer.line(f"launched so that NodePool {found.node_pool} keeps its size, by decision {found.decision}")
-    if found.replaces:
-        printer.line(f"it came in the place of {_some(found.replaces)}")
-    if found.how is not None:
-        _placed(printer, found.how)
-    elif found.shortened:
-        printer.line(_SHORTENED)
-    if found.launch is not None:
-        _launch(printer, found.launch)
+    elif explained.launched_for:
+        printer.line(f"launched for {some(explained.launched_for, MAX_NAMES_SHOWN)}, by decision {explained.decision}")
+    elif explained.decider == "static":
+        printer.line(
+            f"launched so that NodePool {explained.node_pool} keeps its size, by decision {explained.decision}"
+        )
+    if explained.replaces:
+        printer.line(f"it came in the place of {some(explained.replaces, MAX_NAMES_SHOWN)}")
+    if explained.how is not None:
+        _placed(printer, explained.how)
+    elif explained.shortened:
+        printer.line(_CUT_SINCE)
+    if explained.launch is not None:
+        _launch(printer, explained.launch)
     printer.line("its life:", "title")
-    for step in found.steps:
+    for step in explained.steps:
         detail = f" ({step.detail})" if step.detail else ""
         printer.line(f"  {moment(step.at)}  +{duration(step.took):<9} {step.position:>7}  {step.type}{detail}")
-    if found.waiting is not None:
-        printer.line(f"it waits: {sentence(found.waiting)}")
-    _leaving(printer, found)
-    if found.verdicts and not found.methods:  # which have their own histories
+    if explained.waiting is not None:
+        printer.line(f"it waits: {sentence(explained.waiting)}")
+    _leaving(printer, explained)
+    if explained.verdicts and not explained.methods:  # which have their own histories
         printer.line("what was found about removing it:", "title")
-    for judged in () if found.methods else found.verdicts:
+    for judged in () if explained.methods else explained.verdicts:
         verdict = judged.verdict
-        told = f"{verdict.action}: {judged_words(verdict.reason, verdict.differences)}"
-        printer.line(f"  {moment(judged.at)}             {judged.position:>7}  {told}")
-    if found.removal is not None:
-        removal_text(printer, found.removal, found.removed)
-    if found.staying is not None:
-        _staying(printer, found.staying)
-    methods_text(printer, found.methods)
+        text = f"{verdict.action}: {judged_words(verdict.reason, verdict.differences)}"
+        printer.line(f"  {moment(judged.at)}             {judged.position:>7}  {text}")
+    if explained.removal is not None:
+        removal_text(printer, explained.removal, explained.removed)
+    if explained.staying is not None:
+        _staying(printer, explained.staying)
+    methods_text(printer, explained.methods)
 
 
-def _leaving(printer: Printer, found: ClaimExplanation) -> None:
-    """The pods that hold up a drain, why, and until when."""
-    for each in found.leaving[:SHOWN]:
+def _leaving(printer: Printer, explained: ClaimExplanation) -> None:
+    """Print the pods that hold up a drain, why, and until when."""
+    for each in explained.leaving[:MAX_DRAINED_PODS_SHOWN]:
         tries = f" ({count(each.attempts, 'attempt')})" if each.attempts > 1 else ""
         printer.line(f"  {each.pod}: {sentence(each.reason)}{tries}", "warning")
-    if len(found.leaving) > SHOWN:
-        printer.line(f"  and {len(found.leaving) - SHOWN} more", "warning")
-    if found.leaving and found.forced_at:
-        printer.line(f"  those still there are deleted by force, to be gone by {moment(found.forced_at)}")
-    elif found.leaving:
+    if len(explained.leaving) > MAX_DRAINED_PODS_SHOWN:
+        printer.line(f"  and {len(explained.leaving) - MAX_DRAINED_PODS_SHOWN} more", "warning")
+    if explained.leaving and explained.forced_at:
+        printer.line(f"  those still there are deleted by force, to be gone by {moment(explained.forced_at)}")
+    elif explained.leaving:
         printer.line("  without a terminationGracePeriod it waits for as long as they stay")
 
 
@@ -150,21 +156,21 @@ def _staying(printer: Printer, staying: Staying) -> None:
         printer.line(f"  it is looked at again at {moment(staying.due)} at the latest")
 
 
-def decision_text(printer: Printer, found: DecisionExplanation, lines: list[str]) -> None:
-    printer.line(f"decision {found.position} ({found.decider}) at {moment(found.now)}", "title")
+def decision_text(printer: Printer, explained: DecisionExplanation, lines: list[str]) -> None:
+    printer.line(f"decision {explained.position} ({explained.decider}) at {moment(explained.now)}", "title")
     printer.line(
-        f"it looked at the record up to position {found.looked_at}; decision version {found.version}, "
-        f"today's is {found.version_today}; {count(found.intents, 'intent')}"
+        f"it looked at the record up to position {explained.looked_at}; decision version {explained.version}, "
+        f"today's is {explained.version_today}; {count(explained.intents, 'intent')}"
     )
     for line in lines:
         printer.line(f"  {line}")
-    if not isinstance(found.result, ProvisionResult):
+    if not isinstance(explained.result, ProvisionResult):
         printer.line("kerf verify tells whether it would be decided so today")
-    elif found.shortened:
-        printer.line(_SHORTENED)
-    for plan in found.plans:
+    elif explained.shortened:
+        printer.line(_CUT_SINCE)
+    for plan in explained.plans:
         target = f"{plan.claim}: " if plan.claim else "no place: "
-        printer.line(target + _some(plan.pods), "title")
+        printer.line(target + some(plan.pods, MAX_NAMES_SHOWN), "title")
         for reason in plan.reasons:
             printer.line(f"  {sentence(reason)}", "warning")
         if plan.how is not None:
@@ -226,7 +232,9 @@ def _chosen(printer: Printer, how: PlacementExplanation) -> None:
     first, *others = how.chosen
     left = next((pool.left for pool in how.pools if pool.reason is None), how.chosen_types)
     if left > how.chosen_types:
-        dearer = f", or dearer than the {MOST:,} cheapest" if how.chosen_types >= MOST else ""
+        dearer = (
+            f", or dearer than the {MAX_INSTANCE_TYPES:,} cheapest" if how.chosen_types >= MAX_INSTANCE_TYPES else ""
+        )
         printer.line(f"    -{left - how.chosen_types:<5} too small for all pods that share the node{dearer}")
     printer.line(
         f"  {first.instance_type} is the cheapest of the {count(how.chosen_types, 'type')} that can take all of them, "
@@ -266,8 +274,3 @@ def _launch(printer: Printer, launch: Launch) -> None:
 
 def _offer(offer: Offer) -> str:
     return f"{offer.instance_type} in {offer.zone} {dollars(offer.price)}/h"
-
-
-def _some(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:5])
-    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown

@@ -1,4 +1,4 @@
-"""The story while it happens: entries become lines with the virtual time beside them."""
+"""What happens in a simulation, printed while it happens: lines with the virtual time beside them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kerf.projections.timeline.timeline import Timeline
 DAY = 86_400_000
 
 
-def clock(elapsed: int) -> str:
+def elapsed_text(elapsed: int) -> str:
     """Virtual time since the start as +h:mm:ss.t, with days where there are any."""
     days, rest = divmod(elapsed, DAY)
     tenths = rest // 100
@@ -24,7 +24,7 @@ def clock(elapsed: int) -> str:
     return f"+{days}d {shown}" if days else f"+{shown}"
 
 
-def command() -> str:
+def kerf_command() -> str:
     """What to type to run this kerf again."""
     program = sys.argv[0]
     if Path(program).name != "kerf":
@@ -33,8 +33,8 @@ def command() -> str:
     return "kerf" if found is not None and Path(found).absolute() == Path(program).absolute() else program
 
 
-class Story:
-    """`tell` prints what a turn's entries say, repetitions and details left out. Without a printer it only listens."""
+class LiveStory:
+    """`tell` prints what a turn's entries say, without repetitions and details. Without a printer it prints nothing."""
 
     def __init__(self, out: Printer | None, start: int) -> None:
         self.out, self.start = out, start
@@ -48,4 +48,4 @@ class Story:
     def line(self, at: int, words: str, style: str = "info") -> None:
         """One line at a time (ms since the epoch)."""
         if self.out is not None:
-            self.out.timed(clock(at - self.start), words, style)
+            self.out.timed(elapsed_text(at - self.start), words, style)

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.record import quantities
+from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.prose.changes import budget_words, change_words
 from kerf.projections.prose.drift import difference_words, verdict_words
@@ -16,19 +17,19 @@ from kerf.replay.history.displacement import Displacement
 from kerf.replay.history.removal import Cause, DrainedPod, Removal, RemovalMove, ReplacementNode
 from kerf.replay.what_if.node import PodsNeed, WhatWouldChange, WouldGo
 
-SHOWN = 10
-"""So many pods, and so many earlier verdicts, are written out."""
+MAX_VERDICTS_SHOWN = 10
+"""Of one method, the latest among them."""
 
 
-def removal_text(printer: Printer, found: Removal, short: str) -> None:
-    printer.line(f"it had to go because of: {short} (position {found.position})", "title")
-    printer.line(f"  {sentence(found.reason)}")
-    for difference in found.differences:
+def removal_text(printer: Printer, removal: Removal, short: str) -> None:
+    printer.line(f"it had to go because of: {short} (position {removal.position})", "title")
+    printer.line(f"  {sentence(removal.reason)}")
+    for difference in removal.differences:
         printer.line(f"    {difference_words(difference)}")
-    if found.move is not None:
-        _move(printer, found.move)
-    _causes(printer, found.causes)
-    _pods(printer, found.pods)
+    if removal.move is not None:
+        _move(printer, removal.move)
+    _causes(printer, removal.causes)
+    _pods(printer, removal.pods)
 
 
 def _move(printer: Printer, move: RemovalMove) -> None:
@@ -36,7 +37,7 @@ def _move(printer: Printer, move: RemovalMove) -> None:
     saves = "together they save" if together else "it saves"
     saved = f"{saves} {dollars(move.savings)}/h; " if move.savings else ""
     if together:
-        printer.line(f"  {count(len(move.claims), 'node')} went together: {_some(move.claims)}")
+        printer.line(f"  {count(len(move.claims), 'node')} went together: {some(move.claims, MAX_NAMES_SHOWN)}")
     again = f", looked at again {duration(move.looked_again)} later" if move.looked_again else ""
     printer.line(f"  {saved}proposed by decision {move.proposed}{again}, started by decision {move.started}")
     for use in move.budgets:
@@ -69,10 +70,10 @@ def _pods(printer: Printer, pods: Sequence[DrainedPod]) -> None:
             went = ""
         elif came:
             where = f" on {node}" if node else ", without a node so far"
-            went = f"; in their place {_some([pod.successor for pod in who])}{where}"
+            went = f"; in their place {some([pod.successor for pod in who], MAX_NAMES_SHOWN)}{where}"
         else:
             went = "; nothing in their place"
-        printer.line(f"    {how}: {_some([pod.pod for pod in who])}{went}")
+        printer.line(f"    {how}: {some([pod.pod for pod in who], MAX_NAMES_SHOWN)}{went}")
 
 
 def came_for_text(origin: Displacement, node: str) -> str:
@@ -105,8 +106,8 @@ def methods_text(printer: Printer, methods: Sequence[MethodVerdict]) -> None:
         _history(printer, each)
 
 
-def _until(found: MethodVerdict) -> str:
-    return f"; that may change at {moment(found.due)}" if found.due else ""
+def _until(method: MethodVerdict) -> str:
+    return f"; that may change at {moment(method.due)}" if method.due else ""
 
 
 def _way(printer: Printer, way: WhatWouldChange, acts: bool) -> None:
@@ -136,7 +137,7 @@ def _goes(goes: WouldGo) -> str:
     if goes.replacements:
         parts.append(f"for a {' and a '.join(goes.replacements)} at {dollars(goes.price)}/h")
     if goes.onto:
-        parts.append(f"its pods to {_some(goes.onto)}")
+        parts.append(f"its pods to {some(goes.onto, MAX_NAMES_SHOWN)}")
     if abs(goes.savings) >= 0.00005:
         parts.append(f"{'saving' if goes.savings > 0 else 'costing'} {dollars(abs(goes.savings))}/h")
     return ", ".join(parts) or "nothing in its place"
@@ -151,23 +152,18 @@ def _need(need: PodsNeed) -> str:
     return f"{told}; it would take {count(need.nodes, 'new node')}" if need.nodes else told
 
 
-def _history(printer: Printer, found: MethodVerdict) -> None:
-    if not found.history:
+def _history(printer: Printer, method: MethodVerdict) -> None:
+    if not method.history:
         return
-    latest = found.history[-1]
-    if latest.verdict.reason in (found.reason, found.drifted):
+    latest = method.history[-1]
+    if latest.verdict.reason in (method.reason, method.drifted):
         printer.line(f"    so since {moment(latest.at)} (position {latest.position})")
     else:
         said = verdict_words(latest.verdict.reason, latest.verdict.differences)
         printer.line(f"    when last recorded, {moment(latest.at)} (position {latest.position}): {said}")
-    for earlier in reversed(found.history[-SHOWN:-1]):
+    for earlier in reversed(method.history[-MAX_VERDICTS_SHOWN:-1]):
         verdict = earlier.verdict
         printer.line(
             f"      before, {moment(earlier.at)} (position {earlier.position}): "
             f"{verdict_words(verdict.reason, verdict.differences)}"
         )
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown

@@ -73,24 +73,26 @@ def report_text(printer: Printer, report: Report) -> None:
 # ── at ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def summary_text(printer: Printer, found: StateSummary) -> None:
-    printer.line(f"position {found.position} at {moment(found.at)}", "title")
-    printer.line(f"record {found.record}, epoch {found.epoch}, state digest {found.digest}")
-    states = ", ".join(f"{number} {state}" for state, number in found.claim_states.items()) or "none"
-    printer.line(f"NodeClaims: {states}; {dollars(found.price)}/h")
-    printer.line(f"nodes: {found.nodes} ({found.unmanaged_nodes} not kerf's); NodePools: {', '.join(found.node_pools)}")
-    pods = ", ".join(f"{number} {what}" for what, number in found.pods.items()) or "none"
-    printer.line(f"pods: {pods}" + ("; the latest plan left some without a place" if found.without_place else ""))
-    for pool in found.pools:
+def summary_text(printer: Printer, summary: StateSummary) -> None:
+    printer.line(f"position {summary.position} at {moment(summary.at)}", "title")
+    printer.line(f"record {summary.record}, epoch {summary.epoch}, state digest {summary.digest}")
+    states = ", ".join(f"{number} {state}" for state, number in summary.claim_states.items()) or "none"
+    printer.line(f"NodeClaims: {states}; {dollars(summary.price)}/h")
+    printer.line(
+        f"nodes: {summary.nodes} ({summary.unmanaged_nodes} not kerf's); NodePools: {', '.join(summary.node_pools)}"
+    )
+    pods = ", ".join(f"{number} {what}" for what, number in summary.pods.items()) or "none"
+    printer.line(f"pods: {pods}" + ("; the latest plan left some without a place" if summary.without_place else ""))
+    for pool in summary.pools:
         for wrong in pool.wrong:
             printer.line(f"NodePool {pool.name} is not ready: {wrong}", "warning")
         if pool.registration:
             printer.line(f"nodes of NodePool {pool.name} do not register: {pool.registration}", "warning")
         if pool.drifted:
             printer.line(f"NodePool {pool.name}: {count(pool.drifted, 'NodeClaim')} not as it asks for any more")
-    if found.window_closes:
-        printer.line(f"provisioning window open, closes at {moment(found.window_closes)}")
-    if found.claims:
+    if summary.window_closes:
+        printer.line(f"provisioning window open, closes at {moment(summary.window_closes)}")
+    if summary.claims:
         printer.table(
             ("NODECLAIM", "STATE", "NODE", "TYPE", "ZONE", "CAPACITY", "PRICE/H", "AGE", "PODS", "BECAUSE"),
             [
@@ -98,17 +100,17 @@ def summary_text(printer: Printer, found: StateSummary) -> None:
                     c.name, c.state, c.node or "-", c.instance_type or "-", c.zone or "-", c.capacity_type or "-",
                     dollars(c.price), duration(c.age), str(c.pods), c.why or c.verdict or "-",
                 )
-                for c in found.claims
+                for c in summary.claims
             ],
         )  # fmt: skip
-    for key, until in found.unavailable.items():
+    for key, until in summary.unavailable.items():
         printer.line(f"avoided until {moment(until)}: {key.replace('|', ' ').strip()}", "warning")
-    for each in found.in_flight:
+    for each in summary.in_flight:
         printer.line(f"in flight for {duration(each.age)}: {each.effect} {each.claim} ({each.ref})")
-    for orphan in found.orphans:
+    for orphan in summary.orphans:
         printer.line(f"orphan to be ended: {orphan}", "warning")
-    if found.unknown_entries:
-        printer.line(f"{found.unknown_entries} entries of unknown types were skipped", "warning")
+    if summary.unknown_entries:
+        printer.line(f"{summary.unknown_entries} entries of unknown types were skipped", "warning")
 
 
 def quantities(amounts: dict[str, int]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.adapters.cli.render.live_story import clock, command
+from kerf.adapters.cli.render.live_story import elapsed_text, kerf_command
 from kerf.adapters.cli.render.notes import note_sentence
 from kerf.adapters.cli.render.text import counted, dollars, some, table_lines
 from kerf.engine.model.reasons import Reason
@@ -28,20 +28,20 @@ from kerf.replay.subject_names import similar_names
 HOUR = 3_600_000
 
 
-class Why(Struct, frozen=True):
+class WaitReason(Struct, frozen=True):
     code: str
     text: str
     params: dict[str, Any] = {}
 
 
-class Waiting(Struct, frozen=True):
+class PodsWithoutNode(Struct, frozen=True):
     """Pods (namespace/name) that have no place for the same reasons."""
 
     pods: tuple[str, ...]
-    reasons: tuple[Why, ...]
+    reasons: tuple[WaitReason, ...]
 
 
-class Nodes(Struct, frozen=True):
+class NodeCounts(Struct, frozen=True):
     """`failed`: launches that came to nothing. `removed` counts by what the nodes were removed for."""
 
     launched: int
@@ -50,7 +50,7 @@ class Nodes(Struct, frozen=True):
     running: int
 
 
-class Spent(Struct, frozen=True):
+class Costs(Struct, frozen=True):
     """USD at list prices: what the nodes cost in all, and what those that run cost an hour. `hours` are node hours."""
 
     total: float
@@ -59,7 +59,7 @@ class Spent(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """Something accepted that its author should know."""
+    """What the author of an accepted document should know."""
 
     object: str
     code: str
@@ -76,24 +76,24 @@ class Refusal(Struct, frozen=True):
     message: str
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class SimulationReport(Struct, frozen=True, kw_only=True):
     """`duration` is virtual time in seconds, `prices` says what prices are; `pods` counts by phase those that are
     there at the end."""
 
     record: str | None
     duration: float
     prices: str
-    nodes: Nodes
+    nodes: NodeCounts
     types: dict[str, int]
-    spent: Spent
+    spent: Costs
     pods: dict[str, int]
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[PodsWithoutNode, ...]
     refused: tuple[Refusal, ...]
     notes: tuple[Note, ...]
 
 
-class Folding:
-    """Listens to entries, then gives the `outcome`."""
+class ReportFold:
+    """Folds a simulation's entries; `report` says how it ended."""
 
     def __init__(self, start: int) -> None:
         self.start = start
@@ -108,7 +108,7 @@ class Folding:
     def note(self, item: str, reason: Reason) -> None:
         self._notes.append(Note(item, reason.code, note_sentence(reason)))
 
-    def tell(self, entries: Sequence[Entry]) -> None:
+    def apply(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             self._cost.apply(entry)
             payload = entry.payload
@@ -128,18 +128,18 @@ class Folding:
             elif isinstance(payload, ev.InstanceVanished):
                 self._removed["vanished"] += 1
 
-    def outcome(
+    def report(
         self, state: State, now: int, *, record: Path | None, prices: str, gated: Mapping[str, Sequence[str]]
-    ) -> Outcome:
-        """How it stands at `now` (ms since the epoch). `gated`: pods by uid with their scheduling gates."""
+    ) -> SimulationReport:
+        """The report at `now` (ms since the epoch). `gated`: pods by uid with their scheduling gates."""
         running = [claim for claim in state.facts.claims.values() if claim.launched and claim.state != TERMINATED]
-        return Outcome(
+        return SimulationReport(
             record=str(record) if record is not None else None,
             duration=(now - self.start) / 1000,
             prices=prices,
-            nodes=Nodes(self._types.total(), self._failed, dict(sorted(self._removed.items())), len(running)),
+            nodes=NodeCounts(self._types.total(), self._failed, dict(sorted(self._removed.items())), len(running)),
             types=dict(sorted(self._types.items(), key=lambda each: (-each[1], each[0]))),
-            spent=Spent(
+            spent=Costs(
                 round(self._cost.total(now), 6),
                 round(self._cost.rate(), 6),
                 round(fsum((paid.until or now) - paid.since for paid in self._cost.paid.values()) / HOUR, 3),
@@ -147,10 +147,10 @@ class Folding:
             pods=dict(sorted(Counter(pod.phase for pod in state.facts.pods.values()).items())),
             waiting=(*self._waiting(state), *_gated(state, gated)),
             refused=tuple(self._refused),
-            notes=(*self._notes, *_classless(state)),
+            notes=(*self._notes, *_pools_without_class(state)),
         )
 
-    def _waiting(self, state: State) -> Iterable[Waiting]:
+    def _waiting(self, state: State) -> Iterable[PodsWithoutNode]:
         """Pods that are up for provisioning and have no node yet, by reasons, in the order of their names."""
         told = {
             uid: group.reasons
@@ -159,17 +159,17 @@ class Folding:
             for uid in group.pods
         }
         alike: dict[tuple[str, ...], list[str]] = {}
-        reasons: dict[tuple[str, ...], tuple[Why, ...]] = {}
+        reasons: dict[tuple[str, ...], tuple[WaitReason, ...]] = {}
         for uid in sorted(state.ix.pending, key=lambda uid: (state.facts.pods[uid].key, uid)):
-            why = tuple(Why(each.code, sentence(each), each.params) for each in told.get(uid, ()))
+            why = tuple(WaitReason(each.code, sentence(each), each.params) for each in told.get(uid, ()))
             why = why or (_on_its_way(state.facts.targets.get(uid, "")),)
             key = tuple(each.text for each in why)
             alike.setdefault(key, []).append(state.facts.pods[uid].key)
             reasons[key] = why
-        return [Waiting(tuple(pods), reasons[key]) for key, pods in alike.items()]
+        return [PodsWithoutNode(tuple(pods), reasons[key]) for key, pods in alike.items()]
 
 
-def _classless(state: State) -> Iterable[Note]:
+def _pools_without_class(state: State) -> Iterable[Note]:
     """NodePools for which nothing can be launched."""
     for name, pool in sorted(state.facts.pools.items()):
         ref = pool.node_class
@@ -183,7 +183,7 @@ def _classless(state: State) -> Iterable[Note]:
             yield Note(f"NodePool {name}", "nodeclass-missing" if known is None else "nodeclass-not-ready", words)
 
 
-def _gated(state: State, gated: Mapping[str, Sequence[str]]) -> Iterable[Waiting]:
+def _gated(state: State, gated: Mapping[str, Sequence[str]]) -> Iterable[PodsWithoutNode]:
     """Pods whose scheduling gates are closed, by these: they are not up for provisioning (S-40)."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for uid, gates in gated.items():
@@ -191,31 +191,31 @@ def _gated(state: State, gated: Mapping[str, Sequence[str]]) -> Iterable[Waiting
             alike.setdefault(tuple(gates), []).append(state.facts.pods[uid].key)
     for gates, pods in sorted(alike.items()):
         text = f"kube-scheduler does not look at it before its scheduling gates are removed: {', '.join(gates)}"
-        yield Waiting(tuple(sorted(pods)), (Why("scheduling-gated", text, {"gates": list(gates)}),))
+        yield PodsWithoutNode(tuple(sorted(pods)), (WaitReason("scheduling-gated", text, {"gates": list(gates)}),))
 
 
-def _on_its_way(target: str) -> Why:
+def _on_its_way(target: str) -> WaitReason:
     if target:
-        return Why("planned", f"waits for {target}, which is on its way", {"target": target})
-    return Why("undecided", "its batching window is still open: nothing was decided yet")
+        return WaitReason("planned", f"waits for {target}, which is on its way", {"target": target})
+    return WaitReason("undecided", "its batching window is still open: nothing was decided yet")
 
 
 # ── for people ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def describe(outcome: Outcome) -> list[str]:
-    """The outcome in lines."""
-    nodes, spent = outcome.nodes, outcome.spent
+def describe(report: SimulationReport) -> list[str]:
+    """The report as lines for people."""
+    nodes, spent = report.nodes, report.spent
     removed = ", ".join(f"{count} {why}" for why, count in nodes.removed.items())
-    launched = ", ".join(f"{count} {kind}" for kind, count in outcome.types.items())
-    pods = ", ".join(f"{count} {phase.lower()}" for phase, count in outcome.pods.items())
+    launched = ", ".join(f"{count} {kind}" for kind, count in report.types.items())
+    pods = ", ".join(f"{count} {phase.lower()}" for phase, count in report.pods.items())
     rows = [
-        ("virtual time", clock(round(outcome.duration * 1000)).removeprefix("+")),
-        ("nodes launched", _figure(nodes.launched, launched)),
-        ("nodes removed", _figure(sum(nodes.removed.values()), removed)),
+        ("virtual time", elapsed_text(round(report.duration * 1000)).removeprefix("+")),
+        ("nodes launched", _with_detail(nodes.launched, launched)),
+        ("nodes removed", _with_detail(sum(nodes.removed.values()), removed)),
         ("nodes running", f"{nodes.running}, {dollars(spent.rate)} an hour"),
         ("cost", f"{dollars(spent.total)} for {spent.hours:.2f} node hours"),
-        ("prices", outcome.prices),
+        ("prices", report.prices),
         ("pods", pods or "none"),
     ]
     if nodes.failed:
@@ -223,18 +223,18 @@ def describe(outcome: Outcome) -> list[str]:
     return [
         "",
         *table_lines(rows),
-        *_waiting_lines(outcome.waiting),
-        *(f"  note on {note.object}: {note.text} ({note.code})" for note in outcome.notes),
-        *_refused_lines(outcome.refused),
-        *_closer(outcome),
+        *_waiting_lines(report.waiting),
+        *(f"  note on {note.object}: {note.text} ({note.code})" for note in report.notes),
+        *_refused_lines(report.refused),
+        *_next_commands(report),
     ]
 
 
-def _figure(number: int, detail: str) -> str:
+def _with_detail(number: int, detail: str) -> str:
     return f"{number} ({detail})" if detail else str(number)
 
 
-def _waiting_lines(waiting: Sequence[Waiting]) -> list[str]:
+def _waiting_lines(waiting: Sequence[PodsWithoutNode]) -> list[str]:
     lines = []
     for group in waiting:
         lines.append(f"  {counted(len(group.pods), 'pod')} without a node: {some(group.pods)}")
@@ -250,11 +250,11 @@ def _refused_lines(refused: Sequence[Refusal]) -> list[str]:
     return lines
 
 
-def _closer(outcome: Outcome) -> list[str]:
-    if outcome.record is None:
+def _next_commands(report: SimulationReport) -> list[str]:
+    if report.record is None:
         return ["", "  To look closer, keep the record: --record FILE"]
-    record, kerf = quote(outcome.record), command()
+    record, kerf = quote(report.record), kerf_command()
     lines = ["", "  Look closer:", f"    {kerf} log {record}", f"    {kerf} verify {record}"]
-    if outcome.waiting:
-        lines.append(f"    {kerf} explain {record} pod {outcome.waiting[0].pods[0]}")
+    if report.waiting:
+        lines.append(f"    {kerf} explain {record} pod {report.waiting[0].pods[0]}")
     return lines

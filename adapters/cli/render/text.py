@@ -25,6 +25,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+MAX_NAMES_SHOWN = 5
+"""Of names in an explanation, where more may stand in a line than in a table."""
+
+
 def some(names: Sequence[str], most: int = 3) -> str:
     """The first few of the names, and how many more there are."""
     shown = ", ".join(names[:most])

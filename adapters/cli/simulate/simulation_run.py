@@ -1,4 +1,4 @@
-"""One run of `kerf simulate`: documents in, story and outcome out."""
+"""One run of `kerf simulate`: documents in, story and report out."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from kerf.adapters.cli.input.documents import Documents, read_documents
-from kerf.adapters.cli.render.live_story import Story
+from kerf.adapters.cli.render.live_story import LiveStory
 from kerf.adapters.cli.render.output import Printer
-from kerf.adapters.cli.render.simulation_report import Folding, Outcome
+from kerf.adapters.cli.render.simulation_report import ReportFold, SimulationReport
 from kerf.adapters.cli.simulate.composition import SIMULATE, catalogues, known_values, office, zones_of
 from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.documents.apply import identify
@@ -63,7 +63,7 @@ def last_action(documents: Sequence[dict[str, Any]]) -> int:
 
 
 class SimulationRun:
-    """One simulation and its record. `go` until a time; `outcome` says how it ended."""
+    """One simulation and its record. `go` until a time; `report` says how it ended."""
 
     def __init__(self, documents: Documents, store: Store, *, seed: int, quiet: bool, settings: Settings) -> None:
         region, zones = zones_of(documents.good)
@@ -80,15 +80,15 @@ class SimulationRun:
         for each in documents.refused:
             self.simulation.refuse(each.error, source="manifest", item=each.item)
         self.accepted = _any_accepted(documents.good, {each.object for each in self.simulation.refused})
-        self.story = Story(None if quiet else Printer(), START)
-        self.end = Folding(START)
+        self.story = LiveStory(None if quiet else Printer(), START)
+        self.fold = ReportFold(START)
         self.driver = Driver(
             self.simulation,
             office(
                 store,
                 holder=SIMULATE,
                 record=_identity(documents.digest, seed),
-                tell=self._tell,
+                tell=self._take_in,
                 settings=settings,
             ),
             listener=self._turn,
@@ -97,25 +97,25 @@ class SimulationRun:
     def go(self, until: int) -> None:
         self.driver.run(until)
 
-    def outcome(self, record: Path | None) -> Outcome:
+    def report(self, record: Path | None) -> SimulationReport:
         runtime = self.driver.runtime
         assert isinstance(runtime, Runtime)
         for item, note in self.simulation.notes:  # with those on what Timelines applied
-            self.end.note(item, note)
+            self.fold.note(item, note)
         now, prices = self.simulation.clock.now, self.catalogue.source
         gated = self.simulation.cluster.api.gated
-        return self.end.outcome(runtime.state, now, record=record, prices=prices, gated=gated)
+        return self.fold.report(runtime.state, now, record=record, prices=prices, gated=gated)
 
     def _turn(self, now: int, observations: Sequence[Observation], intents: Sequence[tuple[str, Intent]]) -> None:
         runtime = self.driver.runtime
         if isinstance(runtime, Runtime):
-            self._tell(runtime.new_entries)
+            self._take_in(runtime.new_entries)
             if runtime.error is not None:  # a controller waits until its record can be written; a command ends
                 raise runtime.error
 
-    def _tell(self, entries: Sequence[Entry]) -> None:
+    def _take_in(self, entries: Sequence[Entry]) -> None:
         self.story.tell(entries)
-        self.end.tell(entries)
+        self.fold.apply(entries)
 
 
 def _any_accepted(documents: Sequence[dict[str, Any]], refused: set[str]) -> bool:

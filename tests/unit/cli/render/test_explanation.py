@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kerf.adapters.cli.render.explanation import MOST, claim_text, decision_text, pod_text
+from kerf.adapters.cli.render.explanation import MAX_INSTANCE_TYPES, claim_text, decision_text, pod_text
 from kerf.adapters.cli.render.node_reasons import removal_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.reasons import Reason
@@ -80,7 +80,8 @@ def explained(plan: PlanExplanation) -> DecisionExplanation:
 
 
 @pytest.mark.parametrize(
-    ("types", "said"), [(45, "share the node\n"), (MOST, "share the node, or dearer than the 600 cheapest\n")]
+    ("types", "said"),
+    [(45, "share the node\n"), (MAX_INSTANCE_TYPES, "share the node, or dearer than the 600 cheapest\n")],
 )
 def test_the_counts_of_a_funnel_add_up(capsys: pytest.CaptureFixture[str], types: int, said: str) -> None:
     """S-162: a NodeClaim names the cheapest types only, which the last step of the funnel says."""
